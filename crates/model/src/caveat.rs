@@ -1,0 +1,56 @@
+//! A doubt about a result: not an error, but something its reader must know.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A typed doubt, in words that end with its remedy.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Caveat {
+    /// What kind of doubt.
+    pub kind: CaveatKind,
+    /// The doubt with its numbers, and what to do about it.
+    pub text: String,
+}
+
+impl Caveat {
+    /// A doubt of `kind`.
+    pub fn new(kind: CaveatKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
+    }
+}
+
+/// The kinds of doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CaveatKind {
+    /// Both ends ran on one machine and shared its cores.
+    SharedMachine,
+    /// The kernel moved joined segments that were never cut into packets: rates are not packets on a wire.
+    OffloadNotOnWire,
+    /// The hypervisor took CPU time from this host during the window.
+    CpuStolen,
+    /// Fewer datagrams were offered than asked for.
+    BelowOfferedRate,
+    /// The runs differ more than the figure can bear.
+    WideSpread,
+    /// Too few runs for a spread.
+    FewRuns,
+    /// Repeats stopped at their bound before the interval was as narrow as asked.
+    NotConverged,
+    /// Cores sleep between requests, so wake-up time is in every latency.
+    IdleWakeup,
+    /// The receiver let the kernel throw its data away uncopied.
+    Discarded,
+    /// The link's speed is unknown, so no share of it can be given.
+    UnknownLinkSpeed,
+    /// Other traffic crossed the interface during the window.
+    OtherTraffic,
+    /// A loss could not be told apart between places.
+    PlaceUnsure,
+    /// The run was interrupted; what was measured until then is kept.
+    Interrupted,
+    /// This is the tester's own ceiling, measured without the device.
+    TesterCeiling,
+    /// A feature was not available here and something slower stood in.
+    Fallback,
+}

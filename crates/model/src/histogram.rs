@@ -1,0 +1,151 @@
+//! A histogram of durations that merges and travels.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize, de};
+use std::borrow::Cow;
+
+/// Durations in nanoseconds, to three significant digits, from 1 ns to 100 s; what is longer counts as 100 s.
+/// Serialised as HdrHistogram V2, base64, so that any HDR tool can read it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram(hdrhistogram::Histogram<u64>);
+
+/// Longest duration told apart.
+const LONGEST_NS: u64 = 100_000_000_000;
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self(hdrhistogram::Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are constants and valid"))
+    }
+}
+
+impl Histogram {
+    /// Counts one duration.
+    pub fn record(&mut self, nanos: u64) {
+        self.0.saturating_record(nanos.clamp(1, LONGEST_NS));
+    }
+
+    /// Adds another histogram's counts.
+    pub fn merge(&mut self, other: &Self) {
+        self.0.add(&other.0).expect("all histograms here have the same bounds");
+    }
+
+    /// How many durations were counted.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The duration that `share` (0 to 1) of all are at or below; zero if nothing was counted.
+    pub fn quantile(&self, share: f64) -> u64 {
+        if self.0.is_empty() { 0 } else { self.0.value_at_quantile(share).min(self.max()) }
+    }
+
+    /// The mean; zero if nothing was counted.
+    pub fn mean(&self) -> f64 {
+        self.0.mean()
+    }
+
+    /// The shortest duration.
+    pub fn min(&self) -> u64 {
+        if self.0.is_empty() { 0 } else { self.0.min() }
+    }
+
+    /// The longest duration, to the histogram's precision.
+    pub fn max(&self) -> u64 {
+        self.0.max()
+    }
+
+    /// Steps of the cumulative distribution for drawing: (duration, share at or below), at most a few hundred.
+    pub fn steps(&self) -> Vec<(u64, f64)> {
+        self.0.iter_quantiles(5).map(|step| (step.value_iterated_to(), step.quantile())).collect()
+    }
+}
+
+/// A text that is no histogram.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a base64 HdrHistogram V2 of durations: {0}")]
+pub struct BadHistogram(String);
+
+impl TryFrom<&str> for Histogram {
+    type Error = BadHistogram;
+
+    fn try_from(text: &str) -> Result<Self, BadHistogram> {
+        let bytes = STANDARD.decode(text).map_err(|error| BadHistogram(error.to_string()))?;
+        let read: hdrhistogram::Histogram<u64> = Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| BadHistogram(format!("{error:?}")))?;
+        // A stranger's bounds would make later merges fail: take the counts into our own.
+        let mut own = Self::default();
+        own.0.add(&read).map_err(|error| BadHistogram(format!("{error:?}")))?;
+        Ok(own)
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::new();
+        V2Serializer::new()
+            .serialize(&self.0, &mut bytes)
+            .map_err(|error| serde::ser::Error::custom(format!("{error:?}")))?;
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        Self::try_from(text.as_ref()).map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for Histogram {
+    fn schema_name() -> Cow<'static, str> {
+        "Histogram".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "contentEncoding": "base64",
+            "description": "HdrHistogram V2 of durations in nanoseconds"
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quantiles_are_within_three_digits() {
+        let mut histogram = Histogram::default();
+        (1..=100_000u64).for_each(|n| histogram.record(n * 1_000));
+        for (share, expected) in [(0.5, 50_000_000.0), (0.99, 99_000_000.0), (1.0, 100_000_000.0)] {
+            let error = (histogram.quantile(share) as f64 - expected).abs() / expected;
+            assert!(error < 0.001, "{share}: {}", histogram.quantile(share));
+        }
+        assert_eq!(histogram.count(), 100_000);
+    }
+
+    #[test]
+    fn travels_and_merges() {
+        let mut histogram = Histogram::default();
+        [1, 5_000, 5_000, u64::MAX].into_iter().for_each(|n| histogram.record(n));
+        let text = serde_json::to_string(&histogram).expect("serialises");
+        let mut back: Histogram = serde_json::from_str(&text).expect("deserialises");
+        assert_eq!(back, histogram);
+        back.merge(&histogram);
+        assert_eq!(back.count(), 8);
+        assert_eq!(Histogram::default().quantile(0.5), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_text_is_an_error(text in "[A-Za-z0-9+/=]{0,200}") {
+            let _ = Histogram::try_from(text.as_str());
+        }
+    }
+}

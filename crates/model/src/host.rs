@@ -1,0 +1,71 @@
+//! A machine with an agent.
+
+use crate::HostName;
+use linerate_units::BitRate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// What a host is and what it can do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// The name it goes by in this record; the agent itself says its system's host name.
+    pub name: HostName,
+    /// The agent's version.
+    pub version: String,
+    /// Version of the agent's protocol; ends of one trial must agree.
+    pub protocol: u32,
+    /// Operating system and release, as in `Linux 6.18.44`.
+    pub system: String,
+    /// CPU model as the system names it.
+    pub cpu_model: String,
+    /// Cores online.
+    pub cores: u32,
+    /// Main memory, bytes.
+    pub memory_bytes: u64,
+    /// Tells this boot of this machine from all others: two hosts with the same one share their cores.
+    pub boot_id: String,
+    /// TCP congestion controls on offer, the default first.
+    pub congestion_controls: Vec<String>,
+    /// Network interfaces but loopback.
+    pub nics: Vec<Nic>,
+    /// Addresses that other hosts may send trial data to, in order of preference.
+    pub data_addresses: Vec<IpAddr>,
+    /// What the agent can do here.
+    pub capabilities: Vec<Capability>,
+}
+
+/// One network interface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Nic {
+    /// The system's name for it.
+    pub name: String,
+    /// Its driver, as in `veth` or `ixgbe`; empty if unknown.
+    pub driver: String,
+    /// Line rate; none where the driver does not know one or makes one up (veth, tun and other links without a wire).
+    pub speed: Option<BitRate>,
+    /// Largest IP packet, bytes.
+    pub mtu: u32,
+    /// Link is up and has a carrier.
+    pub up: bool,
+    /// Hardware address.
+    pub mac: String,
+    /// IP addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Offloads by the kernel's name (`tx-tcp-segmentation`, `rx-gro` ...), on or off.
+    pub offloads: BTreeMap<String, bool>,
+    /// Root queueing discipline, as in `fq` or `tbf`; empty if unknown.
+    pub qdisc: String,
+}
+
+/// One thing an agent can or cannot do here, and what would change that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Capability {
+    /// Short name, as in `udp-segmentation-offload`.
+    pub name: String,
+    /// It works here.
+    pub available: bool,
+    /// What it is for; if it does not work: why, and the remedy.
+    pub text: String,
+}

@@ -1,0 +1,40 @@
+//! The nouns of linerate: what is asked, what was counted, what a host saw, what is kept.
+//!
+//! Everything here is plain data, serialised and versioned. Nothing here opens a socket, reads a clock or decides.
+//! docs/result-format.md describes the serialised form for readers of records.
+#![forbid(unsafe_code)]
+
+mod caveat;
+mod half;
+mod histogram;
+mod host;
+mod limits;
+mod loss;
+mod measurement;
+mod observation;
+mod record;
+mod summary;
+mod trial;
+mod verdict;
+mod workload;
+
+pub use caveat::{Caveat, CaveatKind};
+pub use half::{
+    Connect, EndResult, EndRole, EndSpec, FlowResult, HalfResult, HalfSpec, Prepared, Progress, Received, Sent,
+    TcpFlow, Transactions, TrialId, TrialKey,
+};
+pub use histogram::{BadHistogram, Histogram};
+pub use host::{Capability, Host, Nic};
+pub use limits::{IpVersion, PathLimit, Transport, ip_packets, layer_bytes};
+pub use loss::{Loss, LossPlaces};
+pub use measurement::{
+    Ceiling, CpuCost, CpuCosts, Latency, Measurement, ReceivedRates, SentRates, Share, TcpSummary, WorkloadKind,
+};
+pub use observation::{CoreUse, InterfaceCounters, Observation, Pressure, QdiscCounters, Softnet, Stall, ThreadUse};
+pub use record::{Plan, Record, RecordId, Repeats, SCHEMA};
+pub use summary::{Interval, Summary};
+pub use trial::{HostName, Path, PathResult, Timing, TrialResult, TrialSpec};
+pub use verdict::{Confidence, Limit, Verdict};
+pub use workload::{
+    Arrivals, Direction, Offered, ReceiveBy, SendBy, SocketOptions, StreamSpec, TransactSpec, TransactStyle, Workload,
+};

@@ -1,0 +1,165 @@
+//! What an Ethernet link can carry, by layer and message size. Each rate says which bytes it counts.
+
+use linerate_units::{BitRate, FrameSize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Destination, source and type: IEEE 802.3 clause 3.1.1. Also the smallest IP payload unit is 8 bytes: RFC 791 section 3.1.
+const ETHERNET_HEADER: u32 = 14;
+/// RFC 768.
+const UDP_HEADER: u32 = 8;
+/// RFC 9293 section 3.1, with the timestamps option of RFC 7323 (10 bytes, padded to 12), which Linux uses by default.
+const TCP_HEADER: u32 = 32;
+
+/// TCP or UDP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+        })
+    }
+}
+
+/// IPv4 or IPv6; serialised as the number 4 or 6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "u8", into = "u8")]
+#[schemars(with = "u8")]
+pub enum IpVersion {
+    /// IPv4.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl From<IpVersion> for u8 {
+    fn from(version: IpVersion) -> Self {
+        match version {
+            IpVersion::V4 => 4,
+            IpVersion::V6 => 6,
+        }
+    }
+}
+
+impl TryFrom<u8> for IpVersion {
+    type Error = String;
+
+    fn try_from(number: u8) -> Result<Self, String> {
+        match number {
+            4 => Ok(Self::V4),
+            6 => Ok(Self::V6),
+            other => Err(format!("IP version {other} is neither 4 nor 6")),
+        }
+    }
+}
+
+impl IpVersion {
+    /// Header without options: RFC 791 section 3.1, RFC 8200 section 3.
+    pub const fn header(self) -> u32 {
+        match self {
+            Self::V4 => 20,
+            Self::V6 => 40,
+        }
+    }
+
+    /// What each fragment adds to the header: IPv6 has a header for it (RFC 8200 section 4.5), IPv4 does not.
+    const fn fragment_header(self) -> u32 {
+        match self {
+            Self::V4 => 0,
+            Self::V6 => 8,
+        }
+    }
+}
+
+/// What a path can carry, and how much of it was used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathLimit {
+    /// Rate of the slowest known link on the path.
+    pub line_bps: BitRate,
+    /// Smallest MTU known on the path, bytes.
+    pub mtu: u32,
+    /// The most payload that line can carry in messages of this size.
+    pub payload_bps: BitRate,
+    /// Median received payload as a share of `payload_bps`.
+    pub share: f64,
+}
+
+/// Sizes of the IP packets one message becomes: UDP messages past the MTU are cut into fragments (RFC 791 section 3.2:
+/// every fragment but the last carries a multiple of 8 bytes), TCP fills its segments whatever the message.
+pub fn ip_packets(transport: Transport, ip: IpVersion, message_bytes: u64, mtu: u32) -> Vec<u32> {
+    match transport {
+        Transport::Tcp => vec![mtu],
+        Transport::Udp => {
+            let whole = message_bytes + u64::from(UDP_HEADER);
+            let room = u64::from(mtu.saturating_sub(ip.header()));
+            if whole <= room {
+                return vec![whole as u32 + ip.header()];
+            }
+            let header = ip.header() + ip.fragment_header();
+            let piece = u64::from(mtu.saturating_sub(header) / 8 * 8).max(8);
+            let full = (whole - 1) / piece;
+            let mut packets = vec![piece as u32 + header; full as usize];
+            packets.push((whole - full * piece) as u32 + header);
+            packets
+        }
+    }
+}
+
+/// Payload, IP and wire bytes of one message (TCP: of one full segment), in this order: the shares of a rate by layer.
+pub fn layer_bytes(transport: Transport, ip: IpVersion, message_bytes: u64, mtu: u32) -> (u64, u64, u64) {
+    let packets = ip_packets(transport, ip, message_bytes, mtu);
+    let payload = match transport {
+        Transport::Tcp => u64::from(mtu.saturating_sub(ip.header() + TCP_HEADER)),
+        Transport::Udp => message_bytes,
+    };
+    let wire = |packet: &u32| u64::from(FrameSize::carrying(*packet, ETHERNET_HEADER).on_the_wire());
+    (payload, packets.iter().map(|packet| u64::from(*packet)).sum(), packets.iter().map(wire).sum())
+}
+
+impl PathLimit {
+    /// The most payload an untagged Ethernet line of rate `line` carries in such messages.
+    pub fn payload_of(line: BitRate, transport: Transport, ip: IpVersion, message_bytes: u64, mtu: u32) -> BitRate {
+        let (payload, _, wire) = layer_bytes(transport, ip, message_bytes, mtu);
+        line.scaled(payload, wire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(transport: Transport, message: u64) -> f64 {
+        let line = BitRate::per_second(1_000_000_000);
+        PathLimit::payload_of(line, transport, IpVersion::V4, message, 1500).get() as f64 / 1e9
+    }
+
+    /// The figures every network engineer knows: 1472/1538, 64/130, 1448/1538.
+    #[test]
+    fn payload_shares_of_a_line() {
+        assert!((share(Transport::Udp, 1472) - 1472.0 / 1538.0).abs() < 1e-8);
+        assert!((share(Transport::Udp, 64) - 64.0 / 130.0).abs() < 1e-8);
+        assert!((share(Transport::Tcp, 131_072) - 1448.0 / 1538.0).abs() < 1e-8);
+        // One byte rides in a minimum frame: 64 with FCS, 84 on the wire.
+        assert!((share(Transport::Udp, 1) - 1.0 / 84.0).abs() < 1e-8);
+    }
+
+    #[test]
+    fn past_the_mtu_a_datagram_is_cut() {
+        assert_eq!(ip_packets(Transport::Udp, IpVersion::V4, 1472, 1500), [1500]);
+        assert_eq!(ip_packets(Transport::Udp, IpVersion::V4, 1473, 1500), [1500, 21]);
+        assert_eq!(ip_packets(Transport::Udp, IpVersion::V4, 8192, 1500), [1500, 1500, 1500, 1500, 1500, 820]);
+        assert_eq!(ip_packets(Transport::Udp, IpVersion::V6, 1452, 1500), [1500]);
+        assert_eq!(ip_packets(Transport::Udp, IpVersion::V6, 1453, 1500), [1496, 61]);
+    }
+}

@@ -1,0 +1,189 @@
+//! What the repeats of one trial amount to: the entries of a record's `results`.
+
+use crate::{Caveat, Direction, IpVersion, Loss, PathLimit, RecordId, Summary, Transport, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One thing measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measurement {
+    /// Its name in the plan, as in `udp 1472`.
+    pub name: String,
+    /// Stream or transactions.
+    pub workload: WorkloadKind,
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// IPv4 or IPv6.
+    pub ip: IpVersion,
+    /// Bytes of a message (transactions: of a request).
+    pub message_bytes: u64,
+    /// Bytes of a response; transactions only.
+    pub response_bytes: Option<u64>,
+    /// Which way a stream went, seen from the opener; none for transactions.
+    pub direction: Option<Direction>,
+    /// Flows of each path and direction.
+    pub flows: u16,
+    /// What the receivers got, all paths together; streams only.
+    pub received: Option<ReceivedRates>,
+    /// What the senders handed over; streams only.
+    pub sent: Option<SentRates>,
+    /// Each path and direction on its own, where there are several.
+    pub shares: Vec<Share>,
+    /// What the path can carry at this message size, and how much of it was used; none where no link speed is known.
+    pub limit: Option<PathLimit>,
+    /// What the tester itself reached with the device bypassed; none if it was not calibrated.
+    pub ceiling: Option<Ceiling>,
+    /// Transactions per second; transactions only.
+    pub transactions_per_s: Option<Summary>,
+    /// Transactions that failed, over all runs; transactions only.
+    pub failed: Option<u64>,
+    /// Datagrams lost, over all runs; UDP streams only.
+    pub loss: Option<Loss>,
+    /// Deviation of transit times (RFC 3550), nanoseconds; UDP streams only.
+    pub jitter_ns: Option<Summary>,
+    /// Latency over all runs; transactions only.
+    pub latency_ns: Option<Latency>,
+    /// What it cost.
+    pub cpu: CpuCosts,
+    /// TCP's own account of the data senders, over all runs; TCP only.
+    pub tcp: Option<TcpSummary>,
+    /// Doubts.
+    pub caveats: Vec<Caveat>,
+    /// What limited it.
+    pub verdict: Verdict,
+}
+
+/// What kind of trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkloadKind {
+    /// Bulk data.
+    Stream,
+    /// Requests and responses.
+    Transact,
+}
+
+/// The tester's own limit: the same measurement with the device bypassed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ceiling {
+    /// The calibration's record.
+    pub record: RecordId,
+    /// What it reached: payload bit/s of a stream, transactions per second otherwise.
+    pub reached: Summary,
+    /// This result's median as a share of the ceiling's.
+    pub share: f64,
+}
+
+/// Rates at the receivers, by layer, all of the same traffic.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceivedRates {
+    /// Payload of UDP or TCP, bit/s: what a program gets.
+    pub payload_bps: Summary,
+    /// The IP packets that carry it, bit/s, by calculation from message size and MTU; none where packets are unknown.
+    pub ip_bps: Option<Summary>,
+    /// On an Ethernet wire with preamble, FCS and gap, bit/s, by the same calculation.
+    pub wire_bps: Option<Summary>,
+    /// IP packets per second. UDP: datagrams, or fragments where one does not fit the MTU. TCP: data segments.
+    pub packets_per_s: Summary,
+    /// Messages per second (UDP: datagrams); TCP has none at the receiver.
+    pub messages_per_s: Option<Summary>,
+    /// The means of receiving, as in `recvmmsg + UDP_GRO`.
+    pub means: String,
+}
+
+/// Rates at the senders.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SentRates {
+    /// Payload handed to the kernel, bit/s.
+    pub payload_bps: Summary,
+    /// The means of sending, as in `sendfile`.
+    pub means: String,
+}
+
+/// One path and direction's part of the total.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Share {
+    /// The sending (transactions: the asking) host.
+    pub from: String,
+    /// The receiving (transactions: the answering) host.
+    pub to: String,
+    /// Payload at the receiver, bit/s; streams only.
+    pub payload_bps: Option<Summary>,
+    /// Transactions per second; transactions only.
+    pub transactions_per_s: Option<Summary>,
+    /// Datagrams lost, over all runs; UDP streams only.
+    pub loss: Option<Loss>,
+}
+
+/// Latency, nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latency {
+    /// Half of all are at or below this.
+    pub p50: u64,
+    /// 90 %.
+    pub p90: u64,
+    /// 99 %.
+    pub p99: u64,
+    /// 99.9 %.
+    pub p999: u64,
+    /// The longest.
+    pub max: u64,
+    /// The shortest.
+    pub min: u64,
+    /// The mean.
+    pub mean: f64,
+    /// How many were timed.
+    pub count: u64,
+    /// The cumulative distribution for drawing: nanoseconds, share at or below.
+    pub distribution: Vec<(u64, f64)>,
+}
+
+/// CPU cost at both ends (transactions: asking and answering end).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuCosts {
+    /// The sending end.
+    pub sender: CpuCost,
+    /// The receiving end.
+    pub receiver: CpuCost,
+}
+
+/// CPU cost at one end: medians over the runs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuCost {
+    /// Busy share of the host's busiest core, 0 to 1, whatever ran on it.
+    pub busiest_core: f64,
+    /// That core's share spent in soft interrupts, 0 to 1.
+    pub busiest_core_softirq: f64,
+    /// Share of a core the busiest engine thread of this end used, 0 to 1.
+    pub busiest_thread: f64,
+    /// CPU time of this end's engine threads for each payload byte (soft interrupts on top of them included). The rest of
+    /// the host's work is in `host_ns_per_byte`.
+    pub ns_per_byte: Option<f64>,
+    /// The same for each packet (transactions: for each transaction).
+    pub ns_per_packet: Option<f64>,
+    /// All busy CPU time of the host for each payload byte; none where both ends share one machine.
+    pub host_ns_per_byte: Option<f64>,
+    /// Share of all cores the hypervisor took, 0 to 1.
+    pub steal: f64,
+}
+
+/// TCP's own account at the data senders.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TcpSummary {
+    /// Congestion control in force.
+    pub congestion: String,
+    /// Segments retransmitted, over all runs.
+    pub retransmits: u64,
+    /// Data segments sent, over all runs.
+    pub segments: u64,
+    /// Median smoothed round-trip time over runs and flows, nanoseconds.
+    pub rtt_ns: u64,
+    /// Smallest round-trip time seen, nanoseconds.
+    pub min_rtt_ns: u64,
+    /// Share of the busy time stalled by the receiver's window, 0 to 1.
+    pub receive_window_limited: f64,
+    /// Share of the busy time stalled by the send buffer, 0 to 1.
+    pub send_buffer_limited: f64,
+    /// Segment payload, bytes.
+    pub mss: u32,
+}

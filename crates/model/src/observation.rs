@@ -1,0 +1,147 @@
+//! What a host saw during the measured window of a trial. All counts are differences over it.
+
+use linerate_units::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a host saw. CPU figures cover the measured window; drop and traffic counters go on until stragglers had arrived,
+/// so that they cover the same datagrams as the loss.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Observation {
+    /// Length of the window the CPU figures cover.
+    pub window: Nanos,
+    /// Each core.
+    pub cores: Vec<CoreUse>,
+    /// The engine's own threads.
+    pub threads: Vec<ThreadUse>,
+    /// CPU time of the whole agent, engine threads included.
+    pub agent_cpu: Nanos,
+    /// Interfaces that had traffic.
+    pub interfaces: Vec<InterfaceCounters>,
+    /// Queueing disciplines that had traffic or drops.
+    pub qdiscs: Vec<QdiscCounters>,
+    /// The kernel's input queues, all cores together. They belong to the machine, not to one network namespace.
+    pub softnet: Softnet,
+    /// UDP datagrams the kernel dropped for want of socket buffer (all sockets of the namespace).
+    pub udp_receive_buffer_errors: u64,
+    /// Pressure stall information; none where the kernel keeps none.
+    pub pressure: Option<Pressure>,
+}
+
+/// How one core spent the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CoreUse {
+    /// The core's number.
+    pub core: u32,
+    /// In user space.
+    pub user: Nanos,
+    /// In the kernel, on behalf of a program.
+    pub system: Nanos,
+    /// In hard interrupts.
+    pub irq: Nanos,
+    /// In soft interrupts: network receive and transmit work.
+    pub softirq: Nanos,
+    /// Taken by the hypervisor.
+    pub steal: Nanos,
+    /// Idle or waiting for I/O.
+    pub idle: Nanos,
+}
+
+impl CoreUse {
+    /// All time but idle and stolen.
+    pub fn busy(&self) -> Nanos {
+        self.user + self.system + self.irq + self.softirq
+    }
+
+    /// Busy share of the accounted time, 0 to 1; zero if none was accounted.
+    pub fn busy_share(&self) -> f64 {
+        let all = self.busy() + self.steal + self.idle;
+        if all.get() == 0 { 0.0 } else { self.busy().get() as f64 / all.get() as f64 }
+    }
+}
+
+/// How one engine thread spent the window.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadUse {
+    /// The thread's name, as in `send 0`.
+    pub name: String,
+    /// CPU time it consumed, user and system; soft interrupts that ran on top of it are in it.
+    pub cpu: Nanos,
+    /// Which end of a path it served, so that costs can be told apart.
+    pub sends: bool,
+}
+
+/// An interface's counters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InterfaceCounters {
+    /// The interface.
+    pub name: String,
+    /// Packets received. With offloads on, a packet may stand for many on a wire.
+    pub rx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Packets dropped on receipt: the driver's ring, or the kernel's input queue.
+    pub rx_dropped: u64,
+    /// Packets lost in the NIC on receipt (missed, overrun, FIFO, CRC).
+    pub rx_errors: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets dropped by the driver on sending.
+    pub tx_dropped: u64,
+    /// Packets lost in the NIC on sending.
+    pub tx_errors: u64,
+}
+
+/// A queueing discipline's counters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QdiscCounters {
+    /// Its interface.
+    pub interface: String,
+    /// Its kind, as in `tbf`.
+    pub kind: String,
+    /// It is the interface's root: only these drops count, since a child's drops are counted by its parent too.
+    pub root: bool,
+    /// Packets passed.
+    pub packets: u64,
+    /// Bytes passed.
+    pub bytes: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Times the rate limit was met.
+    pub overlimits: u64,
+    /// Packets queued at the end of the window.
+    pub backlog_packets: u64,
+}
+
+/// The kernel's input queues (`/proc/net/softnet_stat`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Softnet {
+    /// Packets processed.
+    pub processed: u64,
+    /// Packets dropped because the queue was full.
+    pub dropped: u64,
+    /// Times the work was cut short with packets left.
+    pub squeezed: u64,
+}
+
+/// Pressure stall information (`/proc/pressure`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pressure {
+    /// Waiting for a core.
+    pub cpu: Stall,
+    /// Waiting for storage.
+    pub io: Stall,
+    /// Waiting for memory.
+    pub memory: Stall,
+}
+
+/// Stalled time of one resource.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stall {
+    /// At least one task was stalled.
+    pub some: Nanos,
+    /// All runnable tasks were stalled at once.
+    pub full: Nanos,
+}

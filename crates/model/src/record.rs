@@ -1,0 +1,73 @@
+//! What is kept of a run.
+
+use crate::{Caveat, Host, Measurement, TrialResult, TrialSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The format's name and version. Fields may be added within a version; none changes its meaning.
+pub const SCHEMA: &str = "linerate.record/1";
+
+/// Names a record: the time it began and a random tail, as in `20261121T093000-4f2a`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct RecordId(pub String);
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// What is asked: the cells to measure, and how often each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// One trial for each thing to measure; the names differ.
+    pub cells: Vec<TrialSpec>,
+    /// How often each is run.
+    pub repeats: Repeats,
+}
+
+/// How often a trial is run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Repeats {
+    /// So many times.
+    Times(u32),
+    /// Until the confidence interval of the mean is narrow enough, within bounds.
+    Until {
+        /// Confidence in percent, as in 95.
+        confidence_percent: f64,
+        /// Half the interval's width as a share of the mean, as in 0.025.
+        within: f64,
+        /// At least so many times (no fewer than 3).
+        at_least: u32,
+        /// At most so many times.
+        at_most: u32,
+    },
+}
+
+/// A run: what was asked, of whom, every trial, and what they amount to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The record's own name.
+    pub id: RecordId,
+    /// Version of the program that wrote it.
+    pub version: String,
+    /// The command as typed, secrets left out.
+    pub command: Vec<String>,
+    /// When it began, nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// What was asked.
+    pub plan: Plan,
+    /// The hosts that took part.
+    pub hosts: Vec<Host>,
+    /// What was found, one entry for each cell measured at least once, in the plan's order.
+    pub results: Vec<Measurement>,
+    /// Every trial, in the order they ran.
+    pub trials: Vec<TrialResult>,
+    /// Doubts about the run as a whole.
+    pub caveats: Vec<Caveat>,
+}

@@ -1,0 +1,1 @@
+//! Monotonic time and precise waits.

@@ -1,0 +1,1 @@
+//! What a driver says of its interface.

@@ -1,0 +1,18 @@
+//! Linux calls made safe: the only crate that may say `unsafe`.
+//!
+//! What leaves it is safe, owned and small. Each error names the call and the object. It holds no policy.
+
+pub mod affinity;
+pub mod clock;
+pub mod error;
+pub mod ethtool;
+pub mod memory;
+pub mod namespace;
+pub mod netlink;
+pub mod process;
+pub mod socket;
+pub mod tcp;
+pub mod thread;
+pub mod udp;
+
+pub use error::Error;

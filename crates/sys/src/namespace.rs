@@ -1,0 +1,1 @@
+//! Network, user and mount namespaces.

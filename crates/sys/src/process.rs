@@ -1,0 +1,1 @@
+//! Child processes that do not outlive their parent.

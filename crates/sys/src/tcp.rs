@@ -1,0 +1,1 @@
+//! TCP: sending without copies, TCP_INFO.

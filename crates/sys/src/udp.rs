@@ -1,0 +1,1 @@
+//! UDP in batches, with segmentation and joining left to the kernel.
