@@ -8,6 +8,7 @@ mod caveat;
 mod half;
 mod histogram;
 mod host;
+mod join;
 mod limits;
 mod loss;
 mod measurement;
@@ -25,6 +26,7 @@ pub use half::{
 };
 pub use histogram::{BadHistogram, Histogram};
 pub use host::{Capability, Host, Nic};
+pub use join::{BadJoin, Join};
 pub use limits::{IpVersion, PathLimit, Transport, ip_packets, layer_bytes};
 pub use loss::{Loss, LossPlaces};
 pub use measurement::{
