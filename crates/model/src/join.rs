@@ -75,7 +75,10 @@ impl FromStr for Join {
 
     fn from_str(text: &str) -> Result<Self, BadJoin> {
         let text = text.trim();
-        let fail = |problem| BadJoin { shown: text.split('#').next().unwrap_or_default().to_owned(), problem };
+        // Without a `#` the secrets may stand anywhere: show no more than the start.
+        let shown =
+            text.split_once('#').map_or_else(|| text.chars().take(24).collect(), |(address, _)| address.to_owned());
+        let fail = |problem| BadJoin { shown: shown.clone(), problem };
         let rest = text.strip_prefix("linerate://").ok_or_else(|| fail("it does not begin with linerate://"))?;
         let (address, secrets) = rest.split_once('#').ok_or_else(|| fail("the part behind # is missing"))?;
         let (host, port) = address.rsplit_once(':').ok_or_else(|| fail("the port is missing"))?;
