@@ -106,7 +106,7 @@ impl OpRate {
 /// Rounds to the nearest whole number per second.
 fn per_second(count: u128, time: Nanos) -> Option<u64> {
     let nanos = u128::from(time.get());
-    if nanos == 0 { None } else { u64::try_from((count * 1_000_000_000 + nanos / 2) / nanos).ok() }
+    u64::try_from((count * 1_000_000_000 + nanos / 2).checked_div(nanos)?).ok()
 }
 
 #[cfg(test)]

@@ -1,0 +1,220 @@
+//! Thresholds that turn a measurement into an exit code: `throughput>=9Gbit/s`, `loss<=0.1%`, `p99<200us`.
+
+use linerate_model::{Measurement, Transport, Workload};
+use linerate_units::{BitRate, FrameRate, Nanos, OpRate, Ratio};
+use std::fmt;
+use std::str::FromStr;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Metric {
+    Throughput,
+    Packets,
+    Transactions,
+    Loss,
+    Latency(Percentile),
+    Jitter,
+    Share,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Percentile {
+    P50,
+    P90,
+    P99,
+    P999,
+    Max,
+}
+
+/// How it is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    AtLeast,
+    AtMost,
+    Above,
+    Below,
+}
+
+/// One threshold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expectation {
+    metric: Metric,
+    comparison: Comparison,
+    threshold: f64,
+    text: String,
+}
+
+/// A text that is no expectation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` is not an expectation: {problem}; write METRIC, one of >= <= > <, and a value, as in 'throughput>=9Gbit/s', \
+     'packets>=1Mpps', 'transactions>=20k', 'loss<=0.1%', 'p99<200us' (p50, p90, p99, p999, max), 'jitter<1ms' or 'share>=95%'"
+)]
+pub struct BadExpectation {
+    text: String,
+    problem: String,
+}
+
+/// How one result stands to one expectation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// It is met.
+    pub met: bool,
+    /// The result, its figure and the expectation, in words.
+    pub text: String,
+}
+
+const METRICS: [(&str, Metric); 11] = [
+    ("throughput", Metric::Throughput),
+    ("packets", Metric::Packets),
+    ("transactions", Metric::Transactions),
+    ("loss", Metric::Loss),
+    ("p50", Metric::Latency(Percentile::P50)),
+    ("p90", Metric::Latency(Percentile::P90)),
+    ("p99", Metric::Latency(Percentile::P99)),
+    ("p999", Metric::Latency(Percentile::P999)),
+    ("max", Metric::Latency(Percentile::Max)),
+    ("jitter", Metric::Jitter),
+    ("share", Metric::Share),
+];
+
+/// Longest first, so that `>=` is not read as `>`.
+const COMPARISONS: [(&str, Comparison); 4] =
+    [(">=", Comparison::AtLeast), ("<=", Comparison::AtMost), (">", Comparison::Above), ("<", Comparison::Below)];
+
+impl FromStr for Expectation {
+    type Err = BadExpectation;
+
+    fn from_str(text: &str) -> Result<Self, BadExpectation> {
+        let fail = |problem: String| BadExpectation { text: text.to_owned(), problem };
+        let at = text.find(['<', '>']).ok_or_else(|| fail("there is no comparison".into()))?;
+        let (name, rest) = text.split_at(at);
+        let (sign, comparison) = COMPARISONS
+            .into_iter()
+            .find(|(sign, _)| rest.starts_with(sign))
+            .ok_or_else(|| fail("there is no comparison".into()))?;
+        let (_, metric) = METRICS
+            .into_iter()
+            .find(|(known, _)| *known == name.trim())
+            .ok_or_else(|| fail(format!("`{}` is not a metric", name.trim())))?;
+        let value = rest[sign.len()..].trim();
+        let threshold = match metric {
+            Metric::Throughput => value.parse::<BitRate>().map(|rate| rate.get() as f64),
+            Metric::Packets => value.parse::<FrameRate>().map(|rate| rate.get() as f64),
+            Metric::Transactions => value.parse::<OpRate>().map(|rate| rate.get() as f64),
+            Metric::Loss | Metric::Share => value.parse::<Ratio>().map(Ratio::as_f64),
+            Metric::Latency(_) | Metric::Jitter => value.parse::<Nanos>().map(|time| time.get() as f64),
+        }
+        .map_err(|error| fail(error.to_string()))?;
+        Ok(Self { metric, comparison, threshold, text: text.to_owned() })
+    }
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl Expectation {
+    /// Whether trials of this kind give the figure at all. A threshold that nothing is compared with must not pass.
+    pub fn applies_to(&self, workload: &Workload) -> bool {
+        let (stream, udp) = (matches!(workload, Workload::Stream(_)), workload.transport() == Transport::Udp);
+        match self.metric {
+            Metric::Throughput | Metric::Packets | Metric::Share => stream,
+            Metric::Loss | Metric::Jitter => stream && udp,
+            Metric::Transactions | Metric::Latency(_) => !stream,
+        }
+    }
+
+    /// Judges one result by its median (latency: over all runs). A result without the figure misses the expectation.
+    pub fn judge(&self, result: &Measurement) -> Judgement {
+        let Some(value) = self.figure(result) else {
+            return Judgement { met: false, text: format!("{}: no figure to hold against {}", result.name, self.text) };
+        };
+        let met = match self.comparison {
+            Comparison::AtLeast => value >= self.threshold,
+            Comparison::AtMost => value <= self.threshold,
+            Comparison::Above => value > self.threshold,
+            Comparison::Below => value < self.threshold,
+        };
+        let verb = if met { "meets" } else { "misses" };
+        Judgement { met, text: format!("{}: {} {verb} {}", result.name, self.show(value), self.text) }
+    }
+
+    fn figure(&self, result: &Measurement) -> Option<f64> {
+        let received = result.received.as_ref();
+        match self.metric {
+            Metric::Throughput => received.map(|r| r.payload_bps.median),
+            Metric::Packets => received.map(|r| r.packets_per_s.median),
+            Metric::Transactions => result.transactions_per_s.as_ref().map(|t| t.median),
+            Metric::Loss => result.loss.map(|loss| Ratio::new(loss.lost, loss.of).as_f64()),
+            Metric::Jitter => result.jitter_ns.as_ref().map(|jitter| jitter.median),
+            Metric::Share => result.limit.as_ref().map(|limit| limit.share),
+            Metric::Latency(percentile) => result.latency_ns.as_ref().map(|latency| match percentile {
+                Percentile::P50 => latency.p50,
+                Percentile::P90 => latency.p90,
+                Percentile::P99 => latency.p99,
+                Percentile::P999 => latency.p999,
+                Percentile::Max => latency.max,
+            } as f64),
+        }
+    }
+
+    fn show(&self, value: f64) -> String {
+        match self.metric {
+            Metric::Throughput => BitRate::per_second(value as u64).to_string(),
+            Metric::Packets => FrameRate::per_second(value as u64).to_string(),
+            Metric::Transactions => OpRate::per_second(value as u64).to_string(),
+            Metric::Loss | Metric::Share => format!("{:.3} %", value * 100.0),
+            Metric::Latency(_) | Metric::Jitter => Nanos::new(value as u64).to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::measurements;
+    use crate::transfer::tests::{spec, trial};
+    use linerate_model::{Plan, Repeats};
+
+    fn judge(text: &str) -> Judgement {
+        let mut result = trial(9_900, 100);
+        crate::place_losses(&mut result);
+        let plan = Plan { cells: vec![spec()], repeats: Repeats::Times(1) };
+        text.parse::<Expectation>().expect(text).judge(&measurements(&plan, &[], &[result])[0])
+    }
+
+    #[test]
+    fn compares_the_median_with_the_threshold() {
+        // 9,900 datagrams of 1,000 bytes in a second.
+        for (text, met) in [
+            ("throughput>=79.2Mbit/s", true),
+            ("throughput > 79.2Mbit/s", false),
+            ("throughput>=80Mbit/s", false),
+            ("loss<=1%", true),
+            ("loss<1/100", false),
+            ("packets>=9.9kpps", true),
+        ] {
+            let judgement = judge(text);
+            assert_eq!(judgement.met, met, "{}", judgement.text);
+            assert!(judgement.text.contains("udp 1000"), "{}", judgement.text);
+        }
+    }
+
+    #[test]
+    fn a_figure_that_is_missing_is_a_miss_and_is_refused_beforehand() {
+        assert!(!judge("p99<1s").met);
+        let expectation: Expectation = "p99<1s".parse().expect("valid");
+        assert!(!expectation.applies_to(&spec().workload));
+    }
+
+    #[test]
+    fn bad_expectations_say_how_to_write_one() {
+        for text in ["", "throughput", "throughput=9G", "speed>=1", "loss<=fast", ">=3"] {
+            let error = text.parse::<Expectation>().expect_err(text).to_string();
+            assert!(error.contains("throughput>=9Gbit/s"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,559 @@
+//! Trials become results: the repeats of each cell as one figure with its spread, cost, loss, doubts and verdict.
+
+use crate::statistics::summary;
+use crate::transfer::{Transfer, rate, transactions_per_s, transfers};
+use crate::validity::{shortfall, spoilt, steal};
+use crate::verdict::verdict;
+use linerate_model::{
+    Caveat, CaveatKind, Ceiling, CpuCost, CpuCosts, Direction, Histogram, Host, HostName, Latency, Limit, Loss,
+    Measurement, Nic, PathLimit, Plan, ReceiveBy, ReceivedRates, RecordId, Repeats, SentRates, Share, StreamSpec,
+    Summary, TcpSummary, Transport, TrialResult, TrialSpec, Verdict, Workload, WorkloadKind, ip_packets, layer_bytes,
+};
+use linerate_units::BitRate;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// MTU taken when no interface tells: Ethernet's.
+const USUAL_MTU: u32 = 1500;
+/// Runs that differ by more than this share of their median cannot carry a decision.
+const SPREAD_BEARABLE: f64 = 0.1;
+/// Below this busy share of the busiest core, cores halt between requests and waking them is in every latency.
+const AWAKE: f64 = 0.9;
+
+/// The results of a plan: one for each cell with at least one trial, in the plan's order.
+pub fn measurements(plan: &Plan, hosts: &[Host], trials: &[TrialResult]) -> Vec<Measurement> {
+    plan.cells
+        .iter()
+        .filter_map(|cell| {
+            let runs: Vec<&TrialResult> = trials.iter().filter(|trial| trial.spec.name == cell.name).collect();
+            if runs.is_empty() { None } else { Some(measurement(cell, &plan.repeats, hosts, &runs)) }
+        })
+        .collect()
+}
+
+/// Sets what the tester reached without the device beside each result of the same name, and judges anew.
+pub fn attach_ceiling(results: &mut [Measurement], record: &RecordId, calibration: &[Measurement]) {
+    for result in results {
+        let Some(reached) = calibration.iter().find(|c| c.name == result.name).and_then(main_figure).cloned() else {
+            continue;
+        };
+        let Some(own) = main_figure(result) else { continue };
+        let share = if reached.median > 0.0 { own.median / reached.median } else { 0.0 };
+        result.ceiling = Some(Ceiling { record: record.clone(), reached, share });
+        result.verdict = verdict(result);
+        if result.verdict.limit == Limit::Tester {
+            let text =
+                "at the tester's own ceiling: the device may do more than this tester can show; use faster hosts";
+            result.caveats.push(Caveat::new(CaveatKind::TesterCeiling, text));
+        }
+    }
+}
+
+/// Payload bit/s, or transactions per second.
+fn main_figure(result: &Measurement) -> Option<&Summary> {
+    result.received.as_ref().map(|received| &received.payload_bps).or(result.transactions_per_s.as_ref())
+}
+
+fn measurement(cell: &TrialSpec, repeats: &Repeats, hosts: &[Host], runs: &[&TrialResult]) -> Measurement {
+    let workload = &cell.workload;
+    let path = PathFacts::of(hosts, runs);
+    let stream = match workload {
+        Workload::Stream(stream) => Some(stream),
+        Workload::Transact(_) => None,
+    };
+    let transact = match workload {
+        Workload::Transact(transact) => Some(transact),
+        Workload::Stream(_) => None,
+    };
+    let received = stream.map(|stream| received(stream, path.mtu, runs));
+    let limit = received.as_ref().zip(path.line).map(|(received, line_bps)| {
+        let message = workload.message_bytes().get();
+        let payload_bps = PathLimit::payload_of(line_bps, workload.transport(), workload.ip(), message, path.mtu);
+        let share = received.payload_bps.median / (payload_bps.get().max(1) as f64);
+        PathLimit { line_bps, mtu: path.mtu, payload_bps, share }
+    });
+    let mut result = Measurement {
+        name: cell.name.clone(),
+        workload: if stream.is_some() { WorkloadKind::Stream } else { WorkloadKind::Transact },
+        transport: workload.transport(),
+        ip: workload.ip(),
+        message_bytes: workload.message_bytes().get(),
+        response_bytes: transact.map(|transact| transact.response_bytes.get()),
+        direction: stream.map(|stream| stream.direction),
+        flows: stream.map_or_else(|| transact.map_or(0, |transact| transact.flows), |stream| stream.flows),
+        received,
+        sent: stream.map(|_| sent(runs)),
+        shares: shares(runs, stream.is_some()),
+        limit,
+        ceiling: None,
+        transactions_per_s: transact.and_then(|_| over(runs, |all| all.iter().map(transactions_per_s).sum())),
+        failed: transact.map(|_| runs.iter().flat_map(|run| transfers(run)).map(|t| failed(&t)).sum()),
+        loss: total_loss(runs.iter().flat_map(|run| transfers(run))),
+        jitter_ns: jitter(runs),
+        latency_ns: transact.and_then(|_| latency(runs)),
+        cpu: cpu(runs, path.shared_machine),
+        tcp: tcp(runs),
+        caveats: Vec::new(),
+        verdict: Verdict {
+            limit: Limit::CannotTell,
+            confidence: linerate_model::Confidence::Low,
+            evidence: Vec::new(),
+        },
+    };
+    result.caveats = caveats(&result, cell, repeats, &path, runs);
+    result.verdict = verdict(&result);
+    result
+}
+
+/// What is known of the links and machines a cell's trials ran over.
+struct PathFacts<'a> {
+    /// Smallest MTU of the interfaces used.
+    mtu: u32,
+    /// What the slower side's links carry together; none if no speed is known.
+    line: Option<BitRate>,
+    /// The interfaces used.
+    nics: Vec<&'a Nic>,
+    /// Two ends ran on one machine.
+    shared_machine: bool,
+}
+
+impl<'a> PathFacts<'a> {
+    fn of(hosts: &'a [Host], runs: &[&TrialResult]) -> Self {
+        let nic = |host: &HostName, interface: &Option<String>| {
+            let host = hosts.iter().find(|known| known.name == *host)?;
+            host.nics.iter().find(|nic| Some(&nic.name) == interface.as_ref())
+        };
+        // Each interface once for each way it is used: two flows through one NIC share its line.
+        let (mut senders, mut receivers, mut nics) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut pairs = BTreeSet::new();
+        for transfer in runs.iter().flat_map(|run| transfers(run)) {
+            pairs.insert((transfer.from, transfer.to));
+            for (host, end, side) in
+                [(transfer.from, transfer.sender, &mut senders), (transfer.to, transfer.receiver, &mut receivers)]
+            {
+                let nic = nic(host, &end.interface);
+                side.insert((host, &end.interface), nic.and_then(|nic| nic.speed));
+                nics.extend(nic.map(|nic| ((host, &nic.name), nic)));
+            }
+        }
+        let together = |side: BTreeMap<_, Option<BitRate>>| -> Option<u64> {
+            side.into_values().map(|speed| speed.map(BitRate::get)).sum()
+        };
+        let line = [together(senders), together(receivers)].into_iter().flatten().min().map(BitRate::per_second);
+        let boot = |name: &HostName| hosts.iter().find(|host| host.name == *name).map(|host| &host.boot_id);
+        let shared_machine =
+            pairs.iter().any(|(from, to)| boot(from).zip(boot(to)).is_some_and(|(from, to)| from == to));
+        let nics: Vec<&Nic> = nics.into_values().collect();
+        let mtu = nics.iter().map(|nic| nic.mtu).min().unwrap_or(USUAL_MTU);
+        Self { mtu, line, nics, shared_machine }
+    }
+}
+
+/// One figure of each run, summarised.
+fn over(runs: &[&TrialResult], figure: impl Fn(&[Transfer<'_>]) -> f64) -> Option<Summary> {
+    summary(runs.iter().map(|run| figure(&transfers(run))).collect())
+}
+
+/// As [`over`], for cells that are known to have runs.
+fn over_all(runs: &[&TrialResult], figure: impl Fn(&[Transfer<'_>]) -> f64) -> Summary {
+    over(runs, figure).expect("a cell is summarised only when it has runs")
+}
+
+fn received(stream: &StreamSpec, mtu: u32, runs: &[&TrialResult]) -> ReceivedRates {
+    let message = stream.message_bytes.get();
+    let payload_bps = over_all(runs, |all| all.iter().map(Transfer::payload_bps).sum());
+    let messages = |all: &[Transfer<'_>]| {
+        all.iter().filter_map(|t| t.receiver.received.as_ref()).map(|r| rate(r.messages, r.window.get())).sum::<f64>()
+    };
+    let segments = |all: &[Transfer<'_>]| {
+        let of = |t: &Transfer<'_>| {
+            let window = t.receiver.received.as_ref().map_or(0, |r| r.window.get());
+            let segments = t.receiver.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.segments_in);
+            rate(segments.sum(), window)
+        };
+        all.iter().map(of).sum::<f64>()
+    };
+    let (payload, ip, wire) = layer_bytes(stream.transport, stream.ip, message, mtu);
+    let scaled = |bytes: u64| {
+        let factor = bytes as f64 / payload.max(1) as f64;
+        summary(payload_bps.values.iter().map(|bps| bps * factor).collect())
+    };
+    let means = runs.iter().flat_map(|run| transfers(run)).find_map(|t| t.receiver.received.as_ref());
+    ReceivedRates {
+        ip_bps: scaled(ip),
+        wire_bps: scaled(wire),
+        packets_per_s: match stream.transport {
+            Transport::Tcp => over_all(runs, segments),
+            Transport::Udp => {
+                let each = ip_packets(stream.transport, stream.ip, message, mtu).len() as f64;
+                over_all(runs, |all| messages(all) * each)
+            }
+        },
+        messages_per_s: (stream.transport == Transport::Udp).then(|| over_all(runs, messages)),
+        means: means.map(|r| r.means.clone()).unwrap_or_default(),
+        payload_bps,
+    }
+}
+
+fn sent(runs: &[&TrialResult]) -> SentRates {
+    let sent = |t: &Transfer<'_>| t.sender.sent.as_ref().map_or(0.0, |s| rate(s.payload_bytes * 8, s.window.get()));
+    let means = runs.iter().flat_map(|run| transfers(run)).find_map(|t| t.sender.sent.as_ref());
+    SentRates {
+        payload_bps: over_all(runs, |all| all.iter().map(sent).sum()),
+        means: means.map(|s| s.means.clone()).unwrap_or_default(),
+    }
+}
+
+/// Each transfer on its own; nothing if there is only one.
+fn shares(runs: &[&TrialResult], stream: bool) -> Vec<Share> {
+    let first = runs.first().map(|run| transfers(run)).unwrap_or_default();
+    if first.len() < 2 {
+        return Vec::new();
+    }
+    let share = |(index, transfer): (usize, &Transfer<'_>)| {
+        let own = |figure: fn(&Transfer<'_>) -> f64| over(runs, |all| all.get(index).map_or(0.0, figure));
+        Share {
+            from: transfer.from.0.clone(),
+            to: transfer.to.0.clone(),
+            payload_bps: own(|t| t.payload_bps()).filter(|_| stream),
+            transactions_per_s: own(transactions_per_s).filter(|_| !stream),
+            loss: total_loss(runs.iter().filter_map(|run| transfers(run).into_iter().nth(index))),
+        }
+    };
+    first.iter().enumerate().map(share).collect()
+}
+
+fn total_loss<'a>(transfers: impl Iterator<Item = Transfer<'a>>) -> Option<Loss> {
+    transfers.filter_map(|transfer| transfer.loss.copied()).reduce(|mut total, loss| {
+        total += loss;
+        total
+    })
+}
+
+/// The worst transfer's jitter of each run.
+fn jitter(runs: &[&TrialResult]) -> Option<Summary> {
+    let of = |run: &&TrialResult| {
+        transfers(run).iter().filter_map(|t| t.receiver.received.as_ref()?.jitter).max().map(|j| j.get() as f64)
+    };
+    summary(runs.iter().filter_map(of).collect())
+}
+
+fn failed(transfer: &Transfer<'_>) -> u64 {
+    transfer.sender.transactions.as_ref().map_or(0, |t| t.failed)
+}
+
+fn latency(runs: &[&TrialResult]) -> Option<Latency> {
+    let mut all = Histogram::default();
+    for transactions in runs.iter().flat_map(|run| transfers(run)).filter_map(|t| t.sender.transactions.as_ref()) {
+        all.merge(&transactions.latency);
+    }
+    (all.count() > 0).then(|| Latency {
+        p50: all.quantile(0.5),
+        p90: all.quantile(0.9),
+        p99: all.quantile(0.99),
+        p999: all.quantile(0.999),
+        max: all.max(),
+        min: all.min(),
+        mean: all.mean(),
+        count: all.count(),
+        distribution: all.steps(),
+    })
+}
+
+/// Medians over the runs of what each end cost.
+fn cpu(runs: &[&TrialResult], shared_machine: bool) -> CpuCosts {
+    let end = |sends: bool| {
+        let all: Vec<CpuCost> = runs.iter().map(|run| end_cost(run, sends, shared_machine)).collect();
+        let median = |of: fn(&CpuCost) -> f64| summary(all.iter().map(of).collect()).map_or(0.0, |s| s.median);
+        let median_of_some =
+            |of: fn(&CpuCost) -> Option<f64>| summary(all.iter().filter_map(of).collect()).map(|s| s.median);
+        CpuCost {
+            busiest_core: median(|c| c.busiest_core),
+            busiest_core_softirq: median(|c| c.busiest_core_softirq),
+            busiest_thread: median(|c| c.busiest_thread),
+            ns_per_byte: median_of_some(|c| c.ns_per_byte),
+            ns_per_packet: median_of_some(|c| c.ns_per_packet),
+            host_ns_per_byte: median_of_some(|c| c.host_ns_per_byte),
+            steal: median(|c| c.steal),
+        }
+    };
+    CpuCosts { sender: end(true), receiver: end(false) }
+}
+
+/// What one end of one trial cost, all hosts on that side together.
+fn end_cost(run: &TrialResult, sends: bool, shared_machine: bool) -> CpuCost {
+    let all = transfers(run);
+    let hosts: BTreeSet<&HostName> = all.iter().map(|t| if sends { t.from } else { t.to }).collect();
+    let observed: Vec<_> = hosts.into_iter().filter_map(|host| run.hosts.get(host)).collect();
+    let busiest = observed.iter().flat_map(|o| &o.cores).max_by(|l, r| l.busy_share().total_cmp(&r.busy_share()));
+    let threads = || observed.iter().flat_map(|o| o.threads.iter().filter(|t| t.sends == sends).map(move |t| (o, t)));
+    let thread_ns: u64 = threads().map(|(_, thread)| thread.cpu.get()).sum();
+    let busy_ns: u64 = observed.iter().flat_map(|o| &o.cores).map(|core| core.busy().get()).sum();
+
+    let transact = matches!(run.spec.workload, Workload::Transact(_));
+    let (mut bytes, mut packets) = (0, 0);
+    for transfer in &all {
+        if transact {
+            packets += transfer.sender.transactions.as_ref().map_or(0, |t| t.completed);
+        } else if sends {
+            let segments: u64 =
+                transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.segments_out).sum();
+            bytes += transfer.sender.sent.as_ref().map_or(0, |s| s.payload_bytes);
+            packets += if segments > 0 { segments } else { transfer.sender.sent.as_ref().map_or(0, |s| s.messages) };
+        } else {
+            let segments: u64 =
+                transfer.receiver.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.segments_in).sum();
+            bytes += transfer.receiver.received.as_ref().map_or(0, |r| r.payload_bytes);
+            packets +=
+                if segments > 0 { segments } else { transfer.receiver.received.as_ref().map_or(0, |r| r.messages) };
+        }
+    }
+    let per = |ns: u64, count: u64| (count > 0 && ns > 0).then(|| ns as f64 / count as f64);
+    CpuCost {
+        busiest_core: busiest.map_or(0.0, |core| core.busy_share()),
+        busiest_core_softirq: busiest.map_or(0.0, |core| {
+            let all = (core.busy() + core.steal + core.idle).get();
+            if all == 0 { 0.0 } else { core.softirq.get() as f64 / all as f64 }
+        }),
+        busiest_thread: threads()
+            .map(|(o, thread)| thread.cpu.get() as f64 / o.window.get().max(1) as f64)
+            .fold(0.0, f64::max),
+        ns_per_byte: per(thread_ns, bytes),
+        ns_per_packet: per(thread_ns, packets),
+        host_ns_per_byte: if shared_machine { None } else { per(busy_ns, bytes) },
+        steal: observed.iter().map(|o| steal(o)).fold(0.0, f64::max),
+    }
+}
+
+fn tcp(runs: &[&TrialResult]) -> Option<TcpSummary> {
+    let all: Vec<_> = runs.iter().flat_map(|run| transfers(run)).collect();
+    let flows: Vec<_> = all.iter().flat_map(|t| &t.sender.flows).filter_map(|flow| flow.tcp.as_ref()).collect();
+    let first = flows.first()?;
+    let busy: u64 = flows.iter().map(|flow| flow.busy.get()).sum();
+    let share = |part: u64| if busy == 0 { 0.0 } else { part as f64 / busy as f64 };
+    Some(TcpSummary {
+        congestion: first.congestion.clone(),
+        retransmits: flows.iter().map(|flow| flow.retransmits).sum(),
+        segments: flows.iter().map(|flow| flow.segments_out).sum(),
+        rtt_ns: summary(flows.iter().map(|flow| flow.rtt.get() as f64).collect()).map_or(0, |s| s.median as u64),
+        min_rtt_ns: flows.iter().map(|flow| flow.min_rtt.get()).min().unwrap_or(0),
+        receive_window_limited: share(flows.iter().map(|flow| flow.receive_window_limited.get()).sum()),
+        send_buffer_limited: share(flows.iter().map(|flow| flow.send_buffer_limited.get()).sum()),
+        mss: first.mss,
+    })
+}
+
+/// The doubts about a result: those of its trials, each kind once, and those that only the whole shows.
+fn caveats(
+    result: &Measurement,
+    cell: &TrialSpec,
+    repeats: &Repeats,
+    path: &PathFacts<'_>,
+    runs: &[&TrialResult],
+) -> Vec<Caveat> {
+    let mut found: Vec<Caveat> = runs.iter().flat_map(|run| run.caveats.clone()).collect();
+    found.extend(runs.iter().filter_map(|run| spoilt(run)));
+    found.extend(runs.iter().find_map(|run| shortfall(run)));
+    let mut add = |kind, text: &str| found.push(Caveat::new(kind, text));
+
+    if path.shared_machine {
+        add(
+            CaveatKind::SharedMachine,
+            "both ends ran on one machine and shared its cores: two machines may reach more; CPU use of the whole host is \
+             that of both ends",
+        );
+    }
+    let made_up = |nic: &&&Nic| nic.speed.is_none() && !nic.driver.is_empty();
+    if let Some(nic) = path.nics.iter().find(made_up) {
+        let joins = match &cell.workload {
+            Workload::Stream(stream) => match stream.transport {
+                Transport::Udp => stream.offload && result.sent.as_ref().is_some_and(|s| s.means.contains("SEGMENT")),
+                Transport::Tcp => nic.offloads.get("tx-tcp-segmentation").copied().unwrap_or(false),
+            },
+            Workload::Transact(_) => false,
+        };
+        if joins {
+            let text = format!(
+                "{} ({}) passes joined segments on whole and never cuts them into packets: the rate is one of memory, not \
+                 of packets on a wire; give the lab link a rate (--link) or measure with --no-offload",
+                nic.name, nic.driver
+            );
+            add(CaveatKind::OffloadNotOnWire, &text);
+        }
+    }
+    if path.line.is_none() && result.received.is_some() {
+        add(
+            CaveatKind::UnknownLinkSpeed,
+            "no link speed is known on this path, so no share of it can be given; tell the agents with --link-speed \
+             IF=RATE",
+        );
+    }
+    match &cell.workload {
+        Workload::Stream(stream) if stream.receive_by == ReceiveBy::Discard => add(
+            CaveatKind::Discarded,
+            "the receiver let the kernel throw its data away uncopied: a program that uses its data gets less",
+        ),
+        Workload::Transact(transact) if !transact.busy_poll && result.cpu.receiver.busiest_core < AWAKE => add(
+            CaveatKind::IdleWakeup,
+            "cores slept between requests, so the time to wake them is in every latency; compare only with runs made the \
+             same way, or measure with --busy-poll",
+        ),
+        _ => {}
+    }
+    if let Some(figure) = main_figure(result) {
+        if figure.spread() > SPREAD_BEARABLE {
+            let text = format!(
+                "the runs differ by {:.0} % of their median: ask for more (--repeats, or --confidence 95 --within 2.5%) or \
+                 longer ones (--time)",
+                figure.spread() * 100.0
+            );
+            add(CaveatKind::WideSpread, &text);
+        }
+        if figure.runs < 3 {
+            let text = format!(
+                "{} only: nothing is known of the spread; three runs or more tell",
+                if figure.runs == 1 { "one run" } else { "two runs" }
+            );
+            add(CaveatKind::FewRuns, &text);
+        }
+        if let crate::repeat::Need::Exhausted(width) = crate::repeat::need(repeats, &figure.values) {
+            let text = format!(
+                "after {} runs the mean is known to +-{:.1} % only, not as narrowly as asked; ask for longer runs (--time)",
+                figure.runs,
+                width * 100.0
+            );
+            add(CaveatKind::NotConverged, &text);
+        }
+    }
+    if let Some(direction) = result.direction
+        && direction != Direction::Both
+        && other_traffic(cell, runs)
+    {
+        let text = "other traffic crossed the receiving interface during the window: the path was shared, and its capacity \
+                    with it; measure when it is quiet";
+        found.push(Caveat::new(CaveatKind::OtherTraffic, text));
+    }
+    found.sort();
+    found.dedup_by_key(|caveat| caveat.kind);
+    found
+}
+
+/// A UDP stream of one datagram a packet accounts for every packet its receiver's interface should have seen.
+fn other_traffic(cell: &TrialSpec, runs: &[&TrialResult]) -> bool {
+    let Workload::Stream(stream) = &cell.workload else { return false };
+    if stream.transport != Transport::Udp || stream.offload || cell.paths.len() > 1 {
+        return false;
+    }
+    runs.iter().any(|run| {
+        transfers(run).iter().any(|transfer| {
+            let counters = run.hosts.get(transfer.to).and_then(|observation| {
+                observation.interfaces.iter().find(|i| Some(&i.name) == transfer.receiver.interface.as_ref())
+            });
+            let sent = transfer.sender.sent.as_ref().map_or(0, |sent| sent.messages);
+            let fragments = ip_packets(stream.transport, stream.ip, stream.message_bytes.get(), USUAL_MTU).len() as u64;
+            counters.is_some_and(|counters| counters.rx_packets > sent * fragments * 11 / 10 + 1_000)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::tests::{spec, trial};
+    use linerate_model::{CoreUse, ThreadUse};
+    use linerate_units::Nanos;
+
+    fn host(name: &str, speed: Option<u64>) -> Host {
+        Host {
+            name: name.into(),
+            version: String::new(),
+            protocol: 1,
+            system: String::new(),
+            cpu_model: String::new(),
+            cores: 2,
+            memory_bytes: 0,
+            boot_id: name.to_owned(),
+            congestion_controls: Vec::new(),
+            nics: vec![Nic {
+                name: "eth0".into(),
+                driver: "veth".into(),
+                speed: speed.map(BitRate::per_second),
+                mtu: 1500,
+                up: true,
+                mac: String::new(),
+                addresses: Vec::new(),
+                offloads: BTreeMap::new(),
+                qdisc: String::new(),
+            }],
+            data_addresses: Vec::new(),
+            capabilities: Vec::new(),
+        }
+    }
+
+    fn measure(hosts: &[Host], trials: &[TrialResult]) -> Measurement {
+        let plan = Plan { cells: vec![spec()], repeats: Repeats::Times(trials.len() as u32) };
+        measurements(&plan, hosts, trials).remove(0)
+    }
+
+    fn kinds(result: &Measurement) -> Vec<CaveatKind> {
+        result.caveats.iter().map(|caveat| caveat.kind).collect()
+    }
+
+    #[test]
+    fn median_and_spread_over_the_runs() {
+        let result = measure(&[], &[trial(1_000, 0), trial(1_200, 0), trial(1_100, 0)]);
+        let payload = result.received.expect("a stream").payload_bps;
+        assert_eq!((payload.median, payload.low, payload.high, payload.runs), (8.8e6, 8e6, 9.6e6, 3));
+    }
+
+    #[test]
+    fn the_slower_side_sets_the_limit() {
+        let hosts = [host("a", Some(1_000_000_000)), host("b", Some(100_000_000))];
+        let limit = measure(&hosts, &[trial(11_000, 0)]).limit.expect("both speeds are known");
+        assert_eq!(limit.line_bps.get(), 100_000_000);
+        assert_eq!(limit.payload_bps.get(), 100_000_000 * 1000 / 1066);
+        assert!((limit.share - 88e6 / 93_808_630.0).abs() < 1e-6, "{}", limit.share);
+    }
+
+    #[test]
+    fn without_a_speed_there_is_no_share_and_it_says_so() {
+        let result = measure(&[host("a", None), host("b", None)], &[trial(1, 0)]);
+        assert_eq!(result.limit, None);
+        assert!(kinds(&result).contains(&CaveatKind::UnknownLinkSpeed));
+    }
+
+    #[test]
+    fn doubts_come_from_the_runs() {
+        let steady = measure(&[], &[trial(1_000, 0), trial(1_001, 0), trial(1_000, 0)]);
+        assert!(!kinds(&steady).contains(&CaveatKind::WideSpread) && !kinds(&steady).contains(&CaveatKind::FewRuns));
+        let shaky = measure(&[], &[trial(1_000, 0), trial(1_500, 0)]);
+        assert!(kinds(&shaky).contains(&CaveatKind::WideSpread) && kinds(&shaky).contains(&CaveatKind::FewRuns));
+    }
+
+    #[test]
+    fn cost_is_thread_time_over_bytes() {
+        let mut run = trial(1_000, 0);
+        if let Some(a) = run.hosts.get_mut(&"a".into()) {
+            a.window = Nanos::from_secs(1);
+            a.threads = vec![ThreadUse { name: "send 0".into(), cpu: Nanos::from_millis(500), sends: true }];
+            a.cores = vec![CoreUse {
+                core: 0,
+                user: Nanos::from_millis(600),
+                idle: Nanos::from_millis(400),
+                ..CoreUse::default()
+            }];
+        }
+        let sender = measure(&[host("a", None), host("b", None)], &[run]).cpu.sender;
+        assert_eq!(sender.ns_per_byte, Some(500.0));
+        assert_eq!(sender.host_ns_per_byte, Some(600.0));
+        assert!((sender.busiest_core - 0.6).abs() < 1e-9 && (sender.busiest_thread - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_result_at_the_ceiling_is_the_testers() {
+        let calibration = [measure(&[], &[trial(1_000, 0)])];
+        let mut results = [measure(&[], &[trial(990, 0)]), measure(&[], &[trial(500, 0)])];
+        attach_ceiling(&mut results, &RecordId("c".into()), &calibration);
+        assert_eq!(results.each_ref().map(|r| r.verdict.limit), [Limit::Tester, Limit::CannotTell]);
+        assert!(kinds(&results[0]).contains(&CaveatKind::TesterCeiling));
+    }
+}

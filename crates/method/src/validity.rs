@@ -1,0 +1,97 @@
+//! Checks of one trial before it is believed. A trial the tester spoilt is run again.
+
+use crate::transfer::transfers;
+use linerate_model::{Caveat, CaveatKind, Observation, Offered, TrialResult, Workload};
+
+/// CPU time taken by the hypervisor above which a trial says more of the neighbours than of the path.
+const STEAL_BEARABLE: f64 = 0.05;
+/// Offered load below the intended one by more than this share is the tester's failing.
+const SHORTFALL_BEARABLE: f64 = 0.005;
+
+/// Why this trial should be run again, if it should.
+pub fn spoilt(result: &TrialResult) -> Option<Caveat> {
+    let (host, steal) = result
+        .hosts
+        .iter()
+        .map(|(host, observation)| (host, steal(observation)))
+        .max_by(|left, right| left.1.total_cmp(&right.1))?;
+    (steal > STEAL_BEARABLE).then(|| {
+        Caveat::new(
+            CaveatKind::CpuStolen,
+            format!(
+                "the hypervisor took {:.0} % of {host}'s CPU time: the figures are lower than this host can do; \
+                 measure again when the machine is quiet",
+                steal * 100.0
+            ),
+        )
+    })
+}
+
+/// Share of all cores' time the hypervisor took, 0 to 1.
+pub(crate) fn steal(observation: &Observation) -> f64 {
+    let all: u64 = observation.cores.iter().map(|core| (core.busy() + core.steal + core.idle).get()).sum();
+    let stolen: u64 = observation.cores.iter().map(|core| core.steal.get()).sum();
+    if all == 0 { 0.0 } else { stolen as f64 / all as f64 }
+}
+
+/// Senders that fell short of the rate asked for, in words.
+pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
+    let Workload::Stream(stream) = &result.spec.workload else { return None };
+    let offered = stream.offered?;
+    transfers(result).iter().find_map(|transfer| {
+        let sent = transfer.sender.sent.as_ref()?;
+        let seconds = sent.window.as_secs_f64();
+        let (asked, got) = match offered {
+            Offered::PayloadBps(rate) => (rate.get() as f64, sent.payload_bytes as f64 * 8.0 / seconds),
+            Offered::MessagesPerS(rate) => (rate.get() as f64, sent.messages as f64 / seconds),
+        };
+        (seconds > 0.0 && got < asked * (1.0 - SHORTFALL_BEARABLE)).then(|| {
+            Caveat::new(
+                CaveatKind::BelowOfferedRate,
+                format!(
+                    "{} sent {:.1} % of the rate asked for: the path or the sender does not take more; ask for a lower \
+                     rate to measure at a steady load",
+                    transfer.from,
+                    got / asked * 100.0
+                ),
+            )
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::tests::trial;
+    use linerate_model::CoreUse;
+    use linerate_units::{BitRate, Nanos};
+
+    #[test]
+    fn stolen_time_spoils_a_trial() {
+        let mut result = trial(1000, 0);
+        let core = |steal, idle| CoreUse { steal: Nanos::new(steal), idle: Nanos::new(idle), ..CoreUse::default() };
+        if let Some(b) = result.hosts.get_mut(&"b".into()) {
+            b.cores = vec![core(4, 96), core(0, 100)];
+        }
+        assert_eq!(spoilt(&result), None);
+        if let Some(b) = result.hosts.get_mut(&"b".into()) {
+            b.cores = vec![core(40, 60), core(0, 100)];
+        }
+        let caveat = spoilt(&result).expect("a fifth is stolen");
+        assert!(caveat.text.contains("20 %") && caveat.text.contains("b's"), "{}", caveat.text);
+    }
+
+    #[test]
+    fn a_sender_that_falls_short_is_named() {
+        let mut result = trial(1000, 0);
+        let ask = |result: &mut TrialResult, bps| {
+            if let Workload::Stream(stream) = &mut result.spec.workload {
+                stream.offered = Some(Offered::PayloadBps(BitRate::per_second(bps)));
+            }
+        };
+        ask(&mut result, 8_000_000);
+        assert_eq!(shortfall(&result), None);
+        ask(&mut result, 10_000_000);
+        assert!(shortfall(&result).is_some_and(|caveat| caveat.text.contains("a sent 80.0 %")));
+    }
+}
