@@ -1,0 +1,131 @@
+//! One row for each result. A column's name ends in its unit and does not change within a record format.
+
+use crate::figures::moment_iso;
+use linerate_model::{CpuCost, Measurement, Record, Summary};
+use serde::Serialize;
+use serde_json::Value;
+
+/// A column: its name, and its cell of a result.
+type Column = (&'static str, fn(&Record, &Measurement) -> Value);
+
+const COLUMNS: &[Column] = &[
+    ("record", |r, _| cell(&r.id)),
+    ("started_utc", |r, _| cell(moment_iso(r.started_unix_ns))),
+    ("name", |_, m| cell(&m.name)),
+    ("workload", |_, m| cell(m.workload)),
+    ("transport", |_, m| cell(m.transport)),
+    ("ip_version", |_, m| cell(m.ip)),
+    ("direction", |_, m| cell(m.direction)),
+    ("flows", |_, m| cell(m.flows)),
+    ("message_bytes", |_, m| cell(m.message_bytes)),
+    ("response_bytes", |_, m| cell(m.response_bytes)),
+    ("received_payload_bps_median", |_, m| cell(payload(m).map(|s| s.median))),
+    ("received_payload_bps_low", |_, m| cell(payload(m).map(|s| s.low))),
+    ("received_payload_bps_high", |_, m| cell(payload(m).map(|s| s.high))),
+    ("received_ip_bps_median", |_, m| cell(m.received.as_ref().and_then(|r| median(&r.ip_bps)))),
+    ("received_wire_bps_median", |_, m| cell(m.received.as_ref().and_then(|r| median(&r.wire_bps)))),
+    ("received_packets_per_s_median", |_, m| cell(m.received.as_ref().map(|r| r.packets_per_s.median))),
+    ("received_messages_per_s_median", |_, m| cell(m.received.as_ref().and_then(|r| median(&r.messages_per_s)))),
+    ("received_means", |_, m| cell(m.received.as_ref().map(|r| &r.means))),
+    ("sent_payload_bps_median", |_, m| cell(m.sent.as_ref().map(|s| s.payload_bps.median))),
+    ("sent_means", |_, m| cell(m.sent.as_ref().map(|s| &s.means))),
+    ("transactions_per_s_median", |_, m| cell(m.transactions_per_s.as_ref().map(|s| s.median))),
+    ("transactions_per_s_low", |_, m| cell(m.transactions_per_s.as_ref().map(|s| s.low))),
+    ("transactions_per_s_high", |_, m| cell(m.transactions_per_s.as_ref().map(|s| s.high))),
+    ("transactions_failed", |_, m| cell(m.failed)),
+    ("runs", |_, m| cell(payload(m).or(m.transactions_per_s.as_ref()).map(|s| s.runs))),
+    ("limit_line_bps", |_, m| cell(m.limit.as_ref().map(|l| l.line_bps))),
+    ("limit_mtu_bytes", |_, m| cell(m.limit.as_ref().map(|l| l.mtu))),
+    ("limit_payload_bps", |_, m| cell(m.limit.as_ref().map(|l| l.payload_bps))),
+    ("limit_share", |_, m| cell(m.limit.as_ref().map(|l| l.share))),
+    ("ceiling_record", |_, m| cell(m.ceiling.as_ref().map(|c| &c.record))),
+    ("ceiling_reached_median", |_, m| cell(m.ceiling.as_ref().map(|c| c.reached.median))),
+    ("ceiling_share", |_, m| cell(m.ceiling.as_ref().map(|c| c.share))),
+    ("lost_datagrams", |_, m| cell(m.loss.map(|l| l.lost))),
+    ("offered_datagrams", |_, m| cell(m.loss.map(|l| l.of))),
+    ("lost_not_sent_datagrams", |_, m| cell(m.loss.map(|l| l.places.not_sent))),
+    ("lost_sender_queue_datagrams", |_, m| cell(m.loss.map(|l| l.places.sender_queue))),
+    ("lost_wire_datagrams", |_, m| cell(m.loss.map(|l| l.places.wire))),
+    ("lost_receiver_queue_datagrams", |_, m| cell(m.loss.map(|l| l.places.receiver_queue))),
+    ("lost_socket_buffer_datagrams", |_, m| cell(m.loss.map(|l| l.places.socket_buffer))),
+    ("duplicate_datagrams", |_, m| cell(m.loss.map(|l| l.duplicates))),
+    ("reordered_datagrams", |_, m| cell(m.loss.map(|l| l.reordered))),
+    ("jitter_ns_median", |_, m| cell(median(&m.jitter_ns))),
+    ("latency_ns_min", |_, m| cell(m.latency_ns.as_ref().map(|l| l.min))),
+    ("latency_ns_mean", |_, m| cell(m.latency_ns.as_ref().map(|l| l.mean))),
+    ("latency_ns_p50", |_, m| cell(m.latency_ns.as_ref().map(|l| l.p50))),
+    ("latency_ns_p90", |_, m| cell(m.latency_ns.as_ref().map(|l| l.p90))),
+    ("latency_ns_p99", |_, m| cell(m.latency_ns.as_ref().map(|l| l.p99))),
+    ("latency_ns_p999", |_, m| cell(m.latency_ns.as_ref().map(|l| l.p999))),
+    ("latency_ns_max", |_, m| cell(m.latency_ns.as_ref().map(|l| l.max))),
+    ("latency_count", |_, m| cell(m.latency_ns.as_ref().map(|l| l.count))),
+    ("sender_busiest_core_share", |_, m| cell(sender(m).busiest_core)),
+    ("sender_busiest_thread_share", |_, m| cell(sender(m).busiest_thread)),
+    ("sender_ns_per_byte", |_, m| cell(sender(m).ns_per_byte)),
+    ("sender_ns_per_packet", |_, m| cell(sender(m).ns_per_packet)),
+    ("sender_steal_share", |_, m| cell(sender(m).steal)),
+    ("receiver_busiest_core_share", |_, m| cell(receiver(m).busiest_core)),
+    ("receiver_busiest_thread_share", |_, m| cell(receiver(m).busiest_thread)),
+    ("receiver_ns_per_byte", |_, m| cell(receiver(m).ns_per_byte)),
+    ("receiver_ns_per_packet", |_, m| cell(receiver(m).ns_per_packet)),
+    ("receiver_steal_share", |_, m| cell(receiver(m).steal)),
+    ("tcp_congestion", |_, m| cell(m.tcp.as_ref().map(|t| &t.congestion))),
+    ("tcp_retransmitted_segments", |_, m| cell(m.tcp.as_ref().map(|t| t.retransmits))),
+    ("tcp_sent_segments", |_, m| cell(m.tcp.as_ref().map(|t| t.segments))),
+    ("tcp_rtt_ns_median", |_, m| cell(m.tcp.as_ref().map(|t| t.rtt_ns))),
+    ("tcp_rtt_ns_min", |_, m| cell(m.tcp.as_ref().map(|t| t.min_rtt_ns))),
+    ("caveats", |_, m| cell(m.caveats.iter().map(crate::sentences::kind).collect::<Vec<_>>().join(" "))),
+    ("verdict_limit", |_, m| cell(m.verdict.limit)),
+    ("verdict_confidence", |_, m| cell(m.verdict.confidence)),
+];
+
+/// The results as comma-separated values (RFC 4180) with a header line. A missing figure is an empty field.
+pub fn csv(record: &Record) -> String {
+    let mut text = String::new();
+    line(&mut text, COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
+    for result in &record.results {
+        line(&mut text, COLUMNS.iter().map(|(_, column)| field(&column(record, result))));
+    }
+    text
+}
+
+fn line(text: &mut String, fields: impl Iterator<Item = String>) {
+    text.push_str(&fields.collect::<Vec<_>>().join(","));
+    text.push_str("\r\n");
+}
+
+/// A value as the record writes it; a number that is not finite becomes null.
+fn cell(value: impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+fn field(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => quoted(text),
+        other => other.to_string(),
+    }
+}
+
+/// A text field. Names come from other machines: one that a spreadsheet would run as a formula gets an apostrophe before it.
+fn quoted(text: &str) -> String {
+    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
+    let text = format!("{guard}{text}");
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+fn payload(result: &Measurement) -> Option<&Summary> {
+    result.received.as_ref().map(|received| &received.payload_bps)
+}
+
+fn median(summary: &Option<Summary>) -> Option<f64> {
+    summary.as_ref().map(|summary| summary.median)
+}
+
+fn sender(result: &Measurement) -> &CpuCost {
+    &result.cpu.sender
+}
+
+fn receiver(result: &Measurement) -> &CpuCost {
+    &result.cpu.receiver
+}

@@ -1,0 +1,5 @@
+//! temp
+/// temp
+pub fn html(_: &linerate_model::Record) -> String {
+    String::new()
+}
