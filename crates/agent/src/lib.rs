@@ -1,1 +1,43 @@
-//! placeholder
+//! One side of any trial behind an HTTP/JSON API, and that API's client.
+//!
+//! The agent is attack surface and a traffic cannon, so it does nothing for a stranger: TLS with a certificate that the
+//! client pins by fingerprint, a token on every request, limits on what a trial may ask for. [`Join`](linerate_model::Join)
+//! carries address, token and fingerprint in one line.
+//!
+//! The path of a trial: [`Client`] -> `routes` (what can be asked) -> `serve` (who may ask) -> `trial` (the half's life)
+//! -> the engine in `linerate-streams` and the watch in `linerate-observe`. All of it fits a single-threaded tokio
+//! runtime: what blocks runs on threads of its own.
+#![forbid(unsafe_code)]
+
+mod client;
+mod error;
+mod identity;
+mod limits;
+mod metrics;
+mod openapi;
+mod pin;
+mod private_file;
+mod refusal;
+mod routes;
+mod serve;
+mod sse;
+mod token;
+mod trial;
+
+pub use client::Client;
+pub use error::AgentError;
+pub use identity::Identity;
+pub use ipnet::IpNet;
+pub use limits::Limits;
+pub use openapi::openapi;
+pub use refusal::{ErrorBody, ErrorKind};
+pub use routes::Start;
+pub use serve::{Agent, AgentOptions};
+pub use token::{BadToken, Token};
+pub use trial::Patience;
+
+/// Version of the API. Both sides send it with each request and refuse to work with another.
+pub const PROTOCOL: u32 = 1;
+
+/// The header that carries [`PROTOCOL`].
+pub const PROTOCOL_HEADER: &str = "linerate-protocol";

@@ -1,0 +1,178 @@
+//! What one trial, and all of them together, may ask of an agent.
+
+use crate::refusal::{ErrorKind, Refusal};
+use ipnet::IpNet;
+use linerate_model::{Direction, EndRole, HalfSpec, Offered, Workload};
+use linerate_units::{BitRate, Nanos};
+use std::net::IpAddr;
+
+/// An agent's limits. What goes beyond is refused before anything is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The most payload this host may send, and the most it may receive, in all its trials together; none is no limit.
+    /// With a limit, trials without a rate are refused.
+    pub max_rate: Option<BitRate>,
+    /// The longest trial, warm-up included.
+    pub max_time: Nanos,
+    /// Trials under way at once.
+    pub max_trials: usize,
+    /// Connections or sockets of one trial on this host.
+    pub max_flows: u64,
+    /// Ends of one trial on this host.
+    pub max_ends: usize,
+    /// Bytes of one request's body.
+    pub max_body: usize,
+    /// Networks whose hosts may use the API; empty allows all that have the token.
+    pub allowed_peers: Vec<IpNet>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_rate: None,
+            max_time: Nanos::from_secs(600),
+            max_trials: 4,
+            max_flows: 128,
+            max_ends: 64,
+            max_body: 256 << 10,
+            allowed_peers: Vec::new(),
+        }
+    }
+}
+
+/// The payload rates a trial's half asks for, over all its ends; none is as fast as it goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    sends: Option<u64>,
+    receives: Option<u64>,
+}
+
+impl Load {
+    /// The load of `spec` on the host that holds its ends.
+    fn of(spec: &HalfSpec) -> Self {
+        let openers = spec.ends.iter().filter(|end| end.role == EndRole::Opener).count() as u64;
+        let listeners = spec.ends.len() as u64 - openers;
+        let (forward, backward) = path_rates(&spec.workload);
+        let sum = |of_openers: Option<u64>, of_listeners: Option<u64>| {
+            let times =
+                |rate: Option<u64>, ends: u64| if ends == 0 { Some(0) } else { Some(rate?.saturating_mul(ends)) };
+            Some(times(of_openers, openers)?.saturating_add(times(of_listeners, listeners)?))
+        };
+        Self { sends: sum(forward, backward), receives: sum(backward, forward) }
+    }
+
+    /// Both loads at once.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+        Self { sends: sum(self.sends, other.sends), receives: sum(self.receives, other.receives) }
+    }
+
+    /// No load.
+    pub(crate) const NONE: Self = Self { sends: Some(0), receives: Some(0) };
+}
+
+/// Payload bits per second of one path, from its opener to its listener and back.
+fn path_rates(workload: &Workload) -> (Option<u64>, Option<u64>) {
+    match workload {
+        Workload::Stream(stream) => {
+            let rate = stream.offered.map(|offered| match offered {
+                Offered::PayloadBps(rate) => rate.get(),
+                Offered::MessagesPerS(rate) => bits(rate.get(), stream.message_bytes.get()),
+            });
+            match stream.direction {
+                Direction::Send => (rate, Some(0)),
+                Direction::Receive => (Some(0), rate),
+                Direction::Both => (rate, rate),
+            }
+        }
+        Workload::Transact(transact) => {
+            let rate = |bytes: u64| transact.rate.map(|rate| bits(rate.get(), bytes));
+            (rate(transact.request_bytes.get()), rate(transact.response_bytes.get()))
+        }
+    }
+}
+
+fn bits(per_second: u64, bytes: u64) -> u64 {
+    per_second.saturating_mul(bytes).saturating_mul(8)
+}
+
+impl Limits {
+    /// The load of `spec`, if a trial of its own may be like that.
+    pub(crate) fn check(&self, spec: &HalfSpec) -> Result<Load, Refusal> {
+        let time = spec.timing.warmup + spec.timing.measure;
+        if time > self.max_time {
+            return Err(refuse(format!(
+                "the trial takes {time}, this agent allows {}; ask for less, or start it with `linerate agent --max-time`",
+                self.max_time
+            )));
+        }
+        if spec.ends.len() > self.max_ends {
+            return Err(refuse(format!(
+                "the trial has {} ends on this host, this agent allows {}; use fewer paths",
+                spec.ends.len(),
+                self.max_ends
+            )));
+        }
+        let (flows, ways) = match &spec.workload {
+            Workload::Stream(stream) => (stream.flows, if stream.direction == Direction::Both { 2 } else { 1 }),
+            Workload::Transact(transact) => (transact.flows, 1),
+        };
+        let flows = u64::from(flows) * ways * spec.ends.len() as u64;
+        if flows > self.max_flows {
+            return Err(refuse(format!(
+                "the trial has {flows} flows on this host, this agent allows {}; ask for fewer, or start it with \
+                 `linerate agent --max-flows`",
+                self.max_flows
+            )));
+        }
+        let load = Load::of(spec);
+        self.check_load(load)?;
+        Ok(load)
+    }
+
+    /// All trials together may ask for `load`.
+    pub(crate) fn check_load(&self, load: Load) -> Result<(), Refusal> {
+        let Some(limit) = self.max_rate else { return Ok(()) };
+        for (rate, verb) in [(load.sends, "send"), (load.receives, "receive")] {
+            match rate {
+                None => {
+                    return Err(refuse(format!(
+                        "the trial asks this host to {verb} as fast as it goes, this agent allows {limit} of payload; \
+                         set a rate with `--rate`, or start it with a higher or no `linerate agent --max-rate`"
+                    )));
+                }
+                Some(rate) if rate > limit.get() => {
+                    return Err(refuse(format!(
+                        "with this trial the host is to {verb} {}, this agent allows {limit} of payload; ask for a lower \
+                         `--rate`, or start it with a higher `linerate agent --max-rate`",
+                        BitRate::per_second(rate)
+                    )));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// One more trial may begin while `under_way` are.
+    pub(crate) fn check_trials(&self, under_way: usize) -> Result<(), Refusal> {
+        if under_way < self.max_trials {
+            return Ok(());
+        }
+        Err(refuse(format!(
+            "{under_way} trials are under way, this agent allows {}; wait for them, or start it with `linerate agent \
+             --max-trials`",
+            self.max_trials
+        )))
+    }
+
+    /// A host at `address` may use the API.
+    pub(crate) fn allows(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.allowed_peers.is_empty() || self.allowed_peers.iter().any(|network| network.contains(&address))
+    }
+}
+
+fn refuse(message: String) -> Refusal {
+    Refusal::new(ErrorKind::Limit, message)
+}

@@ -1,0 +1,106 @@
+//! The API described for other programs: OpenAPI 3.1, made from the table of routes and the types' own schemas.
+//! https://spec.openapis.org/oas/v3.1.0
+
+use crate::refusal::{ErrorBody, ErrorKind};
+use crate::routes::{Answer, ROUTES, Route};
+use crate::{PROTOCOL, PROTOCOL_HEADER};
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+/// What any route may answer instead.
+const ALWAYS: [ErrorKind; 2] = [ErrorKind::Unauthorized, ErrorKind::Peer];
+
+/// The description of the API.
+pub fn openapi() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+    });
+    let mut generator = settings.into_generator();
+    let mut paths = Map::new();
+    for route in &ROUTES {
+        let operation = operation(route, &mut generator);
+        paths.entry(route.path).or_insert_with(|| json!({}))[route.method.name()] = operation;
+    }
+    let error = generator.subschema_for::<ErrorBody>();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "linerate agent",
+            "summary": "One side of any trial",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT"}
+        },
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": generator.take_definitions(true),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "responses": {
+                "Refusal": {
+                    "description": "Not done as asked",
+                    "content": {"application/json": {"schema": error}}
+                }
+            }
+        }
+    })
+}
+
+fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
+    let mut parameters: Vec<Value> = route
+        .path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+        .collect();
+    let mut refusals: Vec<ErrorKind> = ALWAYS.iter().chain(route.refusals).copied().collect();
+    if route.versioned {
+        parameters.push(json!({
+            "name": PROTOCOL_HEADER, "in": "header", "required": true, "schema": {"type": "integer", "const": PROTOCOL}
+        }));
+        refusals.push(ErrorKind::Protocol);
+    }
+    let content = |media: &str, schema: Value| json!({"description": "Done", "content": {media: {"schema": schema}}});
+    let (status, success) = match route.answer {
+        Answer::Json(schema) => ("200", content("application/json", schema(generator).to_value())),
+        Answer::Events(schema) => ("200", content("text/event-stream", schema(generator).to_value())),
+        Answer::Text => ("200", content("text/plain", json!({"type": "string"}))),
+        Answer::Nothing => ("204", json!({"description": "Done"})),
+    };
+    let mut operation = json!({"summary": route.summary, "parameters": parameters});
+    if let Some(schema) = route.body {
+        refusals.extend([ErrorKind::BadRequest, ErrorKind::TooLarge]);
+        operation["requestBody"] = json!({
+            "required": true,
+            "content": {"application/json": {"schema": schema(generator).to_value()}}
+        });
+    }
+    let mut responses: Map<String, Value> = refusals
+        .iter()
+        .map(|kind| (kind.status().as_str().to_owned(), json!({"$ref": "#/components/responses/Refusal"})))
+        .collect();
+    responses.insert(status.to_owned(), success);
+    operation["responses"] = responses.into();
+    operation
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_every_route_and_every_reference_leads_somewhere() {
+        let description = openapi();
+        for route in &ROUTES {
+            let operation = &description["paths"][route.path][route.method.name()];
+            assert_eq!(operation["summary"], route.summary, "{}", route.path);
+            assert!(operation["responses"]["401"].is_object());
+        }
+        let text = description.to_string();
+        let references: Vec<_> = text.split("\"$ref\":\"#").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(references.len() > 20, "only {} references", references.len());
+        for reference in references {
+            assert!(description.pointer(reference).is_some(), "{reference} leads nowhere");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What can be asked of an agent: one table, from which both the router and its OpenAPI description are made.
+
+use crate::refusal::{ErrorKind, Refusal};
+use crate::serve::Shared;
+use crate::{PROTOCOL, PROTOCOL_HEADER};
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::{Json, Router};
+use futures_util::{Stream, StreamExt as _};
+use linerate_model::{Connect, HalfResult, HalfSpec, Host, Prepared, Progress, TrialId};
+use linerate_units::Nanos;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::future::ready;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_stream::wrappers::WatchStream;
+
+/// When a trial is to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Start {
+    /// How long after the request arrives: long enough for it to reach all hosts of the trial.
+    pub delay: Nanos,
+}
+
+/// One thing that can be asked.
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    /// With the parameters in braces, as axum and OpenAPI both write them.
+    pub(crate) path: &'static str,
+    pub(crate) summary: &'static str,
+    /// Callers must name the protocol version they speak. What general tools read is open to all versions.
+    pub(crate) versioned: bool,
+    pub(crate) body: Option<SchemaOf>,
+    pub(crate) answer: Answer,
+    /// What may be answered instead, beyond what any route may.
+    pub(crate) refusals: &'static [ErrorKind],
+    handler: fn(MethodFilter) -> MethodRouter<Arc<Shared>>,
+}
+
+/// The schema of a type.
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// What a success looks like.
+pub(crate) enum Answer {
+    Json(SchemaOf),
+    Events(SchemaOf),
+    Text,
+    Nothing,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Method {
+    Get,
+    Post,
+    Delete,
+}
+
+impl Method {
+    fn filter(self) -> MethodFilter {
+        match self {
+            Self::Get => MethodFilter::GET,
+            Self::Post => MethodFilter::POST,
+            Self::Delete => MethodFilter::DELETE,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Post => "post",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// The schema of `T`, as an element of a static table.
+fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// All of it.
+pub(crate) static ROUTES: [Route; 9] = [
+    Route {
+        method: Method::Get,
+        path: "/v1/host",
+        summary: "What this host is and what it can do",
+        versioned: true,
+        body: None,
+        answer: Answer::Json(schema::<Host>),
+        refusals: &[],
+        handler: |method| on(method, host),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/trials",
+        summary: "Prepare this host's half of a trial: its listeners bind",
+        versioned: true,
+        body: Some(schema::<HalfSpec>),
+        answer: Answer::Json(schema::<Prepared>),
+        refusals: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::TrialFailed],
+        handler: |method| on(method, prepare),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/trials/{id}/connect",
+        summary: "Connect the half's openers to their listeners",
+        versioned: true,
+        body: Some(schema::<Connect>),
+        answer: Answer::Nothing,
+        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
+        handler: |method| on(method, connect),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/trials/{id}/start",
+        summary: "Start the half a little later",
+        versioned: true,
+        body: Some(schema::<Start>),
+        answer: Answer::Nothing,
+        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
+        handler: |method| on(method, start),
+    },
+    Route {
+        method: Method::Get,
+        path: "/v1/trials/{id}/events",
+        summary: "Progress as server-sent events, about five a second; the last one has `done` set",
+        versioned: true,
+        body: None,
+        answer: Answer::Events(schema::<Progress>),
+        refusals: &[ErrorKind::NotFound],
+        handler: |method| on(method, events),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/trials/{id}/finish",
+        summary: "Wait until the half is done, and fetch its result; it can be fetched once",
+        versioned: true,
+        body: None,
+        answer: Answer::Json(schema::<HalfResult>),
+        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
+        handler: |method| on(method, finish),
+    },
+    Route {
+        method: Method::Delete,
+        path: "/v1/trials/{id}",
+        summary: "End the trial in whatever state, and free its ports; fine if there is no such trial",
+        versioned: true,
+        body: None,
+        answer: Answer::Nothing,
+        refusals: &[],
+        handler: |method| on(method, abort),
+    },
+    Route {
+        method: Method::Get,
+        path: "/v1/openapi.json",
+        summary: "This description",
+        versioned: false,
+        body: None,
+        answer: Answer::Json(|_| schemars::json_schema!({"type": "object"})),
+        refusals: &[],
+        handler: |method| on(method, description),
+    },
+    Route {
+        method: Method::Get,
+        path: "/metrics",
+        summary: "Counts since the agent started, for Prometheus",
+        versioned: false,
+        body: None,
+        answer: Answer::Text,
+        refusals: &[],
+        handler: |method| on(method, metrics),
+    },
+];
+
+/// The table as a router.
+pub(crate) fn router(shared: Arc<Shared>) -> Router {
+    let router = ROUTES.iter().fold(Router::new(), |router, route| {
+        let method = (route.handler)(route.method.filter());
+        router.route(route.path, if route.versioned { method.route_layer(from_fn(same_protocol)) } else { method })
+    });
+    router
+        .fallback(|| ready(Refusal::new(ErrorKind::NotFound, "no such route; GET /v1/openapi.json lists them")))
+        .method_not_allowed_fallback(|| {
+            ready(Refusal::new(ErrorKind::Method, "this route has other methods; GET /v1/openapi.json lists them"))
+        })
+        .layer(DefaultBodyLimit::max(shared.limits.max_body))
+        .with_state(shared)
+}
+
+/// Lets a request pass that speaks this version of the protocol.
+async fn same_protocol(request: Request, next: Next) -> Response {
+    let theirs = request.headers().get(PROTOCOL_HEADER).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    if theirs.as_deref() == Some(PROTOCOL.to_string().as_str()) {
+        return next.run(request).await;
+    }
+    let theirs = theirs.map_or("none".to_owned(), |theirs| theirs.chars().take(20).collect());
+    let refusal = Refusal::new(
+        ErrorKind::Protocol,
+        format!(
+            "the agent (linerate {}) speaks protocol {PROTOCOL}, the request {theirs}; install the same version of \
+             linerate on both hosts",
+            env!("CARGO_PKG_VERSION")
+        ),
+    );
+    refusal.into_response()
+}
+
+/// A JSON body, refused with the place and the problem if it is not one.
+struct Body<T>(T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Body<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, Refusal> {
+        let bytes = Bytes::from_request(request, shared).await.map_err(|rejection| match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
+                ErrorKind::TooLarge,
+                format!("the body is longer than the {} bytes this agent takes", shared.limits.max_body),
+            ),
+            _ => Refusal::new(ErrorKind::BadRequest, rejection.body_text()),
+        })?;
+        let Json(value) =
+            Json::from_bytes(&bytes).map_err(|rejection| Refusal::new(ErrorKind::BadRequest, rejection.body_text()))?;
+        Ok(Self(value))
+    }
+}
+
+async fn host(State(shared): State<Arc<Shared>>) -> Result<Json<Host>, Refusal> {
+    let described = tokio::task::spawn_blocking(move || linerate_observe::host(&shared.host)).await;
+    match described {
+        Ok(Ok(host)) => Ok(Json(host)),
+        Ok(Err(error)) => Err(Refusal::new(ErrorKind::TrialFailed, format!("this host cannot be described: {error}"))),
+        Err(error) => Err(Refusal::new(ErrorKind::TrialFailed, format!("describing this host: {error}"))),
+    }
+}
+
+async fn prepare(State(shared): State<Arc<Shared>>, Body(spec): Body<HalfSpec>) -> Result<Json<Prepared>, Refusal> {
+    shared.trials.prepare(spec).await.map(Json)
+}
+
+async fn connect(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    Body(connect): Body<Connect>,
+) -> Result<StatusCode, Refusal> {
+    shared.trials.connect(&TrialId(id), connect).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+async fn start(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    Body(start): Body<Start>,
+) -> Result<StatusCode, Refusal> {
+    shared.trials.start(&TrialId(id), start.delay).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+async fn events(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, Refusal> {
+    let progress = WatchStream::new(shared.trials.progress(&TrialId(id))?);
+    let until_done = progress.scan(false, |ended, progress| {
+        let next = (!*ended).then_some(progress);
+        *ended = next.as_ref().is_some_and(|progress| progress.done);
+        ready(next)
+    });
+    let events = until_done.map(|progress| Event::default().json_data(progress));
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
+}
+
+async fn finish(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<Json<HalfResult>, Refusal> {
+    shared.trials.finish(&TrialId(id)).await.map(Json)
+}
+
+async fn abort(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> StatusCode {
+    shared.trials.abort(&TrialId(id)).await;
+    StatusCode::NO_CONTENT
+}
+
+async fn description() -> Json<serde_json::Value> {
+    Json(crate::openapi())
+}
+
+async fn metrics(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
+    let page = shared.trials.metrics.page(shared.trials.running());
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page)
+}

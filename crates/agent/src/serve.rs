@@ -1,0 +1,166 @@
+//! The agent: who may ask, and the server that answers.
+
+use crate::refusal::{ErrorKind, Refusal};
+use crate::routes::router;
+use crate::trial::Trials;
+use crate::{AgentError, Identity, Limits, PROTOCOL, PROTOCOL_HEADER, Patience, Token};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderValue, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum_server::Handle;
+use axum_server::accept::NoDelayAcceptor;
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
+use hyper_util::rt::TokioTimer;
+use linerate_model::{HostName, Join};
+use linerate_observe::HostOptions;
+use linerate_units::BitRate;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// A caller has this long for each request's head; connections idle for longer are closed. Clients drop theirs earlier.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Answers under way get this long at shutdown.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
+/// What an agent is to be.
+#[derive(Debug)]
+pub struct AgentOptions {
+    /// Where its API is served.
+    pub listener: TcpListener,
+    /// The host in its join line, if the listener's address is not what others reach it by.
+    pub advertise: Option<String>,
+    /// Its certificate.
+    pub identity: Identity,
+    /// The secret that admits to it.
+    pub token: Token,
+    /// The name it goes by.
+    pub name: HostName,
+    /// What it allows.
+    pub limits: Limits,
+    /// How long it waits for someone to tend a trial.
+    pub patience: Patience,
+    /// Line rates by interface, where the driver does not know or makes one up.
+    pub link_speeds: BTreeMap<String, BitRate>,
+    /// Addresses that others may send trial data to, in order of preference; empty lets the host choose.
+    pub data_addresses: Vec<IpAddr>,
+}
+
+/// A running agent. Dropping it stops it at once; [`Agent::shutdown`] waits until its trials have let go of their ports.
+pub struct Agent {
+    join: Join,
+    trials: Arc<Trials>,
+    handle: Handle<SocketAddr>,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+/// What all requests share.
+pub(crate) struct Shared {
+    pub(crate) limits: Limits,
+    pub(crate) host: HostOptions,
+    pub(crate) trials: Arc<Trials>,
+    token: Token,
+}
+
+impl Agent {
+    /// Serves the API until shut down.
+    pub async fn start(options: AgentOptions) -> Result<Self, AgentError> {
+        let failed = |call| move |source| AgentError::Serve { call, source };
+        let AgentOptions { listener, advertise, identity, token, name, limits, patience, .. } = options;
+        listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
+        let address = listener.local_addr().map_err(failed("getsockname"))?;
+        let join = Join {
+            host: advertise.unwrap_or_else(|| address.ip().to_string()),
+            port: address.port(),
+            token: token.as_str().to_owned(),
+            fingerprint: identity.fingerprint(),
+        };
+        let host = HostOptions {
+            name,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol: PROTOCOL,
+            link_speeds: options.link_speeds,
+            data_addresses: options.data_addresses,
+        };
+        let trials = Arc::new(Trials::new(limits.clone(), patience));
+        let shared = Arc::new(Shared { limits, host, trials: Arc::clone(&trials), token });
+        let app = router(Arc::clone(&shared)).layer(from_fn_with_state(shared, admit));
+
+        let tls = identity.server_config().map_err(|error| AgentError::Identity(error.to_string()))?;
+        let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(tls))).acceptor(NoDelayAcceptor::new());
+        let handle = Handle::new();
+        let mut server = axum_server::from_tcp(listener)
+            .map_err(failed("epoll_ctl on the listener"))?
+            .acceptor(acceptor)
+            .handle(handle.clone())
+            .http1_only();
+        server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+        let server = tokio::spawn(server.serve(app.into_make_service_with_connect_info::<SocketAddr>()));
+        Ok(Self { join, trials, handle, server })
+    }
+
+    /// What clients need to reach it.
+    pub fn join(&self) -> &Join {
+        &self.join
+    }
+
+    /// Aborts what runs, lets their callers know, and stops, all within a second.
+    pub async fn shutdown(mut self) {
+        self.trials.abort_all().await;
+        self.handle.graceful_shutdown(Some(LAST_WORDS));
+        let _ = tokio::time::timeout(LAST_WORDS * 2, &mut self.server).await;
+    }
+}
+
+/// Shows where it is, without secrets.
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Agent").field(&self.join).finish()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.trials.let_go();
+        self.handle.shutdown();
+        self.server.abort();
+    }
+}
+
+/// Lets a request pass whose sender may ask, and learns nothing else who may not.
+async fn admit(
+    State(shared): State<Arc<Shared>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let refusal = if !shared.limits.allows(peer.ip()) {
+        Refusal::new(
+            ErrorKind::Peer,
+            format!(
+                "{} may not use this agent; start it with `linerate agent --allow-peer {0}`",
+                peer.ip().to_canonical()
+            ),
+        )
+    } else if !bearer(&request).is_some_and(|token| shared.token.is(token)) {
+        Refusal::new(ErrorKind::Unauthorized, "the token is missing or wrong; it is in the join line the agent printed")
+    } else {
+        let mut response = next.run(request).await;
+        response.headers_mut().insert(PROTOCOL_HEADER, HeaderValue::from(PROTOCOL));
+        return response;
+    };
+    shared.trials.metrics.turned_away.add(1);
+    refusal.into_response()
+}
+
+/// RFC 6750 section 2.1.
+fn bearer(request: &Request) -> Option<&[u8]> {
+    let value = request.headers().get(header::AUTHORIZATION)?.as_bytes();
+    let (scheme, token) = value.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)
+}

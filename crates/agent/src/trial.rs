@@ -1,0 +1,489 @@
+//! The life of a trial's half on this host.
+//!
+//! Prepared, connected, running, done; or aborted at any moment. Whoever started it may vanish at any moment too: a
+//! trial nobody starts and a result nobody fetches are dropped in time, and a running one ends by its own duration.
+
+use crate::limits::{Limits, Load};
+use crate::metrics::Metrics;
+use crate::refusal::{ErrorKind, Refusal};
+use linerate_model::{Connect, EndResult, HalfResult, HalfSpec, Prepared, Progress, TrialId};
+use linerate_observe::Watch;
+use linerate_streams::{Half, Running};
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{oneshot, watch};
+
+/// How long trials wait for someone to tend them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// A trial not started this long after it was prepared is dropped. No start may be delayed longer either.
+    pub unstarted: Duration,
+    /// A result not fetched this long after the trial was done is dropped.
+    pub unfetched: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { unstarted: Duration::from_secs(30), unfetched: Duration::from_secs(120) }
+    }
+}
+
+/// Progress is told this often: often enough for a person, too rare to cost anything.
+const PROGRESS_EVERY: Nanos = Nanos::from_millis(200);
+
+/// Results kept for clients that have not fetched them; the oldest makes room.
+const RESULTS_KEPT: usize = 16;
+
+/// How long an abort waits until the engine has let go of its ports.
+const LETTING_GO: Duration = Duration::from_secs(2);
+
+/// The trials of one agent.
+pub(crate) struct Trials {
+    held: Mutex<BTreeMap<TrialId, Arc<Trial>>>,
+    limits: Limits,
+    patience: Patience,
+    pub(crate) metrics: Metrics,
+}
+
+/// One trial's half.
+struct Trial {
+    id: TrialId,
+    load: Load,
+    phase: Mutex<Phase>,
+    /// `done` is set when the phase will not change any more.
+    progress: watch::Sender<Progress>,
+}
+
+enum Phase {
+    /// A blocking call has the half; it will look here before it puts it back.
+    Busy,
+    Prepared(Half),
+    Connected(Half),
+    /// The engine is at work; a word through here stops it.
+    Running(mpsc::Sender<()>),
+    Done(Box<Result<HalfResult, Refusal>>, Instant),
+    Aborted,
+}
+
+impl Trials {
+    pub(crate) fn new(limits: Limits, patience: Patience) -> Self {
+        Self { held: Mutex::default(), limits, patience, metrics: Metrics::default() }
+    }
+
+    /// Binds the half's listeners, if the limits allow the trial.
+    pub(crate) async fn prepare(self: &Arc<Self>, spec: HalfSpec) -> Result<Prepared, Refusal> {
+        let trial = self.admit(&spec).inspect_err(|_| self.metrics.refused.add(1))?;
+        tokio::spawn(Arc::clone(self).tend(Arc::clone(&trial)));
+        // Everything after a blocking call happens on its thread: the caller may vanish meanwhile.
+        let trials = Arc::clone(self);
+        blocking(move || {
+            let (prepared, half) = match linerate_streams::prepare(&spec) {
+                Ok(half) => (half.prepared(), half),
+                Err(error) => return Err(trials.fail(&trial, &error)),
+            };
+            trial.put(Phase::Prepared(half))?;
+            Ok(prepared)
+        })
+        .await
+    }
+
+    /// Connects the half's openers to their listeners.
+    pub(crate) async fn connect(self: &Arc<Self>, id: &TrialId, connect: Connect) -> Result<(), Refusal> {
+        let trial = self.get(id)?;
+        let mut half = trial.take("connected", |phase| match phase {
+            Phase::Prepared(half) => Ok(half),
+            other => Err(other),
+        })?;
+        let trials = Arc::clone(self);
+        blocking(move || match half.connect(&connect) {
+            Ok(()) => trial.put(Phase::Connected(half)),
+            Err(error) => {
+                drop(half);
+                Err(trials.fail(&trial, &error))
+            }
+        })
+        .await
+    }
+
+    /// Starts the half `delay` from now; answers when its engine has its orders.
+    pub(crate) async fn start(self: &Arc<Self>, id: &TrialId, delay: Nanos) -> Result<(), Refusal> {
+        let at_ns = clock::now().saturating_add(delay.get());
+        if Duration::from(delay) > self.patience.unstarted {
+            let longest = Nanos::from(self.patience.unstarted);
+            return Err(Refusal::new(
+                ErrorKind::BadRequest,
+                format!("a start can be delayed by {longest} at most, not by {delay}"),
+            ));
+        }
+        let trial = self.get(id)?;
+        let half = trial.take("started", |phase| match phase {
+            Phase::Connected(half) => Ok(half),
+            other => Err(other),
+        })?;
+        let trials = Arc::clone(self);
+        let (answer, answered) = oneshot::channel();
+        let spawned = std::thread::Builder::new().name("trial".into()).spawn({
+            let trial = Arc::clone(&trial);
+            move || trials.run(&trial, half, at_ns, answer)
+        });
+        if let Err(error) = spawned {
+            return Err(self.fail(&trial, &format!("starting a thread for the trial: {error}")));
+        }
+        answered.await.unwrap_or_else(|_| Err(self.fail(&trial, &"the trial's thread ended unexpectedly")))
+    }
+
+    /// Progress from now on; the last one is `done`.
+    pub(crate) fn progress(&self, id: &TrialId) -> Result<watch::Receiver<Progress>, Refusal> {
+        Ok(self.get(id)?.progress.subscribe())
+    }
+
+    /// Waits for the result and hands it over.
+    pub(crate) async fn finish(&self, id: &TrialId) -> Result<HalfResult, Refusal> {
+        let trial = self.get(id)?;
+        if matches!(*trial.phase(), Phase::Busy | Phase::Prepared(_) | Phase::Connected(_)) {
+            return Err(conflict(&trial, "has not been started"));
+        }
+        trial.ended().await;
+        let outcome = trial.take("fetched", |phase| match phase {
+            Phase::Done(outcome, _) => Ok(*outcome),
+            other => Err(other),
+        })?;
+        self.forget(&trial);
+        outcome
+    }
+
+    /// Ends the trial, whatever its state, and waits until its ports are free. Fine if there is no such trial.
+    pub(crate) async fn abort(&self, id: &TrialId) {
+        if let Ok(trial) = self.get(id) {
+            self.drop_trial(&trial);
+            let _ = tokio::time::timeout(LETTING_GO, trial.ended()).await;
+        }
+    }
+
+    /// Ends all trials, and waits until their ports are free.
+    pub(crate) async fn abort_all(&self) {
+        let trials: Vec<_> = self.held().values().cloned().collect();
+        trials.iter().for_each(|trial| self.drop_trial(trial));
+        let all = futures_util::future::join_all(trials.iter().map(|trial| trial.ended()));
+        let _ = tokio::time::timeout(LETTING_GO / 4, all).await;
+    }
+
+    /// Tells all trials to end, without waiting.
+    pub(crate) fn let_go(&self) {
+        let trials: Vec<_> = self.held().values().cloned().collect();
+        trials.iter().for_each(|trial| self.drop_trial(trial));
+    }
+
+    /// Trials whose engine is at work.
+    pub(crate) fn running(&self) -> usize {
+        self.held().values().filter(|trial| matches!(*trial.phase(), Phase::Running(_))).count()
+    }
+
+    /// Checks the trial against the limits and the others, and holds a place for it.
+    fn admit(&self, spec: &HalfSpec) -> Result<Arc<Trial>, Refusal> {
+        check_name(&spec.id)?;
+        let load = self.limits.check(spec)?;
+        let mut held = self.held();
+        let under_way = held.values().filter(|trial| !trial.is_over());
+        let (count, all) = under_way.fold((0, Load::NONE), |(count, sum), trial| (count + 1, sum.and(trial.load)));
+        self.limits.check_trials(count)?;
+        self.limits.check_load(all.and(load))?;
+        match held.entry(spec.id.clone()) {
+            Entry::Occupied(_) => Err(Refusal::new(
+                ErrorKind::Conflict,
+                format!("there is a trial `{}` already; abort it first, or use another name", spec.id),
+            )),
+            Entry::Vacant(place) => {
+                let nothing = Progress {
+                    elapsed: Nanos::default(),
+                    received_bytes: 0,
+                    sent_bytes: 0,
+                    transactions: 0,
+                    done: false,
+                };
+                let trial = Arc::new(Trial {
+                    id: spec.id.clone(),
+                    load,
+                    phase: Mutex::new(Phase::Busy),
+                    progress: watch::channel(nothing).0,
+                });
+                Ok(Arc::clone(place.insert(trial)))
+            }
+        }
+    }
+
+    /// Drops the trial when nobody tends it.
+    async fn tend(self: Arc<Self>, trial: Arc<Trial>) {
+        tokio::time::sleep(self.patience.unstarted).await;
+        if matches!(*trial.phase(), Phase::Busy | Phase::Prepared(_) | Phase::Connected(_)) {
+            self.drop_trial(&trial);
+            return;
+        }
+        trial.ended().await;
+        tokio::time::sleep(self.patience.unfetched).await;
+        self.forget(&trial);
+    }
+
+    /// Runs the engine and watches the host. Runs on a thread of its own.
+    fn run(&self, trial: &Trial, half: Half, at_ns: u64, answer: oneshot::Sender<Result<(), Refusal>>) {
+        // Nobody may be waiting for the answer any more: the trial goes on, and ends by its own duration.
+        let running = match half.start(at_ns) {
+            Ok(running) => running,
+            Err(error) => {
+                let _ = answer.send(Err(self.fail(trial, &error)));
+                return;
+            }
+        };
+        let (stop, stopped) = mpsc::channel();
+        let begun = trial.begin(stop);
+        let aborted = begun.is_err();
+        if !aborted {
+            self.metrics.started.add(1);
+        }
+        let _ = answer.send(begun);
+        // A panic must not leave a trial that runs for ever.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            if aborted { give_up(running) } else { conduct(running, &trial.progress, &stopped) }
+        }))
+        .unwrap_or_else(|_| {
+            Err(Refusal::new(ErrorKind::TrialFailed, "the engine panicked; this is a bug in linerate"))
+        });
+        if trial.settle(&self.metrics, outcome) {
+            self.make_room();
+        }
+    }
+
+    /// Forgets the oldest results beyond those that are kept.
+    fn make_room(&self) {
+        let mut held = self.held();
+        let mut done: Vec<_> = held
+            .values()
+            .filter_map(|trial| match *trial.phase() {
+                Phase::Done(_, since) => Some((since, trial.id.clone())),
+                _ => None,
+            })
+            .collect();
+        done.sort();
+        for (_, id) in done.iter().rev().skip(RESULTS_KEPT) {
+            held.remove(id);
+        }
+    }
+
+    /// Ends a trial that failed before it ran.
+    fn fail(&self, trial: &Trial, error: &dyn std::fmt::Display) -> Refusal {
+        self.metrics.failed.add(1);
+        self.forget(trial);
+        trial.abort();
+        trial.end();
+        Refusal::new(ErrorKind::TrialFailed, error.to_string())
+    }
+
+    fn drop_trial(&self, trial: &Trial) {
+        self.forget(trial);
+        if trial.abort() {
+            self.metrics.aborted.add(1);
+        }
+    }
+
+    /// Takes the trial out; another of the same name stays.
+    fn forget(&self, trial: &Trial) {
+        let mut held = self.held();
+        if held.get(&trial.id).is_some_and(|other| std::ptr::eq(Arc::as_ptr(other), trial)) {
+            held.remove(&trial.id);
+        }
+    }
+
+    fn get(&self, id: &TrialId) -> Result<Arc<Trial>, Refusal> {
+        self.held().get(id).cloned().ok_or_else(|| {
+            Refusal::new(
+                ErrorKind::NotFound,
+                format!("there is no trial `{id}` here; it was never prepared, or it was fetched, aborted or dropped"),
+            )
+        })
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeMap<TrialId, Arc<Trial>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Trial {
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what `wanted` picks out of the phase, and leaves the trial busy; `done` is what cannot be done otherwise.
+    fn take<T>(&self, done: &str, wanted: impl FnOnce(Phase) -> Result<T, Phase>) -> Result<T, Refusal> {
+        let mut phase = self.phase();
+        wanted(std::mem::replace(&mut *phase, Phase::Busy)).map_err(|other| {
+            let state = match &other {
+                Phase::Busy => "is being prepared, connected, started or fetched right now",
+                Phase::Prepared(_) => "has not been connected",
+                Phase::Connected(_) => "is connected already",
+                Phase::Running(_) => "is running",
+                Phase::Done(..) => "is done",
+                Phase::Aborted => "was aborted",
+            };
+            let kind = if matches!(other, Phase::Aborted) { ErrorKind::Aborted } else { ErrorKind::Conflict };
+            *phase = other;
+            Refusal::new(kind, format!("the trial `{}` {state}, so it cannot be {done}", self.id))
+        })
+    }
+
+    /// Ends a blocking call: the trial is in `next`, unless it was aborted meanwhile.
+    fn put(&self, next: Phase) -> Result<(), Refusal> {
+        let mut phase = self.phase();
+        if matches!(*phase, Phase::Aborted) {
+            drop(phase);
+            drop(next);
+            self.end();
+            return Err(aborted(&self.id));
+        }
+        *phase = next;
+        Ok(())
+    }
+
+    /// Like `put` for a started engine, which its own thread ends if the trial was aborted.
+    fn begin(&self, stop: mpsc::Sender<()>) -> Result<(), Refusal> {
+        let mut phase = self.phase();
+        if matches!(*phase, Phase::Aborted) {
+            return Err(aborted(&self.id));
+        }
+        *phase = Phase::Running(stop);
+        Ok(())
+    }
+
+    /// The engine has ended. True if its outcome is now kept.
+    fn settle(&self, metrics: &Metrics, outcome: Result<HalfResult, Refusal>) -> bool {
+        let mut phase = self.phase();
+        let kept = !matches!(*phase, Phase::Aborted);
+        if kept {
+            match &outcome {
+                Ok(result) => metrics.finish(result),
+                Err(_) => metrics.failed.add(1),
+            }
+            *phase = Phase::Done(Box::new(outcome), Instant::now());
+        }
+        drop(phase);
+        self.end();
+        kept
+    }
+
+    /// Ends the trial in whatever phase; false if it had ended before. Whoever holds its half lets go of it.
+    fn abort(&self) -> bool {
+        let old = std::mem::replace(&mut *self.phase(), Phase::Aborted);
+        match old {
+            Phase::Prepared(half) | Phase::Connected(half) => {
+                // Closing sockets and joining threads may block, and this may be an event loop.
+                let progress = self.progress.clone();
+                std::thread::spawn(move || {
+                    drop(half);
+                    progress.send_modify(|progress| progress.done = true);
+                });
+            }
+            Phase::Running(stop) => {
+                // If the trial's thread is past listening, it is ending anyway.
+                let _ = stop.send(());
+            }
+            Phase::Busy => {}
+            Phase::Done(..) | Phase::Aborted => return false,
+        }
+        true
+    }
+
+    /// Says that the phase will not change any more.
+    fn end(&self) {
+        self.progress.send_modify(|progress| progress.done = true);
+    }
+
+    async fn ended(&self) {
+        // It fails only if the sender is gone, and that is part of self.
+        let _ = self.progress.subscribe().wait_for(|progress| progress.done).await;
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(*self.phase(), Phase::Done(..) | Phase::Aborted)
+    }
+}
+
+/// Follows a running engine through its window and gathers what it and the host counted.
+fn conduct(
+    running: Running,
+    progress: &watch::Sender<Progress>,
+    stopped: &mpsc::Receiver<()>,
+) -> Result<HalfResult, Refusal> {
+    if !follow(&running, running.opens_at(), progress, stopped) {
+        return give_up(running);
+    }
+    let mut seen = Watch::open(&running.threads());
+    let started_unix_ns = clock::unix_now() - clock::now().saturating_sub(running.opens_at());
+    if !follow(&running, running.closes_at(), progress, stopped) {
+        return give_up(running);
+    }
+    seen.close();
+    let addresses = running.local_addresses();
+    let mut ends = running.join().map_err(|error| Refusal::new(ErrorKind::TrialFailed, error.to_string()))?;
+    let observation = seen.finish();
+    name_interfaces(&mut ends, &addresses);
+    Ok(HalfResult { ends, observation, started_unix_ns })
+}
+
+/// Tells progress until `until_ns`; false if the trial is to stop.
+fn follow(running: &Running, until_ns: u64, progress: &watch::Sender<Progress>, stopped: &mpsc::Receiver<()>) -> bool {
+    loop {
+        let left = until_ns.saturating_sub(clock::now());
+        if left == 0 {
+            return true;
+        }
+        match stopped.recv_timeout(Duration::from_nanos(left.min(PROGRESS_EVERY.get()))) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return false,
+        }
+        progress.send_replace(Progress { done: false, ..running.progress() });
+    }
+}
+
+fn give_up(running: Running) -> Result<HalfResult, Refusal> {
+    running.stop();
+    let _ = running.join();
+    Err(Refusal::new(ErrorKind::Aborted, "the trial was aborted"))
+}
+
+/// Notes at each end which interface has its address.
+fn name_interfaces(ends: &mut [EndResult], addresses: &[(u16, IpAddr)]) {
+    for end in ends {
+        let address = addresses.iter().find(|(path, _)| *path == end.path);
+        end.interface = address.and_then(|(_, address)| linerate_observe::interface_of(*address));
+    }
+}
+
+/// A name stands in paths and messages, so it is kept plain.
+fn check_name(id: &TrialId) -> Result<(), Refusal> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if (1..=64).contains(&id.0.len()) && id.0.bytes().all(plain) {
+        return Ok(());
+    }
+    Err(Refusal::new(ErrorKind::BadRequest, "a trial's id is 1 to 64 letters, digits, dashes, dots or underscores"))
+}
+
+fn aborted(id: &TrialId) -> Refusal {
+    Refusal::new(ErrorKind::Aborted, format!("the trial `{id}` was aborted"))
+}
+
+fn conflict(trial: &Trial, state: &str) -> Refusal {
+    Refusal::new(ErrorKind::Conflict, format!("the trial `{}` {state}", trial.id))
+}
+
+/// Runs what blocks on a thread that may.
+async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
+    tokio::task::spawn_blocking(call).await.unwrap_or_else(|error| {
+        Err(Refusal::new(ErrorKind::TrialFailed, format!("the engine panicked, this is a bug in linerate: {error}")))
+    })
+}
