@@ -1,1 +1,24 @@
-//! placeholder
+//! What a host is, what it can do, and what it saw during a trial. It samples; it judges nothing.
+//!
+//! Everything is read from the network namespace of the thread that asks: interfaces by netlink, counters from
+//! `/proc/thread-self/net`. `/sys/class/net` is never used, since it shows the namespace it was mounted in.
+#![forbid(unsafe_code)]
+
+mod capability;
+mod cores;
+mod error;
+mod host;
+mod interface;
+mod pressure;
+mod proc;
+mod qdisc;
+mod softnet;
+mod thread;
+mod udp;
+mod watch;
+
+pub use capability::capabilities;
+pub use error::ObserveError;
+pub use host::{HostOptions, host};
+pub use interface::{interface_of, interface_towards};
+pub use watch::Watch;

@@ -1,0 +1,191 @@
+//! What a host is.
+
+use crate::cores::CoreTimes;
+use crate::interface::has_wire;
+use crate::{ObserveError, capabilities};
+use linerate_model::{Host, HostName, Nic};
+use linerate_sys::ethtool::Ethtool;
+use linerate_sys::netlink::{Address, Link, Route};
+use linerate_units::BitRate;
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What the agent knows of its host and the host does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostOptions {
+    /// The name it goes by.
+    pub name: HostName,
+    /// The agent's version.
+    pub version: String,
+    /// Version of the agent's protocol.
+    pub protocol: u32,
+    /// Line rates by interface, in place of what the drivers say.
+    pub link_speeds: BTreeMap<String, BitRate>,
+    /// Addresses that other hosts may send trial data to, in order of preference; empty leaves the choice to the host's
+    /// own addresses.
+    pub data_addresses: Vec<IpAddr>,
+}
+
+/// Describes this host as the calling thread's network namespace shows it.
+pub fn host(options: &HostOptions) -> Result<Host, ObserveError> {
+    let mut route = Route::open()?;
+    let links = route.links()?;
+    let addresses = route.addresses()?;
+    let cpu_info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    Ok(Host {
+        name: options.name.clone(),
+        version: options.version.clone(),
+        protocol: options.protocol,
+        system: format!("{} {}", kernel_setting("kernel/ostype")?, kernel_setting("kernel/osrelease")?),
+        cpu_model: cpu_model(&cpu_info).unwrap_or_else(|| format!("unknown {}", std::env::consts::ARCH)),
+        cores: CoreTimes::parse(&read("/proc/stat")?).count(),
+        memory_bytes: memory_bytes(&read("/proc/meminfo")?).unwrap_or(0),
+        boot_id: kernel_setting("kernel/random/boot_id")?,
+        congestion_controls: congestion_controls(
+            &kernel_setting("net/ipv4/tcp_congestion_control")?,
+            &kernel_setting("net/ipv4/tcp_available_congestion_control")?,
+        ),
+        nics: nics(&links, &addresses, &options.link_speeds)?,
+        data_addresses: if options.data_addresses.is_empty() {
+            data_addresses(&links, &addresses)
+        } else {
+            options.data_addresses.clone()
+        },
+        capabilities: capabilities(),
+    })
+}
+
+fn read(path: &str) -> Result<String, ObserveError> {
+    fs::read_to_string(path).map_err(|source| ObserveError::Read { path: path.into(), source })
+}
+
+fn kernel_setting(name: &str) -> Result<String, ObserveError> {
+    read(&format!("/proc/sys/{name}")).map(|text| text.trim().to_owned())
+}
+
+/// x86 says `model name`, other architectures variously or not at all.
+fn cpu_model(cpu_info: &str) -> Option<String> {
+    let field = |name: &str| {
+        let of_name = |line: &str| {
+            let (key, value) = line.split_once(':')?;
+            (key.trim() == name && !value.trim().is_empty()).then(|| value.trim().to_owned())
+        };
+        cpu_info.lines().find_map(of_name)
+    };
+    ["model name", "cpu model", "Model", "Hardware", "cpu"].into_iter().find_map(field)
+}
+
+fn memory_bytes(meminfo: &str) -> Option<u64> {
+    let kibibytes: u64 =
+        meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// The default first, then the others in the kernel's order.
+fn congestion_controls(default: &str, available: &str) -> Vec<String> {
+    let others = available.split_ascii_whitespace().filter(|other| *other != default);
+    std::iter::once(default).chain(others).map(str::to_owned).collect()
+}
+
+fn nics(links: &[Link], addresses: &[Address], speeds: &BTreeMap<String, BitRate>) -> Result<Vec<Nic>, ObserveError> {
+    let ethtool = Ethtool::open()?;
+    // Drivers that answer nothing (some virtual ones) are known by what made the link.
+    let driver_of = |link: &Link| ethtool.driver(&link.name).unwrap_or_else(|_| link.kind.clone());
+    let nic = |link: &Link| {
+        let driver = driver_of(link);
+        let stated = || {
+            let mbps = ethtool.speed_mbps(&link.name).ok()??;
+            has_wire(link, &driver, links, &driver_of).then(|| BitRate::per_second(u64::from(mbps) * 1_000_000))
+        };
+        Nic {
+            name: link.name.clone(),
+            speed: speeds.get(&link.name).copied().or_else(stated),
+            driver,
+            mtu: link.mtu,
+            up: link.up,
+            mac: link.mac.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":"),
+            addresses: addresses.iter().filter(|own| own.link == link.index).map(|own| own.address).collect(),
+            offloads: ethtool.features(&link.name).unwrap_or_default(),
+            qdisc: link.qdisc.clone(),
+        }
+    };
+    Ok(links.iter().filter(|link| !link.loopback).map(nic).collect())
+}
+
+/// The addresses that others can reach: of NICs before those of links in software (a bridge of containers, a tunnel), IPv4
+/// before IPv6. A host without any has loopback's, which serve trials of the host with itself.
+fn data_addresses(links: &[Link], addresses: &[Address]) -> Vec<IpAddr> {
+    let rank = |own: &Address| {
+        let link = links.iter().find(|link| link.index == own.link)?;
+        let reachable = link.up && !link.loopback && !own.local_scope;
+        reachable.then_some((!link.kind.is_empty(), own.address.is_ipv6(), link.index))
+    };
+    let mut ranked: Vec<_> = addresses.iter().filter_map(|own| Some((rank(own)?, own.address))).collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    if ranked.is_empty() {
+        return vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    }
+    ranked.into_iter().map(|(_, address)| address).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_planted_texts() {
+        let x86 = "processor\t: 0\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nprocessor\t: 1\nmodel name\t: AMD EPYC\n";
+        assert_eq!(cpu_model(x86).as_deref(), Some("AMD EPYC"));
+        let arm = "processor\t: 0\nBogoMIPS\t: 108.00\n\nHardware\t: BCM2835\nModel\t\t: Raspberry Pi 4 Model B\n";
+        assert_eq!(cpu_model(arm).as_deref(), Some("Raspberry Pi 4 Model B"));
+        assert_eq!(cpu_model("processor : 0\n"), None);
+        assert_eq!(memory_bytes("MemTotal:        8138772 kB\nMemFree: 1 kB\n"), Some(8_138_772 * 1024));
+        assert_eq!(congestion_controls("bbr", "reno bbr cubic"), ["bbr", "reno", "cubic"]);
+    }
+
+    #[test]
+    fn data_addresses_are_those_that_others_reach() {
+        let link = |index, kind: &str, up| Link { index, kind: kind.into(), up, ..Link::default() };
+        let links = [
+            Link { loopback: true, ..link(1, "", true) },
+            link(2, "bridge", true),
+            link(3, "", true),
+            link(4, "", false),
+        ];
+        let own = |link, address: &str, local_scope| Address {
+            link,
+            address: address.parse().expect("an address"),
+            local_scope,
+        };
+        let addresses = [
+            own(1, "127.0.0.1", true),
+            own(2, "198.18.0.1", false),
+            own(3, "2001:2::1", false),
+            own(3, "198.19.0.1", false),
+            own(3, "fe80::1", true),
+            own(4, "198.19.9.9", false),
+        ];
+        let expected: Vec<IpAddr> =
+            ["198.19.0.1", "2001:2::1", "198.18.0.1"].map(|text| text.parse().expect("an address")).into();
+        assert_eq!(data_addresses(&links, &addresses), expected);
+        assert_eq!(data_addresses(&links[..1], &addresses[..1])[0], IpAddr::from(Ipv4Addr::LOCALHOST));
+    }
+
+    #[test]
+    fn describes_this_host() {
+        let options = HostOptions {
+            name: "here".into(),
+            version: "1".into(),
+            protocol: 1,
+            link_speeds: BTreeMap::new(),
+            data_addresses: Vec::new(),
+        };
+        let host = host(&options).expect("this host");
+        assert!(host.system.starts_with("Linux "), "{}", host.system);
+        assert_eq!(host.boot_id.len(), 36);
+        assert!(host.cores >= 1 && host.memory_bytes > 64 << 20);
+        assert!(!host.congestion_controls.is_empty() && !host.data_addresses.is_empty());
+        assert!(host.nics.iter().all(|nic| nic.name != "lo"));
+    }
+}

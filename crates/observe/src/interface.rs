@@ -1,0 +1,140 @@
+//! Interfaces: which one carries an address, which has a wire, and what they counted.
+
+use crate::proc::growth;
+use linerate_model::InterfaceCounters;
+use linerate_sys::netlink::{Link, Route};
+use std::net::IpAddr;
+
+/// The interface that has the local address `addr`. Traffic between two addresses of one host does not cross it:
+/// [`interface_towards`] tells.
+pub fn interface_of(addr: IpAddr) -> Option<String> {
+    let addr = addr.to_canonical();
+    let mut route = Route::open().ok()?;
+    let owner = match route.addresses().ok()?.iter().find(|own| own.address == addr) {
+        Some(own) => own.link,
+        // All of 127.0.0.0/8 is this host's (RFC 1122 section 3.2.1.3), whatever of it is configured.
+        None if addr.is_loopback() => route.links().ok()?.iter().find(|link| link.loopback)?.index,
+        None => return None,
+    };
+    named(&mut route, owner)
+}
+
+/// The interface by which packets to `peer` leave: loopback if `peer` is this host itself.
+pub fn interface_towards(peer: IpAddr) -> Option<String> {
+    let mut route = Route::open().ok()?;
+    let outgoing = route.outgoing(peer.to_canonical()).ok()??;
+    named(&mut route, outgoing)
+}
+
+fn named(route: &mut Route, index: u32) -> Option<String> {
+    route.links().ok()?.into_iter().find(|link| link.index == index).map(|link| link.name)
+}
+
+/// Whether the speed that `link`'s driver states is that of a wire. Links that only exist in software state a number that
+/// limits nothing (veth says 10 Gbit/s), and so do links that stand on one. `driver` is what the driver calls itself.
+pub(crate) fn has_wire(link: &Link, driver: &str, links: &[Link], driver_of: &impl Fn(&Link) -> String) -> bool {
+    // Drivers that state a constant. vmxnet3 does so too: its ports are limited by the host's NIC.
+    const INVENTED: [&str; 6] = ["veth", "tun", "bridge", "dummy", "vmxnet3", "netkit"];
+    let wired = |other: &Link| other.index != link.index && has_wire(other, &driver_of(other), links, driver_of);
+    if link.loopback || INVENTED.contains(&driver) {
+        return false;
+    }
+    match link.kind.as_str() {
+        "" => true,
+        "vlan" | "macvlan" | "macvtap" | "ipvlan" | "macsec" => {
+            let lower = link.lower.and_then(|lower| links.iter().find(|other| other.index == lower));
+            lower.is_some_and(wired)
+        }
+        "bond" | "team" => {
+            let mut ports = links.iter().filter(|other| other.master == Some(link.index)).peekable();
+            ports.peek().is_some() && ports.all(wired)
+        }
+        _ => false,
+    }
+}
+
+/// The interfaces of `after` that had traffic or drops since `before`.
+pub(crate) fn since(after: &[Link], before: &[Link]) -> Vec<InterfaceCounters> {
+    let change = |now: &Link| {
+        let then = before.iter().find(|then| then.index == now.index).map(|then| then.counters).unwrap_or_default();
+        let now_counters = now.counters;
+        InterfaceCounters {
+            name: now.name.clone(),
+            rx_packets: growth(then.rx_packets, now_counters.rx_packets),
+            rx_bytes: growth(then.rx_bytes, now_counters.rx_bytes),
+            rx_dropped: growth(then.rx_dropped, now_counters.rx_dropped),
+            // linux/if_link.h: rx_errors holds the length, CRC, frame and FIFO errors, but not the frames missed.
+            rx_errors: growth(then.rx_errors, now_counters.rx_errors)
+                + growth(then.rx_missed_errors, now_counters.rx_missed_errors),
+            tx_packets: growth(then.tx_packets, now_counters.tx_packets),
+            tx_bytes: growth(then.tx_bytes, now_counters.tx_bytes),
+            tx_dropped: growth(then.tx_dropped, now_counters.tx_dropped),
+            // Holds all others of sending.
+            tx_errors: growth(then.tx_errors, now_counters.tx_errors),
+        }
+    };
+    let active = |change: &InterfaceCounters| {
+        let InterfaceCounters { rx_packets, rx_dropped, rx_errors, tx_packets, tx_dropped, tx_errors, .. } = change;
+        rx_packets + rx_dropped + rx_errors + tx_packets + tx_dropped + tx_errors > 0
+    };
+    after.iter().map(change).filter(active).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_sys::netlink::LinkCounters;
+    use std::net::Ipv4Addr;
+
+    fn link(index: u32, kind: &str) -> Link {
+        Link { index, name: format!("if{index}"), kind: kind.into(), ..Link::default() }
+    }
+
+    #[test]
+    fn loopback_carries_its_addresses() {
+        let lo = Some(String::from("lo"));
+        for address in ["127.0.0.1", "127.1.2.3", "::ffff:127.0.0.1"] {
+            let address: IpAddr = address.parse().expect("an address");
+            assert_eq!(interface_of(address), lo, "{address}");
+            assert_eq!(interface_towards(address), lo, "{address}");
+        }
+        assert_eq!(interface_of(Ipv4Addr::new(198, 19, 255, 254).into()), None);
+    }
+
+    #[test]
+    fn only_what_stands_on_wires_has_a_speed() {
+        let nic = link(1, "");
+        let veth = link(2, "veth");
+        let on_nic = Link { lower: Some(1), ..link(3, "vlan") };
+        let on_veth = Link { lower: Some(2), ..link(4, "vlan") };
+        let bond = link(5, "bond");
+        let port = Link { master: Some(5), ..link(6, "") };
+        let empty_bond = link(7, "bond");
+        let tun = link(8, "");
+        let loopback = Link { loopback: true, ..link(9, "") };
+        let links = [nic, veth, on_nic, on_veth, bond, port, empty_bond, tun, loopback, link(10, "wireguard")];
+        let driver_of = |link: &Link| String::from(if link.index == 8 { "tun" } else { "ixgbe" });
+        let wired = links.iter().filter(|link| has_wire(link, &driver_of(link), &links, &driver_of));
+        assert_eq!(wired.map(|link| link.index).collect::<Vec<_>>(), [1, 3, 5, 6]);
+    }
+
+    #[test]
+    fn a_veth_that_points_back_at_what_stands_on_it_ends_the_walk() {
+        let links = [Link { lower: Some(2), ..link(1, "vlan") }, Link { lower: Some(1), ..link(2, "veth") }];
+        assert!(!has_wire(&links[0], "vlan", &links, &|_| String::new()));
+    }
+
+    #[test]
+    fn counters_are_differences_and_idle_interfaces_are_left_out() {
+        let counted = |link: &Link, rx_packets, rx_errors, rx_missed_errors| Link {
+            counters: LinkCounters { rx_packets, rx_errors, rx_missed_errors, ..LinkCounters::default() },
+            ..link.clone()
+        };
+        let (eth, idle, new) = (link(1, ""), link(2, ""), link(3, ""));
+        let before = [counted(&eth, 10, 1, 2), counted(&idle, 99, 9, 9)];
+        let after = [counted(&eth, 15, 2, 4), counted(&idle, 99, 9, 9), counted(&new, 7, 0, 0)];
+        let changed = since(&after, &before);
+        assert_eq!(changed.iter().map(|change| change.name.as_str()).collect::<Vec<_>>(), ["if1", "if3"]);
+        assert_eq!((changed[0].rx_packets, changed[0].rx_errors, changed[1].rx_packets), (5, 3, 7));
+    }
+}

@@ -1,0 +1,79 @@
+//! Files of `/proc` that are read again and again.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+/// A file kept open, so that reading it anew costs one call, and shows the network namespace it was opened in.
+pub(crate) struct ProcFile(Option<File>);
+
+/// Enough for most of these files at once.
+const PIECE: usize = 16 << 10;
+
+impl ProcFile {
+    /// Opens `path`; a file that this kernel does not have reads as nothing.
+    pub(crate) fn open(path: &str) -> Self {
+        Self(File::open(path).ok())
+    }
+
+    /// Its text now; none if it is missing or cannot be read.
+    pub(crate) fn read(&self) -> Option<String> {
+        read_whole(self.0.as_ref()?).ok()
+    }
+}
+
+fn read_whole(file: &File) -> io::Result<String> {
+    let mut bytes = vec![0; PIECE];
+    let mut length = 0;
+    loop {
+        match file.read_at(&mut bytes[length..], length as u64)? {
+            0 => break,
+            read => length += read,
+        }
+        if length == bytes.len() {
+            bytes.resize(2 * length, 0);
+        }
+    }
+    bytes.truncate(length);
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// How far a counter of 32 bits grew. It runs over from the top; from anywhere else a smaller value is a new counter (the
+/// interface or discipline was replaced), which grew from zero.
+pub(crate) fn growth_32(before: u64, after: u64) -> u64 {
+    const TOP: u64 = 1 << 32;
+    match after.checked_sub(before) {
+        Some(growth) => growth,
+        None if (TOP / 2..TOP).contains(&before) => after + TOP - before,
+        None => after,
+    }
+}
+
+/// How far a counter of 64 bits grew; a smaller value is a new counter.
+pub(crate) fn growth(before: u64, after: u64) -> u64 {
+    after.checked_sub(before).unwrap_or(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_file_longer_than_a_piece_anew_each_time() {
+        let file = ProcFile::open("/proc/self/status");
+        let (first, second) = (file.read().expect("status"), file.read().expect("status"));
+        assert!(first.starts_with("Name:") && second.starts_with("Name:"));
+        let maps = ProcFile::open("/proc/self/smaps").read().expect("smaps");
+        assert!(maps.len() > PIECE && maps.ends_with('\n'), "{}", maps.len());
+        assert_eq!(ProcFile::open("/proc/nonesuch").read(), None);
+    }
+
+    #[test]
+    fn growth_is_never_negative() {
+        assert_eq!(growth(7, 9), 2);
+        assert_eq!(growth(9, 7), 7);
+        assert_eq!(growth_32(7, 9), 2);
+        assert_eq!(growth_32((1 << 32) - 10, 5), 15);
+        assert_eq!(growth_32(1000, 5), 5);
+    }
+}

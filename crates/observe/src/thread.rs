@@ -1,0 +1,94 @@
+//! CPU time of the engine's threads and of the whole process, by their CPU clocks: exact to the moment, running or not.
+
+use linerate_model::ThreadUse;
+use linerate_sys::thread::EngineThread;
+use linerate_units::Nanos;
+use nix::time::{ClockId, clock_gettime};
+
+/// CPU time so far of this process and of some of its threads.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ThreadTimes {
+    process: Nanos,
+    /// In the order of the threads; none for one that has ended.
+    threads: Vec<Option<Nanos>>,
+}
+
+impl ThreadTimes {
+    pub(crate) fn read(threads: &[EngineThread]) -> Self {
+        Self {
+            process: time(ClockId::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default(),
+            threads: threads.iter().map(|thread| time(cpu_clock(thread.tid))).collect(),
+        }
+    }
+
+    /// CPU time of the process since `before`.
+    pub(crate) fn process_since(&self, before: &Self) -> Nanos {
+        self.process - before.process
+    }
+
+    /// CPU time of each of `threads` since `before`; one that has ended meanwhile is left out, for its time is not known.
+    pub(crate) fn threads_since(&self, before: &Self, threads: &[EngineThread]) -> Vec<ThreadUse> {
+        let times = self.threads.iter().zip(&before.threads);
+        threads
+            .iter()
+            .zip(times)
+            .filter_map(|(thread, (after, before))| {
+                Some(ThreadUse { name: thread.name.clone(), cpu: (*after)? - (*before)?, sends: thread.sends })
+            })
+            .collect()
+    }
+}
+
+/// The CPU clock of a thread of this process: MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED) of linux/posix-timers_types.h.
+fn cpu_clock(tid: i32) -> ClockId {
+    const PER_THREAD: i32 = 4;
+    const SCHED: i32 = 2;
+    ClockId::from_raw((!tid << 3) | PER_THREAD | SCHED)
+}
+
+fn time(clock: ClockId) -> Option<Nanos> {
+    let time = clock_gettime(clock).ok()?;
+    Some(Nanos::new(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn tells_a_busy_thread_from_an_idle_one_and_from_one_that_has_ended() {
+        let start = |name: &str, work: fn()| {
+            let (started, tid) = mpsc::channel();
+            let (end, ended) = mpsc::channel::<()>();
+            let thread = thread::spawn(move || {
+                started.send(nix::unistd::gettid().as_raw()).expect("the test waits");
+                work();
+                started.send(0).expect("the test waits");
+                let _ = ended.recv();
+            });
+            (EngineThread { name: name.into(), tid: tid.recv().expect("starts"), sends: true }, tid, end, thread)
+        };
+        let spin = || {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(50) {}
+        };
+        let spinning = start("spin", spin);
+        let idle = start("idle", || {});
+        let ended = start("ended", || {});
+        let threads = [spinning.0.clone(), idle.0.clone(), ended.0.clone()];
+        let before = ThreadTimes::read(&threads);
+        drop(ended.2);
+        ended.3.join().expect("ends");
+        spinning.1.recv().expect("spins");
+        let after = ThreadTimes::read(&threads);
+
+        let used = after.threads_since(&before, &threads);
+        assert_eq!(used.iter().map(|thread| thread.name.as_str()).collect::<Vec<_>>(), ["spin", "idle"]);
+        assert!(used[0].cpu > Nanos::new(5_000_000), "{used:?}");
+        assert!(used[1].cpu < Nanos::new(2_000_000), "{used:?}");
+        assert!(after.process_since(&before) >= used[0].cpu, "{used:?}");
+    }
+}

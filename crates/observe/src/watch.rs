@@ -1,0 +1,138 @@
+//! Watching a host over the measured window of a trial.
+
+use crate::cores::CoreTimes;
+use crate::pressure::{self, PressureFiles};
+use crate::proc::{ProcFile, growth};
+use crate::softnet::SoftnetCounts;
+use crate::thread::ThreadTimes;
+use crate::{interface, qdisc, udp};
+use linerate_model::{Observation, Pressure};
+use linerate_sys::netlink::{Link, Qdisc, Route};
+use linerate_sys::thread::EngineThread;
+use linerate_units::Nanos;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// A watch over this process's engine threads, this machine's cores and the network namespace it was opened in.
+///
+/// A source that this kernel does not have leaves its part of the observation empty; [`crate::capabilities`] names it.
+pub struct Watch {
+    threads: Vec<EngineThread>,
+    sources: Sources,
+    cpu_opened: CpuSample,
+    cpu_closed: Option<CpuSample>,
+    counters_opened: CounterSample,
+}
+
+impl Watch {
+    /// Opens the window. CPU is sampled first, so that the window begins when this is called.
+    pub fn open(threads: &[EngineThread]) -> Self {
+        let mut sources = Sources::open();
+        Self {
+            cpu_opened: CpuSample::take(threads, &sources),
+            cpu_closed: None,
+            counters_opened: CounterSample::take(&mut sources),
+            threads: threads.to_vec(),
+            sources,
+        }
+    }
+
+    /// Closes the window: CPU figures end here. The engine's threads must still live, or their time is lost.
+    pub fn close(&mut self) {
+        self.cpu_closed = Some(CpuSample::take(&self.threads, &self.sources));
+    }
+
+    /// Ends the counters (call it once stragglers have arrived) and says what was seen.
+    pub fn finish(mut self) -> Observation {
+        let counters = CounterSample::take(&mut self.sources);
+        let cpu = self.cpu_closed.unwrap_or_else(|| CpuSample::take(&self.threads, &self.sources));
+        let (cpu_before, before) = (&self.cpu_opened, &self.counters_opened);
+        let window = cpu.at.saturating_duration_since(cpu_before.at).as_nanos();
+        let links = counters.links.as_ref().zip(before.links.as_ref());
+        let qdiscs = counters.qdiscs.as_ref().zip(before.qdiscs.as_ref());
+        let names: BTreeMap<u32, String> =
+            counters.links.iter().flatten().map(|link| (link.index, link.name.clone())).collect();
+        let grown =
+            |after: Option<u64>, before: Option<u64>| after.zip(before).map_or(0, |(now, then)| growth(then, now));
+        Observation {
+            window: Nanos::new(u64::try_from(window).unwrap_or(u64::MAX)),
+            cores: cpu.cores.since(&cpu_before.cores),
+            threads: cpu.threads.threads_since(&cpu_before.threads, &self.threads),
+            agent_cpu: cpu.threads.process_since(&cpu_before.threads),
+            interfaces: links.map(|(now, then)| interface::since(now, then)).unwrap_or_default(),
+            qdiscs: qdiscs.map(|(now, then)| qdisc::since(now, then, &names)).unwrap_or_default(),
+            softnet: counters.softnet.since(&before.softnet),
+            udp_receive_buffer_errors: grown(counters.udp_v4, before.udp_v4) + grown(counters.udp_v6, before.udp_v6),
+            pressure: cpu
+                .pressure
+                .as_ref()
+                .zip(cpu_before.pressure.as_ref())
+                .map(|(now, then)| pressure::since(now, then)),
+        }
+    }
+}
+
+/// The places that say, kept open.
+struct Sources {
+    stat: ProcFile,
+    pressure: PressureFiles,
+    route: Option<Route>,
+    softnet: ProcFile,
+    snmp: ProcFile,
+    snmp6: ProcFile,
+}
+
+impl Sources {
+    fn open() -> Self {
+        Self {
+            stat: ProcFile::open("/proc/stat"),
+            pressure: PressureFiles::open(),
+            route: Route::open().ok(),
+            // `thread-self`, because another thread of this process may be in another network namespace.
+            softnet: ProcFile::open("/proc/thread-self/net/softnet_stat"),
+            snmp: ProcFile::open("/proc/thread-self/net/snmp"),
+            snmp6: ProcFile::open("/proc/thread-self/net/snmp6"),
+        }
+    }
+}
+
+/// What belongs to the measured window alone.
+struct CpuSample {
+    at: Instant,
+    threads: ThreadTimes,
+    cores: CoreTimes,
+    pressure: Option<Pressure>,
+}
+
+impl CpuSample {
+    fn take(threads: &[EngineThread], sources: &Sources) -> Self {
+        Self {
+            at: Instant::now(),
+            threads: ThreadTimes::read(threads),
+            cores: CoreTimes::parse(&sources.stat.read().unwrap_or_default()),
+            pressure: sources.pressure.read(),
+        }
+    }
+}
+
+/// What goes on counting until stragglers have arrived. A source that could not be read is none, so that no difference is
+/// taken from a zero that never was.
+struct CounterSample {
+    links: Option<Vec<Link>>,
+    qdiscs: Option<Vec<Qdisc>>,
+    softnet: SoftnetCounts,
+    udp_v4: Option<u64>,
+    udp_v6: Option<u64>,
+}
+
+impl CounterSample {
+    fn take(sources: &mut Sources) -> Self {
+        Self {
+            links: sources.route.as_mut().and_then(|route| route.links().ok()),
+            qdiscs: sources.route.as_mut().and_then(|route| route.qdiscs().ok()),
+            softnet: SoftnetCounts::parse(&sources.softnet.read().unwrap_or_default()),
+            udp_v4: sources.snmp.read().as_deref().and_then(udp::receive_buffer_errors_v4),
+            udp_v6: sources.snmp6.read().as_deref().and_then(udp::receive_buffer_errors_v6),
+        }
+    }
+}
