@@ -1,1 +1,119 @@
-//! Socket options.
+//! Socket options that the standard library and socket2 lack.
+
+use crate::Error;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Datagrams (more exactly: socket buffers, see below) that this socket dropped since it was made, for want of room or
+/// for bad checksums.
+///
+/// With UDP_GRO the kernel counts what it would have delivered in one piece: a run of joined datagrams counts once.
+pub fn drops(socket: BorrowedFd<'_>) -> Result<u32, Error> {
+    // SK_MEMINFO_DROPS in <linux/sock_diag.h>; SK_MEMINFO_VARS is 9.
+    const DROPS: usize = 8;
+    let info: [u32; 9] = read_option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, "getsockopt(SO_MEMINFO)")?;
+    Ok(info[DROPS])
+}
+
+/// The largest IP packet that the connected socket's path takes, as far as the kernel knows.
+pub fn path_mtu(socket: BorrowedFd<'_>, v6: bool) -> Result<u32, Error> {
+    let mtu: i32 = if v6 {
+        read_option(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU, "getsockopt(IPV6_MTU)")?
+    } else {
+        read_option(socket, libc::IPPROTO_IP, libc::IP_MTU, "getsockopt(IP_MTU)")?
+    };
+    Ok(mtu as u32)
+}
+
+/// Lets IP cut packets above the MTU into fragments instead of refusing them.
+pub fn allow_fragments(socket: BorrowedFd<'_>, v6: bool) -> Result<(), Error> {
+    if v6 {
+        let (level, option) = (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER);
+        write_option(socket, level, option, &libc::IPV6_PMTUDISC_DONT, "setsockopt(IPV6_MTU_DISCOVER)")
+    } else {
+        let (level, option) = (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER);
+        write_option(socket, level, option, &libc::IP_PMTUDISC_DONT, "setsockopt(IP_MTU_DISCOVER)")
+    }
+}
+
+/// Sets the receive buffer beyond `net.core.rmem_max`, which takes CAP_NET_ADMIN.
+pub fn force_receive_buffer(socket: BorrowedFd<'_>, bytes: i32) -> Result<(), Error> {
+    write_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes, "setsockopt(SO_RCVBUFFORCE)")
+}
+
+/// Waits until one of `sockets` can be read (or has failed), at most `timeout_ns`; false if none can.
+pub fn wait_readable(sockets: &[BorrowedFd<'_>], timeout_ns: u64) -> Result<bool, Error> {
+    wait(sockets, PollFlags::POLLIN, timeout_ns)
+}
+
+/// Waits until `socket` can be read or written (or has failed), at most `timeout_ns`; false if it cannot.
+pub fn wait_ready(socket: BorrowedFd<'_>, timeout_ns: u64) -> Result<bool, Error> {
+    wait(&[socket], PollFlags::POLLIN | PollFlags::POLLOUT, timeout_ns)
+}
+
+fn wait(sockets: &[BorrowedFd<'_>], flags: PollFlags, timeout_ns: u64) -> Result<bool, Error> {
+    let timeout = TimeSpec::new((timeout_ns / 1_000_000_000) as i64, (timeout_ns % 1_000_000_000) as i64);
+    let mut waits: Vec<PollFd<'_>> = sockets.iter().map(|socket| PollFd::new(*socket, flags)).collect();
+    match ppoll(&mut waits, Some(timeout), None) {
+        Ok(ready) => Ok(ready > 0),
+        Err(nix::errno::Errno::EINTR) => Ok(false),
+        Err(errno) => Err(Error::new("ppoll", "sockets", errno)),
+    }
+}
+
+pub(crate) fn write_option<T: Copy>(
+    socket: BorrowedFd<'_>,
+    level: i32,
+    option: i32,
+    value: &T,
+    call: &'static str,
+) -> Result<(), Error> {
+    // SAFETY: the kernel reads size_of::<T>() bytes from a live reference; the descriptor is borrowed for the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            mem::size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(Error::last(call, "a socket")) }
+}
+
+/// Reads an option into a type of plain integers; bytes that a shorter kernel structure does not fill stay zero.
+pub(crate) fn read_option<T: Plain>(
+    socket: BorrowedFd<'_>,
+    level: i32,
+    option: i32,
+    call: &'static str,
+) -> Result<T, Error> {
+    // SAFETY: `Plain` types are made of integers, for which all zeroes is a value.
+    let mut value: T = unsafe { mem::zeroed() };
+    let mut length = mem::size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, the size of `value`, and any bytes are a value of `T`.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_mut(&mut value).cast(),
+            std::ptr::from_mut(&mut length),
+        )
+    };
+    if result == 0 { Ok(value) } else { Err(Error::new(call, "a socket", io::Error::last_os_error())) }
+}
+
+/// A type made of integers only.
+///
+/// # Safety
+/// Every pattern of bytes must be a value of it.
+pub(crate) unsafe trait Plain: Copy {}
+
+// SAFETY: an integer.
+unsafe impl Plain for i32 {}
+// SAFETY: integers.
+unsafe impl Plain for [u32; 9] {}

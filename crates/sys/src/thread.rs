@@ -10,3 +10,14 @@ pub struct EngineThread {
     /// It sends data (or asks, in transactions); otherwise it receives (or answers).
     pub sends: bool,
 }
+
+/// The calling thread's number.
+pub fn current_tid() -> i32 {
+    nix::unistd::gettid().as_raw()
+}
+
+/// Lets the calling thread's sleeps end as exactly as the hardware's timers can; by default the kernel may add 50 us to
+/// join wake-ups. Best effort: a kernel that refuses only costs precision.
+pub fn sharpen_timers() {
+    let _ = nix::sys::prctl::set_timerslack(1);
+}
