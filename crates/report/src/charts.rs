@@ -1,1 +1,452 @@
+//! Which charts a record supports, and the table behind each.
 
+use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
+use crate::svg::{self, Axis, Bar, Point, Scale, Segment, Series};
+use crate::tables::{Column, Table};
+use linerate_model::{Direction, IpVersion, LossPlaces, Measurement, PathLimit, Record, Transport, WorkloadKind};
+use linerate_units::{ByteCount, Ratio};
+use maud::Markup;
+
+/// A chart, what its colours mean, and the same figures as a table.
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    /// Style sheet class and meaning of each colour.
+    pub(crate) legend: Vec<(&'static str, String)>,
+    pub(crate) drawing: Markup,
+    pub(crate) table: Table,
+}
+
+/// Colours of series and of the places of loss, by the style sheet.
+const SERIES: [&str; 6] = ["s0", "s1", "s2", "s3", "s4", "s5"];
+
+/// All charts, in the order a reader wants them.
+pub(crate) fn all(record: &Record) -> Vec<Chart> {
+    let (sweeps, others) = sweeps(record);
+    let mut charts: Vec<Chart> = sweeps.iter().map(|results| sweep(results)).collect();
+    charts.extend(throughputs(&others));
+    charts.extend(record.results.iter().filter_map(shares));
+    charts.extend(losses(record));
+    charts.extend(latencies(record));
+    charts
+}
+
+fn payload(result: &Measurement) -> f64 {
+    let payload = result.received.as_ref().map_or(0.0, |received| received.payload_bps.median);
+    if payload.is_finite() { payload } else { 0.0 }
+}
+
+/// The spread of a result's payload, where there are several runs.
+fn runs(result: &Measurement) -> Option<(f64, f64)> {
+    let summary = &result.received.as_ref()?.payload_bps;
+    (summary.runs > 1 && summary.low.is_finite() && summary.high.is_finite()).then_some((summary.low, summary.high))
+}
+
+fn bits(value: f64) -> Option<String> {
+    rate(value, "bit/s")
+}
+
+/// Results that differ in message size only belong on one curve; returns those and the streams that are on none.
+fn sweeps(record: &Record) -> (Vec<Vec<&Measurement>>, Vec<&Measurement>) {
+    type Kind = (Transport, IpVersion, Option<Direction>, u16);
+    let kind = |m: &Measurement| -> Kind { (m.transport, m.ip, m.direction, m.flows) };
+    let mut kinds: Vec<(Kind, Vec<&Measurement>)> = Vec::new();
+    for result in record.results.iter().filter(|m| m.workload == WorkloadKind::Stream && payload(m) > 0.0) {
+        match kinds.iter_mut().find(|(known, _)| *known == kind(result)) {
+            Some((_, members)) => members.push(result),
+            None => kinds.push((kind(result), vec![result])),
+        }
+    }
+    let (mut curves, mut others) = (Vec::new(), Vec::new());
+    for (_, mut members) in kinds {
+        members.sort_by_key(|m| m.message_bytes);
+        let distinct = members.windows(2).all(|pair| pair[0].message_bytes < pair[1].message_bytes);
+        if members.len() > 1 && distinct { curves.push(members) } else { others.extend(members) }
+    }
+    (curves, others)
+}
+
+/// Throughput against message size, with the theoretical line and the tester's ceiling.
+fn sweep(results: &[&Measurement]) -> Chart {
+    let first = results[0];
+    let way = match first.direction {
+        Some(Direction::Receive) => ", receiving",
+        Some(Direction::Both) => ", both ways",
+        _ => "",
+    };
+    let flows = if first.flows > 1 { format!(", {} flows", first.flows) } else { String::new() };
+    let title = format!("{} over IPv{} by message size{way}{flows}", first.transport, u8::from(first.ip));
+    let size = |m: &Measurement| m.message_bytes as f64;
+
+    let mut series = vec![];
+    let mut legend = vec![];
+    let theory = theory(results);
+    if !theory.is_empty() {
+        legend.push(("limit", "what the link can carry in such messages".to_owned()));
+        let point = |m: &&&Measurement| {
+            let limit = m.limit.as_ref()?;
+            let most = limit.payload_bps.get() as f64;
+            let label = format!(
+                "{} B messages: a link of {} can carry {} payload",
+                grouped(m.message_bytes),
+                limit.line_bps,
+                bits(most)?
+            );
+            Some(Point { x: size(m), y: most, spread: None, label })
+        };
+        series.push(Series {
+            class: "limit",
+            line: theory,
+            points: results.iter().filter_map(|m| point(&m)).collect(),
+        });
+    }
+    let ceiling = |m: &Measurement| m.ceiling.as_ref().map(|c| c.reached.median).filter(|reached| reached.is_finite());
+    let ceilings: Vec<(f64, f64)> = results.iter().filter_map(|m| Some((size(m), ceiling(m)?))).collect();
+    if !ceilings.is_empty() {
+        legend.push(("tester", "what the tester reaches without the device".to_owned()));
+        let point = |m: &&Measurement| {
+            let reached = ceiling(m)?;
+            let label = format!(
+                "{} B messages: the tester reaches {} without the device",
+                grouped(m.message_bytes),
+                bits(reached)?
+            );
+            Some(Point { x: size(m), y: reached, spread: None, label })
+        };
+        series.push(Series { class: "tester", line: ceilings, points: results.iter().filter_map(point).collect() });
+    }
+    legend.push(("s0", "payload at the receiver, median; bars from lowest to highest run".to_owned()));
+    series.push(Series {
+        class: SERIES[0],
+        line: results.iter().map(|m| (size(m), payload(m))).collect(),
+        points: results.iter().map(|m| Point { x: size(m), y: payload(m), spread: runs(m), label: said(m) }).collect(),
+    });
+
+    let most = series.iter().flat_map(|s| &s.line).map(|(_, y)| *y).fold(0.0, f64::max);
+    let y = Axis::rate(
+        "payload at the receiver",
+        "bit/s",
+        results.iter().filter_map(|m| runs(m)).map(|(_, high)| high).fold(most, f64::max),
+    );
+    let (low, high) = (size(first) / 1.12, size(results[results.len() - 1]) * 1.12);
+    let x = Axis {
+        title: "message, bytes (logarithmic)".to_owned(),
+        scale: Scale::Log(low, high),
+        ticks: size_ticks(results, low, high),
+    };
+    Chart { drawing: svg::lines(&title, &x, &y, &series), table: figures_table(&title, results), title, legend }
+}
+
+/// The theoretical line between the sizes measured: dense where one line rate and MTU hold for all.
+fn theory(results: &[&Measurement]) -> Vec<(f64, f64)> {
+    let known: Vec<(&Measurement, &PathLimit)> = results.iter().filter_map(|m| Some((*m, m.limit.as_ref()?))).collect();
+    let Some((first, limit)) = known.first() else { return Vec::new() };
+    // Only where the record's own limits come out may what lies between them be drawn.
+    let of = |size: u64| PathLimit::payload_of(limit.line_bps, first.transport, first.ip, size, limit.mtu);
+    if known.iter().any(|(m, own)| of(m.message_bytes) != own.payload_bps) {
+        return known.iter().map(|(m, own)| (m.message_bytes as f64, own.payload_bps.get() as f64)).collect();
+    }
+    let (low, high) = (first.message_bytes.max(1) as f64, known[known.len() - 1].0.message_bytes as f64);
+    let mut sizes: Vec<u64> =
+        (0..=160).map(|step| (low * (high / low).powf(f64::from(step) / 160.0)).round() as u64).collect();
+    sizes.extend(known.iter().map(|(m, _)| m.message_bytes));
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.into_iter().map(|size| (size as f64, of(size).get() as f64)).collect()
+}
+
+/// The sizes measured, less those that would be written over their neighbour.
+fn size_ticks(results: &[&Measurement], low: f64, high: f64) -> Vec<(f64, String)> {
+    const CLOSEST: f64 = 0.055;
+    let mut ticks: Vec<(f64, String)> = Vec::new();
+    for result in results.iter().rev() {
+        let size = result.message_bytes as f64;
+        let apart = ticks.last().is_none_or(|(other, _)| (other / size).ln() / (high / low).ln() > CLOSEST);
+        if apart {
+            ticks.push((size, result.message_bytes.to_string()));
+        }
+    }
+    ticks
+}
+
+/// What a point of a throughput chart says.
+fn said(result: &Measurement) -> String {
+    let mut text = plain(&result.name);
+    if let Some(received) = &result.received {
+        let shown = bits(received.payload_bps.median).unwrap_or_else(|| "no figure".to_owned());
+        text.push_str(&format!(": {shown} payload at the receiver ({})", spread(&received.payload_bps, bits)));
+    }
+    if let Some(share) = result.limit.as_ref().and_then(|limit| percent(limit.share)) {
+        text.push_str(&format!(", {share} of what the link can carry"));
+    }
+    if let Some(loss) = result.loss.filter(|loss| loss.lost > 0)
+        && let Some(share) = counted_share(Ratio::new(loss.lost, loss.of))
+    {
+        text.push_str(&format!(", {share} of datagrams lost"));
+    }
+    text
+}
+
+/// Medians, ranges and limits of streams.
+fn figures_table(caption: &str, results: &[&Measurement]) -> Table {
+    let row = |m: &&Measurement| {
+        vec![
+            Some(plain(&m.name)),
+            Some(ByteCount::new(m.message_bytes).get()).map(grouped),
+            bits(payload(m)),
+            runs(m).and_then(|(low, _)| bits(low)),
+            runs(m).and_then(|(_, high)| bits(high)),
+            m.limit.as_ref().and_then(|limit| bits(limit.payload_bps.get() as f64)),
+            m.ceiling.as_ref().and_then(|ceiling| bits(ceiling.reached.median)),
+        ]
+    };
+    Table {
+        caption: caption.to_owned(),
+        columns: vec![
+            Column::new("stream", "the name in the plan"),
+            Column::new("message, B", "bytes of a message"),
+            Column::new("payload", "payload at the receiver, median of the runs"),
+            Column::new("lowest run", "payload of the lowest run"),
+            Column::new("highest run", "payload of the highest run"),
+            Column::new("link limit", "what the link can carry in such messages"),
+            Column::new("tester", "what the tester reaches without the device"),
+        ],
+        rows: results.iter().map(row).collect(),
+    }
+}
+
+/// Streams that are on no curve, as bars.
+fn throughputs(results: &[&Measurement]) -> Option<Chart> {
+    if results.is_empty() {
+        return None;
+    }
+    let title = "Throughput of streams".to_owned();
+    let mut legend = vec![("s0", "payload at the receiver, median; whisker from lowest to highest run".to_owned())];
+    if results.iter().any(|m| m.limit.is_some()) {
+        legend.push(("limit", "what the link can carry in such messages".to_owned()));
+    }
+    if results.iter().any(|m| m.ceiling.is_some()) {
+        legend.push(("tester", "what the tester reaches without the device".to_owned()));
+    }
+    let bar = |m: &&Measurement| {
+        let limit = m.limit.as_ref().and_then(|limit| {
+            let most = limit.payload_bps.get() as f64;
+            let label = format!("{}: a link of {} can carry {} payload", plain(&m.name), limit.line_bps, bits(most)?);
+            Some(Segment { class: "limit", value: most, label })
+        });
+        let tester = m.ceiling.as_ref().and_then(|ceiling| {
+            let label =
+                format!("{}: the tester reaches {} without the device", plain(&m.name), bits(ceiling.reached.median)?);
+            Some(Segment { class: "tester", value: ceiling.reached.median, label })
+        });
+        Bar {
+            name: plain(&m.name),
+            segments: vec![Segment { class: SERIES[0], value: payload(m), label: said(m) }],
+            spread: runs(m),
+            limits: limit.into_iter().chain(tester).collect(),
+            figure: bits(payload(m)).unwrap_or_default(),
+        }
+    };
+    let bars: Vec<Bar> = results.iter().map(bar).collect();
+    let x = Axis::rate("payload at the receiver", "bit/s", reach(&bars));
+    Some(Chart { drawing: svg::bars(&title, &x, &bars), table: figures_table(&title, results), title, legend })
+}
+
+/// The farthest that any bar, whisker or limit reaches.
+fn reach(bars: &[Bar]) -> f64 {
+    let of = |bar: &Bar| {
+        let whole = bar.segments.iter().map(|segment| segment.value).sum::<f64>();
+        bar.limits.iter().map(|limit| limit.value).chain(bar.spread.map(|(_, high)| high)).fold(whole, f64::max)
+    };
+    bars.iter().map(of).fold(0.0, f64::max)
+}
+
+/// Each path's part of one result.
+fn shares(result: &Measurement) -> Option<Chart> {
+    let table = crate::tables::shares(result)?;
+    let stream = result.workload == WorkloadKind::Stream;
+    let show = |value| if stream { bits(value) } else { per_second(value) };
+    let bars: Vec<Bar> = result
+        .shares
+        .iter()
+        .filter_map(|share| {
+            let summary = if stream { share.payload_bps.as_ref() } else { share.transactions_per_s.as_ref() }?;
+            let name = format!("{} to {}", plain(&share.from), plain(&share.to));
+            let figure = show(summary.median)?;
+            let what = if stream { "payload at the receiver" } else { "transactions a second" };
+            let label = format!("{name}: {figure} {what} ({})", spread(summary, show));
+            Some(Bar {
+                name,
+                segments: vec![Segment { class: SERIES[0], value: summary.median, label }],
+                spread: (summary.runs > 1).then_some((summary.low, summary.high)),
+                limits: vec![],
+                figure,
+            })
+        })
+        .collect();
+    if bars.is_empty() {
+        return None;
+    }
+    let x = match stream {
+        true => Axis::rate("payload at the receiver", "bit/s", reach(&bars)),
+        false => Axis::rate("transactions", "/s", reach(&bars)),
+    };
+    let what = if stream { "payload at the receiver" } else { "transactions a second" };
+    let legend = vec![(SERIES[0], format!("{what}, median; whisker from lowest to highest run"))];
+    let title = table.caption.clone();
+    Some(Chart { drawing: svg::bars(&title, &x, &bars), table, title, legend })
+}
+
+/// Where datagrams were lost, as parts of those offered.
+fn losses(record: &Record) -> Option<Chart> {
+    let lossy: Vec<_> = record
+        .results
+        .iter()
+        .filter_map(|m| Some((m, m.loss.filter(|loss| loss.lost > 0 && loss.of >= loss.lost)?)))
+        .collect();
+    if lossy.is_empty() {
+        return None;
+    }
+    let title = "Datagrams lost, by place".to_owned();
+    let bars: Vec<Bar> = lossy
+        .iter()
+        .map(|(m, loss)| {
+            let segment = |(class, (place, count)): (&'static str, (&'static str, u64))| {
+                let ratio = Ratio::new(count, loss.of);
+                let shown = counted_share(ratio)?;
+                let label = format!(
+                    "{}: {} of {} datagrams ({shown}) lost: {place}",
+                    plain(&m.name),
+                    grouped(count),
+                    grouped(loss.of)
+                );
+                (count > 0).then_some(Segment { class, value: ratio.as_f64() * 100.0, label })
+            };
+            Bar {
+                name: plain(&m.name),
+                segments: SERIES.into_iter().zip(loss.places.named()).filter_map(segment).collect(),
+                spread: None,
+                limits: vec![],
+                figure: counted_share(Ratio::new(loss.lost, loss.of)).unwrap_or_default(),
+            }
+        })
+        .collect();
+    let seen = |index: usize| lossy.iter().any(|(_, loss)| loss.places.named()[index].1 > 0);
+    let names = LossPlaces::default().named();
+    let legend = (0..names.len()).filter(|index| seen(*index)).map(|index| (SERIES[index], names[index].0.to_owned()));
+    let row = |(m, loss): &(&Measurement, linerate_model::Loss)| {
+        let counts = loss.places.named().map(|(_, count)| Some(grouped(count)));
+        [Some(plain(&m.name)), Some(grouped(loss.of)), Some(grouped(loss.lost))].into_iter().chain(counts).collect()
+    };
+    let table = Table {
+        caption: title.clone(),
+        columns: vec![
+            Column::new("stream", "the name in the plan"),
+            Column::new("offered", "datagrams that should have arrived, over all runs"),
+            Column::new("lost", "datagrams that did not"),
+            Column::new("not sent", "due at the offered rate, but the sender did not get to them"),
+            Column::new("sender", "in the sender's queue or NIC"),
+            Column::new("wire", "on the wire or in a device"),
+            Column::new("receiver", "in the receiver's NIC or kernel queue"),
+            Column::new("socket", "in the receiver's socket buffer"),
+        ],
+        rows: lossy.iter().map(row).collect(),
+    };
+    let legend = legend.collect();
+    let x = Axis::rate("share of the datagrams offered", "%", reach(&bars));
+    Some(Chart { drawing: svg::bars(&title, &x, &bars), table, title, legend })
+}
+
+/// Cumulative distributions of latency. The share is drawn by its nines, so that the tail can be seen.
+fn latencies(record: &Record) -> Option<Chart> {
+    let timed: Vec<_> = record
+        .results
+        .iter()
+        .filter_map(|m| Some((m, m.latency_ns.as_ref().filter(|l| l.count > 0 && l.distribution.len() > 1)?)))
+        .take(SERIES.len())
+        .collect();
+    let most = timed.iter().map(|(_, l)| l.count).max()?;
+    // One in `most` is the finest share there is; five nines are enough for a reader.
+    let nines = (most as f64).log10().clamp(2.0, 5.0);
+    let low = timed.iter().map(|(_, l)| l.min.max(1)).min()? as f64;
+    let high = timed.iter().map(|(_, l)| l.max).max()? as f64;
+    let x = latency_axis(low, high);
+    let y = Axis {
+        title: "share answered within".to_owned(),
+        scale: Scale::Nines(nines),
+        ticks: [
+            (0.0, "0"),
+            (0.5, "50 %"),
+            (0.9, "90 %"),
+            (0.99, "99 %"),
+            (0.999, "99.9 %"),
+            (0.9999, "99.99 %"),
+            (0.99999, "99.999 %"),
+        ]
+        .into_iter()
+        .filter(|(share, _)| -f64::log10(1.0 - share) <= nines + 1e-9)
+        .map(|(share, text)| (share, text.to_owned()))
+        .collect(),
+    };
+    let series: Vec<Series> = SERIES
+        .into_iter()
+        .zip(&timed)
+        .map(|(class, (m, l))| {
+            let named = [
+                (l.p50, 0.5, "half"),
+                (l.p90, 0.9, "90 %"),
+                (l.p99, 0.99, "99 %"),
+                (l.p999, 0.999, "99.9 %"),
+                (l.max, 1.0, "all"),
+            ];
+            let point = |(time, share, words): (u64, f64, &str)| Point {
+                x: time as f64,
+                y: share,
+                spread: None,
+                label: format!("{}: {words} of {} answered within {}", plain(&m.name), grouped(l.count), nanos(time)),
+            };
+            let start = (l.min.max(1) as f64, 0.0);
+            let steps = l
+                .distribution
+                .iter()
+                .filter(|(_, share)| share.is_finite())
+                .map(|(time, share)| (*time as f64, *share));
+            Series { class, line: std::iter::once(start).chain(steps).collect(), points: named.map(point).into() }
+        })
+        .collect();
+    let row = |(m, l): &(&Measurement, &linerate_model::Latency)| {
+        let times = [l.min, l.p50, l.p90, l.p99, l.p999, l.max].map(|time| Some(nanos(time)));
+        [Some(plain(&m.name)), Some(grouped(l.count))].into_iter().chain(times).collect()
+    };
+    let title = "Latency of transactions".to_owned();
+    let table = Table {
+        caption: title.clone(),
+        columns: vec![
+            Column::new("transaction", "the name in the plan"),
+            Column::new("timed", "how many were timed"),
+            Column::new("fastest", "the shortest"),
+            Column::new("half in", "half were answered within this"),
+            Column::new("90 % in", "90 % were answered within this"),
+            Column::new("99 % in", "99 % were answered within this"),
+            Column::new("99.9 % in", "99.9 % were answered within this"),
+            Column::new("slowest", "the longest"),
+        ],
+        rows: timed.iter().map(row).collect(),
+    };
+    let legend = SERIES.into_iter().zip(&timed).map(|(class, (m, _))| (class, plain(&m.name))).collect();
+    Some(Chart { drawing: svg::lines(&title, &x, &y, &series), table, title, legend })
+}
+
+/// A logarithmic axis of durations with ticks at 1, 2 and 5.
+fn latency_axis(low: f64, high: f64) -> Axis {
+    let (low, high) = (low / 1.15, (high * 1.15).max(low * 2.0));
+    let rounds =
+        |parts: &'static [f64]| (0..12).flat_map(move |power| parts.iter().map(move |part| part * 10f64.powi(power)));
+    let inside = |value: &f64| (low..=high).contains(value);
+    let fine: Vec<f64> = rounds(&[1.0, 2.0, 5.0]).filter(inside).collect();
+    let ticks = if fine.len() <= 10 { fine } else { rounds(&[1.0]).filter(inside).collect() };
+    Axis {
+        title: "latency (logarithmic)".to_owned(),
+        scale: Scale::Log(low, high),
+        ticks: ticks.into_iter().map(|value| (value, nanos(value as u64))).collect(),
+    }
+}

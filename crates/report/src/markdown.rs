@@ -19,7 +19,7 @@ pub fn markdown(record: &Record) -> String {
     }
     text.push_str("\n## What the figures say\n\n");
     for result in &record.results {
-        let said = sentences::about(record, result).join(" ");
+        let said = [sentences::main(record, result), sentences::further(result)].concat().join(" ");
         text.push_str(&format!("- **{}**: {}\n", escaped(&result.name), escaped(&said)));
     }
     text.push_str("\n## What limited the results\n\n");

@@ -1,7 +1,6 @@
 //! Plain sentences about results: what was found, what it is worth, where the rest went, what it cost.
 //!
-//! A sentence states what the numbers support and no more. What limited a result is the verdict's to say; only where the
-//! verdict cannot tell does closeness to a known limit speak, and then only by name of that limit.
+//! A sentence states what the numbers support and no more. What limited a result is the verdict's to say.
 
 use crate::figures::{self, MISSING, cost_ns, counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
 use linerate_model::{
@@ -10,8 +9,6 @@ use linerate_model::{
 };
 use linerate_units::Ratio;
 
-/// From this share of a limit on, a result is as good as at it: runs differ by a percent or two.
-const AT_LIMIT: f64 = 0.97;
 /// Above this share of a link's calculated limit, the calculation's premises do not hold.
 const PAST_LIMIT: f64 = 1.02;
 /// Stalls below this share of the busy time are not worth a sentence.
@@ -30,17 +27,15 @@ pub fn headline(record: &Record) -> Vec<String> {
     record.results.iter().map(line).collect()
 }
 
-/// All sentences about one result, the most important first.
-pub(crate) fn about(record: &Record, result: &Measurement) -> Vec<String> {
-    let mut all = vec![found(record, result)];
-    all.extend(ceiling(result));
-    all.extend(loss(result));
-    all.extend(disorder(result));
-    all.extend(failures(result));
-    all.extend(layers(result));
-    all.extend(tcp(result));
-    all.extend(cpu(result));
-    all
+/// What a reader must know of one result: the figure, what it is worth, what went missing, what it cost.
+pub(crate) fn main(record: &Record, result: &Measurement) -> Vec<String> {
+    let rest = [ceiling(result), loss(result), disorder(result), failures(result), cpu(result)];
+    std::iter::once(found(record, result)).chain(rest.into_iter().flatten()).collect()
+}
+
+/// What a reader may want to know besides.
+pub(crate) fn further(result: &Measurement) -> Vec<String> {
+    [layers(result), jitter(result), tcp(result)].into_iter().flatten().collect()
 }
 
 /// The result itself, with its spread.
@@ -71,13 +66,18 @@ fn stream(record: &Record, result: &Measurement) -> String {
 /// `, 99.9 % of what this link can carry at MTU 1500`; nothing where no limit is known.
 fn of_link(result: &Measurement) -> String {
     let Some(limit) = &result.limit else { return String::new() };
+    let link = match (result.shares.len(), result.direction) {
+        (0..=2, Some(Direction::Both)) => "this link can carry both ways",
+        (0 | 1, _) => "this link can carry",
+        _ => "these links can carry",
+    };
     match (percent(limit.share), rate(limit.payload_bps.get() as f64, "bit/s")) {
         (Some(_), Some(most)) if limit.share > PAST_LIMIT => format!(
             ", more than the {most} that a link of {} can carry so at MTU {}: the data did not cross the link in packets \
              of that MTU, or its speed is not what it says",
             limit.line_bps, limit.mtu
         ),
-        (Some(share), Some(_)) => format!(", {share} of what this link can carry at MTU {}", limit.mtu),
+        (Some(share), Some(_)) => format!(", {share} of what {link} at MTU {}", limit.mtu),
         _ => String::new(),
     }
 }
@@ -103,7 +103,7 @@ fn transactions(record: &Record, result: &Measurement) -> String {
     match (done, timed) {
         (Some(done), Some(timed)) => format!("{done}; {timed}."),
         (Some(done), None) => format!("{done}; none was timed."),
-        (None, Some(timed)) => format!("{}.", capital(&timed)),
+        (None, Some(timed)) => format!("The rate is unknown; {timed}."),
         (None, None) => "No figure: no transaction was completed.".to_owned(),
     }
 }
@@ -131,23 +131,16 @@ pub(crate) fn ceiling(result: &Measurement) -> Option<String> {
         WorkloadKind::Stream => rate(ceiling.reached.median, "bit/s")?,
         WorkloadKind::Transact => format!("{} transactions a second", per_second(ceiling.reached.median)?),
     };
-    let at_link = result.limit.as_ref().is_some_and(|limit| limit.share >= AT_LIMIT);
-    Some(match result.verdict.limit {
-        Limit::Wire => {
-            format!("{share} of what the tester reaches without the device ({reached}): the link is the limit.")
+    let of_tester = format!("{share} of what the tester reaches without the device ({reached})");
+    Some(match (result.verdict.limit, result.verdict.confidence) {
+        (Limit::Wire, _) => format!("{of_tester}: the link is the limit."),
+        (Limit::Tester, Confidence::Low) => {
+            format!("{of_tester}: this may be the tester's limit rather than the device's.")
         }
-        Limit::Device => format!("The device passes {share} of what the tester reaches without it ({reached})."),
-        Limit::CannotTell if at_link => {
-            format!(
-                "{share} of what the tester reaches without the device ({reached}): the device passes all that the link carries."
-            )
-        }
-        Limit::CannotTell if ceiling.share < AT_LIMIT => {
+        (Limit::Tester, _) => format!("{of_tester}: this is the tester's limit, not the device's."),
+        (Limit::Device | Limit::CannotTell, _) => {
             format!("The device passes {share} of what the tester reaches without it ({reached}).")
         }
-        Limit::Tester | Limit::CannotTell => format!(
-            "{share} of what the tester reaches without the device ({reached}): this is the tester's limit, not the device's."
-        ),
     })
 }
 
@@ -249,41 +242,50 @@ fn tcp(result: &Measurement) -> Option<String> {
     Some(text)
 }
 
+fn jitter(result: &Measurement) -> Option<String> {
+    let jitter = result.jitter_ns.as_ref()?.median;
+    let shown = (jitter.is_finite() && jitter > 0.0).then(|| nanos(jitter.round() as u64))?;
+    Some(format!("Transit times deviated by {shown} on average (RFC 3550)."))
+}
+
 /// What it cost at both ends, and by what means.
 fn cpu(result: &Measurement) -> Option<String> {
     let (sender, receiver) = (&result.cpu.sender, &result.cpu.receiver);
-    let (first, second, unit) = match result.workload {
-        WorkloadKind::Stream => ("Sending", "receiving", "byte"),
-        WorkloadKind::Transact => ("Asking", "answering", "transaction"),
+    let means = |means: Option<&String>| {
+        means.filter(|name| !name.is_empty()).map_or(String::new(), |name| format!(" ({})", plain(name)))
     };
-    let of = |cost: &linerate_model::CpuCost| match result.workload {
-        WorkloadKind::Stream => cost.ns_per_byte,
-        WorkloadKind::Transact => cost.ns_per_packet,
-    };
-    let means = |name: &str| if name.is_empty() { String::new() } else { format!(" ({})", plain(name)) };
-    let sent_by = result.sent.as_ref().map_or(String::new(), |sent| means(&sent.means));
-    let received_by = result.received.as_ref().map_or(String::new(), |received| means(&received.means));
-    let cost = |value: Option<f64>| value.and_then(cost_ns);
-    let costs = match (cost(of(sender)), cost(of(receiver))) {
-        (None, None) => None,
-        (a, b) => {
-            let known = |c: Option<String>| c.map_or("an unknown time".to_owned(), |c| c);
-            Some(format!("{first}{sent_by} cost {} of CPU time a {unit}, {second}{received_by} {}", known(a), known(b)))
+    let sent = means(result.sent.as_ref().map(|sent| &sent.means));
+    let received = means(result.received.as_ref().map(|received| &received.means));
+    let (first, second, unit, costs) = match result.workload {
+        WorkloadKind::Stream => (
+            format!("sending{sent}"),
+            format!("receiving{received}"),
+            "byte",
+            [sender.ns_per_byte, receiver.ns_per_byte],
+        ),
+        WorkloadKind::Transact => {
+            ("asking".to_owned(), "answering".to_owned(), "transaction", [sender.ns_per_packet, receiver.ns_per_packet])
         }
     };
-    let busy = match (percent(sender.busiest_core), percent(receiver.busiest_core)) {
-        (Some(a), Some(b)) if sender.busiest_core > 0.0 || receiver.busiest_core > 0.0 => Some(format!(
-            "the busiest core was {a} busy at the {} end, {b} at the {} end",
-            first.to_lowercase(),
-            second
-        )),
-        _ => None,
+    let cost = match costs.map(|cost| cost.and_then(cost_ns)) {
+        [None, None] => None,
+        [Some(a), None] => Some(format!("{first} took {a} a {unit}")),
+        [None, Some(b)] => Some(format!("{second} took {b} a {unit}")),
+        [Some(a), Some(b)] => Some(format!("{first} took {a} a {unit}, {second} {b}")),
     };
-    match (costs, busy) {
-        (None, None) => None,
-        (Some(one), None) | (None, Some(one)) => Some(format!("{}.", capital(&one))),
-        (Some(costs), Some(busy)) => Some(format!("{costs}; {busy}.")),
+    let busy = busiest_cores(result).map(|busy| format!("busiest core at the two ends {busy}"));
+    let parts: Vec<String> = [cost, busy].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("CPU time: {}.", parts.join("; ")))
+}
+
+/// Busy shares of the busiest core, sending and receiving host: `91 and 54 %`. None where nothing was observed.
+pub(crate) fn busiest_cores(result: &Measurement) -> Option<String> {
+    let whole = |share: f64| (0.0..=1.05).contains(&share).then(|| format!("{:.0}", share * 100.0));
+    let (sender, receiver) = (result.cpu.sender.busiest_core, result.cpu.receiver.busiest_core);
+    if sender == 0.0 && receiver == 0.0 {
+        return None;
     }
+    Some(format!("{} and {} %", whole(sender)?, whole(receiver)?))
 }
 
 /// Doubts, the same one of several results once, with the names of those results; the run's own have none.
@@ -433,10 +435,4 @@ pub(crate) fn listed(items: &[String]) -> String {
         [one] => one.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
-}
-
-/// `text` with a capital first letter.
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }

@@ -1,1 +1,258 @@
+//! Charts as inline SVG: scales, axes, lines, points and bars.
+//!
+//! Our own and not a plotting library's, because a reader must be able to reach every point by keyboard and screen reader,
+//! and because colours must follow the page's light or dark theme. kuva 0.6, which draws well otherwise, writes neither
+//! focusable points nor anything for a style sheet to hold on to.
 
+use crate::figures::prefix;
+use maud::{Markup, html};
+
+/// Size of a chart in its own units, which are pixels at full width.
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 340.0;
+const RIGHT: f64 = WIDTH - 18.0;
+const TOP: f64 = 14.0;
+const BOTTOM: f64 = HEIGHT - 50.0;
+/// Left edge of the plot where numbers stand beside it.
+const LEFT: f64 = 62.0;
+/// Left edge of the plot where names stand beside it.
+const NAMES: f64 = 190.0;
+/// Longest name beside a bar, characters.
+const NAME_CHARS: usize = 25;
+/// Height of one bar with its space.
+const BAR: f64 = 34.0;
+
+/// How values become places on an axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Scale {
+    /// From zero to the value.
+    Linear(f64),
+    /// Logarithmic between two values above zero.
+    Log(f64, f64),
+    /// Shares at or below, by their nines: 90 %, 99 %, 99.9 % are equally far apart. So many nines.
+    Nines(f64),
+}
+
+impl Scale {
+    /// The place of `value` between 0 and 1; what lies outside is drawn at the edge.
+    fn place(self, value: f64) -> f64 {
+        let place = match self {
+            Self::Linear(top) => value / top,
+            Self::Log(low, high) => (value.max(low) / low).ln() / (high / low).ln(),
+            Self::Nines(most) => -(1.0 - value.clamp(0.0, 1.0)).max(1e-12).log10() / most,
+        };
+        if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    /// A linear scale with room above `most`, ending at a round number.
+    pub(crate) fn up_to(most: f64) -> Self {
+        let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
+        Self::Linear((most / step(most)).ceil() * step(most))
+    }
+}
+
+/// A round step that divides `most` into four to eight parts.
+fn step(most: f64) -> f64 {
+    let power = 10f64.powf((most / 8.0).log10().floor());
+    [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|round| round * power).find(|step| most / step <= 8.0).unwrap_or(power)
+}
+
+/// An axis: its title, its scale, and where it says what.
+pub(crate) struct Axis {
+    pub(crate) title: String,
+    pub(crate) scale: Scale,
+    pub(crate) ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// A linear axis from zero past `most`, in the prefix that fits.
+    pub(crate) fn rate(what: &str, unit: &str, most: f64) -> Self {
+        let scale = Scale::up_to(most);
+        let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
+        let (one, prefix) = prefix(top);
+        let step = step(most.max(f64::MIN_POSITIVE));
+        let ticks = (0..=8)
+            .map(|index| f64::from(index) * step)
+            .take_while(|value| *value <= top * 1.000_1)
+            .map(|value| (value, trimmed(value / one)))
+            .collect();
+        Self { title: format!("{what}, {prefix}{unit}"), scale, ticks }
+    }
+}
+
+/// A number without zeros at its end.
+fn trimmed(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A point that a reader can reach.
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    /// Lowest and highest run.
+    pub(crate) spread: Option<(f64, f64)>,
+    /// What it says when it is pointed at.
+    pub(crate) label: String,
+}
+
+/// A line, and the points on it that can be reached.
+pub(crate) struct Series {
+    /// Style sheet class: colour and dashes.
+    pub(crate) class: &'static str,
+    pub(crate) line: Vec<(f64, f64)>,
+    pub(crate) points: Vec<Point>,
+}
+
+/// Lines over two axes.
+pub(crate) fn lines(title: &str, x: &Axis, y: &Axis, all: &[Series]) -> Markup {
+    let px = |value: f64| LEFT + x.scale.place(value) * (RIGHT - LEFT);
+    let py = |value: f64| BOTTOM - y.scale.place(value) * (BOTTOM - TOP);
+    html! {
+        svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="group" aria-label=(title) {
+            @for (value, text) in &y.ticks {
+                line.grid x1=(at(LEFT)) x2=(at(RIGHT)) y1=(at(py(*value))) y2=(at(py(*value))) {}
+                text.tick x=(at(LEFT - 8.0)) y=(at(py(*value) + 4.0)) text-anchor="end" { (text) }
+            }
+            @for (value, text) in &x.ticks {
+                line.notch x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(BOTTOM)) y2=(at(BOTTOM + 5.0)) {}
+                text.tick x=(at(px(*value))) y=(at(BOTTOM + 20.0)) text-anchor="middle" { (text) }
+            }
+            line.axis x1=(at(LEFT)) x2=(at(RIGHT)) y1=(at(BOTTOM)) y2=(at(BOTTOM)) {}
+            text.title x=(at((LEFT + RIGHT) / 2.0)) y=(at(HEIGHT - 8.0)) text-anchor="middle" { (x.title) }
+            text.title x="14" y=(at((TOP + BOTTOM) / 2.0)) text-anchor="middle"
+                transform=(format!("rotate(-90 14 {})", at((TOP + BOTTOM) / 2.0))) { (y.title) }
+            @for series in all {
+                g class=(series.class) {
+                    polyline.line points=(series.line.iter().map(|(x, y)| format!("{},{}", at(px(*x)), at(py(*y)))).collect::<Vec<_>>().join(" ")) {}
+                    @for point in &series.points {
+                        @if let Some((low, high)) = point.spread {
+                            path.whisker d=(format!(
+                                "M{0} {1}H{2}M{3} {1}V{4}M{0} {4}H{2}",
+                                at(px(point.x) - 5.0), at(py(low)), at(px(point.x) + 5.0), at(px(point.x)), at(py(high))
+                            )) {}
+                        }
+                        (reachable(&point.label, html! {
+                            circle.hit cx=(at(px(point.x))) cy=(at(py(point.y))) r="14" {}
+                            circle.mark cx=(at(px(point.x))) cy=(at(py(point.y))) r="4.5" {}
+                        }))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A piece of a bar.
+pub(crate) struct Segment {
+    pub(crate) class: &'static str,
+    pub(crate) value: f64,
+    pub(crate) label: String,
+}
+
+/// A horizontal bar of one or more pieces.
+pub(crate) struct Bar {
+    pub(crate) name: String,
+    pub(crate) segments: Vec<Segment>,
+    /// Lowest and highest run.
+    pub(crate) spread: Option<(f64, f64)>,
+    /// Limits as lines across the bar.
+    pub(crate) limits: Vec<Segment>,
+    /// The figure at the bar's end.
+    pub(crate) figure: String,
+}
+
+/// Horizontal bars over one axis.
+pub(crate) fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
+    // Figures stand at the end of their bar: leave room for the longest.
+    let right = RIGHT - 7.5 * all.iter().map(|bar| bar.figure.chars().count()).max().unwrap_or(0) as f64;
+    let px = |value: f64| NAMES + x.scale.place(value) * (right - NAMES);
+    let bottom = TOP + BAR * all.len() as f64;
+    let height = bottom + 50.0;
+    html! {
+        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(title) {
+            @for (value, text) in &x.ticks {
+                line.grid x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(TOP)) y2=(at(bottom)) {}
+                text.tick x=(at(px(*value))) y=(at(bottom + 18.0)) text-anchor="middle" { (text) }
+            }
+            text.title x=(at((NAMES + right) / 2.0)) y=(at(height - 8.0)) text-anchor="middle" { (x.title) }
+            @for (index, bar) in all.iter().enumerate() {
+                @let top = TOP + BAR * index as f64 + 6.0;
+                @let middle = top + (BAR - 12.0) / 2.0;
+                text.name x=(at(NAMES - 10.0)) y=(at(middle + 4.5)) text-anchor="end" { (short(&bar.name)) }
+                @let ends = bar.segments.iter().scan(0.0, |end, segment| { *end += segment.value; Some(*end) });
+                @for (segment, end) in bar.segments.iter().zip(ends) {
+                    @let start = px(end - segment.value);
+                    g class=(segment.class) {
+                        (reachable(&segment.label, html! {
+                            rect.bar x=(at(start)) y=(at(top)) width=(at((px(end) - start).max(1.5))) height=(at(BAR - 12.0)) {}
+                        }))
+                    }
+                }
+                @if let Some((low, high)) = bar.spread {
+                    path.whisker.over d=(format!(
+                        "M{0} {1}V{2}M{0} {3}H{4}M{4} {1}V{2}",
+                        at(px(low)), at(middle - 4.0), at(middle + 4.0), at(middle), at(px(high))
+                    )) {}
+                }
+                @for limit in &bar.limits {
+                    g class=(limit.class) {
+                        (reachable(&limit.label, html! {
+                            rect.hit x=(at(px(limit.value) - 5.0)) y=(at(top - 4.0)) width="10" height=(at(BAR - 4.0)) {}
+                            line.line x1=(at(px(limit.value))) x2=(at(px(limit.value))) y1=(at(top - 4.0)) y2=(at(top + BAR - 8.0)) {}
+                        }))
+                    }
+                }
+                @let far = bar.limits.iter().map(|limit| limit.value).chain(bar.spread.map(|(_, high)| high));
+                @let far = far.fold(bar.segments.iter().map(|segment| segment.value).sum::<f64>(), f64::max);
+                text.figure x=(at(px(far) + 8.0)) y=(at(middle + 4.5)) { (bar.figure) }
+            }
+            line.axis x1=(at(NAMES)) x2=(at(NAMES)) y1=(at(TOP)) y2=(at(bottom)) {}
+        }
+    }
+}
+
+/// A mark that says `label` when it is pointed at, focused or read out.
+fn reachable(label: &str, mark: Markup) -> Markup {
+    html! { g.point tabindex="0" role="img" aria-label=(label) data-label=(label) { title { (label) } (mark) } }
+}
+
+/// A coordinate, to a tenth of a pixel.
+fn at(place: f64) -> String {
+    if place.is_finite() { trimmed((place * 10.0).round() / 10.0) } else { "0".to_owned() }
+}
+
+/// A name as long as there is room for beside a bar.
+fn short(name: &str) -> String {
+    if name.chars().count() <= NAME_CHARS {
+        return name.to_owned();
+    }
+    name.chars().take(NAME_CHARS - 1).chain(['\u{2026}']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_stay_on_the_axis() {
+        for scale in [Scale::up_to(941e6), Scale::Log(64.0, 1472.0), Scale::Nines(4.0)] {
+            for value in [f64::NAN, f64::INFINITY, -1.0, 0.0, 0.999, 1e3, 1e30] {
+                assert!((0.0..=1.0).contains(&scale.place(value)), "{scale:?} {value}");
+            }
+        }
+        assert!((Scale::Nines(4.0).place(0.99) - 0.5).abs() < 1e-9);
+        assert!((Scale::Log(64.0, 1024.0).place(256.0) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn axes_end_at_round_numbers_past_the_most() {
+        for most in [0.0, 1.0, 94.1, 957e6, 9.41e9, 1.0001e9] {
+            let axis = Axis::rate("payload", "bit/s", most);
+            let Scale::Linear(top) = axis.scale else { panic!("not linear") };
+            assert!(top >= most && top <= most * 1.4 + 1.0, "{most}: {top}");
+            assert!((4..=9).contains(&axis.ticks.len()), "{most}: {:?}", axis.ticks);
+        }
+        assert_eq!(Axis::rate("payload", "bit/s", 957e6).title, "payload, Gbit/s");
+    }
+}

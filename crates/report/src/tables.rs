@@ -1,7 +1,8 @@
 //! The results as tables: the same columns in the terminal, in Markdown and in HTML.
 
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate};
-use linerate_model::{Measurement, Record, WorkloadKind};
+use crate::sentences;
+use linerate_model::{Latency, Measurement, Record, WorkloadKind};
 use linerate_units::Ratio;
 
 /// A table of text cells.
@@ -35,7 +36,7 @@ impl Column {
 /// A column of results: its head, and how its cell is taken from a result.
 type Figure = (&'static str, &'static str, u8, fn(&Measurement) -> Option<String>);
 
-const STREAMS: [Figure; 9] = [
+const STREAMS: [Figure; 8] = [
     ("payload", "payload at the receiver, median of the runs", 0, |m| {
         rate(m.received.as_ref()?.payload_bps.median, "bit/s")
     }),
@@ -51,8 +52,7 @@ const STREAMS: [Figure; 9] = [
     }),
     ("packets/s", "IP packets a second at the receiver", 3, |m| per_second(m.received.as_ref()?.packets_per_s.median)),
     ("resent", "TCP segments retransmitted, over all runs", 6, |m| Some(grouped(m.tcp.as_ref()?.retransmits))),
-    ("CPU send", "busiest core of the sending host", 5, |m| percent(m.cpu.sender.busiest_core)),
-    ("CPU recv", "busiest core of the receiving host", 5, |m| percent(m.cpu.receiver.busiest_core)),
+    ("busiest core", "busy share of the busiest core, sending and receiving host", 5, sentences::busiest_cores),
 ];
 
 const TRANSACTIONS: [Figure; 9] = [
@@ -64,33 +64,38 @@ const TRANSACTIONS: [Figure; 9] = [
         percent(done.spread()).filter(|_| done.runs > 1)
     }),
     ("of tester", "share of what the tester reaches without the device", 2, |m| percent(m.ceiling.as_ref()?.share)),
-    ("half in", "half of the requests were answered within this", 0, |m| Some(nanos(m.latency_ns.as_ref()?.p50))),
-    ("90 % in", "90 % were answered within this", 4, |m| Some(nanos(m.latency_ns.as_ref()?.p90))),
-    ("99 % in", "99 % were answered within this", 0, |m| Some(nanos(m.latency_ns.as_ref()?.p99))),
-    ("99.9 % in", "99.9 % were answered within this", 3, |m| Some(nanos(m.latency_ns.as_ref()?.p999))),
-    ("slowest", "the slowest answer", 3, |m| Some(nanos(m.latency_ns.as_ref()?.max))),
+    ("half in", "half of the requests were answered within this", 0, |m| Some(nanos(timed(m)?.p50))),
+    ("90 % in", "90 % were answered within this", 4, |m| Some(nanos(timed(m)?.p90))),
+    ("99 % in", "99 % were answered within this", 0, |m| Some(nanos(timed(m)?.p99))),
+    ("99.9 % in", "99.9 % were answered within this", 3, |m| Some(nanos(timed(m)?.p999))),
+    ("slowest", "the slowest answer", 3, |m| Some(nanos(timed(m)?.max))),
     ("failed", "transactions that failed, over all runs", 2, |m| m.failed.filter(|failed| *failed > 0).map(grouped)),
 ];
+
+/// Latency, where anything was timed.
+fn timed(result: &Measurement) -> Option<&Latency> {
+    result.latency_ns.as_ref().filter(|latency| latency.count > 0)
+}
 
 /// The record's results: streams and transactions apart, each with the columns it has figures for.
 pub(crate) fn results(record: &Record) -> Vec<Table> {
     let of = |kind| record.results.iter().filter(|result| result.workload == kind).collect::<Vec<_>>();
     [
-        results_table("Streams", &of(WorkloadKind::Stream), &STREAMS),
-        results_table("Transactions", &of(WorkloadKind::Transact), &TRANSACTIONS),
+        results_table("Streams", "stream", &of(WorkloadKind::Stream), &STREAMS),
+        results_table("Transactions", "transaction", &of(WorkloadKind::Transact), &TRANSACTIONS),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-fn results_table(caption: &str, results: &[&Measurement], figures: &[Figure]) -> Option<Table> {
+fn results_table(caption: &str, one: &'static str, results: &[&Measurement], figures: &[Figure]) -> Option<Table> {
     if results.is_empty() {
         return None;
     }
     let has = |(index, (_, _, _, cell)): &(usize, &Figure)| *index == 0 || results.iter().any(|m| cell(m).is_some());
     let kept: Vec<&Figure> = figures.iter().enumerate().filter(has).map(|(_, figure)| figure).collect();
-    let name = Column::new("result", "the name in the plan");
+    let name = Column::new(one, "the name in the plan");
     let heads = kept.iter().map(|(title, meaning, rank, _)| Column { title, meaning, rank: *rank });
     let row = |result: &&Measurement| {
         std::iter::once(Some(plain(&result.name))).chain(kept.iter().map(|(.., cell)| cell(result))).collect()

@@ -3,7 +3,7 @@
 use crate::figures::{MISSING, moment, plain};
 use crate::sentences;
 use crate::tables::{self, Table};
-use linerate_model::{Limit, Record};
+use linerate_model::Record;
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub fn text(record: &Record, style: &Style) -> String {
     page.blank();
     page.heading("What the figures say");
     for result in &record.results {
-        page.entry(&plain(&result.name), &sentences::about(record, result).join(" "));
+        page.entry(&plain(&result.name), &sentences::main(record, result).join(" "));
     }
     page.verdicts(record);
     page.caveats(record);
@@ -118,13 +118,8 @@ impl Page {
                 said.push(' ');
                 said.push_str(&plain(evidence));
             }
-            let told = verdict.limit != Limit::CannotTell;
-            let names = if names.len() == record.results.len() && names.len() > 1 {
-                if told { "all results".to_owned() } else { "any result".to_owned() }
-            } else {
-                sentences::listed(&names)
-            };
-            self.entry(&names, &said);
+            let all = names.len() == record.results.len() && names.len() > 1;
+            self.entry(&if all { "all results".to_owned() } else { sentences::listed(&names) }, &said);
         }
     }
 
@@ -181,10 +176,8 @@ impl Page {
             }
             line.trim_end().to_owned()
         };
-        let mut head: Vec<String> = kept.iter().map(|column| table.columns[*column].title.to_owned()).collect();
-        head[0] = table.caption.clone();
-        head[0] = cut(&head[0], widths[0]);
-        let head = self.styled("2", &aligned(head));
+        let head = aligned(kept.iter().map(|column| table.columns[*column].title.to_owned()).collect());
+        let head = self.styled("2", &head);
         self.text.push_str(&head);
         self.blank();
         for row in &table.rows {
@@ -203,11 +196,22 @@ fn cut(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain(['\u{2026}']).collect()
 }
 
-/// `text` in lines of at most `width` characters, broken between words; a longer word is broken in itself.
+/// `text` in lines of at most `width` characters, broken between words, but not between a number and its unit; a longer
+/// word is broken in itself.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(number) if is_unit(word) && number.ends_with(|c: char| c.is_ascii_digit()) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
     let mut lines = vec![String::new()];
     let mut used = 0;
-    for word in text.split_whitespace() {
+    for word in words {
         let mut word: Vec<char> = word.chars().collect();
         if used > 0 && used + 1 + word.len() > width {
             lines.push(String::new());
@@ -228,4 +232,10 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
         used += word.len();
     }
     lines
+}
+
+/// Whether a word belongs to the number before it.
+fn is_unit(word: &str) -> bool {
+    let word = word.trim_end_matches([',', '.', ';', ':', ')']);
+    matches!(word, "%" | "ns" | "us" | "ms" | "s" | "B" | "kB" | "MB" | "GB") || word.ends_with("bit/s")
 }

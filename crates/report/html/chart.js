@@ -1,0 +1,66 @@
+// What the page does beyond showing: figures at the pointer or the focused point, arrow keys between points, the record
+// as a download, tables opened for print. Without this script the page lacks these and nothing else.
+"use strict";
+(() => {
+  const tip = document.createElement("div");
+  tip.id = "tip";
+  tip.hidden = true;
+  // Each point has a label of its own for screen readers.
+  tip.setAttribute("aria-hidden", "true");
+  document.body.append(tip);
+
+  const show = (point) => {
+    tip.textContent = point.dataset.label;
+    tip.hidden = false;
+    const at = (point.querySelector(".mark, .line, .bar") || point).getBoundingClientRect();
+    const left = at.left + at.width / 2 - tip.offsetWidth / 2;
+    const widest = document.documentElement.clientWidth - tip.offsetWidth - 8;
+    const above = at.top - tip.offsetHeight - 10;
+    tip.style.left = `${scrollX + Math.max(8, Math.min(left, widest))}px`;
+    tip.style.top = `${scrollY + (above < 4 ? at.bottom + 10 : above)}px`;
+  };
+  const hide = () => {
+    tip.hidden = true;
+  };
+
+  for (const svg of document.querySelectorAll("svg")) {
+    const points = [...svg.querySelectorAll(".point")];
+    points.forEach((point, index) => {
+      // The browser's own tooltip would lie over ours.
+      point.querySelector("title")?.remove();
+      // One stop of the tab key a chart; the arrow keys go on from there.
+      point.tabIndex = index === 0 ? 0 : -1;
+      point.addEventListener("pointerenter", () => show(point));
+      point.addEventListener("pointerleave", hide);
+      point.addEventListener("focus", () => show(point));
+      point.addEventListener("blur", hide);
+      point.addEventListener("keydown", (event) => {
+        const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+        if (event.key === "Escape") hide();
+        if (!step) return;
+        event.preventDefault();
+        const next = points[(index + step + points.length) % points.length];
+        point.tabIndex = -1;
+        next.tabIndex = 0;
+        next.focus();
+      });
+    });
+  }
+
+  const record = document.getElementById("record");
+  const text = record.textContent;
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  link.download = `linerate-${JSON.parse(text).id}.json`.replace(/[^A-Za-z0-9._-]/g, "_");
+  link.textContent = "Download the record (JSON)";
+  document.getElementById("download").append(link);
+
+  let shut = [];
+  addEventListener("beforeprint", () => {
+    shut = [...document.querySelectorAll("details:not([open])")];
+    shut.forEach((details) => (details.open = true));
+  });
+  addEventListener("afterprint", () => shut.forEach((details) => (details.open = false)));
+
+  document.documentElement.dataset.ready = "yes";
+})();
