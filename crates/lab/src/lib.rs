@@ -1,1 +1,24 @@
-//! placeholder
+//! Benches out of network namespaces: hosts, links and a device between them, on one Linux machine.
+//!
+//! A [`Bench`] says what to build, [`Lab::up`] builds it and starts a real agent in each host. Everything is held by
+//! descriptors and processes of the lab and nothing has a name outside it, so that the kernel removes all of it when the
+//! lab ends, however it ends. [`Lab::keep`] leaves a lab to itself; [`kept`] finds it again.
+//!
+//! The lab makes virtual links behave as Ethernet of a set rate and plants faults; it measures nothing.
+#![forbid(unsafe_code)]
+
+mod address;
+mod agent;
+mod bench;
+mod error;
+mod ethernet;
+mod kept;
+mod lab;
+mod user;
+mod wiring;
+
+pub use bench::{Bench, Device, DeviceKind, Fault, FaultKind, Link, Place};
+pub use error::LabError;
+pub use kept::{Kept, kept};
+pub use lab::{Lab, LabOptions};
+pub use user::enter_user_namespace;

@@ -63,6 +63,24 @@ impl Ethtool {
 
     /// Offloads and other features by the kernel's names, on or off.
     pub fn features(&self, interface: &str) -> Result<BTreeMap<String, bool>, Error> {
+        let names = self.feature_names(interface)?;
+
+        // Each block of 32 features has four words: available, requested, active, never changed.
+        let blocks = names.len().div_ceil(32);
+        let mut states = vec![0; 2 + 4 * blocks];
+        states[..2].copy_from_slice(&[ETHTOOL_GFEATURES, blocks as u32]);
+        // SAFETY: the kernel writes 8 bytes and no more blocks of 16 bytes than the request has room for by its own word.
+        unsafe { self.ask("ETHTOOL_GFEATURES", interface, &mut states)? };
+
+        let named = names.into_iter().enumerate().map(|(bit, name)| {
+            let active = states[2 + 4 * (bit / 32) + 2];
+            (name, active & (1 << (bit % 32)) != 0)
+        });
+        Ok(named.filter(|(name, _)| !name.is_empty()).collect())
+    }
+
+    /// The kernel's names of the features, in the order of their bits.
+    pub(crate) fn feature_names(&self, interface: &str) -> Result<Vec<String>, Error> {
         let mut words = [0; 5];
         words[0] = ETHTOOL_GSSET_INFO;
         let mask = (1u64 << ETH_SS_FEATURES).to_ne_bytes();
@@ -77,20 +95,7 @@ impl Ethtool {
         // SAFETY: the kernel writes 12 bytes and its feature names of 32 bytes; their count is a constant of the kernel,
         // just asked for.
         unsafe { self.ask("ETHTOOL_GSTRINGS", interface, &mut names)? };
-
-        // Each block of 32 features has four words: available, requested, active, never changed.
-        let blocks = count.div_ceil(32);
-        let mut states = vec![0; 2 + 4 * blocks];
-        states[..2].copy_from_slice(&[ETHTOOL_GFEATURES, blocks as u32]);
-        // SAFETY: the kernel writes 8 bytes and no more blocks of 16 bytes than the request has room for by its own word.
-        unsafe { self.ask("ETHTOOL_GFEATURES", interface, &mut states)? };
-
-        let names = bytes(&names[3..]);
-        let named = names.chunks_exact(ETH_GSTRING_LEN).enumerate().map(|(bit, name)| {
-            let active = states[2 + 4 * (bit / 32) + 2];
-            (text(name), active & (1 << (bit % 32)) != 0)
-        });
-        Ok(named.filter(|(name, _)| !name.is_empty()).collect())
+        Ok(bytes(&names[3..]).chunks_exact(ETH_GSTRING_LEN).map(text).collect())
     }
 
     /// The NIC stamps packets with its own clock on sending and on receipt.
@@ -108,7 +113,7 @@ impl Ethtool {
     ///
     /// # Safety
     /// `words` holds a whole request of linux/ethtool.h, with room for all that the kernel answers to it.
-    unsafe fn ask(&self, call: &'static str, interface: &str, words: &mut [u32]) -> Result<(), Error> {
+    pub(crate) unsafe fn ask(&self, call: &'static str, interface: &str, words: &mut [u32]) -> Result<(), Error> {
         let object = || format!("interface {interface}");
         if interface.len() >= libc::IFNAMSIZ || interface.contains('\0') {
             return Err(Error::new(call, object(), io::Error::from_raw_os_error(libc::ENODEV)));

@@ -211,7 +211,7 @@ impl Route {
 
     /// Sends one request and hands each answer to `each`, which returns none for one it cannot read. A dump that changed
     /// under way is `Interrupted`.
-    fn ask(
+    pub(crate) fn ask(
         &mut self,
         call: &'static str,
         object: String,
@@ -380,14 +380,14 @@ fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 /// Adds an attribute, padded to four bytes.
-fn append(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
+pub(crate) fn append(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
     message.extend_from_slice(&(4 + value.len() as u16).to_ne_bytes());
     message.extend_from_slice(&kind.to_ne_bytes());
     message.extend_from_slice(value);
     message.resize(message.len().next_multiple_of(4), 0);
 }
 
-fn zero_ended(text: &str) -> Vec<u8> {
+pub(crate) fn zero_ended(text: &str) -> Vec<u8> {
     [text.as_bytes(), &[0]].concat()
 }
 

@@ -1,1 +1,182 @@
-//! Child processes that do not outlive their parent.
+//! Child processes that do not outlive their parent, and processes known by more than a number that is used again.
+
+use crate::Error;
+use nix::sched::{CloneFlags, setns};
+use nix::sys::signal::Signal;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+/// Where and how a child runs.
+#[derive(Debug, Default)]
+pub struct Placement<'a> {
+    /// The user namespace it joins.
+    pub user: Option<BorrowedFd<'a>>,
+    /// The network namespace it joins.
+    pub net: Option<BorrowedFd<'a>>,
+    /// Descriptors it inherits, under the same numbers.
+    pub inherited: Vec<BorrowedFd<'a>>,
+    /// It leads a session of its own, so that Ctrl-C at the terminal does not reach it.
+    pub own_session: bool,
+    /// The kernel kills it when the thread that spawns it ends.
+    pub ends_with_thread: bool,
+}
+
+/// Starts `command` as `placement` says.
+pub fn spawn(command: &mut Command, placement: &Placement<'_>) -> Result<Child, Error> {
+    let raw = |fd: &BorrowedFd<'_>| fd.as_raw_fd();
+    let spaces: Vec<(RawFd, CloneFlags)> = [
+        (placement.user.as_ref().map(raw), CloneFlags::CLONE_NEWUSER),
+        (placement.net.as_ref().map(raw), CloneFlags::CLONE_NEWNET),
+    ]
+    .into_iter()
+    .filter_map(|(fd, flag)| Some((fd?, flag)))
+    .collect();
+    let inherited: Vec<RawFd> = placement.inherited.iter().map(raw).collect();
+    let (own_session, ends_with_thread) = (placement.own_session, placement.ends_with_thread);
+    let parent = nix::unistd::getpid();
+    let prepare = move || -> io::Result<()> {
+        for (fd, flag) in &spaces {
+            // SAFETY: `placement` borrows the descriptor until `spawn` returns, which is after the child's exec.
+            setns(unsafe { BorrowedFd::borrow_raw(*fd) }, *flag)?;
+        }
+        for fd in &inherited {
+            // SAFETY: fcntl(F_SETFD) reads no memory; the descriptor is open as above, and this is the child's copy.
+            if unsafe { libc::fcntl(*fd, libc::F_SETFD, 0) } < 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        if own_session {
+            nix::unistd::setsid()?;
+        }
+        // Last, because a change of credentials (by joining a user namespace) takes the signal back.
+        if ends_with_thread {
+            nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+            // The parent may have died before that.
+            if nix::unistd::getppid() != parent {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure only makes async-signal-safe system calls, reads what it owns and
+    // allocates nothing (errors are raw numbers or kinds).
+    unsafe { command.pre_exec(prepare) };
+    command.spawn().map_err(|error| Error::new("spawn", command.get_program().to_string_lossy(), error))
+}
+
+/// A descriptor of an anonymous file in memory, for a child's words: writing to it never blocks and it leaves nothing.
+pub fn scratch_file(name: &str) -> Result<File, Error> {
+    let flags = nix::sys::memfd::MFdFlags::MFD_CLOEXEC;
+    nix::sys::memfd::memfd_create(name, flags).map(File::from).map_err(|error| Error::new("memfd_create", name, error))
+}
+
+/// A process by its number and the moment it started: numbers are used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessId {
+    /// The kernel's number.
+    pub pid: u32,
+    /// Clock ticks from boot to its start (field 22 of proc_pid_stat(5)).
+    pub started_ticks: u64,
+}
+
+impl ProcessId {
+    /// The running process with number `pid`; none if there is none, or only its remains.
+    pub fn of(pid: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name in parentheses may hold spaces and parentheses itself.
+        let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
+        let state = fields.next()?;
+        let started_ticks = fields.nth(18)?.parse().ok()?;
+        (!matches!(state, "Z" | "X")).then_some(Self { pid, started_ticks })
+    }
+
+    /// It still runs.
+    pub fn lives(self) -> bool {
+        Self::of(self.pid) == Some(self)
+    }
+
+    /// Asks it to end (SIGTERM), waits for `grace`, then kills it and waits for that. Nothing happens to another process
+    /// that got its number.
+    pub fn end(self, grace: Duration) -> Result<(), Error> {
+        let object = format!("process {}", self.pid);
+        // SAFETY: pidfd_open(2) takes two integers and gives a new descriptor or -1.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid, 0) } as RawFd;
+        if fd < 0 {
+            let error = Error::last("pidfd_open", &object);
+            return if self.lives() { Err(error) } else { Ok(()) };
+        }
+        // SAFETY: the descriptor is new and nobody else's.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        // From here on the descriptor stands for one process: if it is the wrong one now, it always was.
+        for (signal, patience) in [(libc::SIGTERM, grace), (libc::SIGKILL, Duration::from_secs(5))] {
+            if !self.lives() {
+                return Ok(());
+            }
+            // SAFETY: pidfd_send_signal(2) with no siginfo takes integers and a null pointer.
+            let sent = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd.as_raw_fd(), signal, 0usize, 0) };
+            if sent < 0 && self.lives() {
+                return Err(Error::last("pidfd_send_signal", object));
+            }
+            if ended(fd.as_fd(), patience) {
+                return Ok(());
+            }
+        }
+        Err(Error::new("pidfd_send_signal(SIGKILL)", object, io::ErrorKind::TimedOut))
+    }
+}
+
+/// Waits until the process behind `fd` has ended.
+fn ended(fd: BorrowedFd<'_>, patience: Duration) -> bool {
+    let mut wait = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: `wait` is one valid pollfd for the length of the call.
+    let ready = unsafe { libc::poll(&mut wait, 1, patience.as_millis().try_into().unwrap_or(i32::MAX)) };
+    ready > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Seek};
+    use std::process::Stdio;
+
+    #[test]
+    fn a_child_inherits_what_it_is_given_and_no_more() {
+        let (given, kept) = (scratch_file("given").expect("memfd"), scratch_file("kept").expect("memfd"));
+        let mut out = scratch_file("out").expect("memfd");
+        let mut command = Command::new("sh");
+        let test = |file: &File| format!("test -e /proc/self/fd/{} && echo yes || echo no", file.as_raw_fd());
+        command.arg("-c").arg(format!("{}; {}", test(&given), test(&kept)));
+        command.stdout(out.try_clone().expect("dup"));
+        let placement = Placement { inherited: vec![given.as_fd()], ..Placement::default() };
+        assert!(spawn(&mut command, &placement).expect("sh").wait().expect("wait").success());
+        let mut text = String::new();
+        out.rewind().and_then(|()| out.read_to_string(&mut text)).expect("read");
+        assert_eq!(text, "yes\nno\n");
+    }
+
+    #[test]
+    fn a_child_ends_with_the_thread_that_started_it() {
+        let placement = Placement { ends_with_thread: true, ..Placement::default() };
+        let start = move || spawn(Command::new("sleep").arg("60"), &placement).expect("sleep");
+        let mut child = std::thread::spawn(start).join().expect("thread");
+        let status = child.wait().expect("wait");
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_start_too() {
+        let mut child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().expect("sleep");
+        let id = ProcessId::of(child.id()).expect("it runs");
+        let other = ProcessId { started_ticks: id.started_ticks + 1, ..id };
+        assert!(id.lives() && !other.lives());
+        other.end(Duration::from_secs(1)).expect("nothing to do");
+        assert!(id.lives(), "a process that only has the number was ended");
+        id.end(Duration::from_secs(1)).expect("end");
+        assert!(!id.lives());
+        child.wait().expect("wait");
+    }
+}

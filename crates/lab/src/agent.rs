@@ -1,0 +1,139 @@
+//! The agent in each host: `linerate agent` with a listening socket from outside, so that no control traffic crosses the
+//! lab's links.
+
+use crate::LabError;
+use crate::wiring::{INTERFACE, WiredHost};
+use linerate_model::Join;
+use linerate_sys::process::{Placement, ProcessId, scratch_file, spawn};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long an agent may take to say where it is.
+const START: Duration = Duration::from_secs(10);
+/// How long an agent may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+/// The longest join line.
+const LINE_MAXIMUM: usize = 1024;
+
+/// A running agent.
+pub(crate) struct Agent {
+    child: Child,
+    words: File,
+    /// Where its join line comes from; kept open so that the agent may go on writing.
+    output: UnixStream,
+}
+
+impl Agent {
+    /// Starts the agent of `host`. One that is `kept` outlives the lab and holds `held` open.
+    pub(crate) fn start(
+        program: &Path,
+        host: &WiredHost,
+        kept: bool,
+        held: Option<BorrowedFd<'_>>,
+    ) -> Result<Self, LabError> {
+        let failed = |error: io::Error| host.no_agent(format!("{error} (program {})", program.display()));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+        let (output, childs_output) = UnixStream::pair().map_err(failed)?;
+        let words = scratch_file("linerate-agent-stderr").map_err(|error| host.no_agent(error.to_string()))?;
+
+        let mut command = Command::new(program);
+        command.arg("agent");
+        command.arg("--listen-fd").arg(listener.as_raw_fd().to_string());
+        command.arg("--name").arg(&host.name.0);
+        for address in &host.addresses {
+            command.arg("--data-address").arg(address.to_string());
+        }
+        if let Some(rate) = host.rate {
+            command.arg("--link-speed").arg(format!("{INTERFACE}={}bit/s", rate.get()));
+        }
+        command.stdin(Stdio::null()).stdout(OwnedFd::from(childs_output)).stderr(words.try_clone().map_err(failed)?);
+        let placement = Placement {
+            user: None,
+            net: Some(host.namespace.as_fd()),
+            inherited: [listener.as_fd()].into_iter().chain(held).collect(),
+            own_session: true,
+            ends_with_thread: !kept,
+        };
+        let child = spawn(&mut command, &placement).map_err(|error| host.no_agent(error.to_string()))?;
+        Ok(Self { child, words, output })
+    }
+
+    /// Waits for the agent's join line.
+    pub(crate) fn join(&mut self, host: &WiredHost) -> Result<Join, LabError> {
+        let line = self.first_line().map_err(|problem| {
+            let words = self.last_words();
+            host.no_agent(if words.is_empty() { problem } else { format!("{problem}; it said: {words}") })
+        })?;
+        line.parse().map_err(|error| host.no_agent(format!("{error}")))
+    }
+
+    /// Which process it is; none if it has ended.
+    pub(crate) fn process(&self) -> Option<ProcessId> {
+        ProcessId::of(self.child.id())
+    }
+
+    /// Ends it and waits until it is gone.
+    pub(crate) fn end(mut self) {
+        // It is this thread's child and not yet waited for: the number is still its own. What cannot be ended even by
+        // SIGKILL cannot be waited for.
+        if self.process().is_none_or(|process| process.end(GRACE).is_ok()) {
+            let _ = self.child.wait();
+        }
+    }
+
+    fn first_line(&mut self) -> Result<String, String> {
+        let deadline = Instant::now() + START;
+        let late = || format!("it printed no join line within {} s", START.as_secs());
+        let mut line = Vec::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(late());
+            }
+            let mut byte = [0];
+            let read = self.output.set_read_timeout(Some(left)).and_then(|()| self.output.read(&mut byte));
+            match read {
+                Ok(0) => {
+                    let status = self.child.wait().map_err(|error| error.to_string())?;
+                    return Err(format!("it ended without a join line ({status})"));
+                }
+                Ok(_) if byte == *b"\n" => return String::from_utf8(line).map_err(|error| error.to_string()),
+                Ok(_) if line.len() < LINE_MAXIMUM => line.push(byte[0]),
+                Ok(_) => return Err(String::from("its first line is too long for a join line")),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+
+    /// The end of what it wrote to standard error.
+    fn last_words(&mut self) -> String {
+        const SHOWN: usize = 2_000;
+        let mut words = Vec::new();
+        // The offset is shared with the agent, which has ended or is about to.
+        let _ = self.words.rewind().and_then(|()| self.words.read_to_end(&mut words));
+        String::from_utf8_lossy(&words[words.len().saturating_sub(SHOWN)..]).trim().to_owned()
+    }
+}
+
+impl WiredHost {
+    fn no_agent(&self, problem: String) -> LabError {
+        LabError::Agent { host: self.name.clone(), problem }
+    }
+}
+
+/// Ends all of them at once.
+pub(crate) fn end_all(agents: Vec<Agent>) {
+    std::thread::scope(|scope| {
+        for agent in agents {
+            scope.spawn(|| agent.end());
+        }
+    });
+}

@@ -1,0 +1,424 @@
+//! What to build: hosts, links, the device, planted faults. docs/bench-files.md describes the file format.
+
+use crate::LabError;
+use linerate_model::HostName;
+use linerate_units::{BitRate, ParseError, Ratio};
+use serde::{Deserialize, Deserializer, de};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+/// The benches that come with the program.
+const BUILT_IN: [(&str, &str); 3] = [
+    ("switch", include_str!("../benches/switch.toml")),
+    ("cable", include_str!("../benches/cable.toml")),
+    ("router", include_str!("../benches/router.toml")),
+];
+
+/// The most hosts that the lab's addresses and one small machine allow.
+const HOSTS_MAXIMUM: usize = 64;
+/// IPv6 needs at least 1,280 (RFC 8200 section 5).
+const MTU_MINIMUM: u32 = 1_280;
+/// The most a virtual link carries.
+const MTU_MAXIMUM: u32 = 65_535;
+/// The largest jumbo frame in common use; the size table of a shaped link has an entry for each length.
+const MTU_MAXIMUM_SHAPED: u32 = 9_216;
+/// Below this a smallest frame takes more than 10 ms.
+const RATE_MINIMUM: BitRate = BitRate::per_second(64_000);
+
+/// A bench.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bench {
+    /// Its name.
+    pub name: String,
+    /// Its hosts, in the order of their addresses; `a` to `d` unless said.
+    #[serde(default = "four_hosts")]
+    pub hosts: Vec<HostName>,
+    /// What stands between them.
+    #[serde(default)]
+    pub device: Device,
+    /// What holds for every link.
+    #[serde(default)]
+    pub link: Link,
+    /// What holds for the link of one host, field by field over `link`.
+    #[serde(default)]
+    pub links: BTreeMap<HostName, Link>,
+    /// Planted faults.
+    #[serde(default, rename = "fault")]
+    pub faults: Vec<Fault>,
+}
+
+/// The device between the hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// What it is.
+    pub kind: DeviceKind,
+}
+
+/// What stands between the hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// A Linux bridge: a switch.
+    #[default]
+    Bridge,
+    /// A Linux router; each host is in a network of its own.
+    Router,
+    /// Nothing: two hosts, back to back.
+    None,
+}
+
+/// A link between a host and the device, or between two hosts.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// It behaves as Ethernet of this rate; without one it is as fast as the machine.
+    #[serde(default, deserialize_with = "text")]
+    pub rate: Option<BitRate>,
+    /// Largest IP packet, bytes; 1500 unless said.
+    pub mtu: Option<u32>,
+    /// Share of the frames that this link loses, either way.
+    #[serde(default, deserialize_with = "text")]
+    pub loss: Option<Ratio>,
+    /// Reserved.
+    pub delay: Option<String>,
+}
+
+/// A planted fault.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// What goes wrong.
+    pub kind: FaultKind,
+    /// Where.
+    #[serde(deserialize_with = "required_text")]
+    pub at: Place,
+    /// How often.
+    #[serde(deserialize_with = "required_text")]
+    pub ratio: Ratio,
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FaultKind {
+    /// Frames vanish on the wire, each by chance.
+    Loss,
+}
+
+/// One direction of a link: `a` is what host a sends, `device:a` what the device sends to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// From the host.
+    From(HostName),
+    /// From the device to the host.
+    To(HostName),
+}
+
+impl Place {
+    /// The host whose link it is.
+    pub fn host(&self) -> &HostName {
+        match self {
+            Self::From(host) | Self::To(host) => host,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::From(host) => write!(f, "{host}"),
+            Self::To(host) => write!(f, "device:{host}"),
+        }
+    }
+}
+
+impl FromStr for Place {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let (place, host): (fn(HostName) -> Self, _) = match text.strip_prefix("device:") {
+            Some(host) => (Self::To, host),
+            None => (Self::From, text),
+        };
+        if host.is_empty() || host.contains(':') {
+            let expected = "a place on a link";
+            return Err(ParseError {
+                text: text.to_owned(),
+                expected,
+                example: "a, or device:a for what the device sends to a",
+            });
+        }
+        Ok(place(HostName::from(host)))
+    }
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Bridge => "bridge",
+            Self::Router => "router",
+            Self::None => "none",
+        })
+    }
+}
+
+impl FromStr for DeviceKind {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        [Self::Bridge, Self::Router, Self::None].into_iter().find(|kind| kind.to_string() == text).ok_or_else(|| {
+            ParseError { text: text.to_owned(), expected: "a device", example: "bridge, router or none" }
+        })
+    }
+}
+
+impl Bench {
+    /// A bench that comes with the program.
+    pub fn named(name: &str) -> Result<Self, LabError> {
+        let (name, text) = BUILT_IN.into_iter().find(|(built_in, _)| *built_in == name).ok_or_else(|| {
+            let known = BUILT_IN.map(|(name, _)| name).join(", ");
+            LabError::UnknownBench { name: name.to_owned(), known }
+        })?;
+        Self::parse(text, name)
+    }
+
+    /// A bench from a file.
+    pub fn read(path: &Path) -> Result<Self, LabError> {
+        let text = fs::read_to_string(path).map_err(|source| LabError::Unreadable { path: path.to_owned(), source })?;
+        Self::parse(&text, &path.display().to_string())
+    }
+
+    /// A bench by name, or by path if `text` has a slash or ends in `.toml`.
+    pub fn find(text: &str) -> Result<Self, LabError> {
+        if text.contains('/') || text.ends_with(".toml") { Self::read(Path::new(text)) } else { Self::named(text) }
+    }
+
+    /// A bench from the text of a file; `origin` names it in errors.
+    pub fn parse(text: &str, origin: &str) -> Result<Self, LabError> {
+        let malformed = |error: toml::de::Error| LabError::Malformed {
+            origin: origin.to_owned(),
+            problem: error.to_string().trim_end().to_owned(),
+        };
+        let bench: Self = toml::from_str(text).map_err(malformed)?;
+        bench.check().map_err(|error| match error {
+            LabError::Impossible { problem, .. } => LabError::Malformed { origin: origin.to_owned(), problem },
+            other => other,
+        })?;
+        Ok(bench)
+    }
+
+    /// Every link at `rate`.
+    pub fn with_link(mut self, rate: BitRate) -> Self {
+        self.link.rate = Some(rate);
+        for link in self.links.values_mut() {
+            link.rate = None;
+        }
+        self
+    }
+
+    /// With another device; without one, only the first two hosts stay.
+    pub fn with_device(mut self, kind: DeviceKind) -> Self {
+        self.device.kind = kind;
+        if kind == DeviceKind::None { self.with_hosts(2) } else { self }
+    }
+
+    /// With the first `count` hosts, or more, named on in the alphabet.
+    pub fn with_hosts(mut self, count: usize) -> Self {
+        self.hosts.truncate(count);
+        let more = (0..).map(nth_name).filter(|name| !self.hosts.contains(name)).take(count - self.hosts.len());
+        let more: Vec<_> = more.collect();
+        self.hosts.extend(more);
+        self.links.retain(|host, _| self.hosts.contains(host));
+        self.faults.retain(|fault| self.hosts.contains(fault.at.host()));
+        self
+    }
+
+    /// The link of `host`, every field filled in but those that nothing is said about.
+    pub(crate) fn link_of(&self, host: &HostName) -> Link {
+        let own = self.links.get(host).cloned().unwrap_or_default();
+        Link {
+            rate: own.rate.or(self.link.rate),
+            mtu: own.mtu.or(self.link.mtu),
+            loss: own.loss.or(self.link.loss),
+            delay: own.delay.or_else(|| self.link.delay.clone()),
+        }
+    }
+
+    /// Every planted loss, with those that links are said to have.
+    pub(crate) fn losses(&self) -> Vec<(Place, Ratio)> {
+        let mut losses: Vec<_> = self.faults.iter().map(|fault| (fault.at.clone(), fault.ratio)).collect();
+        for host in &self.hosts {
+            let Some(ratio) = self.link_of(host).loss else { continue };
+            losses.push((Place::From(host.clone()), ratio));
+            // Without a device what comes to a host is what the other sends, which has its own entry.
+            if self.device.kind != DeviceKind::None {
+                losses.push((Place::To(host.clone()), ratio));
+            }
+        }
+        losses
+    }
+
+    /// It can be built.
+    pub(crate) fn check(&self) -> Result<(), LabError> {
+        let fail = |problem: String| Err(LabError::Impossible { bench: self.name.clone(), problem });
+        let known = join(&self.hosts);
+        let mut seen = BTreeSet::new();
+        for host in &self.hosts {
+            let name = &host.0;
+            let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+            if !plain || name.is_empty() || name.len() > 10 || name.starts_with('-') {
+                return fail(format!("hosts: `{name}` is not 1 to 10 of a to z, 0 to 9 and inner -"));
+            }
+            if !seen.insert(host) {
+                return fail(format!("hosts: `{name}` is there twice"));
+            }
+        }
+        match self.device.kind {
+            DeviceKind::None if self.hosts.len() != 2 => {
+                return fail(format!("hosts: device kind none joins exactly 2 hosts, not {}", self.hosts.len()));
+            }
+            _ if !(2..=HOSTS_MAXIMUM).contains(&self.hosts.len()) => {
+                return fail(format!("hosts: a bench has 2 to {HOSTS_MAXIMUM}, not {}", self.hosts.len()));
+            }
+            _ => {}
+        }
+        if let Some(host) = self.links.keys().find(|host| !seen.contains(host)) {
+            return fail(format!("links.{host}: there is no such host (hosts: {known})"));
+        }
+        for host in &self.hosts {
+            let field = |name| format!("{name} of the link of {host}");
+            let link = self.link_of(host);
+            if link.delay.is_some() {
+                return fail(format!("{}: links with delay are not there yet; leave it out", field("delay")));
+            }
+            if let Some(rate) = link.rate.filter(|rate| *rate < RATE_MINIMUM) {
+                return fail(format!("{}: {rate} is below {RATE_MINIMUM}", field("rate")));
+            }
+            let maximum = if link.rate.is_some() { MTU_MAXIMUM_SHAPED } else { MTU_MAXIMUM };
+            if let Some(mtu) = link.mtu.filter(|mtu| !(MTU_MINIMUM..=maximum).contains(mtu)) {
+                return fail(format!("{}: {mtu} is not in {MTU_MINIMUM} to {maximum}", field("mtu")));
+            }
+        }
+        for (place, ratio) in self.losses() {
+            if !seen.contains(place.host()) {
+                return fail(format!("fault at `{place}`: there is no such host (hosts: {known})"));
+            }
+            if matches!(place, Place::To(_)) && self.device.kind == DeviceKind::None {
+                return fail(format!("fault at `{place}`: this bench has no device; name the host that sends"));
+            }
+            if ratio.of == 0 || ratio.part > ratio.of {
+                return fail(format!("fault at `{place}`: a ratio is at most 1"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names in one line.
+pub(crate) fn join<'a>(hosts: impl IntoIterator<Item = &'a HostName>) -> String {
+    hosts.into_iter().map(|host| host.0.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn four_hosts() -> Vec<HostName> {
+    (0..4).map(nth_name).collect()
+}
+
+/// a to z, then h27, h28 ...
+fn nth_name(index: usize) -> HostName {
+    HostName(match u8::try_from(index) {
+        Ok(letter @ 0..26) => char::from(b'a' + letter).to_string(),
+        _ => format!("h{}", index + 1),
+    })
+}
+
+/// A quantity written as text, as on the command line.
+fn required_text<'de, D: Deserializer<'de>, T: FromStr<Err = ParseError>>(deserializer: D) -> Result<T, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+}
+
+fn text<'de, D: Deserializer<'de>, T: FromStr<Err = ParseError>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    required_text(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        Bench::parse(text, "lab.toml").expect_err(text).to_string()
+    }
+
+    #[test]
+    fn the_built_in_benches_are_good() {
+        for (name, _) in BUILT_IN {
+            assert_eq!(Bench::named(name).expect(name).name, name);
+        }
+        let error = Bench::named("ring").expect_err("no such bench").to_string();
+        assert!(error.contains("`ring`") && error.contains("switch, cable, router"), "{error}");
+    }
+
+    #[test]
+    fn the_example_of_the_documentation_is_good() {
+        let page = include_str!("../../../docs/bench-files.md");
+        let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+        let bench = Bench::parse(example, "docs/bench-files.md").expect("the example");
+        assert_eq!(bench.link_of(&"a".into()).rate, Some(BitRate::per_second(1_000_000_000)));
+        assert_eq!(bench.link_of(&"b".into()).rate, Some(BitRate::per_second(100_000_000)));
+        assert_eq!(bench.link_of(&"b".into()).mtu, Some(1500));
+        assert_eq!(bench.losses(), [(Place::To("c".into()), Ratio::new(1, 100))]);
+    }
+
+    #[test]
+    fn an_error_names_file_line_and_field() {
+        for (text, parts) in [
+            ("name = 'x'\nhost = ['a']", ["lab.toml", "line 2", "`host`"]),
+            ("name = 'x'\n[device]\nkind = 'hub'", ["lab.toml", "line 3", "`hub`"]),
+            ("name = 'x'\n[link]\nrate = 'fast'", ["lab.toml", "line 3", "`fast` is not a bit rate"]),
+            ("name = 'x'\n[link]\nspeed = '1G'", ["lab.toml", "line 3", "`speed`"]),
+            ("hosts = ['a', 'b']", ["lab.toml", "line 1", "`name`"]),
+            ("name = 'x'\n[[fault]]\nkind = 'loss'\nat = 'a:b'\nratio = '1%'", ["lab.toml", "line 4", "`a:b`"]),
+            ("name = 'x'\nhosts = ['a', 'a']", ["lab.toml", "hosts", "twice"]),
+            ("name = 'x'\nhosts = ['a', 'B']", ["lab.toml", "hosts", "`B`"]),
+            ("name = 'x'\nhosts = ['a']", ["lab.toml", "hosts", "not 1"]),
+            ("name = 'x'\n[device]\nkind = 'none'", ["lab.toml", "hosts", "exactly 2"]),
+            ("name = 'x'\n[links.z]\nmtu = 1500", ["lab.toml", "links.z", "a, b, c, d"]),
+            ("name = 'x'\n[links.c]\nmtu = 100", ["lab.toml", "mtu of the link of c", "1280 to 65535"]),
+            ("name = 'x'\n[link]\nmtu = 65535\nrate = '1G'", ["lab.toml", "mtu of the link of a", "1280 to 9216"]),
+            ("name = 'x'\n[link]\nrate = '9'", ["lab.toml", "rate of the link of a", "below 64 kbit/s"]),
+            ("name = 'x'\n[link]\ndelay = '10ms'", ["lab.toml", "delay", "not there yet"]),
+            (
+                "name = 'x'\n[[fault]]\nkind = 'loss'\nat = 'z'\nratio = '1%'",
+                ["lab.toml", "fault at `z`", "no such host"],
+            ),
+            (
+                "name = 'x'\nhosts = ['a', 'b']\ndevice = { kind = 'none' }\n\
+                 [[fault]]\nkind = 'loss'\nat = 'device:a'\nratio = '1%'",
+                ["lab.toml", "fault at `device:a`", "no device"],
+            ),
+        ] {
+            let error = problem(text);
+            assert!(parts.iter().all(|part| error.contains(part)), "{text}\n{error}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_overrides_the_file() {
+        let text = "name = 'x'\n[links.a]\nrate = '10M'\nmtu = 9000\n[[fault]]\nkind = 'loss'\nat = 'd'\nratio = '1%'";
+        let bench = Bench::parse(text, "lab.toml").expect("good");
+        let rate = BitRate::per_second(1_000_000);
+        let shaped = bench.clone().with_link(rate);
+        assert!(shaped.hosts.iter().all(|host| shaped.link_of(host).rate == Some(rate)));
+        assert_eq!(shaped.link_of(&"a".into()).mtu, Some(9000));
+        let cable = bench.clone().with_device(DeviceKind::None);
+        assert_eq!((cable.hosts.len(), cable.faults.len()), (2, 0));
+        cable.check().expect("two hosts back to back");
+        let many = bench.with_hosts(30);
+        assert_eq!((many.hosts[25].0.as_str(), many.hosts[29].0.as_str()), ("z", "h30"));
+        many.check().expect("thirty hosts");
+    }
+}

@@ -1,0 +1,111 @@
+//! Why there is no lab.
+
+use linerate_model::HostName;
+use std::path::PathBuf;
+
+/// A lab that could not be built, found or taken down.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// No bench of that name comes with the program.
+    #[error(
+        "there is no bench `{name}`; built in are {known}, or give a bench file with its path, as in ./{name}.toml"
+    )]
+    UnknownBench {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// A bench file that cannot be read.
+    #[error("bench file {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A bench file that is not one; the message shows line and field.
+    #[error("bench file {origin}: {problem}")]
+    Malformed {
+        /// The file, or the name of the bench.
+        origin: String,
+        /// Line, field and what is wrong.
+        problem: String,
+    },
+    /// A bench that reads well but cannot be built.
+    #[error("bench {bench}: {problem}")]
+    Impossible {
+        /// The bench.
+        bench: String,
+        /// The field, what is wrong with it, and what would do.
+        problem: String,
+    },
+    /// The user may not make networks.
+    #[error("a lab needs to make network namespaces, and this user may not: {problem}; {remedy}")]
+    NotPermitted {
+        /// What was refused.
+        problem: String,
+        /// What would change that.
+        remedy: String,
+    },
+    /// A step of building failed.
+    #[error("cannot {step}: {source}")]
+    Build {
+        /// The step.
+        step: String,
+        /// The call that failed.
+        source: linerate_sys::Error,
+    },
+    /// An agent did not start.
+    #[error("the agent of lab host {host} did not start: {problem}")]
+    Agent {
+        /// The host.
+        host: HostName,
+        /// What happened, with the agent's own last words.
+        problem: String,
+    },
+    /// No such host in the lab.
+    #[error("the lab has no host `{host}`; it has {known}")]
+    UnknownHost {
+        /// The name asked for.
+        host: HostName,
+        /// The names there are.
+        known: String,
+    },
+    /// Another lab is kept already.
+    #[error("a lab is kept already (bench {bench}); take it down with `linerate lab down` first")]
+    AlreadyKept {
+        /// The bench it was built from.
+        bench: String,
+    },
+    /// The state of the kept lab cannot be written or read.
+    #[error("state of the kept lab, {}: {source}", path.display())]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The directory for the state of a kept lab belongs to someone else, or others may write to it.
+    #[error(
+        "{} is not this user's alone, so the secrets of a kept lab are not safe there; set XDG_RUNTIME_DIR",
+        path.display()
+    )]
+    UnsafeDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A lab that was built to end with its program cannot be kept.
+    #[error("this lab was built to end with its program; build it with `keep` set")]
+    NotToKeep,
+    /// The thread that holds the lab is gone.
+    #[error("the lab is down")]
+    Down,
+}
+
+impl LabError {
+    /// Adds what was being done to an error of a system call.
+    pub(crate) fn at(step: impl Into<String>) -> impl FnOnce(linerate_sys::Error) -> Self {
+        |source| Self::Build { step: step.into(), source }
+    }
+}

@@ -1,0 +1,49 @@
+//! A link of a set rate: what its ends let out, and how much they hold.
+
+use linerate_sys::shaping::EthernetShape;
+use linerate_units::BitRate;
+
+/// Ethernet header and one VLAN tag, bytes.
+const HEADERS: u16 = 14 + 4;
+/// What a small switch holds for a port, bytes.
+const DEVICE_QUEUE: u32 = 256 << 10;
+/// What a host holds, bytes: so much that the sending sockets' buffers fill first and their senders wait, as they do
+/// ahead of a NIC, instead of losing datagrams in their own host.
+const HOST_QUEUE: u32 = 64 << 20;
+
+/// Which end of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// A host's.
+    Host,
+    /// The device's.
+    Device,
+}
+
+/// How an end sends at `rate` with packets of at most `mtu` bytes.
+pub(crate) fn shape(end: End, rate: BitRate, mtu: u32) -> EthernetShape {
+    let longest_frame = u16::try_from(mtu).unwrap_or(u16::MAX - HEADERS - 1) + HEADERS;
+    // A millisecond of the rate rides out late timers; two frames are the least that a bucket passes without a wait
+    // inside a frame; 64,000 bytes are the most for which segmentation is still seen (see `Route::shape`).
+    let millisecond = rate.get() / 8 / 1_000;
+    let burst_bytes = millisecond.clamp(2 * (u64::from(longest_frame) + 24), 64_000) as u16;
+    let queue_bytes = match end {
+        End::Host => HOST_QUEUE,
+        End::Device => DEVICE_QUEUE,
+    };
+    EthernetShape { rate, longest_frame, burst_bytes, queue_bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_burst_is_a_millisecond_within_bounds() {
+        let burst = |rate, mtu| shape(End::Host, BitRate::per_second(rate), mtu).burst_bytes;
+        assert_eq!(burst(100_000_000, 1500), 12_500);
+        assert_eq!(burst(10_000_000, 1500), 2 * 1542);
+        assert_eq!(burst(100_000_000, 9216), 2 * 9258);
+        assert_eq!(burst(10_000_000_000, 1500), 64_000);
+    }
+}

@@ -1,0 +1,194 @@
+//! A lab that outlives the program that built it: found again by a file that names its processes.
+
+use crate::LabError;
+use crate::user::user_outside;
+use linerate_model::{HostName, Join};
+use linerate_sys::namespace::{NetNamespace, UserNamespace, effective_user};
+use linerate_sys::process::{Placement, ProcessId, spawn};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::env;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+use std::thread;
+use std::time::Duration;
+
+/// How long a kept agent may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A kept lab.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Kept {
+    /// The bench it was built from.
+    bench: String,
+    /// This boot of the machine: after another, other processes have the same numbers.
+    boot_id: String,
+    agents: BTreeMap<HostName, KeptAgent>,
+}
+
+/// The agent of one host of a kept lab.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct KeptAgent {
+    pid: u32,
+    started_ticks: u64,
+    join: Join,
+}
+
+/// The kept lab, if there is one. A file whose processes are gone is removed.
+pub fn kept() -> Result<Option<Kept>, LabError> {
+    let path = file();
+    let failed = |source| LabError::State { path: path.clone(), source };
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    check_directory()?;
+    let kept: Kept = serde_json::from_str(&text).map_err(|error| failed(error.into()))?;
+    // As long as one of them runs there is something to take down.
+    if kept.boot_id == boot_id() && kept.agents.values().any(|agent| agent.process().lives()) {
+        return Ok(Some(kept));
+    }
+    kept.forget()?;
+    Ok(None)
+}
+
+/// There is no kept lab yet.
+pub(crate) fn none_yet() -> Result<(), LabError> {
+    match kept()? {
+        Some(other) => Err(LabError::AlreadyKept { bench: other.bench }),
+        None => Ok(()),
+    }
+}
+
+/// Writes down which processes a kept lab is made of.
+pub(crate) fn save(bench: &str, agents: BTreeMap<HostName, KeptAgent>) -> Result<Kept, LabError> {
+    let kept = Kept { bench: bench.to_owned(), boot_id: boot_id(), agents };
+    let path = file();
+    check_directory()?;
+    // Whole or not at all, and never over another lab's file: a link is made only where there is none.
+    let draft = path.with_extension(format!("{}.tmp", std::process::id()));
+    let written = serde_json::to_vec_pretty(&kept).map_err(io::Error::from).and_then(|text| {
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?.write_all(&text)?;
+        fs::hard_link(&draft, &path)
+    });
+    let _ = fs::remove_file(&draft);
+    match written {
+        Ok(()) => Ok(kept),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            none_yet()?;
+            Err(LabError::State { path, source: error })
+        }
+        Err(source) => Err(LabError::State { path, source }),
+    }
+}
+
+impl Kept {
+    /// The name of the bench it was built from.
+    pub fn bench(&self) -> &str {
+        &self.bench
+    }
+
+    /// How to reach the agent of each host.
+    pub fn hosts(&self) -> BTreeMap<HostName, Join> {
+        self.agents.iter().map(|(name, agent)| (name.clone(), agent.join.clone())).collect()
+    }
+
+    /// Runs `command` in a host, on this terminal, until it ends. Must be called outside the lab's user namespace.
+    pub fn enter(&self, host: &HostName, mut command: Command) -> Result<ExitStatus, LabError> {
+        let agent = self.agents.get(host).ok_or_else(|| LabError::UnknownHost {
+            host: host.clone(),
+            known: crate::bench::join(self.agents.keys()),
+        })?;
+        let failed = || LabError::at(format!("enter host {host}"));
+        let user = UserNamespace::of_process(agent.pid).map_err(failed())?;
+        let net = NetNamespace::of_process(agent.pid).map_err(failed())?;
+        // Only now is it certain whose namespaces those are.
+        if !agent.process().lives() {
+            let problem = String::from("it has ended; take the rest down with `linerate lab down`");
+            return Err(LabError::Agent { host: host.clone(), problem });
+        }
+        let placement = Placement {
+            user: user.as_ref().map(AsFd::as_fd),
+            net: Some(net.as_fd()),
+            ends_with_thread: true,
+            ..Placement::default()
+        };
+        let mut child = spawn(&mut command, &placement).map_err(failed())?;
+        child
+            .wait()
+            .map_err(|error| failed()(linerate_sys::Error::new("wait", command.get_program().to_string_lossy(), error)))
+    }
+
+    /// Ends its processes, and only those, and waits until they are gone.
+    pub fn down(self) -> Result<(), LabError> {
+        let ended: Vec<_> = thread::scope(|scope| {
+            let ending: Vec<_> =
+                self.agents.iter().map(|(host, agent)| (host, scope.spawn(|| agent.process().end(GRACE)))).collect();
+            ending
+                .into_iter()
+                .map(|(host, thread)| (host, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+                .collect()
+        });
+        for (host, end) in ended {
+            end.map_err(LabError::at(format!("end the agent of host {host}")))?;
+        }
+        self.forget()
+    }
+
+    /// Removes the file.
+    pub(crate) fn forget(&self) -> Result<(), LabError> {
+        let path = file();
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LabError::State { path, source: error }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl KeptAgent {
+    pub(crate) fn new(process: ProcessId, join: Join) -> Self {
+        Self { pid: process.pid, started_ticks: process.started_ticks, join }
+    }
+
+    fn process(&self) -> ProcessId {
+        ProcessId { pid: self.pid, started_ticks: self.started_ticks }
+    }
+}
+
+fn file() -> PathBuf {
+    directory().join("lab.json")
+}
+
+/// `$XDG_RUNTIME_DIR/linerate`; without that variable, /run/linerate for root and /tmp/linerate-UID for others.
+fn directory() -> PathBuf {
+    if let Some(directory) = env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty()) {
+        return PathBuf::from(directory).join("linerate");
+    }
+    match user_outside() {
+        0 => PathBuf::from("/run/linerate"),
+        user => PathBuf::from(format!("/tmp/linerate-{user}")),
+    }
+}
+
+/// Makes the directory, and makes sure that it is this user's alone: the file in it holds secrets.
+fn check_directory() -> Result<(), LabError> {
+    let path = directory();
+    let failed = |source| LabError::State { path: path.clone(), source };
+    match DirBuilder::new().mode(0o700).create(&path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+        _ => {}
+    }
+    let metadata = fs::symlink_metadata(&path).map_err(failed)?;
+    let own = metadata.is_dir() && metadata.uid() == effective_user() && metadata.mode() & 0o077 == 0;
+    if own { Ok(()) } else { Err(LabError::UnsafeDirectory { path }) }
+}
+
+/// Tells this boot from all others; empty where the kernel does not say, which then is always the same.
+fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+}

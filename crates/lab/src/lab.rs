@@ -1,0 +1,183 @@
+//! A running lab: built, held and taken down by one thread.
+
+use crate::LabError;
+use crate::agent::{Agent, end_all};
+use crate::bench::Bench;
+use crate::kept::{self, Kept, KeptAgent};
+use crate::wiring::Wiring;
+use linerate_model::{HostName, Join};
+use linerate_sys::process::{Placement, spawn};
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use tokio::sync::oneshot;
+
+/// How to run a lab.
+#[derive(Debug, Clone)]
+pub struct LabOptions {
+    /// The program whose `agent` command runs in each host.
+    pub program: PathBuf,
+    /// The lab may outlive this program ([`Lab::keep`]).
+    pub keep: bool,
+}
+
+/// A running lab. It is taken down when dropped; if the program is killed, the kernel takes it down.
+pub struct Lab {
+    hosts: BTreeMap<HostName, Join>,
+    wiring: Arc<Wiring>,
+    kept: Option<Kept>,
+    orders: Option<mpsc::Sender<Order>>,
+    ended: Option<oneshot::Receiver<()>>,
+    /// The thread that all processes of the lab are children of: they end with it.
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the lab's thread is asked to do. It takes the lab down when nobody can ask any more.
+enum Order {
+    /// Start a program in a host.
+    Run { host: HostName, command: Box<Command>, answer: mpsc::Sender<Result<Child, LabError>> },
+    /// Leave everything as it is.
+    Keep,
+}
+
+/// What the lab's thread hands out once all is up.
+struct Built {
+    hosts: BTreeMap<HostName, Join>,
+    wiring: Arc<Wiring>,
+    kept: Option<Kept>,
+}
+
+impl Lab {
+    /// Builds `bench` and starts an agent in each host.
+    pub async fn up(bench: &Bench, options: &LabOptions) -> Result<Self, LabError> {
+        bench.check()?;
+        let (orders, to_do) = mpsc::channel();
+        let (built, ready) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
+        let (bench, options) = (bench.clone(), options.clone());
+        let thread = thread::Builder::new().name(String::from("lab")).spawn(move || {
+            hold(&bench, &options, built, &to_do);
+            let _ = end.send(());
+        });
+        let thread = thread
+            .map_err(|error| LabError::at("start the lab's thread")(linerate_sys::Error::new("clone", "lab", error)))?;
+        let Built { hosts, wiring, kept } = ready.await.map_err(|_| LabError::Down)??;
+        Ok(Self { hosts, wiring, kept, orders: Some(orders), ended: Some(ended), thread: Some(thread) })
+    }
+
+    /// How to reach the agent of each host.
+    pub fn hosts(&self) -> &BTreeMap<HostName, Join> {
+        &self.hosts
+    }
+
+    /// Starts `command` in a host. It ends with the lab at the latest.
+    pub fn run_in(&self, host: &HostName, command: Command) -> Result<Child, LabError> {
+        let (answer, child) = mpsc::channel();
+        let order = Order::Run { host: host.clone(), command: Box::new(command), answer };
+        self.orders.as_ref().ok_or(LabError::Down)?.send(order).map_err(|_| LabError::Down)?;
+        child.recv().map_err(|_| LabError::Down)?
+    }
+
+    /// Runs `work` on a thread of its own in a host's network. Sockets that it opens stay in it.
+    pub fn inside<T: Send>(&self, host: &HostName, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
+        let host = self.wiring.host(host)?;
+        host.namespace.enter(work).map_err(LabError::at(format!("enter host {}", host.name)))
+    }
+
+    /// Frames that planted faults have dropped so far, on the link of each host that has a fault.
+    pub fn dropped(&self) -> Result<BTreeMap<HostName, u64>, LabError> {
+        self.wiring.dropped()
+    }
+
+    /// Takes the lab down; returns when its agents are gone.
+    pub async fn down(mut self) {
+        self.orders = None;
+        if let Some(ended) = self.ended.take() {
+            // An error means that the thread has ended too.
+            let _ = ended.await;
+        }
+    }
+
+    /// Leaves the lab up when this program ends. It must have been built with [`LabOptions::keep`].
+    pub fn keep(mut self) -> Result<Kept, LabError> {
+        let kept = self.kept.take().ok_or(LabError::NotToKeep)?;
+        self.orders.as_ref().ok_or(LabError::Down)?.send(Order::Keep).map_err(|_| LabError::Down)?;
+        Ok(kept)
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic was reported by the thread itself; nothing is left to be taken down then.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Builds a lab, says so, does what is asked, and takes it down.
+fn hold(
+    bench: &Bench,
+    options: &LabOptions,
+    built: oneshot::Sender<Result<Built, LabError>>,
+    orders: &mpsc::Receiver<Order>,
+) {
+    let mut agents = Vec::new();
+    let up = build(bench, options, &mut agents);
+    let wiring = up.as_ref().ok().map(|up| Arc::clone(&up.wiring));
+    let kept = up.as_ref().ok().and_then(|up| up.kept.clone());
+    // If nobody waits any more, nobody can give orders either.
+    let _ = built.send(up);
+    if let Some(wiring) = wiring {
+        for order in orders {
+            match order {
+                Order::Run { host, command, answer } => {
+                    // The child is the asker's; if there is none left, it ends with this thread.
+                    let _ = answer.send(run(&wiring, &host, *command));
+                }
+                Order::Keep => return,
+            }
+        }
+    }
+    end_all(agents);
+    if let Some(kept) = kept {
+        // The agents it names are gone: if it stays, it is found to be stale.
+        let _ = kept.forget();
+    }
+}
+
+fn build(bench: &Bench, options: &LabOptions, agents: &mut Vec<Agent>) -> Result<Built, LabError> {
+    if options.keep {
+        kept::none_yet()?;
+    }
+    let wiring = Wiring::build(bench)?;
+    // With no agent of its own, the device of a kept lab lives as long as the agents of the hosts hold it.
+    let held = wiring.device.as_ref().filter(|_| options.keep).map(AsFd::as_fd);
+    for host in &wiring.hosts {
+        agents.push(Agent::start(&options.program, host, options.keep, held)?);
+    }
+    let mut hosts = BTreeMap::new();
+    for (host, agent) in wiring.hosts.iter().zip(agents.iter_mut()) {
+        hosts.insert(host.name.clone(), agent.join(host)?);
+    }
+    let kept = if options.keep {
+        let kept = wiring.hosts.iter().zip(agents.iter()).filter_map(|(host, agent)| {
+            let join = hosts.get(&host.name)?.clone();
+            Some((host.name.clone(), KeptAgent::new(agent.process()?, join)))
+        });
+        Some(kept::save(&bench.name, kept.collect())?)
+    } else {
+        None
+    };
+    Ok(Built { hosts, wiring: Arc::new(wiring), kept })
+}
+
+fn run(wiring: &Wiring, host: &HostName, mut command: Command) -> Result<Child, LabError> {
+    let host = wiring.host(host)?;
+    let placement = Placement { net: Some(host.namespace.as_fd()), ends_with_thread: true, ..Placement::default() };
+    spawn(&mut command, &placement).map_err(LabError::at(format!("run a program in host {}", host.name)))
+}

@@ -1,0 +1,358 @@
+//! Namespaces and the links between them.
+
+use crate::LabError;
+use crate::address::{self, Addresses};
+use crate::bench::{Bench, DeviceKind, Place};
+use crate::ethernet::{self, End};
+use linerate_model::HostName;
+use linerate_sys::ethtool::Ethtool;
+use linerate_sys::namespace::{NetNamespace, set_network_setting};
+use linerate_sys::netlink::Route;
+use linerate_sys::shaping::Way;
+use linerate_units::{BitRate, Ratio};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The data interface of every host.
+pub(crate) const INTERFACE: &str = "eth0";
+/// The bridge in the device's namespace.
+const BRIDGE: &str = "br0";
+/// MTU where nothing is said.
+const MTU: u32 = 1500;
+/// How long a new bench may take until every host hears every other.
+const RING_THROUGH: Duration = Duration::from_secs(5);
+
+/// What was built of a bench. Dropping it gives the descriptors back; what no process holds then, the kernel removes.
+pub(crate) struct Wiring {
+    /// The hosts, in the order of the bench.
+    pub(crate) hosts: Vec<WiredHost>,
+    /// The device's namespace, if there is a device.
+    pub(crate) device: Option<NetNamespace>,
+    /// Where planted faults drop frames.
+    drop_points: Vec<DropPoint>,
+}
+
+/// A host without its agent.
+pub(crate) struct WiredHost {
+    /// Its name.
+    pub(crate) name: HostName,
+    /// Where it lives.
+    pub(crate) namespace: NetNamespace,
+    /// Its addresses, IPv4 first; IPv6 only where the kernel has it.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// What its link is said to carry.
+    pub(crate) rate: Option<BitRate>,
+}
+
+/// An interface that drops what the link of `host` loses.
+struct DropPoint {
+    host: HostName,
+    /// The host in whose namespace it is; none for the device's.
+    inside: Option<usize>,
+    link: u32,
+}
+
+/// One end of a link while it is being built.
+struct LinkEnd<'a> {
+    namespace: &'a NetNamespace,
+    interface: String,
+    end: End,
+}
+
+impl Wiring {
+    /// Builds everything but the agents.
+    pub(crate) fn build(bench: &Bench) -> Result<Self, LabError> {
+        let mut hosts = Vec::new();
+        for name in &bench.hosts {
+            let namespace = namespace_of(&format!("host {name}"))?;
+            let rate = bench.link_of(name).rate;
+            hosts.push(WiredHost { name: name.clone(), namespace, addresses: Vec::new(), rate });
+        }
+        let mut wiring = Self { hosts, device: None, drop_points: Vec::new() };
+        match bench.device.kind {
+            DeviceKind::None => wiring.join_back_to_back(bench)?,
+            kind => wiring.join_by_device(bench, kind)?,
+        }
+        wiring.ring_through(bench)?;
+        Ok(wiring)
+    }
+
+    /// The host of that name.
+    pub(crate) fn host(&self, name: &HostName) -> Result<&WiredHost, LabError> {
+        self.hosts.iter().find(|host| host.name == *name).ok_or_else(|| LabError::UnknownHost {
+            host: name.clone(),
+            known: crate::bench::join(self.hosts.iter().map(|host| &host.name)),
+        })
+    }
+
+    /// Frames that planted faults have dropped so far on the link of each host that has any.
+    pub(crate) fn dropped(&self) -> Result<BTreeMap<HostName, u64>, LabError> {
+        let mut dropped = BTreeMap::new();
+        for point in &self.drop_points {
+            let namespace = point.inside.map_or(self.device.as_ref(), |index| Some(&self.hosts[index].namespace));
+            let Some(namespace) = namespace else { continue };
+            let step = || format!("count what the link of host {} lost", point.host);
+            let qdiscs =
+                inside(namespace, Route::open).and_then(|mut route| route.qdiscs()).map_err(LabError::at(step()))?;
+            let here = qdiscs.iter().filter(|qdisc| qdisc.link == point.link && qdisc.kind == "clsact");
+            *dropped.entry(point.host.clone()).or_default() += here.map(|qdisc| qdisc.drops).sum::<u64>();
+        }
+        Ok(dropped)
+    }
+
+    /// Two hosts, one link.
+    fn join_back_to_back(&mut self, bench: &Bench) -> Result<(), LabError> {
+        let [first, second] = &self.hosts[..] else { return Ok(()) };
+        // A link has one MTU: the smaller of what its ends say.
+        let mtu = [first, second].iter().map(|host| mtu_of(bench, &host.name)).min().unwrap_or(MTU);
+        inside(&first.namespace, Route::open)
+            .and_then(|mut route| route.add_veth(INTERFACE, INTERFACE, &second.namespace, mtu))
+            .map_err(LabError::at(format!("make the link {} - {}", first.name, second.name)))?;
+        let losses = bench.losses();
+        for (index, peer) in [(0, 1), (1, 0)] {
+            let (host, peer) = (&self.hosts[index], &self.hosts[peer]);
+            let end = LinkEnd { namespace: &host.namespace, interface: INTERFACE.to_owned(), end: End::Host };
+            // What the peer sends is lost where it comes in.
+            let lost: Vec<_> = losses
+                .iter()
+                .filter(|(place, _)| place.host() == &peer.name)
+                .map(|(_, ratio)| (Way::In, *ratio))
+                .collect();
+            let link = end.set_up(host.rate, mtu, &lost, losses.is_empty()).map_err(host.building("the link"))?;
+            if !lost.is_empty() {
+                self.drop_points.push(DropPoint { host: peer.name.clone(), inside: Some(index), link });
+            }
+            let addresses = address::in_one_network(index);
+            let had = host.give(&addresses).map_err(host.building("the addresses"))?;
+            self.hosts[index].addresses = had;
+        }
+        Ok(())
+    }
+
+    /// Every host on a port of a device.
+    fn join_by_device(&mut self, bench: &Bench, kind: DeviceKind) -> Result<(), LabError> {
+        let device = namespace_of("the device")?;
+        let mut route = inside(&device, || prepare_device(kind)).map_err(LabError::at(format!("set up the {kind}")))?;
+        let bridge = match kind {
+            DeviceKind::Bridge => Some(
+                route
+                    .add_link("bridge", BRIDGE)
+                    .and_then(|()| route.index_of(BRIDGE))
+                    .and_then(|bridge| route.set_up(bridge).map(|()| bridge))
+                    .map_err(LabError::at("make the bridge"))?,
+            ),
+            _ => None,
+        };
+        let losses = bench.losses();
+        for index in 0..self.hosts.len() {
+            let host = &self.hosts[index];
+            let mtu = mtu_of(bench, &host.name);
+            let port = format!("port-{}", host.name);
+            route.add_veth(&port, INTERFACE, &host.namespace, mtu).map_err(host.building("the link"))?;
+            let own: Vec<_> = losses
+                .iter()
+                .filter_map(|(place, ratio)| match place {
+                    Place::From(from) if *from == host.name => Some((Way::In, *ratio)),
+                    Place::To(to) if *to == host.name => Some((Way::Out, *ratio)),
+                    _ => None,
+                })
+                .collect();
+            let far = LinkEnd { namespace: &device, interface: port, end: End::Device };
+            let near = LinkEnd { namespace: &host.namespace, interface: INTERFACE.to_owned(), end: End::Host };
+            let port = far.set_up(host.rate, mtu, &own, own.is_empty()).map_err(host.building("the device's port"))?;
+            near.set_up(host.rate, mtu, &[], own.is_empty()).map_err(host.building("the interface"))?;
+            let addresses = match bridge {
+                Some(bridge) => {
+                    route.set_bridge(port, bridge).map_err(host.building("the bridge's port"))?;
+                    address::in_one_network(index)
+                }
+                None => {
+                    let addresses = address::behind_router(index);
+                    for gateway in addresses.gateway.iter().flatten() {
+                        give(&mut route, port, *gateway).map_err(host.building("the router's port"))?;
+                    }
+                    addresses
+                }
+            };
+            if !own.is_empty() {
+                self.drop_points.push(DropPoint { host: host.name.clone(), inside: None, link: port });
+            }
+            let had = host.give(&addresses).map_err(host.building("the addresses"))?;
+            self.hosts[index].addresses = had;
+        }
+        self.device = Some(device);
+        Ok(())
+    }
+
+    /// Sends from each host to each other by both families until all have heard all. So the links work, and neighbours
+    /// and bridge know where everybody is before the first trial.
+    fn ring_through(&self, bench: &Bench) -> Result<(), LabError> {
+        for family in 0..2 {
+            let mut ends = Vec::new();
+            for host in &self.hosts {
+                let Some(address) = host.addresses.get(family).copied() else { continue };
+                let socket = inside(&host.namespace, || {
+                    let bound = UdpSocket::bind((address, 0)).and_then(|socket| {
+                        socket.set_nonblocking(true)?;
+                        let local = socket.local_addr()?;
+                        Ok((socket, local))
+                    });
+                    bound.map_err(|error| linerate_sys::Error::new("bind", address.to_string(), error))
+                });
+                let (socket, local) = socket.map_err(host.building("a socket"))?;
+                ends.push((host, socket, local));
+            }
+            let silent = hear_all(&ends);
+            // A link with planted loss may rightly stay silent.
+            if let (Some((from, to)), true) = (silent.first(), bench.losses().is_empty()) {
+                return Err(LabError::Build {
+                    step: format!("use the bench: host {} does not hear host {}", ends[*to].0.name, ends[*from].0.name),
+                    source: linerate_sys::Error::new("recv", ends[*to].2.to_string(), io::ErrorKind::TimedOut),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl WiredHost {
+    /// Gives the host its addresses and routes; says which it could have.
+    fn give(&self, addresses: &Addresses) -> Result<Vec<IpAddr>, linerate_sys::Error> {
+        let mut route = inside(&self.namespace, Route::open)?;
+        let link = route.index_of(INTERFACE)?;
+        let mut given = Vec::new();
+        for (position, address) in addresses.host.into_iter().enumerate() {
+            if give(&mut route, link, address)? {
+                given.push(address);
+                if let Some(gateways) = addresses.gateway {
+                    route.add_default_route(gateways[position])?;
+                }
+            }
+        }
+        Ok(given)
+    }
+
+    fn building(&self, what: &str) -> impl FnOnce(linerate_sys::Error) -> LabError + use<> {
+        LabError::at(format!("set up {what} of host {}", self.name))
+    }
+}
+
+impl LinkEnd<'_> {
+    /// Shapes this end, plants its losses and brings it up; gives its number.
+    fn set_up(
+        &self,
+        rate: Option<BitRate>,
+        mtu: u32,
+        losses: &[(Way, Ratio)],
+        lossless: bool,
+    ) -> Result<u32, linerate_sys::Error> {
+        let (mut route, ethtool) = inside(self.namespace, || Ok((Route::open()?, Ethtool::open()?)))?;
+        let link = route.index_of(&self.interface)?;
+        // Every frame is to pass by itself where frames are timed or lost.
+        if rate.is_some() || !lossless {
+            ethtool.turn_off_segmentation(&self.interface)?;
+        }
+        if let Some(rate) = rate {
+            route.shape(link, &ethernet::shape(self.end, rate, mtu))?;
+        }
+        if !losses.is_empty() {
+            route.drop_by_chance(link, losses)?;
+        }
+        route.set_up(link)?;
+        Ok(link)
+    }
+}
+
+/// An empty namespace with loopback up, whose interfaces use IPv6 addresses at once and ask nobody for more.
+fn namespace_of(owner: &str) -> Result<NetNamespace, LabError> {
+    let made = NetNamespace::new().and_then(|namespace| {
+        inside(&namespace, || {
+            for (setting, value) in [("disable_ipv6", "0"), ("accept_dad", "0"), ("accept_ra", "0")] {
+                for interfaces in ["all", "default"] {
+                    // Where settings are read-only (in some containers), the defaults have to do.
+                    let _ = set_network_setting(&format!("ipv6/conf/{interfaces}/{setting}"), value);
+                }
+            }
+            let mut route = Route::open()?;
+            let loopback = route.index_of("lo")?;
+            route.set_up(loopback)
+        })?;
+        Ok(namespace)
+    });
+    made.map_err(LabError::at(format!("make the network namespace of {owner}")))
+}
+
+/// Makes the calling thread's namespace that of a device.
+fn prepare_device(kind: DeviceKind) -> Result<Route, linerate_sys::Error> {
+    match kind {
+        DeviceKind::Router => {
+            set_network_setting("ipv4/ip_forward", "1")?;
+            set_network_setting("ipv6/conf/all/forwarding", "1")?;
+        }
+        _ => {
+            // A switch says nothing of its own, and shows its frames to no packet filter.
+            for quiet in ["ipv6/conf/all/disable_ipv6", "ipv6/conf/default/disable_ipv6"] {
+                let _ = set_network_setting(quiet, "1");
+            }
+            for family in ["iptables", "ip6tables", "arptables"] {
+                let _ = set_network_setting(&format!("bridge/bridge-nf-call-{family}"), "0");
+            }
+        }
+    }
+    Route::open()
+}
+
+/// Adds an address; false where the kernel has no such family.
+fn give(route: &mut Route, link: u32, address: IpAddr) -> Result<bool, linerate_sys::Error> {
+    match route.add_address(link, address, address::prefix(address)) {
+        Ok(()) => Ok(true),
+        // IPv6 is off (EACCES) or not built in (EOPNOTSUPP).
+        Err(error)
+            if address.is_ipv6()
+                && matches!(error.source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The pairs of whom the second did not hear the first in time.
+fn hear_all(ends: &[(&WiredHost, UdpSocket, SocketAddr)]) -> BTreeSet<(usize, usize)> {
+    let indices = 0..ends.len();
+    let mut silent: BTreeSet<_> =
+        indices.clone().flat_map(|from| indices.clone().map(move |to| (from, to))).filter(|(a, b)| a != b).collect();
+    let start = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    while !silent.is_empty() && start.elapsed() < RING_THROUGH {
+        for (from, to) in &silent {
+            // The answer to a failure is to try again.
+            let _ = ends[*from].1.send_to(b"linerate", ends[*to].2);
+        }
+        thread::sleep(pause);
+        pause = (2 * pause).min(Duration::from_millis(50));
+        for (to, (_, socket, _)) in ends.iter().enumerate() {
+            while let Ok((_, sender)) = socket.recv_from(&mut [0; 8]) {
+                if let Some(from) = ends.iter().position(|(_, _, address)| *address == sender) {
+                    silent.remove(&(from, to));
+                }
+            }
+        }
+    }
+    silent
+}
+
+fn mtu_of(bench: &Bench, host: &HostName) -> u32 {
+    bench.link_of(host).mtu.unwrap_or(MTU)
+}
+
+/// Runs `work` inside a namespace.
+fn inside<T: Send>(
+    namespace: &NetNamespace,
+    work: impl FnOnce() -> Result<T, linerate_sys::Error> + Send,
+) -> Result<T, linerate_sys::Error> {
+    namespace.enter(work)?
+}

@@ -1,0 +1,108 @@
+//! Making and setting up links: virtual Ethernet pairs, bridge ports, addresses, routes.
+//!
+//! rtnetlink(7), veth(4); the numbers are those of linux/if_link.h, linux/if_addr.h and linux/rtnetlink.h.
+
+use crate::Error;
+use crate::namespace::NetNamespace;
+use crate::netlink::{Route, append, zero_ended};
+use rtnetlink::packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd};
+
+const RTM_NEWLINK: u16 = 16;
+const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
+const CREATE: u16 = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+
+impl Route {
+    /// Makes a pair of virtual Ethernet interfaces: `name` here and `peer` in the namespace `peer_in`.
+    pub fn add_veth(&mut self, name: &str, peer: &str, peer_in: &NetNamespace, mtu: u32) -> Result<(), Error> {
+        const IFLA_IFNAME: u16 = 3;
+        const IFLA_MTU: u16 = 4;
+        const IFLA_LINKINFO: u16 = 18;
+        const IFLA_NET_NS_FD: u16 = 28;
+        const IFLA_INFO_KIND: u16 = 1;
+        const IFLA_INFO_DATA: u16 = 2;
+        const VETH_INFO_PEER: u16 = 1;
+
+        let end = |name: &str| {
+            let mut end = vec![0; 16];
+            append(&mut end, IFLA_IFNAME, &zero_ended(name));
+            append(&mut end, IFLA_MTU, &mtu.to_ne_bytes());
+            end
+        };
+        let mut far = end(peer);
+        append(&mut far, IFLA_NET_NS_FD, &peer_in.as_fd().as_raw_fd().to_ne_bytes());
+        let mut data = Vec::new();
+        append(&mut data, VETH_INFO_PEER, &far);
+        let mut info = Vec::new();
+        append(&mut info, IFLA_INFO_KIND, b"veth");
+        append(&mut info, IFLA_INFO_DATA, &data);
+        let mut near = end(name);
+        append(&mut near, IFLA_LINKINFO, &info);
+        self.ask("RTM_NEWLINK", format!("veth {name}"), RTM_NEWLINK, CREATE, &near, |_| Some(()))
+    }
+
+    /// The number of the interface `name`.
+    pub fn index_of(&mut self, name: &str) -> Result<u32, Error> {
+        let found = self.links()?.into_iter().find(|link| link.name == name).map(|link| link.index);
+        found.ok_or_else(|| Error::new("RTM_GETLINK", format!("interface {name}"), io::ErrorKind::NotFound))
+    }
+
+    /// Brings an interface up.
+    pub fn set_up(&mut self, link: u32) -> Result<(), Error> {
+        let up = (libc::IFF_UP as u32).to_ne_bytes();
+        let mut body = interface(link);
+        body[8..12].copy_from_slice(&up);
+        body[12..16].copy_from_slice(&up);
+        self.ask("RTM_NEWLINK(up)", format!("interface {link}"), RTM_NEWLINK, NLM_F_ACK, &body, |_| Some(()))
+    }
+
+    /// Makes an interface a port of `bridge`.
+    pub fn set_bridge(&mut self, link: u32, bridge: u32) -> Result<(), Error> {
+        const IFLA_MASTER: u16 = 10;
+        let mut body = interface(link);
+        append(&mut body, IFLA_MASTER, &bridge.to_ne_bytes());
+        self.ask("RTM_NEWLINK(master)", format!("interface {link}"), RTM_NEWLINK, NLM_F_ACK, &body, |_| Some(()))
+    }
+
+    /// Gives an interface an address, usable at once: duplicates are not looked for.
+    pub fn add_address(&mut self, link: u32, address: IpAddr, prefix: u8) -> Result<(), Error> {
+        const IFA_ADDRESS: u16 = 1;
+        const IFA_LOCAL: u16 = 2;
+        const IFA_F_NODAD: u8 = 2;
+        let (family, octets) = family(address);
+        let mut body = vec![family, prefix, IFA_F_NODAD, 0];
+        body.extend_from_slice(&link.to_ne_bytes());
+        append(&mut body, IFA_LOCAL, &octets);
+        append(&mut body, IFA_ADDRESS, &octets);
+        self.ask("RTM_NEWADDR", format!("{address}/{prefix}"), RTM_NEWADDR, CREATE, &body, |_| Some(()))
+    }
+
+    /// Sends what has no better route to `gateway`.
+    pub fn add_default_route(&mut self, gateway: IpAddr) -> Result<(), Error> {
+        const RTA_GATEWAY: u16 = 5;
+        const RT_TABLE_MAIN: u8 = 254;
+        const RTPROT_STATIC: u8 = 4;
+        const RTN_UNICAST: u8 = 1;
+        let (family, octets) = family(gateway);
+        let mut body = vec![family, 0, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, 0, RTN_UNICAST, 0, 0, 0, 0];
+        append(&mut body, RTA_GATEWAY, &octets);
+        self.ask("RTM_NEWROUTE", format!("default via {gateway}"), RTM_NEWROUTE, CREATE, &body, |_| Some(()))
+    }
+}
+
+/// struct ifinfomsg of an existing interface.
+fn interface(link: u32) -> Vec<u8> {
+    let mut body = vec![0; 16];
+    body[4..8].copy_from_slice(&link.to_ne_bytes());
+    body
+}
+
+fn family(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(v4) => (libc::AF_INET as u8, v4.octets().to_vec()),
+        IpAddr::V6(v6) => (libc::AF_INET6 as u8, v6.octets().to_vec()),
+    }
+}
