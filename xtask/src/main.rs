@@ -1,2 +1,51 @@
-//! The project's own chores.
-fn main() {}
+//! The project's own chores: `cargo xtask ci`, `cargo xtask layers`, `cargo xtask bench`.
+
+mod bench;
+mod ci;
+mod layers;
+mod process;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// The project's own chores.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Run every check that the continuous integration runs; stop at the first failure.
+    Ci,
+    /// Check that dependencies point down and that the pure crates are pure.
+    Layers,
+    /// Compare linerate with its peers, or measure its own cost.
+    #[command(subcommand)]
+    Bench(bench::Bench),
+}
+
+fn main() -> ExitCode {
+    let chore = Arguments::parse().chore;
+    let done = go_to_root().and_then(|()| match chore {
+        Chore::Ci => ci::run(),
+        Chore::Layers => layers::run(),
+        Chore::Bench(bench) => bench::run(&bench),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Chores work on the whole project, wherever in it they are called.
+fn go_to_root() -> Result<()> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    std::env::set_current_dir(root).with_context(|| format!("going to {root}"))
+}

@@ -1,0 +1,92 @@
+//! What one run of one tool measured.
+
+use std::fmt;
+
+/// What a work is measured in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Payload at the receiver.
+    Payload,
+    /// Datagrams that reached the receiver.
+    Datagrams,
+    /// Requests answered.
+    Transactions,
+}
+
+impl Unit {
+    /// The value in a unit that a person can read.
+    pub(super) fn show(self, value: f64) -> String {
+        match self {
+            Self::Payload => format!("{:.2} Gbit/s", value / 1e9),
+            Self::Datagrams => format!("{:.3} M/s", value / 1e6),
+            Self::Transactions => format!("{:.0} /s", value),
+        }
+    }
+
+    /// The unit of the bare number in JSON.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Payload => "bit/s",
+            Self::Datagrams => "datagrams/s",
+            Self::Transactions => "transactions/s",
+        }
+    }
+}
+
+/// What one run measured.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Figure {
+    /// In the work's unit.
+    pub(super) value: f64,
+    /// Share of the datagrams sent that never arrived, 0 to 1, where the tool tells.
+    pub(super) lost: Option<f64>,
+    /// Median time of a transaction there and back, where the tool tells.
+    pub(super) p50_ns: Option<f64>,
+}
+
+/// Median and range of several values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Spread {
+    pub(super) median: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Spread {
+    /// Of at least one value; none of none.
+    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let (&low, &high) = (values.first()?, values.last()?);
+        let upper = values.len() / 2;
+        let lower = (values.len() - 1) / 2;
+        Some(Self { median: (values[lower] + values[upper]) / 2.0, low, high })
+    }
+}
+
+impl fmt::Display for Spread {
+    /// As a ratio.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:.2} ({:.2}..{:.2})", self.median, self.low, self.high))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_the_middle() {
+        assert_eq!(Spread::of([]), None);
+        assert_eq!(Spread::of([3.0]), Some(Spread { median: 3.0, low: 3.0, high: 3.0 }));
+        assert_eq!(Spread::of([9.0, 1.0, 2.0]), Some(Spread { median: 2.0, low: 1.0, high: 9.0 }));
+        assert_eq!(Spread::of([4.0, 1.0, 2.0, 9.0]), Some(Spread { median: 3.0, low: 1.0, high: 9.0 }));
+    }
+
+    #[test]
+    fn shows_readable_units() {
+        assert_eq!(Unit::Payload.show(34.26e9), "34.26 Gbit/s");
+        assert_eq!(Unit::Datagrams.show(240_183.0), "0.240 M/s");
+        assert_eq!(Unit::Transactions.show(18_165.4), "18165 /s");
+    }
+}

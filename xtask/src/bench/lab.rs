@@ -1,0 +1,138 @@
+//! The bench that all tools share: two hosts joined by one link, made by linerate's own lab and kept up meanwhile.
+
+use crate::process::{self, Output};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// The lab host that sends, opens and asks.
+pub(super) const SENDER: &str = "a";
+
+/// The lab host that receives, listens and answers.
+pub(super) const RECEIVER: &str = "b";
+
+/// How long the lab may take to come up, go down or answer.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A lab that goes down when dropped.
+pub(super) struct Lab {
+    program: PathBuf,
+    store: PathBuf,
+    up: bool,
+}
+
+impl Lab {
+    /// Builds the release program, then brings up the bench `cable`. Records go to a store under `folder`.
+    pub(super) fn up(folder: &Path) -> Result<Self> {
+        let program = build()?;
+        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+        let mut lab = Self { program, store: folder.join("store.sqlite"), up: false };
+        let mut command = Command::new(&lab.program);
+        command.args(["lab", "--bench", "cable", "--keep"]);
+        process::run(command, LIMIT)
+            .context("bringing up the lab; `linerate lab down` removes one that is still up")?;
+        lab.up = true;
+        Ok(lab)
+    }
+
+    /// A linerate command against the lab's hosts, its record as JSON on stdout.
+    pub(super) fn linerate(&self, arguments: &[String]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).arg("--json").arg("--store").arg(&self.store);
+        command
+    }
+
+    /// A command inside a lab host.
+    pub(super) fn inside(&self, host: &str, words: impl IntoIterator<Item = impl AsRef<std::ffi::OsStr>>) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["lab", "shell", host, "--"]).args(words);
+        command
+    }
+
+    /// Runs a short command inside a lab host to its end.
+    pub(super) fn ask(&self, host: &str, words: &[&str]) -> Result<Output> {
+        process::run(self.inside(host, words), LIMIT)
+    }
+
+    /// The IPv4 address of a host's link.
+    pub(super) fn address(&self, host: &str) -> Result<String> {
+        let listing = self.ask(host, &["ip", "-j", "-4", "address", "show", "scope", "global"])?.stdout;
+        first_address(&listing).with_context(|| format!("lab host {host} has no IPv4 address: {listing}"))
+    }
+
+    /// Takes the lab down.
+    pub(super) fn down(mut self) -> Result<()> {
+        self.take_down()
+    }
+
+    fn take_down(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.up) {
+            return Ok(());
+        }
+        let mut command = Command::new(&self.program);
+        command.args(["lab", "down"]);
+        // Not by `process::run`: it must work after an interrupt too.
+        let output = command.output().context("starting `linerate lab down`")?;
+        if !output.status.success() {
+            bail!("`linerate lab down` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if let Err(error) = self.take_down() {
+            eprintln!("warning: {error:#}; the lab may still be up");
+        }
+    }
+}
+
+/// Builds the release program and finds it.
+fn build() -> Result<PathBuf> {
+    let mut command = process::cargo();
+    command.args(["build", "--release", "--package", "linerate", "--message-format", "json-render-diagnostics"]);
+    let output = command.stderr(std::process::Stdio::inherit()).output().context("starting `cargo build`")?;
+    if !output.status.success() {
+        bail!("the release build of linerate failed; cargo's message is above");
+    }
+    executable(&String::from_utf8_lossy(&output.stdout)).context("cargo built no program called linerate")
+}
+
+/// The program's file, from cargo's messages.
+fn executable(messages: &str) -> Option<PathBuf> {
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    messages
+        .filter(|message| message["target"]["name"] == "linerate")
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+}
+
+/// The first address in what `ip -j address` writes.
+fn first_address(listing: &str) -> Option<String> {
+    let links: Value = serde_json::from_str(listing).ok()?;
+    let addresses = links.as_array()?.iter().filter_map(|link| link["addr_info"].as_array()).flatten();
+    addresses.filter_map(|address| address["local"].as_str()).next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_first_address() {
+        let listing = r#"[{},{"ifname":"eth0","addr_info":[{"family":"inet","local":"198.18.0.1","prefixlen":24}]}]"#;
+        assert_eq!(first_address(listing).as_deref(), Some("198.18.0.1"));
+        assert_eq!(first_address("[{}]"), None);
+        assert_eq!(first_address("Cannot open network namespace"), None);
+    }
+
+    #[test]
+    fn finds_the_program_among_cargos_messages() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"serde\"},\"executable\":null}\n\
+            {\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"linerate\"},\"executable\":\"/t/release/linerate\"}\n";
+        assert_eq!(executable(messages), Some(PathBuf::from("/t/release/linerate")));
+        assert_eq!(executable("{}\n"), None);
+    }
+}

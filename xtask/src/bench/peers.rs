@@ -1,0 +1,273 @@
+//! The peers: how each is called for a work, as its own users would.
+//!
+//! Each gets the same CPUs as linerate (the sender on 0, the receiver on 1), and cubic where it can choose the congestion
+//! control; where it cannot, the machine's default is named beside it. What a peer cannot do is left out.
+
+use super::figure::Figure;
+use super::read::{self, Asked, Written};
+use super::work::{Flags, Load, Wait};
+use anyhow::Result;
+use nix::sys::signal::Signal;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The port every server listens on; each run has a server of its own.
+pub(super) const PORT: u16 = 5301;
+
+/// A second port, for tools that keep control and data apart.
+const DATA_PORT: u16 = 5302;
+
+/// The programs looked for.
+const PROGRAMS: &[&str] = &["iperf3", "iperf", "nuttcp", "sockperf", "qperf", "netperf", "netserver"];
+
+/// The peers of this machine.
+#[derive(Default)]
+pub(super) struct Installed {
+    programs: BTreeMap<&'static str, PathBuf>,
+    iperf3_help: String,
+}
+
+/// One way to call one peer.
+#[derive(Debug)]
+pub(super) struct Peer {
+    /// The tool and the flags that matter, as printed.
+    pub(super) tool: String,
+    /// It chose cubic; otherwise TCP runs with the machine's default.
+    pub(super) cubic: bool,
+    /// The goal is held against it.
+    pub(super) counts: bool,
+    pub(super) server: Vec<String>,
+    pub(super) client: Vec<String>,
+    /// How its server is told to end: some report only then.
+    pub(super) stop: Signal,
+    pub(super) read: fn(&Written<'_>, Asked) -> Result<Figure>,
+}
+
+impl Installed {
+    /// Looks in `folder` first, then in PATH.
+    pub(super) fn find(folder: Option<&Path>) -> Self {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders: Vec<PathBuf> =
+            folder.map(Path::to_owned).into_iter().chain(std::env::split_paths(&path)).collect();
+        let mut programs = BTreeMap::new();
+        for &name in PROGRAMS {
+            let found = folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file());
+            if let Some(file) = found.and_then(|file| file.canonicalize().ok()) {
+                programs.insert(name, file);
+            }
+        }
+        // Which of its fast paths it has depends on its version.
+        let help = programs.get("iperf3").and_then(|iperf3| Command::new(iperf3).arg("--help").output().ok());
+        let iperf3_help = help.map(|help| String::from_utf8_lossy(&help.stdout).into_owned()).unwrap_or_default();
+        Self { programs, iperf3_help }
+    }
+
+    /// The names of the peers found, and of those that are missing.
+    pub(super) fn found_and_missing(&self) -> (Vec<&'static str>, Vec<&'static str>) {
+        PROGRAMS.iter().filter(|name| **name != "netserver").partition(|name| self.programs.contains_key(**name))
+    }
+
+    /// Every way to call an installed peer for this load; `to` is the receiver's address.
+    pub(super) fn peers(&self, load: Load, to: &str, seconds: u32) -> Vec<Peer> {
+        let mut list = List { installed: self, peers: Vec::new() };
+        match load {
+            Load::Tcp { flows, flags } => list.tcp(flows, flags, to, seconds),
+            Load::Udp { size, offload } => list.udp(size, offload, to, seconds),
+            Load::Transact { udp, wait } => list.transact(udp, wait, to, seconds),
+        }
+        list.peers
+    }
+
+    fn iperf3_knows(&self, flag: &str) -> bool {
+        self.iperf3_help.contains(flag)
+    }
+}
+
+/// The list of peers as it grows.
+struct List<'a> {
+    installed: &'a Installed,
+    peers: Vec<Peer>,
+}
+
+impl List<'_> {
+    /// Adds a peer if both of its programs are here. The first word of `server` and `client` is a program of [`PROGRAMS`].
+    fn add(&mut self, tool: &str, server: &str, client: &str, read: fn(&Written<'_>, Asked) -> Result<Figure>) {
+        if let (Some(server), Some(client)) = (self.command(server), self.command(client)) {
+            let cubic = client.iter().any(|word| word == "cubic");
+            self.peers.push(Peer {
+                tool: tool.to_owned(),
+                cubic,
+                counts: true,
+                server,
+                client,
+                stop: Signal::SIGINT,
+                read,
+            });
+        }
+    }
+
+    fn command(&self, line: &str) -> Option<Vec<String>> {
+        let mut words = line.split_whitespace().map(str::to_owned);
+        let program = self.installed.programs.get(words.next()?.as_str())?;
+        Some(std::iter::once(program.to_string_lossy().into_owned()).chain(words).collect())
+    }
+
+    fn iperf3(&mut self, flags: &str, common: &str) {
+        let tool = format!("iperf3 {flags}");
+        self.add(
+            tool.trim_end(),
+            &format!("iperf3 -s -1 -p {PORT}"),
+            &format!("iperf3 -J -p {PORT} {common} {flags}"),
+            read::iperf3,
+        );
+    }
+
+    fn iperf(&mut self, flags: &str, server: &str, common: &str) {
+        let tool = format!("iperf {flags}");
+        let server = format!("iperf -s -y C -p {PORT} {server}");
+        self.add(tool.trim_end(), &server, &format!("iperf -p {PORT} {common} {flags}"), read::iperf);
+    }
+
+    fn nuttcp(&mut self, flags: &str, to: &str, seconds: u32) {
+        let ports = format!("-P {PORT} -p {DATA_PORT}");
+        let tool = format!("nuttcp {flags}");
+        let client = format!("nuttcp {ports} -T {seconds} -fparse {flags} {to}");
+        self.add(tool.trim_end(), &format!("nuttcp -1 {ports}"), &client, read::nuttcp);
+    }
+
+    fn qperf(&mut self, test: &str, flags: &str, to: &str, seconds: u32) {
+        let client = format!("qperf -lp {PORT} -v -uu -t {seconds} {flags} {to} {test}");
+        self.add(
+            &format!("qperf {flags} {test}").replace("  ", " "),
+            &format!("qperf -lp {PORT}"),
+            &client,
+            read::qperf,
+        );
+    }
+
+    fn netperf(&mut self, test: &str, flags: &str, to: &str, seconds: u32) {
+        const KEYS: &str = "LOCAL_BYTES_SENT,REMOTE_BYTES_RECVD,ELAPSED_TIME,TRANSACTION_RATE,P50_LATENCY";
+        let client = format!("netperf -H {to} -p {PORT} -P 0 -t {test} -l {seconds} -- {flags} -k {KEYS}");
+        self.add(&format!("netperf {test} {flags}"), &format!("netserver -D -4 -p {PORT}"), &client, read::netperf);
+    }
+
+    fn tcp(&mut self, flows: u16, flags: Flags, to: &str, seconds: u32) {
+        let (parallel, streams) =
+            if flows > 1 { (format!("-P {flows}"), format!("-N {flows}")) } else { Default::default() };
+        let iperf3 = format!("-c {to} -t {seconds} -O 1 -C cubic {parallel}");
+        let iperf = format!("-c {to} -t {seconds} -Z cubic {parallel}");
+        match flags {
+            Flags::Plain => {
+                self.iperf3("", &iperf3);
+                self.iperf("", "", &iperf);
+                self.nuttcp(&streams, to, seconds);
+                if flows == 1 {
+                    self.qperf("tcp_bw", "", to, seconds);
+                    self.netperf("TCP_STREAM", "-K cubic", to, seconds);
+                }
+            }
+            Flags::Best => {
+                self.iperf3("-Z", &iperf3);
+                if self.installed.iperf3_knows("--skip-rx-copy") {
+                    self.iperf3("--skip-rx-copy -l 1M", &iperf3);
+                    self.iperf3("-Z --skip-rx-copy", &iperf3);
+                }
+                self.iperf("-l 1M", "", &iperf);
+                self.nuttcp(format!("-l256k {streams}").trim_end(), to, seconds);
+                if flows == 1 {
+                    self.qperf("tcp_bw", "-m 256K", to, seconds);
+                    self.netperf("TCP_STREAM", "-m 256K -K cubic", to, seconds);
+                }
+            }
+        }
+    }
+
+    fn udp(&mut self, size: u32, offload: bool, to: &str, seconds: u32) {
+        let iperf3 = format!("-c {to} -t {seconds} -O 1 -u -b 0 -l {size}");
+        self.iperf3("-u", &iperf3);
+        if offload && self.installed.iperf3_knows("--gsro") {
+            self.iperf3("-u --gsro", &iperf3);
+        }
+        self.iperf("-u", "-u", &format!("-c {to} -t {seconds} -b 1000g -l {size}"));
+        self.nuttcp(&format!("-u -Ru -l{size}"), to, seconds);
+        self.qperf("udp_bw", &format!("-m {size}"), to, seconds);
+        self.netperf("UDP_STREAM", &format!("-m {size}"), to, seconds);
+        if !offload {
+            let server = format!("sockperf sr -i {to} -p {PORT}");
+            let client = format!("sockperf tp -i {to} -p {PORT} -t {seconds} -m {size}");
+            self.add("sockperf tp", &server, &client, read::sockperf_throughput);
+        }
+    }
+
+    fn transact(&mut self, udp: bool, wait: Wait, to: &str, seconds: u32) {
+        let (name, flag) = if udp { ("udp", "") } else { ("tcp", "--tcp") };
+        // 14 bytes are the least that sockperf sends.
+        let sockperf = |flags: &str| {
+            (
+                format!("sockperf sr {flag} {flags} -i {to} -p {PORT}"),
+                format!("sockperf pp {flag} {flags} -i {to} -p {PORT} -t {seconds} -m 14"),
+            )
+        };
+        let (server, client) = sockperf("");
+        self.add("sockperf pp (14 B)", &server, &client, read::sockperf_ping_pong);
+        self.qperf(&format!("{name}_lat"), "-m 1", to, seconds);
+        self.netperf(&format!("{}_RR", name.to_uppercase()), "-r 1,1", to, seconds);
+        if wait == Wait::BusyPoll {
+            // It polls too; the goal is held against those that block.
+            let (server, client) = sockperf("--nonblocked");
+            self.add("sockperf pp --nonblocked (14 B)", &server, &client, read::sockperf_ping_pong);
+            if let Some(polling) = self.peers.last_mut().filter(|peer| peer.tool.contains("--nonblocked")) {
+                polling.counts = false;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::work::WORKS;
+    use super::*;
+
+    fn all(help: &str) -> Installed {
+        let programs = PROGRAMS.iter().map(|&name| (name, PathBuf::from("/p").join(name))).collect();
+        Installed { programs, iperf3_help: help.to_owned() }
+    }
+
+    #[test]
+    fn every_work_has_peers_with_names_of_their_own() {
+        for work in WORKS {
+            let peers = all("--gsro --skip-rx-copy").peers(work.load, "198.18.0.2", 2);
+            let mut names: Vec<&str> = peers.iter().map(|peer| peer.tool.as_str()).collect();
+            assert!(names.len() >= 3, "{}: {names:?}", work.name);
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), peers.len(), "{}", work.name);
+            for peer in &peers {
+                assert!(peer.client.contains(&"198.18.0.2".to_owned()), "{peer:?}");
+                assert!(peer.server[0].starts_with("/p/") && peer.client[0].starts_with("/p/"), "{peer:?}");
+            }
+            assert_eq!(Installed::default().peers(work.load, "198.18.0.2", 2).len(), 0);
+        }
+    }
+
+    #[test]
+    fn uses_only_the_flags_that_this_iperf3_knows() {
+        let uses = |help: &str, load: Load, flag: &str| {
+            all(help).peers(load, "198.18.0.2", 2).iter().any(|peer| peer.client.contains(&flag.to_owned()))
+        };
+        let udp = Load::Udp { size: 1448, offload: true };
+        let tcp = Load::Tcp { flows: 1, flags: Flags::Best };
+        assert!(uses("--gsro", udp, "--gsro") && !uses("", udp, "--gsro"));
+        assert!(!uses("--gsro", Load::Udp { size: 64, offload: false }, "--gsro"));
+        assert!(uses("--skip-rx-copy", tcp, "--skip-rx-copy") && !uses("", tcp, "--skip-rx-copy"));
+    }
+
+    #[test]
+    fn a_polling_peer_does_not_count() {
+        let peers = all("").peers(Load::Transact { udp: true, wait: Wait::BusyPoll }, "198.18.0.2", 2);
+        let polling: Vec<bool> =
+            peers.iter().filter(|peer| !peer.counts).map(|peer| peer.tool.contains("nonblocked")).collect();
+        assert_eq!(polling, [true]);
+    }
+}

@@ -1,0 +1,204 @@
+//! Child processes that never outlive the chore: each leads its own process group, which is killed whole when the child is
+//! stopped, dropped, late, or the chore is interrupted.
+
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How often a running child is looked at; long enough to leave a measurement alone.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a stopped child may take to end by itself.
+const GRACE: Duration = Duration::from_secs(3);
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// The cargo that runs this chore.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")))
+}
+
+/// From here on Ctrl-C and SIGTERM end waits with an error instead of the process, so that everything is cleaned up.
+pub(crate) fn catch_interrupts() -> Result<()> {
+    ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed)).context("installing the Ctrl-C handler")
+}
+
+/// An error if Ctrl-C was pressed.
+pub(crate) fn check_interrupt() -> Result<()> {
+    if INTERRUPTED.load(Ordering::Relaxed) {
+        bail!("interrupted");
+    }
+    Ok(())
+}
+
+/// What a child wrote.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A running child.
+pub(crate) struct Running {
+    what: String,
+    child: Child,
+    /// Set once the child was waited for; its process group may be gone then.
+    status: Option<ExitStatus>,
+    stdout: Option<JoinHandle<String>>,
+    stderr: Option<JoinHandle<String>>,
+}
+
+impl Running {
+    /// Starts a child; what it writes is collected.
+    pub(crate) fn start(mut command: Command) -> Result<Self> {
+        let what = describe(&command);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("starting `{what}`"))?;
+        let stdout = child.stdout.take().map(collect);
+        let stderr = child.stderr.take().map(collect);
+        Ok(Self { what, child, status: None, stdout, stderr })
+    }
+
+    /// Waits for the child to end by itself, with success.
+    pub(crate) fn finish(mut self, limit: Duration) -> Result<Output> {
+        let Some(status) = self.wait(limit, true)? else {
+            bail!("`{}` did not end within {} s", self.what, limit.as_secs());
+        };
+        let output = self.output();
+        if !status.success() {
+            let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
+            bail!("`{}` failed ({status}): {}", self.what, last_lines(said));
+        }
+        Ok(output)
+    }
+
+    /// Asks the child to end by `signal`, or kills it after a grace; returns what it wrote.
+    pub(crate) fn stop(mut self, signal: Signal) -> Result<Output> {
+        if self.wait(Duration::ZERO, false)?.is_none() {
+            self.signal(signal);
+            self.wait(GRACE, false)?;
+        }
+        Ok(self.output())
+    }
+
+    /// True while the child has not ended.
+    pub(crate) fn is_running(&mut self) -> Result<bool> {
+        Ok(self.wait(Duration::ZERO, false)?.is_none())
+    }
+
+    fn wait(&mut self, limit: Duration, interruptible: bool) -> Result<Option<ExitStatus>> {
+        let began = Instant::now();
+        loop {
+            if self.status.is_none() {
+                self.status = self.child.try_wait().with_context(|| format!("waiting for `{}`", self.what))?;
+            }
+            if self.status.is_some() || began.elapsed() >= limit {
+                return Ok(self.status);
+            }
+            if interruptible {
+                check_interrupt()?;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Signals the whole group. A group that is gone needs no signal, so the error is of no interest.
+    fn signal(&self, signal: Signal) {
+        if let Ok(group) = i32::try_from(self.child.id()) {
+            let _ = killpg(Pid::from_raw(group), signal);
+        }
+    }
+
+    /// Ends whatever is left of the group, then takes what was written: the pipes close with their last writer.
+    fn output(&mut self) -> Output {
+        self.signal(Signal::SIGKILL);
+        let text =
+            |reader: Option<JoinHandle<String>>| reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
+        Output { stdout: text(self.stdout.take()), stderr: text(self.stderr.take()) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.signal(Signal::SIGKILL);
+        if self.status.is_none() {
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Runs a command to its end, with success.
+pub(crate) fn run(command: Command, limit: Duration) -> Result<Output> {
+    Running::start(command)?.finish(limit)
+}
+
+fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // A pipe that breaks leaves what was read so far; the child's status tells the rest.
+        let _ = pipe.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn describe(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// The last few lines: where programs say what went wrong.
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.trim().lines().collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn collects_both_pipes() {
+        let output = run(shell("echo out; echo err >&2"), Duration::from_secs(10)).unwrap();
+        assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("out\n", "err\n"));
+    }
+
+    #[test]
+    fn names_what_failed_and_what_it_said() {
+        let error = run(shell("echo no such host >&2; exit 3"), Duration::from_secs(10)).unwrap_err().to_string();
+        assert!(error.contains("sh -c") && error.contains("no such host") && error.contains('3'), "{error}");
+    }
+
+    #[test]
+    fn ends_a_late_child_with_its_children() {
+        let began = Instant::now();
+        let error = run(shell("sleep 30 & sleep 30"), Duration::from_millis(100)).unwrap_err().to_string();
+        assert!(error.contains("did not end within"), "{error}");
+        assert!(began.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_stopped_child_may_say_its_last_words() {
+        let running =
+            Running::start(shell("trap 'echo bye; exit' INT; echo up; while :; do sleep 0.05; done")).unwrap();
+        thread::sleep(Duration::from_millis(300));
+        assert_eq!(running.stop(Signal::SIGINT).unwrap().stdout, "up\nbye\n");
+    }
+}
