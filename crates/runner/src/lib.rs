@@ -1,1 +1,14 @@
-//! placeholder
+//! The loop every command runs: ask the method for the next trial, run it through the agents, keep it, repeat.
+//!
+//! There is one way to run a trial, and it is [`trial`]: through the agents' API, whether they are in this process, in
+//! the lab or on other machines.
+#![forbid(unsafe_code)]
+
+mod error;
+mod peer;
+mod run;
+mod trial;
+
+pub use error::RunError;
+pub use peer::{Peer, Peers};
+pub use run::{Event, Outcome, Run};

@@ -1,0 +1,142 @@
+//! The loop: ask the method, run the trial, keep it, repeat.
+
+use crate::{Peers, RunError, trial};
+use linerate_method::{Method, Step, Sweep, attach_ceiling, measurements, spoilt};
+use linerate_model::{
+    Caveat, CaveatKind, HostName, Plan, Progress, Record, RecordId, SCHEMA, TrialResult, TrialSpec,
+};
+use linerate_store::{Store, StoreError};
+use tokio::sync::watch;
+
+/// How often a trial that the tester spoilt is run again before it is taken with its caveat.
+const SPOILT_RETRIES: u32 = 2;
+
+/// What happens while a run goes on.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A trial begins: `done` of at most `total` are behind.
+    TrialBegins {
+        /// The trial.
+        spec: &'a TrialSpec,
+        /// Trials done.
+        done: usize,
+        /// Trials there will be at the most.
+        total: usize,
+    },
+    /// A host's progress in the running trial.
+    Progress {
+        /// The host.
+        host: &'a HostName,
+        /// How far it is.
+        progress: &'a Progress,
+    },
+    /// A trial was spoilt by the tester and is run again.
+    Repeating {
+        /// Why.
+        reason: &'a Caveat,
+    },
+    /// A trial ended and is kept.
+    TrialEnded {
+        /// What it counted.
+        result: &'a TrialResult,
+    },
+}
+
+/// A run to make.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// What to measure.
+    pub plan: Plan,
+    /// The command as typed, secrets left out.
+    pub command: Vec<String>,
+    /// The agents.
+    pub peers: &'a Peers,
+    /// Where trials are kept as they end; none keeps nothing.
+    pub store: Option<&'a mut Store>,
+    /// The same plan's record with the device bypassed: the tester's ceiling.
+    pub calibration: Option<&'a Record>,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Everything measured, also when the run failed half-way.
+    pub record: Record,
+    /// Why it ended early, or could not be kept.
+    pub failure: Option<RunError>,
+}
+
+impl Run<'_> {
+    /// Runs the plan to its end, to the first failure, or until `cancel` turns true.
+    pub async fn execute(mut self, on_event: &mut dyn FnMut(Event<'_>), mut cancel: watch::Receiver<bool>) -> Outcome {
+        let mut record = self.begin();
+        let mut failure = self.keep(|store| store.begin(&record));
+        let mut method = Sweep::new(record.plan.clone());
+        while let Step::Run(spec) = method.next() {
+            let (done, total) = method.progress();
+            on_event(Event::TrialBegins { spec: &spec, done, total });
+            let result = tokio::select! {
+                result = run_sound(&spec, self.peers, on_event) => result,
+                _ = cancel.wait_for(|cancelled| *cancelled) => Err(RunError::Interrupted),
+            };
+            match result {
+                Ok(result) => {
+                    method.record(&result);
+                    failure = failure.or(self.keep(|store| store.trial(&record.id, &result)));
+                    on_event(Event::TrialEnded { result: &result });
+                    record.trials.push(result);
+                }
+                Err(error) => {
+                    record.caveats.push(Caveat::new(CaveatKind::Interrupted, format!("the run ended early: {error}")));
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        record.results = measurements(&record.plan, &record.hosts, &record.trials);
+        if let Some(calibration) = self.calibration {
+            attach_ceiling(&mut record.results, &calibration.id, &calibration.results);
+        }
+        let failure = failure.or(self.keep(|store| store.finish(&record)));
+        Outcome { record, failure }
+    }
+
+    /// Does something to the store, if there is one. A store that fails is not used again, and the run goes on: what is
+    /// measured can still be shown.
+    fn keep(&mut self, action: impl FnOnce(&mut Store) -> Result<(), StoreError>) -> Option<RunError> {
+        let error = action(self.store.as_mut()?).err()?;
+        self.store = None;
+        Some(error.into())
+    }
+
+    fn begin(&self) -> Record {
+        let now = jiff::Timestamp::now();
+        let id = format!("{}-{:04x}", now.strftime("%Y%m%dT%H%M%S"), rand::random::<u16>());
+        Record {
+            schema: SCHEMA.to_owned(),
+            id: RecordId(id),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.command.clone(),
+            started_unix_ns: u64::try_from(now.as_nanosecond()).unwrap_or_default(),
+            plan: self.plan.clone(),
+            hosts: self.peers.hosts(),
+            results: Vec::new(),
+            trials: Vec::new(),
+            caveats: Vec::new(),
+        }
+    }
+}
+
+/// Runs a trial, and again if the tester spoilt it.
+async fn run_sound(
+    spec: &TrialSpec,
+    peers: &Peers,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<TrialResult, RunError> {
+    for _ in 0..SPOILT_RETRIES {
+        let result = trial::run(spec, peers, |host, progress| on_event(Event::Progress { host, progress })).await?;
+        let Some(reason) = spoilt(&result) else { return Ok(result) };
+        on_event(Event::Repeating { reason: &reason });
+    }
+    trial::run(spec, peers, |host, progress| on_event(Event::Progress { host, progress })).await
+}

@@ -1,0 +1,188 @@
+//! One trial through the agents: prepare, connect, start, follow, finish.
+
+use crate::{Peers, RunError};
+use futures_util::future::try_join_all;
+use futures_util::stream::{StreamExt, select_all};
+use linerate_agent::AgentError;
+use linerate_method::place_losses;
+use linerate_model::{
+    Connect, EndResult, EndRole, EndSpec, HalfResult, HalfSpec, HostName, PathResult, Progress, TrialId, TrialKey,
+    TrialResult, TrialSpec,
+};
+use linerate_units::Nanos;
+use std::collections::BTreeMap;
+
+/// Time between the last agent hearing of the start and the start itself.
+const START_MARGIN: Nanos = Nanos::from_millis(20);
+
+/// Runs one trial; on any failure, and when dropped half-way, every agent is told to stop.
+pub(crate) async fn run(
+    spec: &TrialSpec,
+    peers: &Peers,
+    mut on_progress: impl FnMut(&HostName, &Progress),
+) -> Result<TrialResult, RunError> {
+    let halves = halves(spec, peers)?;
+    let guard = AbortOnDrop { peers, id: halves.id.clone(), hosts: halves.of.keys().cloned().collect(), armed: true };
+    let result = run_halves(spec, peers, &halves, &mut on_progress).await;
+    match &result {
+        Ok(_) => guard.disarm(),
+        Err(_) => guard.abort().await,
+    }
+    result
+}
+
+async fn run_halves(
+    spec: &TrialSpec,
+    peers: &Peers,
+    halves: &Halves,
+    on_progress: &mut impl FnMut(&HostName, &Progress),
+) -> Result<TrialResult, RunError> {
+    let id = &halves.id;
+    let prepared = try_join_all(halves.of.iter().map(async |(name, half)| {
+        let prepared = peers.find(name)?.client.prepare(half).await.map_err(at(name))?;
+        Ok::<_, RunError>(prepared.listening)
+    }))
+    .await?;
+    let listening: BTreeMap<u16, _> = prepared.into_iter().flatten().collect();
+
+    try_join_all(halves.of.iter().map(async |(name, half)| {
+        let opened = half.ends.iter().filter(|end| end.role == EndRole::Opener).map(|end| end.path);
+        let listeners = opened.filter_map(|path| Some((path, *listening.get(&path)?))).collect();
+        peers.find(name)?.client.connect(id, &Connect { listeners }).await.map_err(at(name))
+    }))
+    .await?;
+
+    // Agents that are further away are told a shorter delay, so that all start together.
+    let furthest = halves.of.keys().filter_map(|name| peers.find(name).ok()).map(|peer| peer.round_trip).max();
+    try_join_all(halves.of.keys().map(async |name| {
+        let peer = peers.find(name)?;
+        let half_trip = |trip: Nanos| Nanos::new(trip.get() / 2);
+        let delay = START_MARGIN + half_trip(furthest.unwrap_or_default()) - half_trip(peer.round_trip);
+        peer.client.start(id, delay).await.map_err(at(name))
+    }))
+    .await?;
+
+    follow(peers, halves, on_progress).await?;
+
+    let finished = try_join_all(halves.of.keys().map(async |name| {
+        let half = peers.find(name)?.client.finish(id).await.map_err(at(name))?;
+        Ok::<_, RunError>((name.clone(), half))
+    }))
+    .await?;
+    let mut result = join(spec, finished.into_iter().collect())?;
+    place_losses(&mut result);
+    Ok(result)
+}
+
+/// Passes on the agents' progress until all are done; an agent that falls silent is an error.
+async fn follow(
+    peers: &Peers,
+    halves: &Halves,
+    on_progress: &mut impl FnMut(&HostName, &Progress),
+) -> Result<(), RunError> {
+    let mut streams = Vec::new();
+    for name in halves.of.keys() {
+        let events = peers.find(name)?.client.events(&halves.id);
+        streams.push(Box::pin(events.map(move |event| (name, event))));
+    }
+    let (mut all, mut open) = (select_all(streams), halves.of.len());
+    while open > 0 {
+        let Some((name, event)) = all.next().await else { break };
+        let progress = event.map_err(at(name))?;
+        on_progress(name, &progress);
+        open -= usize::from(progress.done);
+    }
+    Ok(())
+}
+
+/// A trial cut into what each host is to do.
+struct Halves {
+    id: TrialId,
+    of: BTreeMap<HostName, HalfSpec>,
+}
+
+fn halves(spec: &TrialSpec, peers: &Peers) -> Result<Halves, RunError> {
+    let id = TrialId(format!("{:016x}", rand::random::<u64>()));
+    let key = TrialKey(rand::random());
+    let mut ends: BTreeMap<HostName, Vec<EndSpec>> = BTreeMap::new();
+    for (index, path) in spec.paths.iter().enumerate() {
+        let address = peers.data_address(&path.listener, &path.opener, spec.workload.ip())?;
+        let path_index = index as u16;
+        let mut add = |host: &HostName, role| ends.entry(host.clone()).or_default().push(EndSpec { path: path_index, role });
+        add(&path.listener, EndRole::Listener { address });
+        add(&path.opener, EndRole::Opener);
+    }
+    let half = |ends| HalfSpec { id: id.clone(), key, workload: spec.workload.clone(), timing: spec.timing, ends };
+    let of = ends.into_iter().map(|(host, ends)| (host, half(ends))).collect();
+    Ok(Halves { id, of })
+}
+
+/// Puts the halves together again, path by path.
+fn join(spec: &TrialSpec, mut halves: BTreeMap<HostName, HalfResult>) -> Result<TrialResult, RunError> {
+    let mut paths = Vec::new();
+    for (index, path) in spec.paths.iter().enumerate() {
+        // A host that is both ends of one path lists the listening end first, as `halves` does.
+        let mut take = |host: &HostName| -> Result<EndResult, RunError> {
+            let ends = halves.get_mut(host).map(|half| &mut half.ends);
+            let found = ends.and_then(|ends| {
+                let at = ends.iter().position(|end| end.path == index as u16)?;
+                Some(ends.remove(at))
+            });
+            found.ok_or_else(|| RunError::Agent {
+                host: host.clone(),
+                source: AgentError::TrialFailed {
+                    agent: host.to_string(),
+                    message: format!("the agent gave no result for path {index}"),
+                },
+            })
+        };
+        let listener = take(&path.listener)?;
+        let opener = take(&path.opener)?;
+        paths.push(PathResult { opener, listener, forward_loss: None, backward_loss: None });
+    }
+    let started_unix_ns = halves.values().map(|half| half.started_unix_ns).min().unwrap_or_default();
+    let hosts = halves.into_iter().map(|(host, half)| (host, half.observation)).collect();
+    Ok(TrialResult { spec: spec.clone(), started_unix_ns, paths, hosts, caveats: Vec::new() })
+}
+
+/// Names the host an agent's error belongs to.
+fn at(name: &HostName) -> impl Fn(AgentError) -> RunError + use<> {
+    let host = name.clone();
+    move |source| RunError::Agent { host: host.clone(), source }
+}
+
+/// Stops a trial on all its agents unless it came to its end.
+struct AbortOnDrop<'a> {
+    peers: &'a Peers,
+    id: TrialId,
+    hosts: Vec<HostName>,
+    armed: bool,
+}
+
+impl AbortOnDrop<'_> {
+    fn disarm(mut self) {
+        self.armed = false;
+    }
+
+    /// Agents that cannot be reached any more stop by themselves when the trial's time is over.
+    async fn abort(mut self) {
+        self.armed = false;
+        for client in self.hosts.iter().filter_map(|name| self.peers.find(name).ok()).map(|peer| &peer.client) {
+            let _ = client.abort(&self.id).await;
+        }
+    }
+}
+
+impl Drop for AbortOnDrop<'_> {
+    fn drop(&mut self) {
+        if !self.armed {
+            return;
+        }
+        for peer in self.hosts.iter().filter_map(|name| self.peers.find(name).ok()) {
+            let (client, id) = (peer.client.clone(), self.id.clone());
+            tokio::spawn(async move {
+                let _ = client.abort(&id).await;
+            });
+        }
+    }
+}
