@@ -1,0 +1,130 @@
+//! What can go wrong with the store, each with its remedy.
+
+use linerate_model::RecordId;
+use rusqlite::ErrorCode;
+use rusqlite::ffi;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no home directory to keep results in.
+    #[error("no home directory to keep results in: set HOME or XDG_DATA_HOME, or name a file with --store")]
+    NoHome,
+    /// The store's folder could not be made.
+    #[error("cannot create the folder {}: {source}; name another file with --store", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// No space left.
+    #[error(
+        "no space left for {}; what was stored before is kept: free some space, delete records with \
+         `linerate results delete`, or name a file on another disk with --store",
+        path.display()
+    )]
+    Full {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The file or its folder cannot be written.
+    #[error("cannot open or write {}: {reason}; allow writing to it and its folder, or name another file with --store", path.display())]
+    NotWritable {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        reason: String,
+    },
+    /// The file is something else.
+    #[error("{} is not a linerate store; move it away, or name another file with --store", path.display())]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another program kept the store locked.
+    #[error("{} is locked by another program; wait for it to end, or name another file with --store", path.display())]
+    Locked {
+        /// The store.
+        path: PathBuf,
+    },
+    /// A newer linerate made the store.
+    #[error(
+        "{} was written by a newer linerate (its format is {found}, this program knows {known}); update linerate, or name \
+         another file with --store",
+        path.display()
+    )]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The newest format this program knows.
+        known: i64,
+    },
+    /// No record has this name.
+    #[error("no record {name} in {}; `linerate results list` shows them", path.display())]
+    Unknown {
+        /// The store.
+        path: PathBuf,
+        /// The name or the beginning of it.
+        name: String,
+    },
+    /// Several records' names begin like this.
+    #[error("{name} could be {first}, {second} or more; give more of the name (`linerate results list` shows them)")]
+    Ambiguous {
+        /// The beginning given.
+        name: String,
+        /// One of them.
+        first: RecordId,
+        /// Another.
+        second: RecordId,
+    },
+    /// A record of this name is there already.
+    #[error("a record {id} is in {} already; try again", path.display())]
+    Exists {
+        /// The store.
+        path: PathBuf,
+        /// The name.
+        id: RecordId,
+    },
+    /// A stored record cannot be understood.
+    #[error("record {id} in {} cannot be read: {source}; it may be of another version of linerate", path.display())]
+    Unreadable {
+        /// The store.
+        path: PathBuf,
+        /// The record.
+        id: RecordId,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// SQLite failed in some other way.
+    #[error("cannot use {}: {source}; check the disk, or name another file with --store", path.display())]
+    Database {
+        /// The store.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+}
+
+impl StoreError {
+    /// What SQLite's error on the store at `path` means to its user.
+    pub(crate) fn of(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        let Some(failure) = source.sqlite_error() else { return Self::Database { path, source } };
+        match failure.code {
+            ErrorCode::DiskFull => Self::Full { path },
+            // The index of the log is mapped memory, whose blocks are taken beforehand.
+            _ if failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE => Self::Full { path },
+            ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
+                Self::NotWritable { path, reason: source.to_string() }
+            }
+            ErrorCode::NotADatabase => Self::NotAStore { path },
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked { path },
+            _ => Self::Database { path, source },
+        }
+    }
+}

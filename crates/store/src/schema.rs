@@ -1,0 +1,91 @@
+//! The tables, and how a file comes to have them.
+
+use crate::StoreError;
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The format this program writes (`user_version`).
+pub(crate) const VERSION: i64 = 1;
+/// Marks the file as ours (`application_id`): "lnrt".
+const APPLICATION: i64 = 0x6c6e_7274;
+/// How long a writer waits for another.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What lists need is in small rows of their own, so that a list never touches the bulk beside them.
+const TABLES: &str = "
+    CREATE TABLE record (
+        id TEXT PRIMARY KEY,
+        started_unix_ns INTEGER NOT NULL,
+        command TEXT NOT NULL,      -- JSON array of strings
+        cells INTEGER NOT NULL,
+        trials INTEGER NOT NULL,
+        finished INTEGER NOT NULL   -- 0 or 1
+    ) STRICT;
+    CREATE INDEX record_by_start ON record (started_unix_ns, id);
+    CREATE TABLE content (
+        record TEXT PRIMARY KEY REFERENCES record (id) ON DELETE CASCADE,
+        body TEXT NOT NULL          -- the record without its trials, JSON
+    ) STRICT;
+    CREATE TABLE trial (
+        record TEXT NOT NULL REFERENCES record (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,    -- from 0, in the order they ran
+        body TEXT NOT NULL,         -- JSON
+        UNIQUE (record, number)
+    ) STRICT;
+";
+
+/// Makes a fresh connection safe for several programs at once, and a new file into a store.
+pub(crate) fn set_up(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let failed = |error| StoreError::of(path, error);
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    check(connection, path)?;
+    write_ahead(connection).map_err(failed)?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    if number(connection, "user_version").map_err(failed)? == VERSION {
+        return Ok(());
+    }
+    // Another program may have been faster: look again once the file is ours.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    check(&transaction, path)?;
+    if number(&transaction, "user_version").map_err(failed)? == 0 {
+        transaction.execute_batch(TABLES).map_err(failed)?;
+        transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
+        transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
+    }
+    transaction.commit().map_err(failed)
+}
+
+/// Refuses a store of a newer program, and a database that is no store of ours.
+fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let failed = |error| StoreError::of(path, error);
+    let found = number(connection, "user_version").map_err(failed)?;
+    let ours = number(connection, "application_id").map_err(failed)? == APPLICATION;
+    let empty = || connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0));
+    match found {
+        _ if !ours && (found != 0 || !empty().map_err(failed)?) => Err(StoreError::NotAStore { path: path.to_owned() }),
+        _ if found > VERSION => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
+        _ => Ok(()),
+    }
+}
+
+/// Switches to write-ahead logging. SQLite does not wait for others here, so we do.
+fn write_ahead(connection: &Connection) -> Result<(), rusqlite::Error> {
+    let start = Instant::now();
+    loop {
+        let switched = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
+        match switched {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && start.elapsed() < PATIENCE => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            // A file system that cannot do it (some network ones) keeps the rollback journal, which is as safe.
+            other => return other.map(drop),
+        }
+    }
+}
+
+fn number(connection: &Connection, pragma: &str) -> Result<i64, rusqlite::Error> {
+    connection.pragma_query_value(None, pragma, |row| row.get(0))
+}
