@@ -1,0 +1,20 @@
+# The few commands a newcomer needs. Everything else is `cargo xtask`.
+
+.PHONY: help demo test bench
+
+help:
+	@echo 'make demo    measure two hosts through a switch, in network namespaces of this machine'
+	@echo 'make test    install what the tests need, then run every check and test'
+	@echo 'make bench   compare linerate with the peers on one link'
+
+demo:
+	@scripts/install-packages.sh build
+	cargo run --release -- lab
+
+test:
+	@scripts/install-packages.sh build test
+	cargo xtask ci
+
+bench:
+	@scripts/install-packages.sh build bench
+	cargo xtask bench streams

@@ -1,0 +1,103 @@
+#!/bin/sh
+# Installs what the given purposes need and this machine lacks: build, test, bench.
+# Silent if nothing is missing. Debian and its kin only; elsewhere it says what to install.
+set -eu
+
+# The commands each purpose needs, each with the Debian package that holds it. Where several commands do, any will.
+needs() {
+    case "$1" in
+        build)
+            echo "cc build-essential"
+            ;;
+        test)
+            echo "ip iproute2"
+            echo "ss iproute2"
+            echo "ethtool ethtool"
+            echo "nsenter util-linux"
+            echo "ps procps"
+            echo "iperf3 iperf3"
+            echo "nuttcp nuttcp"
+            echo "sockperf sockperf"
+            echo "chromium|chromium-browser|google-chrome chromium"
+            ;;
+        bench)
+            echo "ip iproute2"
+            echo "ss iproute2"
+            echo "taskset util-linux"
+            echo "iperf3 iperf3"
+            echo "iperf iperf"
+            echo "nuttcp nuttcp"
+            echo "sockperf sockperf"
+            echo "qperf qperf"
+            ;;
+        *)
+            echo "usage: $0 build|test|bench ..." >&2
+            exit 2
+            ;;
+    esac
+}
+
+# True if one of the commands in "a|b|c" is here. System programs may not be in an ordinary user's PATH.
+present() {
+    for command in $(echo "$1" | tr '|' ' '); do
+        if PATH="$PATH:/usr/sbin:/sbin" command -v "$command" >/dev/null 2>&1; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+if ! command -v cargo >/dev/null 2>&1; then
+    echo "error: there is no Rust toolchain (cargo): install Rust 1.95 or later, see https://rustup.rs" >&2
+    exit 3
+fi
+
+missing=""
+for purpose in "$@"; do
+    list=$(needs "$purpose")
+    while read -r commands package; do
+        if ! present "$commands"; then
+            case "$missing " in
+                *" $package "*) ;;
+                *) missing="$missing $package" ;;
+            esac
+        fi
+    done <<LIST
+$list
+LIST
+    if [ "$purpose" = test ]; then
+        for component in rustfmt cargo-clippy; do
+            if ! command -v "$component" >/dev/null 2>&1; then
+                echo "error: $component is missing: rustup component add rustfmt clippy" >&2
+                exit 3
+            fi
+        done
+    fi
+done
+
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "error: please install what these Debian packages hold:$missing" >&2
+    exit 3
+fi
+
+if [ "$(id -u)" -eq 0 ]; then
+    as_root=""
+elif command -v sudo >/dev/null 2>&1; then
+    as_root="sudo"
+else
+    echo "error: these packages are missing and only root can install them:$missing" >&2
+    exit 3
+fi
+
+echo "installing$missing" >&2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# shellcheck disable=SC2086 # the package names are words of their own
+if ! { $as_root apt-get -qq update &&
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends $missing; } >"$log" 2>&1; then
+    cat "$log" >&2
+    echo "error: could not install$missing" >&2
+    exit 3
+fi
