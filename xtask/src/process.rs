@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// How often a running child is looked at; long enough to leave a measurement alone.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long a stopped child may take to end by itself.
+/// How long a stopped child, and then what it started, may take to end by itself.
 const GRACE: Duration = Duration::from_secs(3);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -121,8 +121,13 @@ impl Running {
         }
     }
 
-    /// Ends whatever is left of the group, then takes what was written: the pipes close with their last writer.
+    /// What was written, by the child and by what it started: those may have last words too, for a grace. Then they end.
     fn output(&mut self) -> Output {
+        let began = Instant::now();
+        let writes = |reader: &Option<JoinHandle<String>>| reader.as_ref().is_some_and(|reader| !reader.is_finished());
+        while (writes(&self.stdout) || writes(&self.stderr)) && began.elapsed() < GRACE {
+            thread::sleep(LOOK);
+        }
         self.signal(Signal::SIGKILL);
         let text =
             |reader: Option<JoinHandle<String>>| reader.and_then(|reader| reader.join().ok()).unwrap_or_default();

@@ -3,8 +3,9 @@
 use crate::process::{self, Output};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// The lab host that sends, opens and asks.
@@ -13,7 +14,7 @@ pub(super) const SENDER: &str = "a";
 /// The lab host that receives, listens and answers.
 pub(super) const RECEIVER: &str = "b";
 
-/// How long the lab may take to come up, go down or answer.
+/// How long a question to a lab host may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A lab that goes down when dropped.
@@ -30,10 +31,14 @@ impl Lab {
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         let mut lab = Self { program, store: folder.join("store.sqlite"), up: false };
         let mut command = Command::new(&lab.program);
-        command.args(["lab", "--bench", "cable", "--keep"]);
-        process::run(command, LIMIT)
-            .context("bringing up the lab; `linerate lab down` removes one that is still up")?;
+        // What it leaves running must outlive it, and Ctrl-C: hence a group of its own, and no `process::run`.
+        command.args(["lab", "--bench", "cable", "--keep"]).stdin(Stdio::null()).process_group(0);
+        let status = command.status().context("starting `linerate lab`")?;
+        if !status.success() {
+            bail!("`linerate lab --bench cable --keep` failed ({status}); its message is above");
+        }
         lab.up = true;
+        process::check_interrupt()?;
         Ok(lab)
     }
 
@@ -73,7 +78,7 @@ impl Lab {
         }
         let mut command = Command::new(&self.program);
         command.args(["lab", "down"]);
-        // Not by `process::run`: it must work after an interrupt too.
+        // No `process::run` here either: it must work after an interrupt too.
         let output = command.output().context("starting `linerate lab down`")?;
         if !output.status.success() {
             bail!("`linerate lab down` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
@@ -94,7 +99,7 @@ impl Drop for Lab {
 fn build() -> Result<PathBuf> {
     let mut command = process::cargo();
     command.args(["build", "--release", "--package", "linerate", "--message-format", "json-render-diagnostics"]);
-    let output = command.stderr(std::process::Stdio::inherit()).output().context("starting `cargo build`")?;
+    let output = command.stderr(Stdio::inherit()).output().context("starting `cargo build`")?;
     if !output.status.success() {
         bail!("the release build of linerate failed; cargo's message is above");
     }
