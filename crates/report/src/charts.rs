@@ -4,7 +4,7 @@ use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, 
 use crate::svg::{self, Axis, Bar, Point, Scale, Segment, Series};
 use crate::tables::{Column, Table};
 use linerate_model::{Direction, IpVersion, LossPlaces, Measurement, PathLimit, Record, Transport, WorkloadKind};
-use linerate_units::{ByteCount, Ratio};
+use linerate_units::Ratio;
 use maud::Markup;
 
 /// A chart, what its colours mean, and the same figures as a table.
@@ -191,7 +191,7 @@ fn figures_table(caption: &str, results: &[&Measurement]) -> Table {
     let row = |m: &&Measurement| {
         vec![
             Some(plain(&m.name)),
-            Some(ByteCount::new(m.message_bytes).get()).map(grouped),
+            Some(grouped(m.message_bytes)),
             bits(payload(m)),
             runs(m).and_then(|(low, _)| bits(low)),
             runs(m).and_then(|(_, high)| bits(high)),

@@ -4,15 +4,14 @@ use crate::charts::{self, Chart};
 use crate::figures::{MISSING, moment, per_second, plain, rate};
 use crate::sentences;
 use crate::tables::{self, Column, Table};
-use linerate_model::{Host, Measurement, Nic, Record, WorkloadKind};
+use linerate_model::{Host, Limit, Measurement, Nic, Record, WorkloadKind};
 use linerate_units::ByteCount;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("../html/style.css");
 const SCRIPT: &str = include_str!("../html/chart.js");
 /// The page may use what it carries and fetch nothing.
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 /// The page.
 pub fn html(record: &Record) -> String {
@@ -74,8 +73,8 @@ pub fn html(record: &Record) -> String {
                     }
                     section aria-labelledby="hosts" {
                         h2 #hosts { "Hosts" }
-                        (scrolling("Hosts", &hosts(&record.hosts)))
-                        (scrolling("Interfaces", &interfaces(&record.hosts)))
+                        div.words { (scrolling("Hosts", &hosts(&record.hosts))) }
+                        div.words { (scrolling("Interfaces", &interfaces(&record.hosts))) }
                     }
                     section aria-labelledby="method" {
                         h2 #method { "How it was measured" }
@@ -112,8 +111,14 @@ fn summary(record: &Record) -> Markup {
                         span.figure { (figure_of(result)) }
                     }
                     div {
-                        p { (sentences::main(record, result).join(" ")) }
-                        p.verdict { strong { (sentences::verdict(&result.verdict)) "." } @for evidence in &result.verdict.evidence { " " (plain(evidence)) } }
+                        @let said = sentences::main(record, result);
+                        p { (said[0]) }
+                        @if said.len() > 1 { p.rest { (said[1..].join(" ")) } }
+                        p.rest {
+                            @let verdict = format!("{}.", sentences::verdict(&result.verdict));
+                            @if result.verdict.limit == Limit::CannotTell { (verdict) } @else { strong { (verdict) } }
+                            @for evidence in &result.verdict.evidence { " " (plain(evidence)) }
+                        }
                     }
                 }
             }

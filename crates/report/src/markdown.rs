@@ -17,16 +17,20 @@ pub fn markdown(record: &Record) -> String {
             push_table(&mut text, &table);
         }
     }
-    text.push_str("\n## What the figures say\n\n");
-    for result in &record.results {
-        let said = [sentences::main(record, result), sentences::further(result)].concat().join(" ");
-        text.push_str(&format!("- **{}**: {}\n", escaped(&result.name), escaped(&said)));
-    }
-    text.push_str("\n## What limited the results\n\n");
-    for (names, verdict) in sentences::verdicts(record) {
-        let evidence = verdict.evidence.join(" ");
-        let said = format!("{}. {evidence}", sentences::verdict(verdict));
-        text.push_str(&format!("- **{}**: {}\n", escaped(&sentences::listed(&names)), escaped(said.trim_end())));
+    if record.results.is_empty() {
+        text.push_str("\nNothing was measured.\n");
+    } else {
+        text.push_str("\n## What the figures say\n\n");
+        for result in &record.results {
+            let said = [sentences::main(record, result), sentences::further(result)].concat().join(" ");
+            text.push_str(&format!("- **{}**: {}\n", escaped(&result.name), escaped(&said)));
+        }
+        text.push_str("\n## What limited the results\n\n");
+        for (names, verdict) in sentences::verdicts(record) {
+            let evidence = verdict.evidence.join(" ");
+            let said = format!("{}. {evidence}", sentences::verdict(verdict));
+            text.push_str(&format!("- **{}**: {}\n", escaped(&sentences::listed(&names)), escaped(said.trim_end())));
+        }
     }
     let caveats = sentences::caveats(record);
     if !caveats.is_empty() {

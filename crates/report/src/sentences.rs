@@ -119,7 +119,7 @@ fn answered(latency: &Latency) -> Option<String> {
     if latency.count >= 1_000 {
         text.push_str(&format!(", 99.9 % within {}", nanos(latency.p999)));
     }
-    text.push_str(&format!(", the slowest of {} in {}", grouped(latency.count), nanos(latency.max)));
+    text.push_str(&format!(", the slowest of {} took {}", grouped(latency.count), nanos(latency.max)));
     Some(text)
 }
 

@@ -9,16 +9,18 @@ use maud::{Markup, html};
 
 /// Size of a chart in its own units, which are pixels at full width.
 const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 340.0;
+const HEIGHT: f64 = 360.0;
 const RIGHT: f64 = WIDTH - 18.0;
-const TOP: f64 = 14.0;
+const TOP: f64 = 34.0;
+/// Top of bars, which have no title above them.
+const BARS_TOP: f64 = 8.0;
 const BOTTOM: f64 = HEIGHT - 50.0;
 /// Left edge of the plot where numbers stand beside it.
-const LEFT: f64 = 62.0;
-/// Left edge of the plot where names stand beside it.
-const NAMES: f64 = 190.0;
+const LEFT: f64 = 74.0;
+/// Width of a character, about.
+const CHARACTER: f64 = 7.3;
 /// Longest name beside a bar, characters.
-const NAME_CHARS: usize = 25;
+const NAME_CHARS: usize = 26;
 /// Height of one bar with its space.
 const BAR: f64 = 34.0;
 
@@ -120,8 +122,7 @@ pub(crate) fn lines(title: &str, x: &Axis, y: &Axis, all: &[Series]) -> Markup {
             }
             line.axis x1=(at(LEFT)) x2=(at(RIGHT)) y1=(at(BOTTOM)) y2=(at(BOTTOM)) {}
             text.title x=(at((LEFT + RIGHT) / 2.0)) y=(at(HEIGHT - 8.0)) text-anchor="middle" { (x.title) }
-            text.title x="14" y=(at((TOP + BOTTOM) / 2.0)) text-anchor="middle"
-                transform=(format!("rotate(-90 14 {})", at((TOP + BOTTOM) / 2.0))) { (y.title) }
+            text.title x="0" y="14" { (y.title) }
             @for series in all {
                 g class=(series.class) {
                     polyline.line points=(series.line.iter().map(|(x, y)| format!("{},{}", at(px(*x)), at(py(*y)))).collect::<Vec<_>>().join(" ")) {}
@@ -164,22 +165,24 @@ pub(crate) struct Bar {
 
 /// Horizontal bars over one axis.
 pub(crate) fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
+    let longest = |text: fn(&Bar) -> &str| all.iter().map(|bar| text(bar).chars().count()).max().unwrap_or(0);
+    let left = 12.0 + CHARACTER * longest(|bar| &bar.name).min(NAME_CHARS) as f64;
     // Figures stand at the end of their bar: leave room for the longest.
-    let right = RIGHT - 7.5 * all.iter().map(|bar| bar.figure.chars().count()).max().unwrap_or(0) as f64;
-    let px = |value: f64| NAMES + x.scale.place(value) * (right - NAMES);
-    let bottom = TOP + BAR * all.len() as f64;
+    let right = RIGHT - CHARACTER * longest(|bar| &bar.figure) as f64;
+    let px = |value: f64| left + x.scale.place(value) * (right - left);
+    let bottom = BARS_TOP + BAR * all.len() as f64;
     let height = bottom + 50.0;
     html! {
         svg viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(title) {
             @for (value, text) in &x.ticks {
-                line.grid x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(TOP)) y2=(at(bottom)) {}
+                line.grid x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
                 text.tick x=(at(px(*value))) y=(at(bottom + 18.0)) text-anchor="middle" { (text) }
             }
-            text.title x=(at((NAMES + right) / 2.0)) y=(at(height - 8.0)) text-anchor="middle" { (x.title) }
+            text.title x=(at((left + right) / 2.0)) y=(at(height - 8.0)) text-anchor="middle" { (x.title) }
             @for (index, bar) in all.iter().enumerate() {
-                @let top = TOP + BAR * index as f64 + 6.0;
+                @let top = BARS_TOP + BAR * index as f64 + 6.0;
                 @let middle = top + (BAR - 12.0) / 2.0;
-                text.name x=(at(NAMES - 10.0)) y=(at(middle + 4.5)) text-anchor="end" { (short(&bar.name)) }
+                text.name x=(at(left - 10.0)) y=(at(middle + 4.5)) text-anchor="end" { (short(&bar.name)) }
                 @let ends = bar.segments.iter().scan(0.0, |end, segment| { *end += segment.value; Some(*end) });
                 @for (segment, end) in bar.segments.iter().zip(ends) {
                     @let start = px(end - segment.value);
@@ -207,7 +210,7 @@ pub(crate) fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
                 @let far = far.fold(bar.segments.iter().map(|segment| segment.value).sum::<f64>(), f64::max);
                 text.figure x=(at(px(far) + 8.0)) y=(at(middle + 4.5)) { (bar.figure) }
             }
-            line.axis x1=(at(NAMES)) x2=(at(NAMES)) y1=(at(TOP)) y2=(at(bottom)) {}
+            line.axis x1=(at(left)) x2=(at(left)) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
         }
     }
 }

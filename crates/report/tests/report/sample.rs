@@ -13,7 +13,7 @@ const GIGABIT: BitRate = BitRate::per_second(1_000_000_000);
 const MTU: u32 = 1500;
 
 /// Three runs around `median`, `spread` of it apart.
-pub fn summary(median: f64, spread: f64) -> Summary {
+pub(crate) fn summary(median: f64, spread: f64) -> Summary {
     let (low, high) = (median * (1.0 - spread / 2.0), median * (1.0 + spread / 2.0));
     let interval = Some(Interval { percent: 95.0, low, high });
     Summary { median, low, high, runs: 3, values: vec![low, median, high], interval }
@@ -33,7 +33,7 @@ fn cost(busiest_core: f64, ns_per_byte: f64) -> CpuCost {
 }
 
 /// A stream of messages at a share of a gigabit link's limit, with no doubts and no verdict.
-pub fn stream(name: &str, transport: Transport, message_bytes: u64, share: f64) -> Measurement {
+pub(crate) fn stream(name: &str, transport: Transport, message_bytes: u64, share: f64) -> Measurement {
     let most = PathLimit::payload_of(GIGABIT, transport, IpVersion::V4, message_bytes, MTU);
     let payload = most.get() as f64 * share;
     let (payload_bytes, ip_bytes, wire_bytes) = layer_bytes(transport, IpVersion::V4, message_bytes, MTU);
@@ -87,16 +87,12 @@ pub fn stream(name: &str, transport: Transport, message_bytes: u64, share: f64) 
 }
 
 /// Transactions with a long tail.
-pub fn transact(name: &str, transport: Transport, p50: u64) -> Measurement {
+pub(crate) fn transact(name: &str, transport: Transport, p50: u64) -> Measurement {
     let base = stream(name, transport, 1, 0.5);
-    // Shares 0 to 1 - 1e-5 in even steps of nines; a tail that grows with them.
-    let mut distribution: Vec<(u64, f64)> = (0..=100)
-        .map(|step| {
-            let nines = f64::from(step) / 20.0;
-            let grown = 0.7 + 0.9 * nines + 0.12 * nines * nines * nines;
-            ((p50 as f64 * grown) as u64, 1.0 - 10f64.powf(-nines))
-        })
-        .collect();
+    // A tail that grows with the nines of the share.
+    let within = |nines: f64| (p50 as f64 * (0.7 + 0.93 * nines + 0.11 * nines.powi(3))) as u64;
+    let mut distribution: Vec<(u64, f64)> =
+        (0..=100).map(|step| f64::from(step) / 20.0).map(|nines| (within(nines), 1.0 - 10f64.powf(-nines))).collect();
     distribution.push((p50 * 31, 1.0));
     Measurement {
         workload: WorkloadKind::Transact,
@@ -110,10 +106,10 @@ pub fn transact(name: &str, transport: Transport, p50: u64) -> Measurement {
         transactions_per_s: Some(summary(0.8e9 / p50 as f64, 0.04)),
         failed: Some(0),
         latency_ns: Some(Latency {
-            p50,
-            p90: p50 * 17 / 10,
-            p99: p50 * 3,
-            p999: p50 * 6,
+            p50: within(0.301),
+            p90: within(1.0),
+            p99: within(2.0),
+            p999: within(3.0),
             max: p50 * 31,
             min: p50 * 7 / 10,
             mean: p50 as f64 * 1.1,
@@ -125,7 +121,7 @@ pub fn transact(name: &str, transport: Transport, p50: u64) -> Measurement {
 }
 
 /// A host with one NIC.
-pub fn host(name: &str, speed: Option<BitRate>) -> Host {
+pub(crate) fn host(name: &str, speed: Option<BitRate>) -> Host {
     Host {
         name: HostName(name.to_owned()),
         version: "0.1.0".to_owned(),
@@ -191,7 +187,7 @@ fn cell(result: &Measurement, openers: &[&str], listener: &str) -> TrialSpec {
 }
 
 /// A record of these results between `openers` and `listener`.
-pub fn record(openers: &[&str], listener: &str, results: Vec<Measurement>) -> Record {
+pub(crate) fn record(openers: &[&str], listener: &str, results: Vec<Measurement>) -> Record {
     let hosts = openers.iter().chain([&listener]).map(|name| host(name, Some(GIGABIT))).collect();
     Record {
         schema: SCHEMA.to_owned(),
@@ -234,7 +230,7 @@ fn judged(mut result: Measurement, limit: Limit, evidence: &str) -> Measurement 
 }
 
 /// UDP at four sizes through a device, with limits and ceilings: small datagrams stop at the tester, large ones at the wire.
-pub fn udp_sweep() -> Record {
+pub(crate) fn udp_sweep() -> Record {
     let mut results = vec![
         judged(
             with_ceiling(stream("udp 64", Transport::Udp, 64, 0.562), 279e6),
@@ -269,7 +265,7 @@ pub fn udp_sweep() -> Record {
 }
 
 /// TCP one way, the other way, and both ways at once.
-pub fn tcp_directions() -> Record {
+pub(crate) fn tcp_directions() -> Record {
     let way = |name, direction, share| Measurement {
         direction: Some(direction),
         ..stream(name, Transport::Tcp, 131_072, share)
@@ -286,12 +282,12 @@ pub fn tcp_directions() -> Record {
 }
 
 /// TCP and UDP transactions.
-pub fn transactions() -> Record {
+pub(crate) fn transactions() -> Record {
     record(&["a"], "b", vec![transact("tcp 1/1", Transport::Tcp, 27_000), transact("udp 1/1", Transport::Udp, 19_500)])
 }
 
 /// Three sources into one sink, unequal.
-pub fn many_sources() -> Record {
+pub(crate) fn many_sources() -> Record {
     let mut result = stream("tcp", Transport::Tcp, 131_072, 0.999);
     let share = |from: &str, part: f64| Share {
         from: from.to_owned(),
@@ -305,7 +301,7 @@ pub fn many_sources() -> Record {
 }
 
 /// Datagrams lost in every place.
-pub fn lossy() -> Record {
+pub(crate) fn lossy() -> Record {
     let lose = |name, size, places: LossPlaces| {
         let mut result = stream(name, Transport::Udp, size, 0.7);
         result.loss = Some(Loss { lost: places.sum(), of: 500_000, places, duplicates: 3, reordered: 41 });
@@ -325,7 +321,7 @@ pub fn lossy() -> Record {
 }
 
 /// A link that does not know its speed.
-pub fn unknown_link() -> Record {
+pub(crate) fn unknown_link() -> Record {
     let mut result = stream("tcp", Transport::Tcp, 131_072, 0.9);
     result.limit = None;
     result.caveats.push(Caveat::new(
@@ -338,7 +334,7 @@ pub fn unknown_link() -> Record {
 }
 
 /// Every figure that can be absurd is.
-pub fn absurd() -> Record {
+pub(crate) fn absurd() -> Record {
     let mut broken = stream("broken", Transport::Udp, 64, f64::NAN);
     broken.cpu.sender.busiest_core = f64::INFINITY;
     broken.cpu.receiver.ns_per_byte = Some(f64::NAN);
@@ -361,7 +357,7 @@ pub fn absurd() -> Record {
 }
 
 /// What the lab's demonstration leaves: a sweep, TCP both directions and transactions.
-pub fn demonstration() -> Record {
+pub(crate) fn demonstration() -> Record {
     let mut whole = udp_sweep();
     for other in [tcp_directions(), transactions()] {
         whole.results.extend(other.results);
@@ -372,7 +368,7 @@ pub fn demonstration() -> Record {
 }
 
 /// All of them, by name.
-pub fn all() -> Vec<(&'static str, Record)> {
+pub(crate) fn all() -> Vec<(&'static str, Record)> {
     vec![
         ("udp_sweep", udp_sweep()),
         ("tcp_directions", tcp_directions()),

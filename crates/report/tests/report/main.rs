@@ -1,0 +1,5 @@
+//! The report's outputs, of records as runs leave them.
+
+mod browser;
+mod outputs;
+mod sample;
