@@ -21,6 +21,8 @@ mod refusal;
 mod routes;
 mod serve;
 mod sse;
+#[cfg(test)]
+mod tests;
 mod token;
 mod trial;
 

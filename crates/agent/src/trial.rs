@@ -435,18 +435,25 @@ fn conduct(
     Ok(HalfResult { ends, observation, started_unix_ns })
 }
 
-/// Tells progress until `until_ns`; false if the trial is to stop.
-fn follow(running: &Running, until_ns: u64, progress: &watch::Sender<Progress>, stopped: &mpsc::Receiver<()>) -> bool {
+/// Tells progress until `until_ns`, or until the engine has ended before its time, as it does when a peer goes away;
+/// false if the trial is to stop.
+fn follow(
+    running: &Running,
+    until_ns: u64,
+    progress: &watch::Sender<Progress>,
+    stopped: &mpsc::Receiver<()>,
+) -> bool {
     loop {
         let left = until_ns.saturating_sub(clock::now());
-        if left == 0 {
+        let now = running.progress();
+        if left == 0 || now.done {
             return true;
         }
+        progress.send_replace(now);
         match stopped.recv_timeout(Duration::from_nanos(left.min(PROGRESS_EVERY.get()))) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return false,
         }
-        progress.send_replace(Progress { done: false, ..running.progress() });
     }
 }
 

@@ -1,0 +1,207 @@
+//! Who may ask, and what those are told who may not.
+
+use super::*;
+use crate::{AgentError, ErrorBody, ErrorKind};
+use reqwest::Method;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::ResolvesServerCertUsingSni;
+use std::io::{Read as _, Write as _};
+use std::sync::Arc;
+
+/// A join line changed by `change`, used; the error it gives.
+async fn refused(agent: &Agent, change: impl FnOnce(&mut Join)) -> AgentError {
+    let mut join = agent.join().clone();
+    change(&mut join);
+    Client::connect(&join).await.expect_err("it must not be let in")
+}
+
+#[tokio::test]
+async fn the_join_line_is_enough_and_survives_text() {
+    let agent = agent(|_| ()).await;
+    let line = agent.join().to_string();
+    let host =
+        Client::connect(&line.parse().expect("a join line")).await.expect("let in").host().await.expect("a host");
+    assert_eq!((host.name.0.as_str(), host.protocol), ("test", PROTOCOL));
+    assert!(!format!("{agent:?}").contains(&agent.join().token));
+}
+
+#[tokio::test]
+async fn a_wrong_token_or_fingerprint_is_told_apart() {
+    let agent = agent(|_| ()).await;
+    let error = refused(&agent, |join| join.token = "0".repeat(32)).await;
+    assert!(matches!(error, AgentError::WrongToken { .. }), "{error:?}");
+    assert!(error.to_string().contains(&agent.join().address()) && error.to_string().contains("join line"), "{error}");
+
+    let error = refused(&agent, |join| join.fingerprint = "0".repeat(64)).await;
+    assert!(matches!(error, AgentError::WrongFingerprint { .. }), "{error:?}");
+    assert!(error.to_string().contains(&agent.join().address()), "{error}");
+}
+
+/// Whoever copied the certificate cannot pass for the agent without its key.
+#[tokio::test]
+async fn a_certificate_without_its_key_is_not_believed() {
+    let made = || rcgen::generate_simple_self_signed(vec!["linerate-agent".to_owned()]).expect("a certificate");
+    let (agents, thiefs) = (made(), made());
+    let certificate = CertificateDer::from_pem_slice(agents.cert.pem().as_bytes()).expect("DER");
+    let key = PrivateKeyDer::from_pem_slice(thiefs.signing_key.serialize_pem().as_bytes()).expect("DER");
+    let key = rustls::crypto::ring::sign::any_supported_type(&key).expect("a key");
+    let fingerprint = crate::identity::fingerprint(&certificate);
+    let stolen = rustls::sign::CertifiedKey::new(vec![certificate], key);
+    let mut names = ResolvesServerCertUsingSni::new();
+    // The resolver checks names, not keys.
+    names.add("linerate-agent", stolen).expect("the certificate has this name");
+    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("TLS 1.3")
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(names));
+    let listener = TcpListener::bind((LOOPBACK, 0)).expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let thief = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a connection");
+        let mut tls = rustls::ServerConnection::new(Arc::new(config)).expect("TLS");
+        let mut stream = rustls::Stream::new(&mut tls, &mut socket);
+        let answered = stream.read(&mut [0; 1000]).is_ok();
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        answered
+    });
+    let tls = pin::client_config(&fingerprint).expect("TLS");
+    let http = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .no_proxy()
+        .resolve("linerate-agent", ([127, 0, 0, 1], port).into())
+        .build()
+        .expect("HTTP");
+    let error = http.get(format!("https://linerate-agent:{port}/")).send().await.expect_err("a thief");
+    assert!(format!("{error:?}").contains("BadSignature"), "{error:?}");
+    assert!(!thief.join().expect("no panic"), "the thief was sent a request");
+}
+
+#[tokio::test]
+async fn without_the_token_nothing_is_told() {
+    let agent = agent(|_| ()).await;
+    let raw = Raw::new(&agent);
+    let mut answers = Vec::new();
+    for (method, path) in [
+        (Method::GET, "/v1/host"),
+        (Method::GET, "/metrics"),
+        (Method::GET, "/v1/openapi.json"),
+        (Method::GET, "/nowhere"),
+        (Method::DELETE, "/v1/host"),
+        (Method::POST, "/v1/trials"),
+    ] {
+        let response = raw.bare(method, path).header(PROTOCOL_HEADER, 99).send().await.expect("an answer");
+        assert!(response.headers().get(PROTOCOL_HEADER).is_none());
+        assert_eq!(response.status(), 401, "{path}");
+        answers.push(response.json::<ErrorBody>().await.expect("an error body"));
+    }
+    assert_eq!(answers[0].error, ErrorKind::Unauthorized);
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+    for wrong in ["", "Bearer", "Bearer ", "Basic abc", "Bearer \u{e9}", &format!("Bearer {}0", agent.join().token)] {
+        let (status, _) = answer(raw.bare(Method::GET, "/v1/host").header("authorization", wrong.as_bytes())).await;
+        assert_eq!(status, 401, "`{wrong}`");
+    }
+}
+
+#[tokio::test]
+async fn another_protocol_is_refused_with_both_versions() {
+    let agent = agent(|_| ()).await;
+    let raw = Raw::new(&agent);
+    let get = |path| raw.bare(Method::GET, path).bearer_auth(&agent.join().token);
+    for (request, theirs) in [(get("/v1/host").header(PROTOCOL_HEADER, 99), "99"), (get("/v1/host"), "none")] {
+        let (status, body) = answer(request).await;
+        assert_eq!((status, body["error"].as_str()), (426, Some("protocol")));
+        let message = body["message"].as_str().expect("a message");
+        for part in [format!("protocol {PROTOCOL}"), theirs.to_owned(), "same version of linerate".to_owned()] {
+            assert!(message.contains(&part), "{message}");
+        }
+    }
+    // What general tools read needs the token only.
+    assert_eq!(answer(get("/metrics")).await.0, 200);
+    assert_eq!(answer(get("/v1/openapi.json")).await.1, crate::openapi());
+}
+
+#[tokio::test]
+async fn only_allowed_peers_may_ask() {
+    let agent = agent(|options| options.limits.allowed_peers = vec!["198.18.0.0/15".parse().expect("a network")]).await;
+    let error = refused(&agent, |_| ()).await;
+    assert!(matches!(error, AgentError::Refused { .. }), "{error:?}");
+    assert!(error.to_string().contains("127.0.0.1") && error.to_string().contains("--allow-peer"), "{error}");
+}
+
+#[tokio::test]
+async fn where_no_agent_is_the_message_says_how_to_start_one() {
+    let agent = agent(|_| ()).await;
+    let join = agent.join().clone();
+    agent.shutdown().await;
+    let error = Client::connect(&join).await.expect_err("nobody is there");
+    assert!(matches!(error, AgentError::Unreachable { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(
+        text.contains(&format!("linerate agent --listen {}", join.address())) && text.contains("refused"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn another_kind_of_server_is_recognised() {
+    let listener = TcpListener::bind((LOOPBACK, 0)).expect("a port");
+    let mut join = Join { host: "127.0.0.1".into(), port: 0, token: "0".repeat(32), fingerprint: "0".repeat(64) };
+    join.port = listener.local_addr().expect("an address").port();
+    let server = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a connection");
+        let _ = socket.read(&mut [0; 2000]);
+        let _ = socket.write_all(b"SSH-2.0-OpenSSH_9.9\r\n");
+    });
+    let error = Client::connect(&join).await.expect_err("not an agent");
+    assert!(matches!(error, AgentError::NotAnAgent { .. }), "{error:?}");
+    assert!(error.to_string().contains("check the port"), "{error}");
+    server.join().expect("no panic");
+}
+
+#[tokio::test]
+async fn bad_requests_are_told_what_is_wrong() {
+    let agent = agent(|options| options.limits.max_body = 2_000).await;
+    let raw = Raw::new(&agent);
+    let mut unknown_role = serde_json::to_value(listener("t")).expect("JSON");
+    unknown_role["ends"][0]["role"] = "bystander".into();
+    let nested = format!("{}{}", "[".repeat(900), "]".repeat(900));
+    for (body, part) in [
+        (String::new(), "EOF"),
+        ("{".to_owned(), "EOF"),
+        ("{}".to_owned(), "id"),
+        (unknown_role.to_string(), "ends[0].role"),
+        (nested, "expected a string"),
+        (serde_json::json!({"id": "../x", "key": vec![0; 16]}).to_string(), "missing field"),
+    ] {
+        let (status, answer) = answer(raw.admitted(Method::POST, "/v1/trials").body(body.clone())).await;
+        assert_eq!((status, answer["error"].as_str()), (400, Some("bad-request")), "{body}: {answer}");
+        assert!(answer["message"].as_str().expect("a message").contains(part), "{body}: {answer}");
+    }
+    let (status, body) = answer(raw.admitted(Method::POST, "/v1/trials").body(vec![b' '; 2_001])).await;
+    assert_eq!((status, body["error"].as_str()), (413, Some("too-large")));
+    assert!(body["message"].as_str().expect("a message").contains("2000 bytes"), "{body}");
+
+    for name in ["", "a b", "../host", &"x".repeat(65), "\u{4e00}"] {
+        let (status, body) = answer(raw.admitted(Method::POST, "/v1/trials").json(&listener(name))).await;
+        assert_eq!(status, 400, "`{name}`: {body}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said_so() {
+    let agent = agent(|_| ()).await;
+    let raw = Raw::new(&agent);
+    for (method, path, expected) in [
+        (Method::GET, "/v1/nowhere", (404, "not-found")),
+        (Method::PUT, "/v1/host", (405, "method")),
+        (Method::POST, "/v1/trials/t/finish", (404, "not-found")),
+        (Method::GET, "/v1/trials/t/events", (404, "not-found")),
+    ] {
+        let (status, body) = answer(raw.admitted(method, path)).await;
+        assert_eq!((status, body["error"].as_str()), (expected.0, Some(expected.1)), "{path}");
+    }
+    // Ending what is not there is fine.
+    assert_eq!(answer(raw.admitted(Method::DELETE, "/v1/trials/t")).await.0, 204);
+}
