@@ -2,9 +2,10 @@
 
 use crate::proc::ProcFile;
 use linerate_model::Capability;
+use linerate_sys::bpf;
 use linerate_sys::ethtool::Ethtool;
+use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
-use nix::sched::{CloneFlags, unshare};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::sendfile::sendfile;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socket, sockopt};
@@ -14,7 +15,6 @@ use std::io::{self, Write as _};
 use std::net::UdpSocket;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
-use std::thread;
 
 /// The socket buffer a fast path needs at high rates: 4 MiB hold 3 ms of 10 Gbit/s.
 const LARGE_BUFFER: usize = 4 << 20;
@@ -33,6 +33,7 @@ pub fn capabilities() -> Vec<Capability> {
         of("pressure-information", "stall times of CPU, storage and memory (PSI)", pressure()),
         of("hardware-timestamps", "packets stamped by the NIC's own clock", hardware_timestamps()),
         of("packet-sockets", "raw frames from and to an interface", packet_sockets()),
+        of("bpf-programs", "programs of ours in the kernel's packet path (XDP)", bpf_programs()),
         of("network-namespaces", "hosts of a lab on this machine", lab.namespaces),
         of("virtual-links", "links and switches of a lab (veth, bridge)", lab.links),
         of("traffic-shaping", "lab links of a set rate (tbf)", lab.shaping),
@@ -143,7 +144,11 @@ fn packet_sockets() -> Tried {
     opened.map(drop).map_err(|error| or("run as root or with CAP_NET_RAW")(error.into()))
 }
 
-/// What a lab needs, tried in a network namespace of its own, which goes with the thread that made it.
+fn bpf_programs() -> Tried {
+    bpf::try_loading().map_err(|error| or("run as root or with CAP_BPF and CAP_NET_ADMIN")(io::Error::other(error)))
+}
+
+/// What a lab needs, tried in a network namespace of its own.
 struct Lab {
     namespaces: Tried,
     links: Tried,
@@ -152,12 +157,11 @@ struct Lab {
 
 impl Lab {
     fn try_out() -> Self {
-        thread::spawn(|| match unshare(CloneFlags::CLONE_NEWNET) {
-            Ok(()) => Self { namespaces: Ok(()), links: lab_links(), shaping: lab_shaping() },
+        let made = NetNamespace::new();
+        match made.and_then(|namespace| namespace.enter(|| (lab_links(), lab_shaping()))) {
+            Ok((links, shaping)) => Self { namespaces: Ok(()), links, shaping },
             Err(_) => Self::try_out_as_user(),
-        })
-        .join()
-        .expect("the thread cannot panic")
+        }
     }
 
     /// Without privilege a user namespace gives it. A process of many threads cannot enter one, so that a program does.
@@ -221,7 +225,7 @@ mod tests {
         }
         let mut names: Vec<_> = all.iter().map(|capability| &capability.name).collect();
         names.dedup();
-        assert_eq!(names.len(), 13);
+        assert_eq!(names.len(), 14);
         // Every kernel that this program runs on has this.
         assert!(all.iter().any(|capability| capability.name == "host-counters" && capability.available), "{all:?}");
     }

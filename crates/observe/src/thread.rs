@@ -54,41 +54,52 @@ fn time(clock: ClockId) -> Option<Nanos> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc;
-    use std::thread;
-    use std::time::{Duration, Instant};
+    use linerate_sys::thread::current_tid;
+    use std::sync::mpsc::{self, Receiver, Sender};
+    use std::thread::{self, JoinHandle};
+
+    /// A thread that waits to be told how much CPU time to use up, says when it has, and waits again.
+    struct Worker {
+        engine: EngineThread,
+        orders: Sender<Nanos>,
+        done: Receiver<()>,
+        thread: JoinHandle<()>,
+    }
+
+    fn worker(name: &str) -> Worker {
+        let (orders, work) = mpsc::channel::<Nanos>();
+        let (report, done) = mpsc::channel();
+        let (started, tid) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            started.send(current_tid()).expect("the test waits");
+            for amount in work {
+                let own = || time(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("every Linux has this clock");
+                let start = own();
+                while own() - start < amount {}
+                report.send(()).expect("the test waits");
+            }
+        });
+        let tid = tid.recv().expect("it starts");
+        Worker { engine: EngineThread { name: name.into(), tid, sends: true }, orders, done, thread }
+    }
 
     #[test]
     fn tells_a_busy_thread_from_an_idle_one_and_from_one_that_has_ended() {
-        let start = |name: &str, work: fn()| {
-            let (started, tid) = mpsc::channel();
-            let (end, ended) = mpsc::channel::<()>();
-            let thread = thread::spawn(move || {
-                started.send(nix::unistd::gettid().as_raw()).expect("the test waits");
-                work();
-                started.send(0).expect("the test waits");
-                let _ = ended.recv();
-            });
-            (EngineThread { name: name.into(), tid: tid.recv().expect("starts"), sends: true }, tid, end, thread)
-        };
-        let spin = || {
-            let start = Instant::now();
-            while start.elapsed() < Duration::from_millis(50) {}
-        };
-        let spinning = start("spin", spin);
-        let idle = start("idle", || {});
-        let ended = start("ended", || {});
-        let threads = [spinning.0.clone(), idle.0.clone(), ended.0.clone()];
+        let [busy, idle, ended] = ["busy", "idle", "ended"].map(worker);
+        let threads = [&busy, &idle, &ended].map(|worker| worker.engine.clone());
         let before = ThreadTimes::read(&threads);
-        drop(ended.2);
-        ended.3.join().expect("ends");
-        spinning.1.recv().expect("spins");
+        let amount = Nanos::from_millis(20);
+        busy.orders.send(amount).expect("it waits");
+        busy.done.recv().expect("it works");
+        drop(ended.orders);
+        ended.thread.join().expect("it ends");
         let after = ThreadTimes::read(&threads);
 
         let used = after.threads_since(&before, &threads);
-        assert_eq!(used.iter().map(|thread| thread.name.as_str()).collect::<Vec<_>>(), ["spin", "idle"]);
-        assert!(used[0].cpu > Nanos::new(5_000_000), "{used:?}");
-        assert!(used[1].cpu < Nanos::new(2_000_000), "{used:?}");
+        assert_eq!(used.iter().map(|thread| thread.name.as_str()).collect::<Vec<_>>(), ["busy", "idle"]);
+        assert!(used[0].cpu >= amount, "{used:?}");
+        // It may still have been on its way to waiting when first looked at.
+        assert!(used[1].cpu < Nanos::from_millis(5), "{used:?}");
         assert!(after.process_since(&before) >= used[0].cpu, "{used:?}");
     }
 }

@@ -3,10 +3,12 @@
 //! What leaves it is safe, owned and small. Each error names the call and the object. It holds no policy.
 
 pub mod affinity;
+pub mod bpf;
 pub mod clock;
 pub mod error;
 pub mod ethtool;
 pub mod link;
+pub mod inherited;
 pub mod memory;
 pub mod namespace;
 pub mod netlink;
