@@ -139,6 +139,25 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
+/// The words of `text`, a number and its unit as one: `9.41 Gbit/s`, `99.9 %`.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let is_unit = |word: &str| {
+        let word = word.trim_end_matches([',', '.', ';', ':', ')']);
+        matches!(word, "%" | "ns" | "us" | "ms" | "s" | "B" | "kB" | "MB" | "GB") || word.ends_with("bit/s")
+    };
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(number) if is_unit(word) && number.ends_with(|c: char| c.is_ascii_digit()) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +209,11 @@ mod tests {
         assert_eq!(spread(&summary(940e6, 942e6), show), "3 runs, 940 to 942 Mbit/s");
         assert_eq!(spread(&summary(940e6, 1.2e9), show), "3 runs, 940 Mbit/s to 1.20 Gbit/s");
         assert_eq!(spread(&summary(940.1e6, 940.2e6), show), "3 runs, all 940 Mbit/s");
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        assert_eq!(words("at 9.41 Gbit/s, 99.9 % of b"), ["at", "9.41 Gbit/s,", "99.9 %", "of", "b"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A record as one HTML page that needs nothing but itself: no other file, no network, and hardly its script.
 
 use crate::charts::{self, Chart};
-use crate::figures::{MISSING, moment, per_second, plain, rate};
+use crate::figures::{MISSING, moment, per_second, plain, rate, words};
 use crate::sentences;
 use crate::tables::{self, Column, Table};
 use linerate_model::{Host, Limit, Measurement, Nic, Record, WorkloadKind};
@@ -43,7 +43,7 @@ pub fn html(record: &Record) -> String {
                             h2 #caveats { "Caveats" }
                             ul.caveats {
                                 @for (names, caveat) in &caveats {
-                                    li { @if !names.is_empty() { b { (sentences::listed(names)) ": " } } (plain(&caveat.text)) }
+                                    li { @if !names.is_empty() { b { (sentences::listed(names)) ": " } } (prose(&plain(&caveat.text))) }
                                 }
                             }
                         }
@@ -66,7 +66,7 @@ pub fn html(record: &Record) -> String {
                             dl.further {
                                 @for result in &record.results {
                                     @let further = sentences::further(result);
-                                    @if !further.is_empty() { dt { (plain(&result.name)) } dd { (further.join(" ")) } }
+                                    @if !further.is_empty() { dt { (plain(&result.name)) } dd { (prose(&further.join(" "))) } }
                                 }
                             }
                         }
@@ -112,18 +112,24 @@ fn summary(record: &Record) -> Markup {
                     }
                     div {
                         @let said = sentences::main(record, result);
-                        p { (said[0]) }
-                        @if said.len() > 1 { p.rest { (said[1..].join(" ")) } }
+                        p { (prose(&said[0])) }
+                        @if said.len() > 1 { p.rest { (prose(&said[1..].join(" "))) } }
                         p.rest {
                             @let verdict = format!("{}.", sentences::verdict(&result.verdict));
                             @if result.verdict.limit == Limit::CannotTell { (verdict) } @else { strong { (verdict) } }
-                            @for evidence in &result.verdict.evidence { " " (plain(evidence)) }
+                            @for evidence in &result.verdict.evidence { " " (prose(&plain(evidence))) }
                         }
                     }
                 }
             }
         }
     }
+}
+
+/// Sentences whose lines do not break between a number and its unit.
+fn prose(text: &str) -> String {
+    let kept: Vec<String> = words(text).iter().map(|word| word.replace(' ', "\u{a0}")).collect();
+    kept.join(" ")
 }
 
 /// The one number of a result.
@@ -217,7 +223,10 @@ fn hosts(hosts: &[Host]) -> Table {
 
 fn interfaces(hosts: &[Host]) -> Table {
     let row = |host: &Host, nic: &Nic| {
-        let on: Vec<String> = nic.offloads.iter().filter(|(_, on)| **on).map(|(name, _)| plain(name)).collect();
+        // Of dozens of offloads, those decide what a packet counts.
+        let joins = |name: &str| ["segmentation", "gro", "lro", "gso"].iter().any(|part| name.contains(part));
+        let on = nic.offloads.iter().filter(|(name, on)| **on && joins(name));
+        let on: Vec<String> = on.map(|(name, _)| plain(name)).collect();
         vec![
             Some(format!("{} {}", plain(&host.name.0), plain(&nic.name))),
             nic.speed.map(|speed| speed.to_string()),
@@ -236,7 +245,7 @@ fn interfaces(hosts: &[Host]) -> Table {
             Column::new("MTU, B", "largest IP packet, bytes"),
             Column::new("driver", "as the system names it"),
             Column::new("queue", "root queueing discipline"),
-            Column::new("offloads on", "by the kernel's names"),
+            Column::new("cuts or joins packets", "offloads that are on, by the kernel's names"),
         ],
         rows: rows.collect(),
     }

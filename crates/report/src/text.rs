@@ -1,6 +1,6 @@
 //! A record in the terminal: a table, then sentences, verdicts and caveats.
 
-use crate::figures::{MISSING, moment, plain};
+use crate::figures::{self, MISSING, moment, plain};
 use crate::sentences;
 use crate::tables::{self, Table};
 use linerate_model::Record;
@@ -34,11 +34,14 @@ pub fn text(record: &Record, style: &Style) -> String {
     page.heading(&sentences::parties(record));
     page.paragraph("", &format!("{}, record {}", moment(record.started_unix_ns), plain(&record.id.0)));
 
-    for table in
-        tables::results(record).iter().chain(&record.results.iter().filter_map(tables::shares).collect::<Vec<_>>())
-    {
+    for table in tables::results(record) {
         page.blank();
-        page.table(table);
+        page.table(&table);
+    }
+    for table in record.results.iter().filter_map(tables::shares) {
+        page.blank();
+        page.heading(&table.caption);
+        page.table(&table);
     }
     if record.results.is_empty() {
         page.blank();
@@ -199,19 +202,9 @@ fn cut(text: &str, width: usize) -> String {
 /// `text` in lines of at most `width` characters, broken between words, but not between a number and its unit; a longer
 /// word is broken in itself.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match words.last_mut() {
-            Some(number) if is_unit(word) && number.ends_with(|c: char| c.is_ascii_digit()) => {
-                number.push(' ');
-                number.push_str(word);
-            }
-            _ => words.push(word.to_owned()),
-        }
-    }
     let mut lines = vec![String::new()];
     let mut used = 0;
-    for word in words {
+    for word in figures::words(text) {
         let mut word: Vec<char> = word.chars().collect();
         if used > 0 && used + 1 + word.len() > width {
             lines.push(String::new());
@@ -232,10 +225,4 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
         used += word.len();
     }
     lines
-}
-
-/// Whether a word belongs to the number before it.
-fn is_unit(word: &str) -> bool {
-    let word = word.trim_end_matches([',', '.', ';', ':', ')']);
-    matches!(word, "%" | "ns" | "us" | "ms" | "s" | "B" | "kB" | "MB" | "GB") || word.ends_with("bit/s")
 }

@@ -116,6 +116,7 @@ fn several_sources_have_one_total_and_each_its_share() {
         for part in [
             "a, b and c to sink",
             "941 Mbit/s payload at the receivers, all paths together",
+            "tcp, each path on its own",
             "470 Mbit/s",
             "282 Mbit/s",
             "188 Mbit/s",
