@@ -1,1 +1,38 @@
-//! placeholder
+//! The engine: bulk streams and transactions over TCP and UDP, one end of any number of paths.
+//!
+//! A half is prepared (listeners bind), connected (openers reach them with the trial's key), started at a given time and
+//! joined. Every flow and direction has a blocking thread of its own at each end; nothing is shared between them on
+//! the hot path but a counter each for [`Running::progress`].
+//!
+//! Time runs by each host's own monotonic clock:
+//!
+//! ```text
+//!         start        warm-up        [pause]      window opens        window closes   stragglers   done
+//! TCP     |-----------------------------------------|--------------------|-----cool-down-----|
+//! UDP     |---------------------------|             |--------------------|   quiet   |
+//! ```
+//!
+//! TCP is one stream from start to the end of the cool-down, so that each end can count over its own window. UDP warms
+//! up with marked datagrams, lets them drain, and then sends the measured ones, so that sequence numbers and the host's
+//! counters speak of the same datagrams.
+
+mod accept;
+mod bulk_tcp;
+mod bulk_udp;
+mod connect;
+mod datagram;
+mod error;
+mod flow;
+mod half;
+mod hello;
+mod job;
+mod options;
+mod pace;
+mod running;
+mod sequence;
+mod transact;
+mod window;
+
+pub use error::StreamError;
+pub use half::{Half, prepare};
+pub use running::Running;

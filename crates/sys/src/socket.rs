@@ -7,6 +7,9 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+/// Error numbers that senders tell apart and `io::ErrorKind` does not name.
+pub use libc::{ECONNREFUSED, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
+
 /// Datagrams (more exactly: socket buffers, see below) that this socket dropped since it was made, for want of room or
 /// for bad checksums.
 ///

@@ -4,6 +4,7 @@ use crate::Error;
 use crate::socket::{Plain, read_option};
 use nix::errno::Errno;
 use nix::sys::sendfile::sendfile;
+use nix::sys::socket::{MsgFlags, recv, send};
 use std::fs::File;
 use std::io;
 use std::net::TcpStream;
@@ -20,6 +21,18 @@ pub fn discard(connection: &TcpStream, length: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC TCP writes nothing to the buffer, so a null one is allowed; the descriptor is borrowed.
     let result = unsafe { libc::recv(connection.as_raw_fd(), std::ptr::null_mut(), length, libc::MSG_TRUNC) };
     if result >= 0 { Ok(result as usize) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Hands over what fits without waiting.
+pub fn send_now(connection: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+    send(connection.as_raw_fd(), bytes, flags).map_err(Errno::into)
+}
+
+/// Takes what is there; with `wait`, waits for it as long as the connection's read timeout says.
+pub fn receive(connection: &TcpStream, into: &mut [u8], wait: bool) -> io::Result<usize> {
+    let flags = if wait { MsgFlags::empty() } else { MsgFlags::MSG_DONTWAIT };
+    recv(connection.as_raw_fd(), into, flags).map_err(Errno::into)
 }
 
 /// TCP_INFO of a connection. Fields that an older kernel lacks are zero.

@@ -4,6 +4,8 @@
 
 use crate::Error;
 use crate::socket::write_option;
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use std::io;
 use std::mem;
 use std::net::UdpSocket;
@@ -18,6 +20,13 @@ pub fn segment(socket: &UdpSocket, datagram_bytes: u16) -> Result<(), Error> {
 /// The kernel may deliver runs of datagrams of one size in one buffer (UDP_GRO).
 pub fn join(socket: &UdpSocket) -> Result<(), Error> {
     write_option(socket.as_fd(), libc::IPPROTO_UDP, libc::UDP_GRO, &1i32, "setsockopt(UDP_GRO)")
+}
+
+/// Takes one datagram; with `wait`, waits for it as long as the socket's read timeout says. Returns its length, which is
+/// above that of `into` if it did not fit.
+pub fn receive_one(socket: &UdpSocket, into: &mut [u8], wait: bool) -> io::Result<usize> {
+    let flags = if wait { MsgFlags::MSG_TRUNC } else { MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT };
+    recv(socket.as_raw_fd(), into, flags).map_err(Errno::into)
 }
 
 /// Datagrams of one size on their way out of a connected socket.
@@ -156,6 +165,7 @@ impl Incoming {
     }
 
     /// The buffers that the last call took.
+    #[allow(clippy::unnecessary_cast, reason = "musl's msg_controllen is 32 bits wide")]
     #[inline]
     pub fn arrived(&self) -> impl Iterator<Item = Arrived<'_>> {
         self.payload.chunks_exact(self.buffer_bytes).zip(&self.headers).zip(&self.control).take(self.taken).map(

@@ -1,0 +1,270 @@
+//! The listening side before the start: takes connections and greetings, and nothing that is not of this trial.
+
+use crate::error::StreamError;
+use crate::flow::{Flow, Link};
+use crate::hello::{self, Hello};
+use crate::job::Job;
+use crate::options;
+use linerate_model::Transport;
+use linerate_sys::clock;
+use linerate_sys::socket::wait_readable;
+use socket2::{SockAddr, Socket};
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+/// A listener gives up after this.
+const DEADLINE_NS: u64 = 30_000_000_000;
+/// A connection that has not greeted by then is closed.
+const HELLO_NS: u64 = 2_000_000_000;
+/// Connections that may be about to greet; more are turned away.
+const PENDING_MAXIMUM: usize = 256;
+/// How soon a stop is seen.
+const TICK_NS: u64 = 20_000_000;
+
+/// A listening end and the flows that have arrived at it.
+#[derive(Debug)]
+pub(crate) struct Acceptor {
+    pub(crate) path: u16,
+    pub(crate) address: SocketAddr,
+    listener: Option<TcpListener>,
+    arrived: Arc<Mutex<Vec<Flow>>>,
+    failure: Arc<Mutex<Option<StreamError>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Acceptor {
+    /// Listens for one path on `address`, at a port of the system's choice.
+    pub(crate) fn listen(job: &Arc<Job>, end: usize, path: u16, address: IpAddr) -> Result<Self, StreamError> {
+        let socket = options::socket(job, Some(address), false)?;
+        let (arrived, failure) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut desk = Desk { job: Arc::clone(job), end, path, arrived: Arc::clone(&arrived), stop: Arc::clone(&stop) };
+        let (local, listener, run): (_, _, Box<dyn FnOnce() -> Result<(), StreamError> + Send>) = match job.transport()
+        {
+            Transport::Tcp => {
+                socket
+                    .listen(4_096)
+                    .and_then(|()| socket.set_nonblocking(true))
+                    .map_err(StreamError::socket(format!("listening on {address}")))?;
+                let listener = TcpListener::from(socket);
+                let local = listener.local_addr().map_err(StreamError::socket("getsockname"))?;
+                let own = listener.try_clone().map_err(StreamError::socket("dup of the listening socket"))?;
+                (local, Some(listener), Box::new(move || desk.connections(&own)))
+            }
+            Transport::Udp => {
+                let socket = UdpSocket::from(socket);
+                socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
+                let local = socket.local_addr().map_err(StreamError::socket("getsockname"))?;
+                (local, None, Box::new(move || desk.datagrams(&socket)))
+            }
+        };
+        let failed = Arc::clone(&failure);
+        let thread = thread::Builder::new()
+            .name(format!("accept {path}"))
+            .spawn(move || {
+                if let Err(error) = run() {
+                    *failed.lock().expect("no holder panics") = Some(error);
+                }
+            })
+            .map_err(StreamError::socket("starting a thread"))?;
+        Ok(Self { path, address: local, listener, arrived, failure, stop, thread: Some(thread) })
+    }
+
+    /// All flows, once they have arrived; the listener is closed.
+    pub(crate) fn finish(mut self, job: &Job) -> Result<Vec<Flow>, StreamError> {
+        self.close();
+        if let Some(error) = self.failure.lock().expect("no holder panics").take() {
+            return Err(error);
+        }
+        let mut flows = std::mem::take(&mut *self.arrived.lock().expect("no holder panics"));
+        let expected = job.hellos(self.path).len();
+        if flows.len() != expected {
+            return Err(StreamError::FlowsMissing { path: self.path, arrived: flows.len(), expected });
+        }
+        flows.sort_by_key(|flow| flow.hello);
+        if job.connects_each()
+            && let Some(listener) = self.listener.take()
+        {
+            for flow in &mut flows {
+                let own = listener.try_clone().map_err(StreamError::socket("dup of the listening socket"))?;
+                flow.link = Link::Answer(own);
+            }
+        }
+        Ok(flows)
+    }
+
+    fn close(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // Its own panic is reported by its missing flows.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Acceptor {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// What the accepting thread knows.
+struct Desk {
+    job: Arc<Job>,
+    end: usize,
+    path: u16,
+    arrived: Arc<Mutex<Vec<Flow>>>,
+    stop: Arc<AtomicBool>,
+}
+
+/// A connection that has yet to greet.
+struct Pending {
+    stream: TcpStream,
+    peer: SocketAddr,
+    until: u64,
+    hello: [u8; hello::BYTES],
+    filled: usize,
+}
+
+impl Pending {
+    /// Reads on; true once the greeting is complete.
+    fn read(&mut self) -> io::Result<bool> {
+        match self.stream.read(&mut self.hello[self.filled..]) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => {
+                self.filled += read;
+                Ok(self.filled == hello::BYTES)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Desk {
+    fn done(&self, deadline: u64) -> bool {
+        self.stop.load(Ordering::Relaxed) || clock::now() > deadline
+    }
+
+    fn expects(&self, hello: Hello) -> bool {
+        self.job.hellos(self.path).contains(&hello)
+    }
+
+    fn has(&self, hello: Hello) -> bool {
+        self.arrived.lock().expect("no holder panics").iter().any(|flow| flow.hello == hello)
+    }
+
+    fn connections(&mut self, listener: &TcpListener) -> Result<(), StreamError> {
+        let deadline = clock::now() + DEADLINE_NS;
+        let expected = self.job.hellos(self.path).len();
+        let mut pending: Vec<Pending> = Vec::new();
+        while !self.done(deadline) && self.arrived.lock().expect("no holder panics").len() < expected {
+            let sockets: Vec<_> =
+                [listener.as_fd()].into_iter().chain(pending.iter().map(|pending| pending.stream.as_fd())).collect();
+            wait_readable(&sockets, TICK_NS)?;
+            match listener.accept() {
+                // A stray connection that cannot be served is dropped: it must not end the trial.
+                Ok((stream, peer)) if pending.len() < PENDING_MAXIMUM && stream.set_nonblocking(true).is_ok() => {
+                    let until = clock::now() + HELLO_NS;
+                    pending.push(Pending { stream, peer, until, hello: [0; hello::BYTES], filled: 0 });
+                }
+                Ok(_) => (),
+                Err(error) if is_transient(&error) => (),
+                Err(error) => return Err(StreamError::socket("accept")(error)),
+            }
+            for mut waiting in std::mem::take(&mut pending) {
+                match waiting.read() {
+                    Ok(true) => self.admit(waiting)?,
+                    Ok(false) if clock::now() < waiting.until => pending.push(waiting),
+                    Ok(false) | Err(_) => (),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a connection that greeted rightly, and answers it; closes any other without a word.
+    fn admit(&mut self, pending: Pending) -> Result<(), StreamError> {
+        let Some(hello) = Hello::decode(&pending.hello, &self.job.key) else { return Ok(()) };
+        if !self.expects(hello) || self.has(hello) {
+            return Ok(());
+        }
+        let socket = Socket::from(pending.stream);
+        options::ready(&socket)?;
+        let mut stream = TcpStream::from(socket);
+        let local = stream.local_addr().map_err(StreamError::socket("getsockname"))?;
+        if stream.write_all(&hello.answer(&self.job.key, 0)).is_ok() {
+            self.keep(hello, pending.peer, local, Link::Tcp(stream));
+        }
+        Ok(())
+    }
+
+    fn datagrams(&mut self, listener: &UdpSocket) -> Result<(), StreamError> {
+        let deadline = clock::now() + DEADLINE_NS;
+        let local = listener.local_addr().map_err(StreamError::socket("getsockname"))?;
+        let mut bytes = [0; hello::BYTES + 1];
+        // Answers are repeated until the start, for they can be lost.
+        while !self.done(deadline) {
+            wait_readable(&[listener.as_fd()], TICK_NS)?;
+            let (length, peer) = match listener.recv_from(&mut bytes) {
+                Ok(received) => received,
+                Err(error) if is_transient(&error) => continue,
+                Err(error) => return Err(StreamError::socket("recvfrom")(error)),
+            };
+            let Some(hello) = Hello::decode(&bytes[..length], &self.job.key) else { continue };
+            let Some(port) = self.port_for(hello, peer, local.ip())? else { continue };
+            // A lost answer is asked for again.
+            let _ = listener.send_to(&hello.answer(&self.job.key, port), peer);
+        }
+        Ok(())
+    }
+
+    /// The port of the flow's own socket, connected to who greeted. A socket of its own for each flow has no moment at
+    /// which it could take another flow's datagrams, as sockets that share a port have.
+    fn port_for(&mut self, hello: Hello, peer: SocketAddr, address: IpAddr) -> Result<Option<u16>, StreamError> {
+        {
+            let arrived = self.arrived.lock().expect("no holder panics");
+            if let Some(flow) = arrived.iter().find(|flow| flow.hello == hello) {
+                return Ok((flow.peer == peer).then_some(flow.local.port()));
+            }
+        }
+        if !self.expects(hello) {
+            return Ok(None);
+        }
+        let socket = options::socket(&self.job, Some(address), false)?;
+        socket.connect(&SockAddr::from(peer)).map_err(StreamError::socket(format!("connecting to {peer}")))?;
+        options::ready(&socket)?;
+        let socket = UdpSocket::from(socket);
+        let local = socket.local_addr().map_err(StreamError::socket("getsockname"))?;
+        self.keep(hello, peer, local, Link::Udp(socket));
+        Ok(Some(local.port()))
+    }
+
+    fn keep(&mut self, hello: Hello, peer: SocketAddr, local: SocketAddr, link: Link) {
+        let flow = Flow { end: self.end, hello, opener: false, peer, local, link };
+        self.arrived.lock().expect("no holder panics").push(flow);
+    }
+}
+
+/// Errors that concern one connection or moment, not the listener: accept(2), "Error handling".
+fn is_transient(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionAborted, ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable,
+        WouldBlock,
+    };
+    matches!(
+        error.kind(),
+        ConnectionAborted
+            | ConnectionRefused
+            | ConnectionReset
+            | HostUnreachable
+            | Interrupted
+            | NetworkUnreachable
+            | WouldBlock
+    )
+}

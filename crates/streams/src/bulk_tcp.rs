@@ -1,0 +1,302 @@
+//! Bulk data over TCP: one stream from the start to the end of the cool-down, counted over each end's own window.
+
+use crate::error::StreamError;
+use crate::flow::{Outcome, Shared};
+use crate::pace::Pace;
+use crate::window::{Edge, Window};
+use linerate_model::{FlowResult, Offered, ReceiveBy, Received, SendBy, Sent, StreamSpec, TcpFlow};
+use linerate_sys::tcp::{self, Info};
+use linerate_sys::{clock, memory};
+use linerate_units::{BitRate, Nanos};
+use socket2::SockRef;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::atomic::Ordering;
+
+/// The sender goes on for so long after its window, for the receiver's closes a little later or earlier.
+const COOL_DOWN_NS: u64 = 250_000_000;
+/// The receiver waits for the stream's end so long after its window; what a deep queue still holds is left to it.
+const END_NS: u64 = 1_000_000_000;
+/// Nothing at all for so long: the peer is gone.
+const SILENCE_NS: u64 = 5_000_000_000;
+/// Below this, `sendfile` costs more than the copy it saves.
+const SENDFILE_MINIMUM: u64 = 16 << 10;
+/// One `sendfile` call; the kernel cuts it into pieces of 64 KiB in any case.
+const SENDFILE_CALL: usize = 1 << 20;
+/// Stays in a core's L2 cache: twice the rate of a buffer that does not.
+const RECEIVE_BUFFER: usize = 128 << 10;
+/// Uncopied, only the number of calls counts.
+const DISCARD_CALL: usize = 1 << 20;
+/// A paced sender hands over what is due within this, so that the load is even.
+const PACED_BURST_NS: u64 = 250_000;
+/// A paced sender that is further behind gives up the difference: the network's load must not exceed what was asked for
+/// for long.
+const CATCH_UP_NS: u64 = 20_000_000;
+
+/// Sends until the cool-down is over.
+pub(crate) fn send(
+    shared: &Shared,
+    index: usize,
+    spec: &StreamSpec,
+    stream: &TcpStream,
+) -> Result<Outcome, StreamError> {
+    let timeline = shared.timeline;
+    let mut supply = Supply::new(spec)?;
+    let mut pacing = Pacing::new(shared, index, spec);
+    let mut account = Account::new(shared, index, stream);
+    let end = timeline.close + COOL_DOWN_NS;
+    shared.sleep_until(timeline.start);
+    loop {
+        if shared.is_stopped() {
+            return Err(StreamError::Stopped);
+        }
+        let allowed = pacing.as_mut().map_or(usize::MAX, |pacing| pacing.wait(account.total));
+        match supply.hand_over(stream, allowed) {
+            Ok(sent) => account.total += sent as u64,
+            Err(error) if is_timeout(&error) => (),
+            // The receiver may be done a little earlier.
+            Err(_) if account.window.is_closed() => break,
+            Err(error) => {
+                return Err(shared.gone(index, format!("{error}, after {} bytes were sent", account.total)));
+            }
+        }
+        let now = account.sample()?;
+        if now >= end {
+            break;
+        }
+    }
+    // An error here means that the receiver has closed already.
+    let _ = stream.shutdown(Shutdown::Write);
+    let (bytes, window, tcp) = account.close()?;
+    let message = spec.message_bytes.get();
+    Ok(Outcome {
+        sent: Some(Sent {
+            window,
+            payload_bytes: bytes,
+            messages: bytes / message,
+            not_sent: 0,
+            refused: 0,
+            means: supply.means().to_owned(),
+        }),
+        flow: FlowResult { sent_bytes: bytes, received_bytes: 0, tcp: Some(tcp) },
+        ..Outcome::default()
+    })
+}
+
+/// Receives until the sender ends the stream.
+pub(crate) fn receive(
+    shared: &Shared,
+    index: usize,
+    spec: &StreamSpec,
+    stream: &TcpStream,
+) -> Result<Outcome, StreamError> {
+    let mut buffer = vec![0; RECEIVE_BUFFER];
+    let mut account = Account::new(shared, index, stream);
+    let mut heard = shared.timeline.start;
+    let mut reader = stream;
+    loop {
+        if shared.is_stopped() {
+            return Err(StreamError::Stopped);
+        }
+        let taken = match spec.receive_by {
+            ReceiveBy::Copy => reader.read(&mut buffer),
+            ReceiveBy::Discard => tcp::discard(stream, DISCARD_CALL),
+        };
+        match taken {
+            Ok(0) if account.window.is_closed() => break,
+            Ok(0) => {
+                return Err(
+                    shared.gone(index, format!("it ended the stream after {} bytes had arrived", account.total))
+                );
+            }
+            Ok(taken) => account.total += taken as u64,
+            Err(error) if is_timeout(&error) => {
+                let now = clock::now();
+                if now > heard + SILENCE_NS && !account.window.is_closed() {
+                    return Err(shared.gone(index, format!("nothing arrived for 5 s, after {} bytes", account.total)));
+                }
+                if now > shared.timeline.close + END_NS {
+                    break;
+                }
+                account.sample()?;
+                continue;
+            }
+            Err(_) if account.window.is_closed() => break,
+            Err(error) => return Err(shared.gone(index, format!("{error}, after {} bytes had arrived", account.total))),
+        }
+        heard = account.sample()?.max(heard);
+        if heard > shared.timeline.close + END_NS {
+            break;
+        }
+    }
+    let (bytes, window, tcp) = account.close()?;
+    let means = match spec.receive_by {
+        ReceiveBy::Copy => "recv",
+        ReceiveBy::Discard => "recv with MSG_TRUNC (not copied)",
+    };
+    Ok(Outcome {
+        received: Some(Received {
+            window,
+            payload_bytes: bytes,
+            messages: bytes / spec.message_bytes.get(),
+            means: means.to_owned(),
+            ..Received::default()
+        }),
+        flow: FlowResult { sent_bytes: 0, received_bytes: bytes, tcp: Some(tcp) },
+        ..Outcome::default()
+    })
+}
+
+/// The running total of one flow, its window, and TCP's own account at the edges.
+pub(crate) struct Account<'a> {
+    pub(crate) total: u64,
+    pub(crate) window: Window,
+    shared: &'a Shared,
+    index: usize,
+    stream: &'a TcpStream,
+    before: Info,
+    after: Info,
+}
+
+impl<'a> Account<'a> {
+    pub(crate) fn new(shared: &'a Shared, index: usize, stream: &'a TcpStream) -> Self {
+        let window = Window::new(shared.timeline);
+        Self { total: 0, window, shared, index, stream, before: Info::default(), after: Info::default() }
+    }
+
+    /// Takes note of the total; returns the time.
+    #[inline]
+    pub(crate) fn sample(&mut self) -> Result<u64, StreamError> {
+        let now = clock::now();
+        match self.window.sample(now, self.total) {
+            None if !self.window.is_closed() => {
+                self.shared.meters[self.index].bytes.store(self.window.since_open(self.total), Ordering::Relaxed);
+            }
+            None => (),
+            Some(Edge::Opened) => self.before = tcp::info(self.stream.as_fd())?,
+            Some(Edge::Closed) => self.after = tcp::info(self.stream.as_fd())?,
+        }
+        Ok(now)
+    }
+
+    /// The stream has ended, perhaps a little before the window's close.
+    pub(crate) fn end(&mut self) -> Result<(), StreamError> {
+        if !self.window.is_closed() {
+            self.window.close_at(clock::now(), self.total);
+            self.after = tcp::info(self.stream.as_fd())?;
+        }
+        Ok(())
+    }
+
+    /// The window's bytes, its length, and what TCP did in it.
+    pub(crate) fn close(&self) -> Result<(u64, Nanos, TcpFlow), StreamError> {
+        let (bytes, length) = self.window.counted().ok_or(StreamError::Stopped)?;
+        Ok((bytes, length, tcp_flow(self.stream, &self.before, &self.after)))
+    }
+}
+
+fn tcp_flow(stream: &TcpStream, before: &Info, after: &Info) -> TcpFlow {
+    let congestion = SockRef::from(stream).tcp_congestion().unwrap_or_default();
+    let name: Vec<u8> = congestion.into_iter().take_while(|byte| *byte != 0).collect();
+    let micros = |micros: u64| Nanos::new(micros * 1_000);
+    // The kernel's 32-bit counters wrap.
+    let count = |after: u32, before: u32| u64::from(after.wrapping_sub(before));
+    TcpFlow {
+        congestion: String::from_utf8_lossy(&name).into_owned(),
+        retransmits: count(after.total_retrans, before.total_retrans),
+        segments_out: count(after.data_segs_out, before.data_segs_out),
+        segments_in: count(after.data_segs_in, before.data_segs_in),
+        busy: micros(after.busy_time.saturating_sub(before.busy_time)),
+        receive_window_limited: micros(after.rwnd_limited.saturating_sub(before.rwnd_limited)),
+        send_buffer_limited: micros(after.sndbuf_limited.saturating_sub(before.sndbuf_limited)),
+        rtt: micros(after.rtt.into()),
+        // All ones: none seen yet.
+        min_rtt: micros(if after.min_rtt == u32::MAX { 0 } else { after.min_rtt.into() }),
+        delivery_rate_bps: after.delivery_rate.saturating_mul(8),
+        congestion_window: after.snd_cwnd,
+        peer_window: after.snd_wnd,
+        mss: after.snd_mss,
+    }
+}
+
+/// Where a sender's bytes come from.
+enum Supply {
+    File { file: File, length: usize },
+    Buffer(Vec<u8>),
+}
+
+impl Supply {
+    fn new(spec: &StreamSpec) -> Result<Self, StreamError> {
+        let bytes = spec.message_bytes.get();
+        let by_file = match spec.send_by {
+            SendBy::Auto => bytes >= SENDFILE_MINIMUM,
+            SendBy::Sendfile => true,
+            SendBy::Write => false,
+        };
+        let length = if by_file { (bytes as usize).min(SENDFILE_CALL) } else { bytes as usize };
+        let mut payload = vec![0u8; length];
+        rand::fill(&mut payload[..]);
+        Ok(if by_file { Self::File { file: memory::file_of(&payload)?, length } } else { Self::Buffer(payload) })
+    }
+
+    fn means(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "sendfile",
+            Self::Buffer(_) => "write",
+        }
+    }
+
+    #[inline]
+    fn hand_over(&mut self, mut stream: &TcpStream, allowed: usize) -> io::Result<usize> {
+        match self {
+            Self::File { file, length } => tcp::send_file(stream, file, 0, (*length).min(allowed)),
+            Self::Buffer(payload) => stream.write(&payload[..payload.len().min(allowed)]),
+        }
+    }
+}
+
+/// Holds a sender to its share of the offered rate.
+struct Pacing {
+    /// In units of one byte, so that bursts can be of any size.
+    pace: Pace,
+    burst: u64,
+    start: u64,
+    /// Bytes that were given up.
+    forgone: u64,
+    most_behind: u64,
+}
+
+impl Pacing {
+    fn new(shared: &Shared, index: usize, spec: &StreamSpec) -> Option<Self> {
+        let per_second = match spec.offered? {
+            Offered::PayloadBps(rate) => rate.get(),
+            Offered::MessagesPerS(rate) => rate.get().saturating_mul(spec.message_bytes.get()).saturating_mul(8),
+        };
+        let start = shared.timeline.start;
+        let flow = shared.flows[index].hello.flow;
+        let pace = Pace::new(Offered::PayloadBps(BitRate::per_second(per_second)), 1, start, flow, spec.flows);
+        // Full segments, where the rate allows.
+        let burst = pace.within(PACED_BURST_NS).min(spec.message_bytes.get());
+        Some(Self { pace, burst, start, forgone: 0, most_behind: pace.within(CATCH_UP_NS).max(burst) })
+    }
+
+    /// Waits until a burst is due; returns how many bytes may be sent. A stop is seen after 100 ms at most.
+    fn wait(&mut self, sent: u64) -> usize {
+        let next = sent + self.forgone;
+        let at = self.pace.due(next + self.burst - 1).max(self.start);
+        let now = clock::now();
+        if at > now {
+            clock::sleep_until(at.min(now + 100_000_000));
+        }
+        let behind = self.pace.due_by(clock::now()).saturating_sub(next);
+        self.forgone += behind.saturating_sub(self.most_behind);
+        behind.min(self.most_behind) as usize
+    }
+}
+
+/// A call ended for its timeout, so that the thread can look at the clock.
+pub(crate) fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

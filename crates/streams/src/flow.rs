@@ -1,0 +1,146 @@
+//! One flow at one end: its socket, its place in the trial, and what its thread shares with the others.
+
+use crate::error::StreamError;
+use crate::hello::Hello;
+use crate::job::Job;
+use crate::window::Timeline;
+use linerate_model::{FlowResult, Received, Sent, Transactions};
+use linerate_sys::clock;
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// One flow at one end.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// Which of the half's ends it belongs to.
+    pub(crate) end: usize,
+    /// Its place in the trial.
+    pub(crate) hello: Hello,
+    /// This end opened it.
+    pub(crate) opener: bool,
+    /// The other end.
+    pub(crate) peer: SocketAddr,
+    /// This end.
+    pub(crate) local: SocketAddr,
+    /// How to reach it.
+    pub(crate) link: Link,
+}
+
+/// A flow's socket.
+#[derive(Debug)]
+pub(crate) enum Link {
+    /// A standing connection.
+    Tcp(TcpStream),
+    /// A connected socket.
+    Udp(UdpSocket),
+    /// Every transaction connects to the peer anew.
+    Dial,
+    /// Every transaction is a connection accepted here.
+    Answer(TcpListener),
+}
+
+impl Flow {
+    /// This end sends (in transactions: asks).
+    pub(crate) fn sends(&self) -> bool {
+        self.opener != self.hello.backward
+    }
+}
+
+/// What all threads of a half share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) job: Job,
+    pub(crate) timeline: Timeline,
+    pub(crate) flows: Vec<Flow>,
+    /// One for each flow.
+    pub(crate) meters: Vec<Meter>,
+    stop: AtomicBool,
+    /// The first thing that went wrong; what follows from it is not recorded.
+    failure: Mutex<Option<StreamError>>,
+    pub(crate) finished: AtomicUsize,
+}
+
+/// A flow's running count since the window opened, on a cache line (pair) of its own so that no thread waits for another.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Meter {
+    pub(crate) bytes: AtomicU64,
+    pub(crate) transactions: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(job: Job, timeline: Timeline, flows: Vec<Flow>) -> Self {
+        let meters = flows.iter().map(|_| Meter::default()).collect();
+        Self {
+            job,
+            timeline,
+            flows,
+            meters,
+            stop: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            finished: AtomicUsize::new(0),
+        }
+    }
+
+    /// The threads are to end now.
+    #[inline]
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Ends all threads, because of `reason` unless there was one before.
+    pub(crate) fn stop(&self, reason: StreamError) {
+        let mut failure = self.failure.lock().expect("no holder panics");
+        failure.get_or_insert(reason);
+        self.stop.store(true, Ordering::Relaxed);
+        for flow in &self.flows {
+            // Wakes the thread that waits in a call; a socket that is closed already needs no waking.
+            let _ = match &flow.link {
+                Link::Tcp(stream) => stream.shutdown(Shutdown::Both),
+                Link::Udp(_) | Link::Dial | Link::Answer(_) => Ok(()),
+            };
+        }
+    }
+
+    /// Why the threads were stopped, if they were.
+    pub(crate) fn take_failure(&self) -> Option<StreamError> {
+        self.failure.lock().expect("no holder panics").take()
+    }
+
+    /// Sleeps until `at` in pieces short enough to see a stop; false if stopped.
+    pub(crate) fn sleep_until(&self, at: u64) -> bool {
+        const PIECE: u64 = 50_000_000;
+        loop {
+            if self.is_stopped() {
+                return false;
+            }
+            let now = clock::now();
+            if now >= at {
+                return true;
+            }
+            clock::sleep_until(at.min(now + PIECE));
+        }
+    }
+
+    /// The peer of flow `index` went away.
+    pub(crate) fn gone(&self, index: usize, what: impl Into<String>) -> StreamError {
+        let flow = &self.flows[index];
+        let when = self.timeline.describe(clock::now());
+        StreamError::PeerGone { path: flow.hello.path, peer: flow.peer, when, what: what.into() }
+    }
+}
+
+/// What one flow counted.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) sent: Option<Sent>,
+    pub(crate) received: Option<Received>,
+    pub(crate) transactions: Option<Transactions>,
+    pub(crate) flow: FlowResult,
+}
+
+/// The address without the mapping of IPv4 into IPv6.
+pub(crate) fn plain(address: IpAddr) -> IpAddr {
+    address.to_canonical()
+}

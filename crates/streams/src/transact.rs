@@ -1,0 +1,94 @@
+//! Requests and responses, timed from the request (in an open loop: from when it was due) to the response's last byte.
+
+mod connect;
+mod schedule;
+mod tcp;
+mod udp;
+
+use crate::error::StreamError;
+use crate::flow::{Link, Outcome, Shared};
+use linerate_model::{TransactSpec, Transactions};
+use linerate_units::Nanos;
+use schedule::Schedule;
+use std::sync::atomic::Ordering;
+
+/// After the window, answers are waited for so long.
+const DRAIN_NS: u64 = 1_000_000_000;
+/// The two ends' windows may lie so far apart; within it an early end is no fault.
+const SKEW_NS: u64 = 250_000_000;
+/// Nothing at all for so long: the peer is gone.
+const SILENCE_NS: u64 = 5_000_000_000;
+
+/// Runs one flow's thread.
+pub(crate) fn run(shared: &Shared, index: usize, spec: &TransactSpec, link: &Link) -> Result<Outcome, StreamError> {
+    let asks = shared.flows[index].sends();
+    match link {
+        Link::Tcp(stream) if asks => tcp::ask(shared, index, spec, stream),
+        Link::Tcp(stream) => tcp::answer(shared, index, spec, stream),
+        Link::Udp(socket) if asks => udp::ask(shared, index, spec, socket),
+        Link::Udp(socket) => udp::answer(shared, index, spec, socket),
+        Link::Dial => connect::ask(shared, index, spec),
+        Link::Answer(listener) => connect::answer(shared, index, spec, listener),
+    }
+}
+
+/// What the asking end counts.
+///
+/// A closed loop counts and times the requests answered within the window. An open loop times every request that was
+/// due within it, whenever its answer came: to leave out those that a stall pushed beyond the end would hide the stall.
+struct Tally<'a> {
+    shared: &'a Shared,
+    index: usize,
+    open_loop: bool,
+    transactions: Transactions,
+}
+
+impl<'a> Tally<'a> {
+    fn new(shared: &'a Shared, index: usize, spec: &TransactSpec) -> Self {
+        let window = Nanos::new(shared.timeline.close - shared.timeline.open);
+        let transactions = Transactions { window, ..Transactions::default() };
+        Self { shared, index, open_loop: spec.rate.is_some(), transactions }
+    }
+
+    #[inline]
+    fn in_window(&self, at: u64) -> bool {
+        (self.shared.timeline.open..self.shared.timeline.close).contains(&at)
+    }
+
+    /// The answer to the request of `since` is complete at `now`.
+    #[inline]
+    fn answered(&mut self, since: u64, now: u64) {
+        let within = self.in_window(now);
+        if within {
+            self.transactions.completed += 1;
+            self.shared.meters[self.index].transactions.store(self.transactions.completed, Ordering::Relaxed);
+        }
+        if if self.open_loop { self.in_window(since) } else { within } {
+            self.transactions.latency.record(now.saturating_sub(since));
+        }
+    }
+
+    /// The request of `since` will never be answered.
+    fn failed(&mut self, since: u64) {
+        if self.in_window(since) {
+            self.transactions.failed += 1;
+        }
+    }
+
+    /// The requests that `schedule` still holds were due within the window and were not sent.
+    fn not_sent(&mut self, schedule: &mut Option<Schedule>) {
+        let Some(schedule) = schedule else { return };
+        while schedule.due() < self.shared.timeline.close {
+            if self.in_window(schedule.due()) {
+                self.transactions.not_sent += 1;
+            }
+            schedule.advance();
+        }
+    }
+
+    /// What went over the wire for the completed transactions: sent and received bytes.
+    fn bytes(&self, spec: &TransactSpec) -> (u64, u64) {
+        let completed = self.transactions.completed;
+        (completed * spec.request_bytes.get(), completed * spec.response_bytes.get())
+    }
+}

@@ -1,0 +1,212 @@
+//! Transactions that each connect, ask, are answered, and close. The greeting travels with the request; the answering
+//! end closes first, so that the asking end's ports are free again at once.
+
+use super::{DRAIN_NS, SILENCE_NS, SKEW_NS, Schedule, Tally};
+use crate::bulk_tcp::is_timeout;
+use crate::error::StreamError;
+use crate::flow::{Outcome, Shared};
+use crate::hello::{self, Hello};
+use crate::options;
+use linerate_model::{FlowResult, TransactSpec};
+use linerate_sys::{clock, socket, tcp};
+use socket2::SockAddr;
+use std::io::{self, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::time::Duration;
+
+/// A transaction that takes longer has failed.
+const TRANSACTION_NS: u64 = 1_000_000_000;
+/// An accepted connection that has not greeted by then is closed: it holds up its thread.
+const HELLO_NS: u64 = 250_000_000;
+/// After a failure, so as not to storm a host in trouble.
+const BACK_OFF_NS: u64 = 10_000_000;
+/// The answering threads look at the clock this often.
+const TICK_NS: u64 = 20_000_000;
+/// Read and written in one call.
+const BUFFER: usize = 64 << 10;
+
+/// Connects, asks and reads until the window closes.
+pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<Outcome, StreamError> {
+    let timeline = shared.timeline;
+    let flow = &shared.flows[index];
+    let mut schedule = Schedule::new(spec, timeline.start, flow.hello.flow);
+    let mut tally = Tally::new(shared, index, spec);
+    let mut out = flow.hello.encode(&shared.job.key).to_vec();
+    out.resize(hello::BYTES + spec.request_bytes.get() as usize, 0);
+    rand::fill(&mut out[hello::BYTES..]);
+    let mut into = vec![0; BUFFER];
+    shared.sleep_until(timeline.start);
+    let mut answered = clock::now();
+    loop {
+        let since = match &mut schedule {
+            Some(schedule) if schedule.due() < timeline.close => schedule.due(),
+            Some(_) => break,
+            None => clock::now(),
+        };
+        if !shared.sleep_until(since) {
+            return Err(StreamError::Stopped);
+        }
+        let now = clock::now();
+        if now >= timeline.close {
+            break;
+        }
+        if let Some(schedule) = &mut schedule {
+            schedule.advance();
+        }
+        match transact(shared, index, spec, &out, &mut into) {
+            Ok(now) => {
+                tally.answered(since, now);
+                answered = now;
+            }
+            Err(StreamError::Socket { source, .. }) => {
+                let now = clock::now();
+                let refused = source.kind() == io::ErrorKind::ConnectionRefused;
+                if now + SKEW_NS < timeline.close && (refused || now > answered + SILENCE_NS) {
+                    let completed = tally.transactions.completed;
+                    return Err(shared.gone(index, format!("{source}, after {completed} transactions")));
+                }
+                tally.failed(since);
+                shared.sleep_until(now + BACK_OFF_NS);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    tally.not_sent(&mut schedule);
+    let (sent_bytes, received_bytes) = tally.bytes(spec);
+    Ok(Outcome {
+        transactions: Some(tally.transactions),
+        flow: FlowResult { sent_bytes, received_bytes, tcp: None },
+        ..Outcome::default()
+    })
+}
+
+/// One transaction; returns when the last byte of its response had come.
+fn transact(
+    shared: &Shared,
+    index: usize,
+    spec: &TransactSpec,
+    out: &[u8],
+    into: &mut [u8],
+) -> Result<u64, StreamError> {
+    let peer = shared.flows[index].peer;
+    let failed = || StreamError::socket(format!("a transaction with {peer}"));
+    let deadline = clock::now() + TRANSACTION_NS;
+    let socket = options::socket(&shared.job, shared.job.socket().bind_address, true)?;
+    let limit = Duration::from_nanos(TRANSACTION_NS);
+    socket
+        .connect_timeout(&SockAddr::from(peer), limit)
+        .and_then(|()| socket.set_nonblocking(false))
+        .and_then(|()| socket.set_read_timeout(Some(limit)))
+        .and_then(|()| socket.set_write_timeout(Some(limit)))
+        .map_err(failed())?;
+    let mut stream = TcpStream::from(socket);
+    stream.write_all(out).map_err(failed())?;
+    let mut left = spec.response_bytes.get();
+    while left > 0 {
+        let length = (into.len() as u64).min(left) as usize;
+        left -= read(shared, &stream, &mut into[..length], spec.busy_poll, deadline)? as u64;
+    }
+    let answered = clock::now();
+    // The other end closes first; whether it does so in time is no part of the transaction.
+    let _ = tcp::receive(&stream, &mut into[..1], true);
+    Ok(answered)
+}
+
+/// Reads at least a byte before `deadline`.
+fn read(shared: &Shared, stream: &TcpStream, into: &mut [u8], spin: bool, deadline: u64) -> Result<usize, StreamError> {
+    loop {
+        let failure = match tcp::receive(stream, into, !spin) {
+            Ok(0) => io::ErrorKind::UnexpectedEof.into(),
+            Ok(taken) => return Ok(taken),
+            Err(error) if is_timeout(&error) && shared.is_stopped() => return Err(StreamError::Stopped),
+            Err(error) if is_timeout(&error) && clock::now() < deadline => continue,
+            Err(error) => error,
+        };
+        return Err(StreamError::socket("reading")(failure));
+    }
+}
+
+/// Accepts and answers until the window is over.
+pub(super) fn answer(
+    shared: &Shared,
+    index: usize,
+    spec: &TransactSpec,
+    listener: &TcpListener,
+) -> Result<Outcome, StreamError> {
+    let timeline = shared.timeline;
+    let mut out = vec![0; BUFFER];
+    rand::fill(&mut out[..]);
+    let mut into = vec![0; BUFFER];
+    let mut answered = 0u64;
+    loop {
+        if shared.is_stopped() {
+            return Err(StreamError::Stopped);
+        }
+        match listener.accept() {
+            Ok((stream, _)) => {
+                // A connection that fails is the asking end's to count.
+                if serve(shared, spec, stream, &out, &mut into).is_ok() {
+                    answered += u64::from((timeline.open..timeline.close).contains(&clock::now()));
+                }
+            }
+            Err(error) if is_timeout(&error) => {
+                if clock::now() > timeline.close + SKEW_NS.min(DRAIN_NS) {
+                    break;
+                }
+                if !spec.busy_poll {
+                    socket::wait_readable(&[listener.as_fd()], TICK_NS)?;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => (),
+            Err(error) => {
+                return Err(StreamError::socket(format!("accept on {}", shared.flows[index].local))(error));
+            }
+        }
+        if clock::now() > timeline.close + DRAIN_NS {
+            break;
+        }
+    }
+    let (sent_bytes, received_bytes) = (answered * spec.response_bytes.get(), answered * spec.request_bytes.get());
+    Ok(Outcome { flow: FlowResult { sent_bytes, received_bytes, tcp: None }, ..Outcome::default() })
+}
+
+/// Answers one connection, if it greets rightly.
+fn serve(
+    shared: &Shared,
+    spec: &TransactSpec,
+    mut stream: TcpStream,
+    out: &[u8],
+    into: &mut [u8],
+) -> Result<(), StreamError> {
+    let failed = || StreamError::socket("an accepted connection");
+    stream
+        .set_read_timeout(Some(Duration::from_nanos(HELLO_NS)))
+        .and_then(|()| stream.set_write_timeout(Some(Duration::from_nanos(TRANSACTION_NS))))
+        .map_err(failed())?;
+    let begun = clock::now();
+    let whole = hello::BYTES as u64 + spec.request_bytes.get();
+    let mut greeting = [0; hello::BYTES];
+    let mut taken = 0u64;
+    while taken < whole {
+        let greets = taken < hello::BYTES as u64;
+        let deadline = begun + if greets { HELLO_NS } else { TRANSACTION_NS };
+        let length = (into.len() as u64).min(whole - taken) as usize;
+        let read = read(shared, &stream, &mut into[..length], spec.busy_poll, deadline)?;
+        if greets {
+            let part = read.min(hello::BYTES - taken as usize);
+            greeting[taken as usize..][..part].copy_from_slice(&into[..part]);
+            if taken as usize + part == hello::BYTES && Hello::decode(&greeting, &shared.job.key).is_none() {
+                return Err(failed()(io::ErrorKind::PermissionDenied.into()));
+            }
+        }
+        taken += read as u64;
+    }
+    let mut left = spec.response_bytes.get();
+    while left > 0 {
+        let length = (out.len() as u64).min(left) as usize;
+        stream.write_all(&out[..length]).map_err(failed())?;
+        left -= length as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! Transactions over a standing TCP connection, any number of them under way.
+
+use super::{DRAIN_NS, SILENCE_NS, SKEW_NS, Schedule, Tally};
+use crate::bulk_tcp::{Account, is_timeout};
+use crate::error::StreamError;
+use crate::flow::{Outcome, Shared};
+use linerate_model::{FlowResult, TransactSpec};
+use linerate_sys::{clock, socket, tcp};
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd as _;
+
+/// Room for what is read or written in one call.
+const BUFFER: usize = 64 << 10;
+
+/// Asks until the window closes, then waits for the answers.
+pub(super) fn ask(
+    shared: &Shared,
+    index: usize,
+    spec: &TransactSpec,
+    stream: &TcpStream,
+) -> Result<Outcome, StreamError> {
+    let timeline = shared.timeline;
+    let (request, response) = (spec.request_bytes.get(), spec.response_bytes.get());
+    let mut schedule = Schedule::new(spec, timeline.start, shared.flows[index].hello.flow);
+    let mut tally = Tally::new(shared, index, spec);
+    let mut account = Account::new(shared, index, stream);
+    let (mut out, mut into) = (vec![0; BUFFER], vec![0; BUFFER]);
+    rand::fill(&mut out[..]);
+    // When the requests that are not yet answered were made or due.
+    let mut waiting: VecDeque<u64> = VecDeque::new();
+    let (mut unsent, mut read) = (0u64, 0u64);
+    shared.sleep_until(timeline.start);
+    let mut now = account.sample()?;
+    let mut heard = now;
+    loop {
+        if shared.is_stopped() {
+            return Err(StreamError::Stopped);
+        }
+        if now < timeline.close {
+            let before = waiting.len();
+            match &mut schedule {
+                Some(schedule) => {
+                    while schedule.due() <= now {
+                        waiting.push_back(schedule.due());
+                        schedule.advance();
+                    }
+                }
+                None => waiting.resize(waiting.len().max(spec.outstanding.into()), now),
+            }
+            unsent += (waiting.len() - before) as u64 * request;
+        } else if waiting.is_empty() || now > timeline.close + DRAIN_NS {
+            break;
+        }
+        if unsent > 0 {
+            let length = (out.len() as u64).min(unsent) as usize;
+            match tcp::send_now(stream, &out[..length]) {
+                Ok(sent) => unsent -= sent as u64,
+                Err(error) if is_timeout(&error) => (),
+                Err(error) => return Err(gone(shared, index, &error, &tally)),
+            }
+        }
+        // Only a closed loop with nothing left to send can sleep in the read itself.
+        let until = schedule.as_ref().filter(|_| now < timeline.close).map(Schedule::due);
+        let sleeps_in_read = !spec.busy_poll && unsent == 0 && until.is_none();
+        if !sleeps_in_read && !spec.busy_poll {
+            let left = until.unwrap_or(u64::MAX).saturating_sub(clock::now()).min(100_000_000);
+            if unsent > 0 {
+                socket::wait_ready(stream.as_fd(), left)?;
+            } else {
+                socket::wait_readable(&[stream.as_fd()], left)?;
+            }
+        }
+        match tcp::receive(stream, &mut into, sleeps_in_read) {
+            Ok(0) if waiting.is_empty() && clock::now() + SKEW_NS > timeline.close => break,
+            Ok(0) => return Err(gone(shared, index, &io::ErrorKind::UnexpectedEof.into(), &tally)),
+            Ok(taken) => {
+                read += taken as u64;
+                let answers = read / response;
+                account.total += answers * response;
+                now = account.sample()?;
+                heard = now;
+                for _ in 0..answers {
+                    let Some(since) = waiting.pop_front() else {
+                        return Err(shared.gone(index, "it answered more than was asked"));
+                    };
+                    tally.answered(since, now);
+                }
+                read %= response;
+            }
+            Err(error) if is_timeout(&error) => {
+                now = account.sample()?;
+                if !waiting.is_empty() && now > heard.max(waiting[0]) + SILENCE_NS {
+                    return Err(shared.gone(index, format!("no answer for 5 s, {} outstanding", waiting.len())));
+                }
+            }
+            Err(error) => return Err(gone(shared, index, &error, &tally)),
+        }
+    }
+    // An error here means that the answering end has closed already.
+    let _ = stream.shutdown(Shutdown::Write);
+    account.end()?;
+    // Requests of an open loop that were due, but of which the end never left this host, count as not sent.
+    let unsent_requests = unsent.div_ceil(request).min(waiting.len() as u64);
+    for since in waiting.drain(waiting.len() - unsent_requests as usize..) {
+        tally.transactions.not_sent += u64::from(tally.open_loop && tally.in_window(since));
+    }
+    waiting.into_iter().for_each(|since| tally.failed(since));
+    tally.not_sent(&mut schedule);
+    let (sent_bytes, received_bytes) = tally.bytes(spec);
+    let (_, _, tcp) = account.close()?;
+    Ok(Outcome {
+        transactions: Some(tally.transactions),
+        flow: FlowResult { sent_bytes, received_bytes, tcp: Some(tcp) },
+        ..Outcome::default()
+    })
+}
+
+/// Answers until the asking end is done.
+pub(super) fn answer(
+    shared: &Shared,
+    index: usize,
+    spec: &TransactSpec,
+    stream: &TcpStream,
+) -> Result<Outcome, StreamError> {
+    let timeline = shared.timeline;
+    let (request, response) = (spec.request_bytes.get(), spec.response_bytes.get());
+    let mut account = Account::new(shared, index, stream);
+    let (mut out, mut into) = (vec![0; BUFFER], vec![0; BUFFER]);
+    rand::fill(&mut out[..]);
+    let mut read = 0u64;
+    let mut heard = timeline.start;
+    loop {
+        if shared.is_stopped() {
+            return Err(StreamError::Stopped);
+        }
+        match tcp::receive(stream, &mut into, !spec.busy_poll) {
+            Ok(0) if clock::now() + SKEW_NS > timeline.close => break,
+            Ok(0) => return Err(shared.gone(index, "it ended the connection")),
+            Ok(taken) => read += taken as u64,
+            Err(error) if is_timeout(&error) => {
+                let now = account.sample()?;
+                if now > timeline.close + DRAIN_NS + SKEW_NS {
+                    break;
+                }
+                if spec.rate.is_none() && now > heard + SILENCE_NS && now < timeline.close {
+                    return Err(shared.gone(index, "no request for 5 s"));
+                }
+                continue;
+            }
+            Err(_) if clock::now() > timeline.close => break,
+            Err(error) => return Err(shared.gone(index, error.to_string())),
+        }
+        let asked = read / request;
+        read %= request;
+        let mut unsent = asked * response;
+        // The asking end never stops reading, so this ends.
+        while unsent > 0 {
+            let length = (out.len() as u64).min(unsent) as usize;
+            match tcp::send_now(stream, &out[..length]) {
+                Ok(sent) => unsent -= sent as u64,
+                Err(error) if is_timeout(&error) => {
+                    if shared.is_stopped() {
+                        return Err(StreamError::Stopped);
+                    }
+                    if clock::now() > timeline.close + DRAIN_NS + SKEW_NS {
+                        break;
+                    }
+                    socket::wait_ready(stream.as_fd(), 100_000_000)?;
+                }
+                Err(_) if clock::now() > timeline.close => break,
+                Err(error) => return Err(shared.gone(index, error.to_string())),
+            }
+        }
+        account.total += asked * request;
+        heard = account.sample()?.max(heard);
+    }
+    account.end()?;
+    let (received_bytes, _, tcp) = account.close()?;
+    let sent_bytes = received_bytes / request * response;
+    Ok(Outcome { flow: FlowResult { sent_bytes, received_bytes, tcp: Some(tcp) }, ..Outcome::default() })
+}
+
+fn gone(shared: &Shared, index: usize, error: &io::Error, tally: &Tally<'_>) -> StreamError {
+    shared.gone(index, format!("{error}, after {} transactions", tally.transactions.completed))
+}
