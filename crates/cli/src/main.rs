@@ -1,2 +1,22 @@
-//! linerate.
-fn main() {}
+//! linerate: measures what a network path or device can carry, layer by layer, and says which part limits it.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod commands;
+mod exit;
+mod hosts;
+mod interrupt;
+mod measure;
+mod output;
+mod progress;
+
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = match arguments::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return exit::usage(&error),
+    };
+    exit::code(commands::run(arguments))
+}

@@ -19,7 +19,9 @@ pub enum RunError {
     #[error("no agent is known for host `{0}`; name a lab host, `local`, or give the join line its agent printed")]
     UnknownHost(HostName),
     /// The listening host has no address of the family asked for.
-    #[error("{listener} has no {family} address that {opener} could send to; use {other}, or give its agent --data-address")]
+    #[error(
+        "{listener} has no {family} address that {opener} could send to; use {other}, or give its agent --data-address"
+    )]
     NoAddress {
         /// The host that would listen.
         listener: HostName,

@@ -2,9 +2,7 @@
 
 use crate::{Peers, RunError, trial};
 use linerate_method::{Method, Step, Sweep, attach_ceiling, measurements, spoilt};
-use linerate_model::{
-    Caveat, CaveatKind, HostName, Plan, Progress, Record, RecordId, SCHEMA, TrialResult, TrialSpec,
-};
+use linerate_model::{Caveat, CaveatKind, HostName, Plan, Progress, Record, RecordId, SCHEMA, TrialResult, TrialSpec};
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
 
@@ -43,7 +41,6 @@ pub enum Event<'a> {
 }
 
 /// A run to make.
-#[derive(Debug)]
 pub struct Run<'a> {
     /// What to measure.
     pub plan: Plan,
@@ -52,7 +49,7 @@ pub struct Run<'a> {
     /// The agents.
     pub peers: &'a Peers,
     /// Where trials are kept as they end; none keeps nothing.
-    pub store: Option<&'a mut Store>,
+    pub store: Option<&'a Store>,
     /// The same plan's record with the device bypassed: the tester's ceiling.
     pub calibration: Option<&'a Record>,
 }
@@ -103,8 +100,8 @@ impl Run<'_> {
 
     /// Does something to the store, if there is one. A store that fails is not used again, and the run goes on: what is
     /// measured can still be shown.
-    fn keep(&mut self, action: impl FnOnce(&mut Store) -> Result<(), StoreError>) -> Option<RunError> {
-        let error = action(self.store.as_mut()?).err()?;
+    fn keep(&mut self, action: impl FnOnce(&Store) -> Result<(), StoreError>) -> Option<RunError> {
+        let error = action(self.store?).err()?;
         self.store = None;
         Some(error.into())
     }

@@ -48,7 +48,7 @@ async fn run_halves(
     try_join_all(halves.of.iter().map(async |(name, half)| {
         let opened = half.ends.iter().filter(|end| end.role == EndRole::Opener).map(|end| end.path);
         let listeners = opened.filter_map(|path| Some((path, *listening.get(&path)?))).collect();
-        peers.find(name)?.client.connect(id, &Connect { listeners }).await.map_err(at(name))
+        peers.find(name)?.client.connect_trial(id, &Connect { listeners }).await.map_err(at(name))
     }))
     .await?;
 
@@ -82,8 +82,8 @@ async fn follow(
 ) -> Result<(), RunError> {
     let mut streams = Vec::new();
     for name in halves.of.keys() {
-        let events = peers.find(name)?.client.events(&halves.id);
-        streams.push(Box::pin(events.map(move |event| (name, event))));
+        let events = peers.find(name)?.client.events(&halves.id).await.map_err(at(name))?;
+        streams.push(events.map(move |event| (name, event)));
     }
     let (mut all, mut open) = (select_all(streams), halves.of.len());
     while open > 0 {
@@ -108,7 +108,8 @@ fn halves(spec: &TrialSpec, peers: &Peers) -> Result<Halves, RunError> {
     for (index, path) in spec.paths.iter().enumerate() {
         let address = peers.data_address(&path.listener, &path.opener, spec.workload.ip())?;
         let path_index = index as u16;
-        let mut add = |host: &HostName, role| ends.entry(host.clone()).or_default().push(EndSpec { path: path_index, role });
+        let mut add =
+            |host: &HostName, role| ends.entry(host.clone()).or_default().push(EndSpec { path: path_index, role });
         add(&path.listener, EndRole::Listener { address });
         add(&path.opener, EndRole::Opener);
     }
@@ -131,7 +132,7 @@ fn join(spec: &TrialSpec, mut halves: BTreeMap<HostName, HalfResult>) -> Result<
             found.ok_or_else(|| RunError::Agent {
                 host: host.clone(),
                 source: AgentError::TrialFailed {
-                    agent: host.to_string(),
+                    address: host.to_string(),
                     message: format!("the agent gave no result for path {index}"),
                 },
             })

@@ -1,0 +1,157 @@
+//! `linerate agent`: lets other machines measure to and from this one.
+
+use crate::exit::Failure;
+use crate::output::{print, say};
+use etcetera::{BaseStrategy as _, base_strategy};
+use linerate_agent::{Agent, AgentOptions, Identity, IpNet, Limits, Patience, Token};
+use linerate_model::HostName;
+use linerate_units::{BitRate, Nanos};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use tokio::sync::watch;
+
+/// Let other machines measure to and from this one
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  linerate agent                             this machine only (127.0.0.1)
+  linerate agent --listen 0.0.0.0:4747 --allow-peer 192.0.2.0/24 --max-rate 1Gbit/s
+
+The agent prints one join line. Whoever has it can send traffic from and to this machine within the limits: treat it as a
+password. Only networks you trust should reach the port; data ports are chosen by the system for each trial and take only
+connections that carry the trial's key.")]
+pub(crate) struct Arguments {
+    /// Address and port to listen on
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4747")]
+    listen: SocketAddr,
+
+    /// Listen on this inherited socket instead
+    #[arg(long, value_name = "FD", conflicts_with = "listen", hide_short_help = true)]
+    listen_fd: Option<i32>,
+
+    /// Host name or address to show in the join line [default: the address listened on, or the host's name]
+    #[arg(long, value_name = "HOST")]
+    advertise: Option<String>,
+
+    /// What to call this host [default: its system's name]
+    #[arg(long)]
+    name: Option<String>,
+
+    /// Address other hosts may send trial data to; may be repeated [default: where they reach the agent]
+    #[arg(long, value_name = "ADDRESS")]
+    data_address: Vec<IpAddr>,
+
+    /// Speed of an interface whose driver does not know it or makes one up, as in eth0=1Gbit/s; may be repeated
+    #[arg(long, value_name = "IF=RATE", value_parser = link_speed)]
+    link_speed: Vec<(String, BitRate)>,
+
+    /// Highest payload rate a trial may ask this host to send [default: none]
+    #[arg(long, value_name = "RATE")]
+    max_rate: Option<BitRate>,
+
+    /// Longest trial, warm-up included
+    #[arg(long, value_name = "TIME", default_value = "10min")]
+    max_time: Nanos,
+
+    /// Most trials at a time
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one)]
+    max_trials: usize,
+
+    /// Network that may use this agent; may be repeated [default: any, with the token]
+    #[arg(long, value_name = "NETWORK")]
+    allow_peer: Vec<IpNet>,
+
+    /// Directory of the certificate and token, kept so that the join line stays the same [default: linerate/agent in the
+    /// user's data directory; with --listen-fd none]
+    #[arg(long, value_name = "DIR")]
+    identity: Option<PathBuf>,
+
+    /// Make a new certificate and token for this run only
+    #[arg(long, conflicts_with = "identity")]
+    ephemeral: bool,
+}
+
+fn link_speed(text: &str) -> Result<(String, BitRate), String> {
+    let (interface, rate) = text.split_once('=').ok_or("write it like eth0=1Gbit/s")?;
+    let rate: BitRate = rate.parse().map_err(|error| format!("{error}"))?;
+    if rate.get() == 0 { Err("a link of speed 0 carries nothing".to_owned()) } else { Ok((interface.to_owned(), rate)) }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("give a number of 1 or more".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    let listener = match arguments.listen_fd {
+        Some(fd) => linerate_sys::inherited::listener(fd).map_err(Failure::usage)?,
+        None => TcpListener::bind(arguments.listen).map_err(|error| cannot_listen(arguments.listen, &error))?,
+    };
+    let exposed = !listener.local_addr().map_err(Failure::measure)?.ip().is_loopback();
+    let (identity, token) = arguments.secrets()?;
+    let options = AgentOptions {
+        listener,
+        advertise: arguments.advertise,
+        identity,
+        token,
+        name: arguments.name.map_or_else(system_name, HostName),
+        limits: Limits {
+            max_rate: arguments.max_rate,
+            max_time: arguments.max_time,
+            max_trials: arguments.max_trials,
+            allowed_peers: arguments.allow_peer.clone(),
+            ..Limits::default()
+        },
+        patience: Patience::default(),
+        link_speeds: arguments.link_speed.into_iter().collect::<BTreeMap<_, _>>(),
+        data_addresses: arguments.data_address,
+    };
+    let agent = Agent::start(options).await.map_err(Failure::measure)?;
+    print(&agent.join().to_string());
+    if exposed && arguments.allow_peer.is_empty() {
+        say("linerate: any host that has this line may use the agent; --allow-peer NETWORK narrows it");
+    }
+    // An error here means the sender is gone, and with it the program.
+    let _ = cancel.wait_for(|asked| *asked).await;
+    agent.shutdown().await;
+    Ok(())
+}
+
+impl Arguments {
+    fn secrets(&self) -> Result<(Identity, Token), Failure> {
+        let directory = match (&self.identity, self.ephemeral || self.listen_fd.is_some()) {
+            (Some(directory), _) => directory.clone(),
+            (None, true) => return Ok((Identity::generate().map_err(Failure::measure)?, Token::generate())),
+            (None, false) => base_strategy::choose_base_strategy()
+                .map_err(|error| {
+                    Failure::usage(format!("{error}; name a directory with --identity, or use --ephemeral"))
+                })?
+                .data_dir()
+                .join("linerate/agent"),
+        };
+        let identity = Identity::load_or_create(&directory).map_err(Failure::usage)?;
+        Ok((identity, Token::load_or_create(&directory).map_err(Failure::usage)?))
+    }
+}
+
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
+    let remedy = match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            "another program, perhaps another agent, has that port: stop it or choose another port"
+        }
+        std::io::ErrorKind::AddrNotAvailable => {
+            "no interface of this machine has that address: `ip address` lists them"
+        }
+        std::io::ErrorKind::PermissionDenied => "ports below 1024 need privilege: choose a higher one",
+        _ => "choose another address with --listen",
+    };
+    Failure::measure(format!("cannot listen on {address}: {error}; {remedy}"))
+}
+
+fn system_name() -> HostName {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "agent".into() } else { name.trim().into() }
+}

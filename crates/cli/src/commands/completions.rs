@@ -1,0 +1,21 @@
+//! `linerate completions`: a script that teaches the shell this command line.
+
+use crate::arguments;
+use crate::exit::Failure;
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+/// Print a completion script for a shell
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  linerate completions bash > /etc/bash_completion.d/linerate")]
+pub(crate) struct Arguments {
+    /// The shell
+    shell: Shell,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut arguments::Arguments::command(), "linerate", &mut script);
+    crate::output::print(&String::from_utf8_lossy(&script));
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! The demonstration: two hosts, first joined by a cable, then through a switch.
+//!
+//! The first pass is the calibration: what the tester reaches with the device bypassed. The second is the measurement,
+//! with the ceiling beside each result.
+
+use super::lab::up;
+use super::report::check_report_file;
+use crate::arguments::{Repetition, Results};
+use crate::exit::Failure;
+use crate::hosts::{HostBook, parties};
+use crate::measure::{check_expectations, conclude, run as run_plan};
+use crate::output::say;
+use linerate_lab::{Bench, DeviceKind};
+use linerate_model::{
+    Arrivals, Direction, IpVersion, Path, Plan, ReceiveBy, Record, SendBy, SocketOptions, StreamSpec, TransactSpec,
+    TransactStyle, Transport, TrialSpec, Workload,
+};
+use linerate_runner::Outcome;
+use linerate_store::Store;
+use linerate_units::{BitRate, ByteCount, Nanos};
+use std::path::PathBuf;
+use tokio::sync::watch;
+
+/// The link speed of the demonstration, unless another is asked for: fast enough to be real, slow enough that large
+/// datagrams fill it and small ones show the tester's own limit.
+const LINK: BitRate = BitRate::per_second(1_000_000_000);
+/// The datagram sizes of job C of the mission: a switch tested with two PCs.
+const UDP_SIZES: [u64; 4] = [64, 512, 1024, 1472];
+/// Long enough for a steady rate, short enough for the whole to take little more than a minute.
+const WINDOW: Nanos = Nanos::from_millis(800);
+const WARMUP: Nanos = Nanos::from_millis(200);
+const REPEATS: u32 = 3;
+
+pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    let mut results = results.clone();
+    let report = results.out.get_or_insert_with(|| PathBuf::from("report.html")).clone();
+    check_report_file(&report)?;
+    let plan = plan().map_err(Failure::usage)?;
+    check_expectations(&results.expect, &plan)?;
+    let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
+
+    let bench = if bench.link.rate.is_none() { bench.with_link(LINK) } else { bench };
+    let bench = bench.with_hosts(2);
+    let cable = bench.clone().with_device(DeviceKind::None);
+    let rate = bench.link.rate.map_or_else(|| "unlimited".to_owned(), |rate| rate.to_string());
+    say(&format!("1. Calibration, the device bypassed:   host a ---- {rate} ---- host b"));
+    let calibration = pass(&cable, &plan, &store, None, &cancel).await?;
+    if calibration.failure.is_some() {
+        return conclude(calibration, &results);
+    }
+    say(&format!("2. Through the device:                 host a ---- {} ---- host b, {rate} links", bench.device.kind));
+    let measured = pass(&bench, &plan, &store, Some(&calibration.record), &cancel).await?;
+    conclude(measured, &results)
+}
+
+/// Builds a bench, runs the plan in it and takes it down.
+async fn pass(
+    bench: &Bench,
+    plan: &Plan,
+    store: &Store,
+    calibration: Option<&Record>,
+    cancel: &watch::Receiver<bool>,
+) -> Result<Outcome, Failure> {
+    let lab = up(bench, false).await?;
+    let book = HostBook::of_lab(lab.hosts());
+    let outcome = match book.gather(&parties(&["a".to_owned(), "b".to_owned()]).map_err(Failure::usage)?).await {
+        Ok(company) => Ok(run_plan(plan.clone(), &company.peers, store, calibration, cancel.clone()).await),
+        Err(failure) => Err(failure),
+    };
+    lab.down().await;
+    outcome
+}
+
+fn plan() -> Result<Plan, String> {
+    let repetition = Repetition::brief(WINDOW, WARMUP, REPEATS);
+    let timing = repetition.timing()?;
+    let cell = |name: String, workload: Workload| TrialSpec {
+        name,
+        paths: vec![Path { opener: "a".into(), listener: "b".into() }],
+        workload,
+        timing,
+    };
+    let mut cells: Vec<TrialSpec> = UDP_SIZES
+        .into_iter()
+        .map(|size| cell(format!("udp {size}"), stream(Transport::Udp, size, Direction::Send)))
+        .collect();
+    cells.push(cell("tcp".to_owned(), stream(Transport::Tcp, 1 << 20, Direction::Send)));
+    cells.push(cell("tcp receive".to_owned(), stream(Transport::Tcp, 1 << 20, Direction::Receive)));
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let name = if transport == Transport::Tcp { "tcp transactions" } else { "udp transactions" };
+        cells.push(cell(name.to_owned(), transactions(transport)));
+    }
+    Ok(Plan { cells, repeats: repetition.repeats()? })
+}
+
+fn stream(transport: Transport, size: u64, direction: Direction) -> Workload {
+    Workload::Stream(StreamSpec {
+        transport,
+        ip: IpVersion::V4,
+        message_bytes: ByteCount::new(size),
+        flows: 1,
+        direction,
+        offered: None,
+        offload: true,
+        send_by: SendBy::Auto,
+        receive_by: ReceiveBy::Copy,
+        socket: SocketOptions::default(),
+    })
+}
+
+fn transactions(transport: Transport) -> Workload {
+    Workload::Transact(TransactSpec {
+        transport,
+        ip: IpVersion::V4,
+        style: TransactStyle::Persistent,
+        request_bytes: ByteCount::new(1),
+        response_bytes: ByteCount::new(1),
+        flows: 1,
+        outstanding: 1,
+        rate: None,
+        arrivals: Arrivals::Even,
+        busy_poll: false,
+        socket: SocketOptions::default(),
+    })
+}

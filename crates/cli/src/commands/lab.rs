@@ -1,0 +1,218 @@
+//! `linerate lab`: hosts, links and a device on this one machine, and any command run among them.
+
+use super::demo;
+use crate::arguments::{Arguments as CommandLine, Command, Results};
+use crate::exit::Failure;
+use crate::hosts::HostBook;
+use crate::output::say;
+use clap::{Parser as _, Subcommand, ValueEnum};
+use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions};
+use linerate_model::HostName;
+use linerate_units::BitRate;
+use std::process::Command as Program;
+use tokio::sync::watch;
+
+/// Build hosts, links and a device out of network namespaces, and run a command among them
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  linerate lab                               the demonstration: two hosts and a switch, measured, with report.html
+  linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472 --json
+  linerate lab --device router -- transact a b
+  linerate lab --keep && linerate stream a b && linerate lab down
+  linerate lab shell a -- ip address
+
+Hosts are called a, b, c and so on. An ordinary user's lab lives in a user namespace of its own; nothing outside the lab is
+touched, and nothing of it stays behind."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+
+    /// Which bench: switch, cable, router, or a TOML file (docs/bench-files.md) [default: switch]
+    #[arg(long, value_name = "NAME|FILE")]
+    bench: Option<String>,
+
+    /// Rate of every link; it then behaves as that Ethernet [default: unlimited; the demonstration: 1Gbit/s]
+    #[arg(long, value_name = "RATE")]
+    link: Option<BitRate>,
+
+    /// The device between the hosts
+    #[arg(long, value_enum)]
+    device: Option<Device>,
+
+    /// How many hosts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=26))]
+    hosts: Option<u8>,
+
+    /// Leave the lab up; `linerate lab down` removes it
+    #[arg(long)]
+    keep: bool,
+
+    #[command(flatten)]
+    results: Results,
+
+    /// A linerate command to run in the lab [default: the demonstration]
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Remove a lab that was kept
+    Down,
+    /// Open a shell, or run a program, in a host of a kept lab
+    Shell {
+        /// The host
+        host: String,
+        /// The program and its arguments [default: the user's shell]
+        #[arg(last = true, value_name = "PROGRAM")]
+        command: Vec<String>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Device {
+    /// A switch: the kernel's bridge
+    Bridge,
+    /// A router: the kernel's IP forwarding
+    Router,
+    /// None: a cable from a to b
+    None,
+}
+
+impl From<Device> for DeviceKind {
+    fn from(device: Device) -> Self {
+        match device {
+            Device::Bridge => Self::Bridge,
+            Device::Router => Self::Router,
+            Device::None => Self::None,
+        }
+    }
+}
+
+impl Arguments {
+    /// An ordinary user becomes the root of a user namespace; must come before any thread.
+    pub(crate) fn enter_user_namespace(&self) -> Result<(), Failure> {
+        match self.action {
+            None => linerate_lab::enter_user_namespace().map_err(failure),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn bench(&self) -> Result<Bench, Failure> {
+        let mut bench = Bench::find(self.bench.as_deref().unwrap_or("switch")).map_err(failure)?;
+        if let Some(device) = self.device {
+            bench = bench.with_device(device.into());
+        }
+        if let Some(hosts) = self.hosts {
+            bench = bench.with_hosts(usize::from(hosts));
+        }
+        if let Some(rate) = self.link {
+            bench = bench.with_link(rate);
+        }
+        Ok(bench)
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    match &arguments.action {
+        Some(Action::Down) => return down().await,
+        Some(Action::Shell { host, command }) => return shell(host, command),
+        None => {}
+    }
+    let bench = arguments.bench()?;
+    if arguments.command.is_empty() && !arguments.keep {
+        return demo::run(bench, &arguments.results, cancel).await;
+    }
+    // The command is read before the lab is built: a slip in it costs nothing.
+    let Some(command) = read(&arguments.command)? else { return Ok(()) };
+    let lab = up(&bench, arguments.keep).await?;
+    let result = match command {
+        Wanted::Command(command) => super::run_command(*command, HostBook::of_lab(lab.hosts()), cancel).await,
+        Wanted::Nothing => Ok(()),
+    };
+    if arguments.keep {
+        let names: Vec<&str> = lab.hosts().keys().map(|host| host.0.as_str()).collect();
+        say(&format!("linerate: the lab stays up with hosts {}; `linerate lab down` removes it", names.join(", ")));
+        lab.keep().map_err(failure)?;
+    } else {
+        lab.down().await;
+    }
+    result
+}
+
+/// What is to be done in the lab.
+enum Wanted {
+    Command(Box<Command>),
+    Nothing,
+}
+
+/// Reads the inner command line; none if it only asked for help.
+fn read(words: &[String]) -> Result<Option<Wanted>, Failure> {
+    if words.is_empty() {
+        return Ok(Some(Wanted::Nothing));
+    }
+    let words = words.strip_prefix(&["linerate".to_owned()]).unwrap_or(words);
+    match CommandLine::try_parse_from(std::iter::once("linerate").chain(words.iter().map(String::as_str))) {
+        Ok(CommandLine { command: Command::Lab(_) | Command::Agent(_) }) => Err(Failure::usage(
+            "a lab cannot hold another lab, and its hosts have agents already; run stream, transact or probe in it",
+        )),
+        Ok(CommandLine { command }) => Ok(Some(Wanted::Command(Box::new(command)))),
+        Err(error) => {
+            // A closed pipe is no reason to fail.
+            let _ = error.print();
+            if error.use_stderr() { Err(Failure::Code(2)) } else { Ok(None) }
+        }
+    }
+}
+
+/// Builds a lab whose agents are this very program.
+pub(crate) async fn up(bench: &Bench, keep: bool) -> Result<Lab, Failure> {
+    let program =
+        std::env::current_exe().map_err(|error| Failure::measure(format!("cannot find this program: {error}")))?;
+    Lab::up(bench, &LabOptions { program, keep }).await.map_err(failure)
+}
+
+async fn down() -> Result<(), Failure> {
+    match linerate_lab::kept().map_err(failure)? {
+        Some(kept) => {
+            kept.down().map_err(failure)?;
+            say("linerate: the lab is down");
+        }
+        None => say("linerate: no lab is up"),
+    }
+    Ok(())
+}
+
+fn shell(host: &str, command: &[String]) -> Result<(), Failure> {
+    let kept = linerate_lab::kept()
+        .map_err(failure)?
+        .ok_or_else(|| Failure::usage("no lab is up; `linerate lab --keep` builds one and leaves it"))?;
+    let mut program = match command {
+        [program, ..] => Program::new(program),
+        [] => Program::new(std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())),
+    };
+    program.args(command.iter().skip(1));
+    let status = kept.enter(&HostName(host.to_owned()), program).map_err(failure)?;
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(code) => Err(Failure::Code(u8::try_from(code).unwrap_or(u8::MAX))),
+        None => Err(Failure::measure("the program was ended by a signal")),
+    }
+}
+
+/// What is wrong with the bench is the user's to mend; what is wrong with the machine is not.
+fn failure(error: LabError) -> Failure {
+    match error {
+        LabError::UnknownBench { .. }
+        | LabError::Unreadable { .. }
+        | LabError::Malformed { .. }
+        | LabError::Impossible { .. }
+        | LabError::UnknownHost { .. }
+        | LabError::AlreadyKept { .. } => Failure::usage(error),
+        _ => Failure::measure(error),
+    }
+}

@@ -1,0 +1,25 @@
+//! `linerate man`: the manual pages, made from the same words as the help.
+
+use crate::arguments;
+use crate::exit::Failure;
+use clap::CommandFactory as _;
+use std::path::PathBuf;
+
+/// Write the manual pages into a directory
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  linerate man /usr/local/share/man/man1 && man linerate-stream")]
+pub(crate) struct Arguments {
+    /// The directory; it is made if it does not exist
+    directory: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let shown = arguments.directory.display();
+    std::fs::create_dir_all(&arguments.directory)
+        .and_then(|()| clap_mangen::generate_to(arguments::Arguments::command(), &arguments.directory))
+        .map_err(|error| {
+            Failure::usage(format!(
+                "cannot write manual pages into {shown}: {error}; name a directory that you may write to"
+            ))
+        })
+}

@@ -1,0 +1,53 @@
+//! One file a command: its words on the command line, and what it does.
+
+pub(crate) mod agent;
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod lab;
+pub(crate) mod man;
+pub(crate) mod probe;
+pub(crate) mod report;
+pub(crate) mod results;
+pub(crate) mod stream;
+pub(crate) mod transact;
+
+use crate::arguments::{Arguments, Command};
+use crate::exit::Failure;
+use crate::hosts::HostBook;
+use crate::interrupt;
+use tokio::sync::watch;
+
+/// Runs what was asked for.
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    // An ordinary user's lab lives in a user namespace, which only a program without threads can enter.
+    if let Command::Lab(lab) = &arguments.command {
+        lab.enter_user_namespace()?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::measure)?;
+    let result = runtime.block_on(async {
+        let cancel = interrupt::watch().map_err(Failure::measure)?;
+        run_command(arguments.command, HostBook::default(), cancel).await
+    });
+    // What still blocks, blocks on an agent that is lost: not worth waiting for.
+    runtime.shutdown_background();
+    result
+}
+
+/// Runs one command with the hosts that `book` knows by name.
+pub(crate) async fn run_command(
+    command: Command,
+    book: HostBook,
+    cancel: watch::Receiver<bool>,
+) -> Result<(), Failure> {
+    match command {
+        Command::Stream(arguments) => stream::run(arguments, book, cancel).await,
+        Command::Transact(arguments) => transact::run(arguments, book, cancel).await,
+        Command::Lab(arguments) => Box::pin(lab::run(arguments, cancel)).await,
+        Command::Agent(arguments) => agent::run(arguments, cancel).await,
+        Command::Probe(arguments) => probe::run(arguments, book).await,
+        Command::Results(arguments) => results::run(arguments),
+        Command::Report(arguments) => report::run(arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
+    }
+}

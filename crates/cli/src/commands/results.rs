@@ -1,0 +1,114 @@
+//! `linerate results`: the records kept.
+
+use super::report;
+use crate::arguments::StorePath;
+use crate::exit::Failure;
+use crate::output::{print, say, style};
+use clap::Subcommand;
+use linerate_store::{Listed, Store};
+
+/// List, show and delete kept records
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  linerate results                           the latest records, newest first
+  linerate results show 20261121T0930
+  linerate results show --json | jq '.results[].received.payload_bps.median'
+  linerate results delete 20261121T093000-4f2a")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+
+    #[command(flatten)]
+    store: StorePath,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List records, newest first (the default)
+    List {
+        /// At most so many
+        #[arg(long, short = 'n', default_value_t = 20)]
+        limit: usize,
+        /// Print one JSON array and nothing else
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        store: StorePath,
+    },
+    /// Show a record
+    Show {
+        /// The record's id or the start of it [default: the latest]
+        record: Option<String>,
+        /// Print the JSON record and nothing else
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        store: StorePath,
+    },
+    /// Delete records
+    Delete {
+        /// Their ids, or the start of each
+        #[arg(required = true)]
+        records: Vec<String>,
+        #[command(flatten)]
+        store: StorePath,
+    },
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    let outer = arguments.store;
+    let or_outer = |own: StorePath| if own.store.is_some() { own } else { outer.clone() };
+    match arguments.action {
+        None => list(20, false, &outer),
+        Some(Action::List { limit, json, store }) => list(limit, json, &or_outer(store)),
+        Some(Action::Show { record, json, store }) => show(record.as_deref(), json, &or_outer(store)),
+        Some(Action::Delete { records, store }) => delete(&records, &or_outer(store)),
+    }
+}
+
+fn list(limit: usize, json: bool, path: &StorePath) -> Result<(), Failure> {
+    let store = Store::open(path.store.as_deref()).map_err(Failure::measure)?;
+    let listed = store.list(limit).map_err(Failure::measure)?;
+    if json {
+        let rows: Vec<_> = listed.iter().map(as_json).collect();
+        print(&serde_json::Value::from(rows).to_string());
+    } else if listed.is_empty() {
+        say("linerate: nothing is kept yet: measure something first, as with `linerate lab`");
+    } else {
+        listed.iter().for_each(|row| print(&as_line(row)));
+    }
+    Ok(())
+}
+
+fn as_line(row: &Listed) -> String {
+    let state = if row.finished { "" } else { "  (ended early)" };
+    let command = row.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
+    format!("{}  {:>3} results {:>4} trials  linerate {command}{state}", row.id, row.cells, row.trials)
+}
+
+fn as_json(row: &Listed) -> serde_json::Value {
+    serde_json::json!({
+        "id": row.id,
+        "started_unix_ns": row.started_unix_ns,
+        "command": row.command,
+        "results": row.cells,
+        "trials": row.trials,
+        "finished": row.finished,
+    })
+}
+
+fn show(record: Option<&str>, json: bool, path: &StorePath) -> Result<(), Failure> {
+    let record = report::load(path, record)?;
+    print(&if json { linerate_report::json(&record) } else { linerate_report::text(&record, &style()) });
+    Ok(())
+}
+
+fn delete(records: &[String], path: &StorePath) -> Result<(), Failure> {
+    let store = Store::open(path.store.as_deref()).map_err(Failure::measure)?;
+    for record in records {
+        let id = store.delete(record).map_err(Failure::usage)?;
+        say(&format!("linerate: deleted {id}"));
+    }
+    Ok(())
+}

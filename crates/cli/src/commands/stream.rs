@@ -1,0 +1,223 @@
+//! `linerate stream`: bulk data over TCP or UDP, counted at the receiver.
+
+use crate::arguments::{Repetition, Results, Sockets};
+use crate::exit::Failure;
+use crate::hosts::{HostBook, parties};
+use crate::measure::measure;
+use clap::ValueEnum;
+use linerate_model::{
+    Direction, IpVersion, Offered, Path, Plan, ReceiveBy, SendBy, StreamSpec, Transport, TrialSpec, Workload,
+};
+use linerate_units::{BitRate, ByteCount, FrameRate};
+use tokio::sync::watch;
+
+/// What a TCP sender hands over at a time if nothing else is asked.
+const TCP_MESSAGE: u64 = 1 << 20;
+
+/// Measure bulk throughput over TCP or UDP, counted at the receiver
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  linerate stream B                          TCP from this machine to B
+  linerate stream A B --flows 4              TCP from A to B, four connections; this machine only directs
+  linerate stream A B --udp --sizes 64,512,1024,1472,8192
+  linerate stream A B --udp --rate 900Mbit/s --expect 'loss<=0.01%'
+  linerate stream A,C,D B                    three sources into one sink at once: the total and each share
+  linerate stream A B --confidence 95 --within 2.5%")]
+pub(crate) struct Arguments {
+    /// Source and sink: a join line, `local`, or a lab host's name; several sources are separated by commas. One host
+    /// alone is the sink, and this machine the source
+    #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
+    hosts: Vec<String>,
+
+    /// Use UDP instead of TCP
+    #[arg(long, short = 'u')]
+    udp: bool,
+
+    /// Bytes of a message: a UDP datagram's payload, or what TCP is handed at a time [default: UDP 1472 (IPv6: 1452), TCP
+    /// 1 MiB]
+    #[arg(long, short = 'l', value_name = "BYTES", conflicts_with = "sizes")]
+    size: Option<ByteCount>,
+
+    /// Several message sizes, each measured
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',')]
+    sizes: Vec<ByteCount>,
+
+    /// Connections (UDP: sockets) of each source and direction
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
+    flows: u16,
+
+    /// Which way the data go, seen from the first host
+    #[arg(long, value_enum, default_value_t = Way::Send)]
+    direction: Way,
+
+    /// Offered load of each source and direction: payload as in 900Mbit/s, or messages as in 100kpps [default: as fast as
+    /// it goes]
+    #[arg(long, short = 'b', value_name = "RATE", value_parser = offered)]
+    rate: Option<Offered>,
+
+    /// UDP: one datagram a packet from socket to socket, no segmentation or joining by the kernel
+    #[arg(long)]
+    no_offload: bool,
+
+    /// How a TCP sender hands over its data
+    #[arg(long, value_enum, default_value_t = HandOver::Auto)]
+    send_by: HandOver,
+
+    /// What a TCP receiver does with its data; `discard` (MSG_TRUNC) changes what is measured
+    #[arg(long, value_enum, default_value_t = Take::Copy)]
+    receive_by: Take,
+
+    #[command(flatten)]
+    repetition: Repetition,
+
+    #[command(flatten)]
+    sockets: Sockets,
+
+    #[command(flatten)]
+    results: Results,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Way {
+    /// From the first host to the second
+    Send,
+    /// From the second host to the first
+    Receive,
+    /// Both at once
+    Both,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum HandOver {
+    /// sendfile for 16 KiB and more, write below
+    Auto,
+    /// From memory, uncopied
+    Sendfile,
+    /// From a buffer, copied
+    Write,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Take {
+    /// Into a buffer, as programs do
+    Copy,
+    /// Thrown away by the kernel, uncopied
+    Discard,
+}
+
+/// `900Mbit/s` is payload; `100kpps` and `100k/s` are messages.
+fn offered(text: &str) -> Result<Offered, String> {
+    let zero = || format!("a rate of `{text}` sends nothing");
+    if text.ends_with("pps")
+        || text.ends_with("fps")
+        || (text.ends_with("/s") && !text.ends_with("bit/s") && !text.ends_with("b/s") && !text.ends_with("B/s"))
+    {
+        let rate: FrameRate = text.parse().map_err(|error| format!("{error}"))?;
+        return if rate.get() == 0 { Err(zero()) } else { Ok(Offered::MessagesPerS(rate)) };
+    }
+    let rate: BitRate = text.parse().map_err(|error| format!("{error} (payload), or 100kpps (messages)"))?;
+    if rate.get() == 0 { Err(zero()) } else { Ok(Offered::PayloadBps(rate)) }
+}
+
+pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    let parties = parties(&arguments.hosts).map_err(Failure::usage)?;
+    let plan = arguments.plan(&parties.paths()).map_err(Failure::usage)?;
+    measure(plan, &parties, book, &arguments.results, cancel).await
+}
+
+impl Arguments {
+    fn plan(&self, paths: &[Path]) -> Result<Plan, String> {
+        let timing = self.repetition.timing()?;
+        let mut sizes = if self.sizes.is_empty() { vec![self.size()] } else { self.sizes.clone() };
+        for size in &sizes {
+            self.check_size(*size)?;
+        }
+        // A size asked for twice is one measurement.
+        sizes.dedup();
+        let cell = |size: &ByteCount| TrialSpec {
+            name: self.name(*size),
+            paths: paths.to_vec(),
+            workload: Workload::Stream(self.stream(*size)),
+            timing,
+        };
+        Ok(Plan { cells: sizes.iter().map(cell).collect(), repeats: self.repetition.repeats()? })
+    }
+
+    fn size(&self) -> ByteCount {
+        let largest_unfragmented = 1500 - u64::from(self.ip().header()) - 8;
+        self.size.unwrap_or(ByteCount::new(if self.udp { largest_unfragmented } else { TCP_MESSAGE }))
+    }
+
+    fn ip(&self) -> IpVersion {
+        if self.sockets.ipv6 { IpVersion::V6 } else { IpVersion::V4 }
+    }
+
+    fn check_size(&self, size: ByteCount) -> Result<(), String> {
+        let (least, most, what) = if self.udp {
+            (
+                StreamSpec::UDP_MINIMUM,
+                StreamSpec::UDP_MAXIMUM,
+                "a UDP stream's datagram, which carries its number and time, has",
+            )
+        } else {
+            (1, StreamSpec::TCP_MAXIMUM, "a TCP stream's message has")
+        };
+        if (least..=most).contains(&size.get()) {
+            return Ok(());
+        }
+        Err(format!("--size {}: {what} {least} to {most} bytes", size.get()))
+    }
+
+    fn name(&self, size: ByteCount) -> String {
+        let mut name = if self.udp { "udp".to_owned() } else { "tcp".to_owned() };
+        if self.udp || self.size.is_some() || !self.sizes.is_empty() {
+            name += &format!(" {}", size.get());
+        }
+        match self.direction {
+            Way::Send => name,
+            Way::Receive => name + " receive",
+            Way::Both => name + " both",
+        }
+    }
+
+    fn stream(&self, message_bytes: ByteCount) -> StreamSpec {
+        StreamSpec {
+            transport: if self.udp { Transport::Udp } else { Transport::Tcp },
+            ip: self.ip(),
+            message_bytes,
+            flows: self.flows,
+            direction: match self.direction {
+                Way::Send => Direction::Send,
+                Way::Receive => Direction::Receive,
+                Way::Both => Direction::Both,
+            },
+            offered: self.rate,
+            offload: !self.no_offload,
+            send_by: match self.send_by {
+                HandOver::Auto => SendBy::Auto,
+                HandOver::Sendfile => SendBy::Sendfile,
+                HandOver::Write => SendBy::Write,
+            },
+            receive_by: match self.receive_by {
+                Take::Copy => ReceiveBy::Copy,
+                Take::Discard => ReceiveBy::Discard,
+            },
+            socket: self.sockets.options(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_say_what_they_count() {
+        assert_eq!(offered("900Mbit/s"), Ok(Offered::PayloadBps(BitRate::per_second(900_000_000))));
+        assert_eq!(offered("10MB/s"), Ok(Offered::PayloadBps(BitRate::per_second(80_000_000))));
+        assert_eq!(offered("100kpps"), Ok(Offered::MessagesPerS(FrameRate::per_second(100_000))));
+        assert_eq!(offered("100k/s"), Ok(Offered::MessagesPerS(FrameRate::per_second(100_000))));
+        assert!(offered("0").is_err() && offered("fast").is_err());
+    }
+}

@@ -1,0 +1,78 @@
+//! A progress bar on standard error; silent when that is not a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use linerate_model::{HostName, Workload};
+use linerate_runner::Event;
+use linerate_units::{BitRate, ByteCount, Nanos, OpRate};
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, stderr};
+
+/// Steps of the bar for one trial.
+const STEPS: u64 = 1_000;
+
+/// Shows which trial runs, how far all are, and the rate just now.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    trial: String,
+    measure: Nanos,
+    stream: bool,
+    done: u64,
+    received: BTreeMap<HostName, (Nanos, u64)>,
+}
+
+impl Bar {
+    /// A bar that shows nothing yet.
+    pub(crate) fn new() -> Self {
+        let target = if stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+        let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  about {eta} left  {wide_msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let (trial, received) = (String::new(), BTreeMap::new());
+        Self { bar, trial, measure: Nanos::default(), stream: true, done: 0, received }
+    }
+
+    /// Takes note of an event.
+    pub(crate) fn note(&mut self, event: &Event<'_>) {
+        match event {
+            Event::TrialBegins { spec, done, total } => {
+                self.trial.clone_from(&spec.name);
+                self.measure = spec.timing.measure;
+                self.stream = matches!(spec.workload, Workload::Stream(_));
+                self.done = *done as u64 * STEPS;
+                self.received.clear();
+                self.bar.set_length(*total as u64 * STEPS);
+                self.bar.set_position(self.done);
+                self.bar.set_message(self.trial.clone());
+            }
+            Event::Progress { host, progress } => {
+                let count = if self.stream { progress.received_bytes } else { progress.transactions };
+                self.received.insert((*host).clone(), (progress.elapsed, count));
+                let within = progress.elapsed.get().min(self.measure.get()) * STEPS / self.measure.get().max(1);
+                self.bar.set_position(self.done + within);
+                self.bar.set_message(format!("{}  {}", self.trial, self.rate()));
+            }
+            Event::Repeating { reason } => self.bar.suspend(|| {
+                crate::output::say(&format!("linerate: {}: measured again: {}", self.trial, reason.text));
+            }),
+            Event::TrialEnded { .. } => (),
+        }
+    }
+
+    /// All receivers' mean rate in this trial so far.
+    fn rate(&self) -> String {
+        let time = self.received.values().map(|(elapsed, _)| *elapsed).max().unwrap_or_default();
+        let count = self.received.values().map(|(_, count)| count).sum();
+        let rate = if self.stream {
+            BitRate::of(ByteCount::new(count), time).map(|rate| rate.to_string())
+        } else {
+            OpRate::of(count, time).map(|rate| rate.to_string())
+        };
+        rate.unwrap_or_default()
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,139 @@
+//! The record other tools rely on: its schema, its fields, standard output with nothing else on it; the demonstration.
+
+mod program;
+
+use program::{Place, lab_possible, number};
+use serde_json::Value;
+
+fn check_schema(record: &Value) {
+    let text = include_str!("../../../docs/record.schema.json");
+    let schema: Value = serde_json::from_str(text).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is valid");
+    let errors: Vec<String> =
+        validator.iter_errors(record).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+#[test]
+fn every_promised_field_is_there() {
+    let place = Place::new();
+    let brief = ["--time", "200ms", "--warmup", "50ms", "--json"];
+    let run = |arguments: &[&str]| {
+        let record = place.measure(&[arguments, &brief].concat());
+        check_schema(&record);
+        assert_eq!(record["schema"], "linerate.record/1");
+        record["results"][0].clone()
+    };
+    let both = [
+        "/name",
+        "/workload",
+        "/transport",
+        "/message_bytes",
+        "/cpu/sender/busiest_core",
+        "/cpu/receiver/busiest_core",
+        "/caveats/0/kind",
+        "/caveats/0/text",
+        "/verdict/limit",
+        "/verdict/confidence",
+        "/verdict/evidence/0",
+    ];
+    let stream = [
+        "/received/payload_bps/median",
+        "/received/payload_bps/low",
+        "/received/payload_bps/high",
+        "/received/payload_bps/runs",
+        "/received/packets_per_s/median",
+        "/cpu/sender/ns_per_byte",
+        "/cpu/receiver/ns_per_byte",
+    ];
+    let loss = ["/loss/lost", "/loss/of", "/loss/places"];
+    let latency = ["/latency_ns/p50", "/latency_ns/p99", "/latency_ns/p999", "/latency_ns/max"];
+    for (arguments, promised) in [
+        (&["stream", "local"][..], [&both[..], &stream].concat()),
+        (&["stream", "local", "--udp", "-6"], [&both[..], &stream, &loss].concat()),
+        (&["transact", "local"], [&both[..], &latency].concat()),
+    ] {
+        let result = run(arguments);
+        for field in promised {
+            assert!(
+                result.pointer(field).is_some_and(|value| !value.is_null()),
+                "{arguments:?}: {field} in {result:#}"
+            );
+        }
+        if let Some(payload) = result.pointer("/received/payload_bps") {
+            assert_eq!(payload["runs"], 3, "three runs are the default");
+            assert!(number(payload, "/low") <= number(payload, "/median"));
+            assert!(number(payload, "/median") <= number(payload, "/high"));
+        }
+    }
+}
+
+#[test]
+fn records_are_kept_listed_reported_and_deleted() {
+    let place = Place::new();
+    let record =
+        place.measure(&["stream", "local", "--udp", "--sizes", "64,512", "--time", "100ms", "-r", "2", "--json"]);
+    let id = record["id"].as_str().expect("a record has an id");
+    assert_eq!(place.run(&["results", "show", "--json"]).json(), record, "what is kept is what was printed");
+    assert!(place.run(&["results"]).out.contains(id));
+    for (file, start) in
+        [("r.html", "<!DOCTYPE html>"), ("r.md", "#"), ("r.csv", "name"), ("r.json", "{"), ("r.txt", "")]
+    {
+        let ran = place.run(&["report", &id[..15], "--out", file]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let text = std::fs::read_to_string(place.path(file)).expect("the report is there");
+        assert!(text.starts_with(start) && text.contains("udp 512"), "{file}: {}", &text[..100]);
+    }
+    let again = place.run(&["report", "r.json", "--format", "json"]);
+    assert_eq!(again.json(), record, "a record read from a file is the same");
+    assert_eq!(place.run(&["results", "delete", id]).code, Some(0));
+    place.run(&["results", "show", id]).says(2, &[id]);
+}
+
+/// The README's first command, as a newcomer runs it.
+#[test]
+fn the_demonstration_measures_both_ways_and_writes_its_report() {
+    if !lab_possible("the_demonstration_measures_both_ways_and_writes_its_report") {
+        return;
+    }
+    let place = Place::new();
+    let ran = place.run(&["lab"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for words in ["udp 64", "udp 512", "udp 1024", "udp 1472", "tcp", "tcp receive", "tcp transactions", "payload"] {
+        assert!(ran.out.contains(words), "`{words}` is missing in:\n{}", ran.out);
+    }
+    let page = std::fs::read_to_string(place.path("report.html")).expect("the report is there");
+    assert!(page.contains("<svg") && page.contains("udp 1472"));
+    let record = place.run(&["results", "show", "--json"]).json();
+    check_schema(&record);
+    let results = record["results"].as_array().expect("a record has results");
+    assert_eq!(results.len(), 8);
+    assert!(
+        results.iter().all(|result| number(result, "/ceiling/share") > 0.0),
+        "each has the tester's ceiling beside it"
+    );
+}
+
+#[test]
+fn help_and_manual_pages_name_every_command() {
+    let place = Place::new();
+    let help = place.run(&["--help"]);
+    assert_eq!(help.code, Some(0));
+    assert_eq!(place.run(&["man", "man1"]).code, Some(0));
+    for command in ["stream", "transact", "lab", "agent", "probe", "results", "report", "completions", "man"] {
+        assert!(help.out.contains(command), "{command}");
+        assert!(place.path(&format!("man1/linerate-{command}.1")).exists(), "linerate-{command}.1");
+        assert!(place.run(&[command, "--help"]).out.contains("Usage: linerate"), "{command}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(place.run(&["completions", shell]).out.contains("transact"), "{shell}");
+    }
+}
+
+#[test]
+fn probe_says_what_a_host_can_do() {
+    let host = Place::new().run(&["probe", "--json"]).json();
+    assert!(number(&host, "/cores") >= 1.0);
+    let capabilities = host["capabilities"].as_array().expect("capabilities are listed");
+    assert!(capabilities.iter().any(|c| c["name"].as_str().is_some_and(|name| name.contains("namespace"))));
+}

@@ -1,0 +1,224 @@
+//! Figures against planted truth: links of known rate, planted drops, a socket buffer too small.
+
+mod program;
+
+use program::{Place, close, lab_possible, number};
+use serde_json::Value;
+use std::process::Stdio;
+use std::sync::{Mutex, MutexGuard};
+
+/// Labs share two cores: one at a time, or they spoil each other's figures.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn payload(record: &Value) -> f64 {
+    number(record, "/results/0/received/payload_bps/median")
+}
+
+/// 1472 of 1538 bytes and 64 of 130 on the wire are payload; TCP with timestamps carries 1448 of 1538.
+#[test]
+fn a_shaped_link_carries_what_it_must() {
+    if !lab_possible("a_shaped_link_carries_what_it_must") {
+        return;
+    }
+    let _alone = alone();
+    for (rate, bps) in [("100Mbit/s", 1e8), ("1Gbit/s", 1e9)] {
+        let udp = ["--udp", "--size", "1472"];
+        for (what, options, share) in [("udp", &udp[..], 1472.0 / 1538.0), ("tcp", &[], 1448.0 / 1538.0)] {
+            let mut arguments =
+                vec!["lab", "--link", rate, "--", "stream", "a", "b", "--time", "2s", "--repeats", "1", "--json"];
+            arguments.extend(options);
+            let record = Place::new().measure(&arguments);
+            close(&format!("{what} at {rate}"), payload(&record), bps * share, 0.01);
+            assert_eq!(number(&record, "/results/0/limit/line_bps"), bps, "the agents know the link's speed");
+            assert_eq!(record["results"][0]["verdict"]["limit"], "wire");
+        }
+    }
+}
+
+#[test]
+fn small_datagrams_and_fragments_fill_a_shaped_link_too() {
+    if !lab_possible("small_datagrams_and_fragments_fill_a_shaped_link_too") {
+        return;
+    }
+    let _alone = alone();
+    let record = Place::new().measure(&[
+        "lab",
+        "--link",
+        "100Mbit/s",
+        "--",
+        "stream",
+        "a",
+        "b",
+        "--udp",
+        "--sizes",
+        "64,8192",
+        "--time",
+        "1500ms",
+        "--repeats",
+        "1",
+        "--json",
+    ]);
+    // 8,192 bytes travel as five full packets and one of 820 bytes: 5 x 1538 + 858 on the wire.
+    for (index, share) in [(0, 64.0 / 130.0), (1, 8192.0 / 8548.0)] {
+        let payload = number(&record, &format!("/results/{index}/received/payload_bps/median"));
+        close(&format!("result {index}"), payload, 1e8 * share, 0.01);
+    }
+}
+
+#[test]
+fn a_planted_drop_is_counted_and_placed_on_the_wire() {
+    if !lab_possible("a_planted_drop_is_counted_and_placed_on_the_wire") {
+        return;
+    }
+    let _alone = alone();
+    let place = Place::new();
+    let bench = place.file(
+        "lossy.toml",
+        "name = \"lossy\"\nhosts = [\"a\", \"b\"]\n[device]\nkind = \"bridge\"\n[[fault]]\nkind = \"loss\"\nat = \"device:b\"\nratio = \"1/100\"\n",
+    );
+    let record = place.measure(&[
+        "lab",
+        "--bench",
+        &bench,
+        "--",
+        "stream",
+        "a",
+        "b",
+        "--udp",
+        "--size",
+        "256",
+        "--rate",
+        "60kpps",
+        "--time",
+        "4s",
+        "--repeats",
+        "1",
+        "--no-offload",
+        "--json",
+    ]);
+    let loss = &record["results"][0]["loss"];
+    let (lost, of, wire) = (number(loss, "/lost"), number(loss, "/of"), number(loss, "/places/wire"));
+    assert!(of > 200_000.0, "{of} datagrams are enough to tell");
+    close("planted loss", wire, of / 100.0, 0.1);
+    assert!(wire >= 0.99 * lost, "of {lost} lost only {wire} are placed on the wire");
+}
+
+#[test]
+fn a_small_socket_buffer_is_where_datagrams_die() {
+    if !lab_possible("a_small_socket_buffer_is_where_datagrams_die") {
+        return;
+    }
+    let _alone = alone();
+    let record = Place::new().measure(&[
+        "lab",
+        "--",
+        "stream",
+        "a",
+        "b",
+        "--udp",
+        "--size",
+        "1024",
+        "--receive-buffer",
+        "4096",
+        "--time",
+        "1s",
+        "--repeats",
+        "1",
+        "--no-offload",
+        "--json",
+    ]);
+    let loss = &record["results"][0]["loss"];
+    let (lost, buffer) = (number(loss, "/lost"), number(loss, "/places/socket_buffer"));
+    assert!(lost > 100.0, "a buffer of two datagrams must overflow; lost {lost}");
+    assert!(buffer >= 0.95 * lost, "of {lost} lost only {buffer} are placed in the socket buffer");
+}
+
+#[test]
+fn three_sources_fill_one_sink() {
+    if !lab_possible("three_sources_fill_one_sink") {
+        return;
+    }
+    let _alone = alone();
+    let record = Place::new().measure(&[
+        "lab",
+        "--link",
+        "100Mbit/s",
+        "--",
+        "stream",
+        "a,b,c",
+        "d",
+        "--time",
+        "2s",
+        "--repeats",
+        "1",
+        "--json",
+    ]);
+    close("the total", payload(&record), 1e8 * 1448.0 / 1538.0, 0.01);
+    let shares = record["results"][0]["shares"].as_array().expect("each share is there");
+    let sum: f64 = shares.iter().map(|share| number(share, "/payload_bps/median")).sum();
+    assert_eq!(shares.len(), 3);
+    close("the shares' sum", sum, payload(&record), 1e-6);
+}
+
+/// iperf3 on the same link, in the same lab, must see the same.
+#[test]
+fn iperf3_agrees() {
+    if !lab_possible("iperf3_agrees") {
+        return;
+    }
+    if std::process::Command::new("iperf3").arg("--version").stdout(Stdio::null()).status().is_err() {
+        return program::skipped("iperf3_agrees", "iperf3 is not installed: `make test` installs it");
+    }
+    let _alone = alone();
+    let place = Place::new();
+    let up = place.run(&["lab", "--link", "100Mbit/s", "--keep"]);
+    assert_eq!(up.code, Some(0), "{}", up.err);
+    for (what, own, peer) in [
+        ("tcp", &[][..], &[][..]),
+        ("udp", &["--udp", "--size", "1448", "--rate", "50Mbit/s"][..], &["-u", "-l", "1448", "-b", "50M"][..]),
+    ] {
+        let server = place.start(&["lab", "shell", "b", "--", "iperf3", "-s", "-1", "-4"]);
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let mut arguments = vec!["lab", "shell", "a", "--", "iperf3", "-c", "198.18.0.2", "-J", "-t", "4", "-O", "1"];
+        arguments.extend(peer);
+        let theirs = place.run(&arguments);
+        assert_eq!(theirs.code, Some(0), "{}{}", theirs.out, theirs.err);
+        drop(server);
+        let theirs = theirs.json();
+        let pointer = if what == "tcp" { "/end/sum_received/bits_per_second" } else { "/end/sum/bits_per_second" };
+        let mut arguments = vec!["stream", "a", "b", "--time", "3s", "--repeats", "1", "--json"];
+        arguments.extend(own);
+        close(&format!("{what} beside iperf3"), payload(&place.measure(&arguments)), number(&theirs, pointer), 0.02);
+    }
+    assert_eq!(place.run(&["lab", "down"]).code, Some(0));
+}
+
+/// Latency at a set rate counts from when a request was due, so it is no shorter than in a closed loop.
+#[test]
+fn transactions_are_timed_and_counted() {
+    if !lab_possible("transactions_are_timed_and_counted") {
+        return;
+    }
+    let _alone = alone();
+    for options in [&["--udp"][..], &["--connect"], &["--rate", "2k"], &["--outstanding", "8", "--request", "100"]] {
+        let mut arguments = vec!["lab", "--", "transact", "a", "b", "--time", "1s", "--repeats", "1", "--json"];
+        arguments.extend(options);
+        let record = Place::new().measure(&arguments);
+        let result = &record["results"][0];
+        let rate = number(result, "/transactions_per_s/median");
+        assert_eq!(
+            number(result, "/latency_ns/count"),
+            number(&record, "/trials/0/paths/0/opener/transactions/completed")
+        );
+        assert_eq!(number(result, "/failed"), 0.0);
+        assert!(number(result, "/latency_ns/p50") <= number(result, "/latency_ns/p99"));
+        if options.contains(&"2k") {
+            close("requests at a set rate", rate, 2_000.0, 0.01);
+        } else {
+            assert!(rate > 500.0, "{options:?}: {rate} transactions a second");
+        }
+    }
+}

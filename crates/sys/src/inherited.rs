@@ -1,0 +1,46 @@
+//! Sockets that the parent process opened for this one.
+
+use crate::Error;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::FromRawFd as _;
+
+/// Takes over an inherited TCP listener, as a supervisor (or the lab) hands one over. May be called once for a descriptor,
+/// before this process opens files of its own.
+pub fn listener(fd: i32) -> Result<TcpListener, Error> {
+    let object = || format!("descriptor {fd}");
+    let mut listening: libc::c_int = 0;
+    let mut size = size_of_val(&listening) as libc::socklen_t;
+    // SAFETY: the pointers are to locals of the sizes given, and outlive the call; a descriptor that is none is an error.
+    let result = unsafe {
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ACCEPTCONN, (&raw mut listening).cast(), &raw mut size)
+    };
+    if result != 0 {
+        return Err(Error::last("getsockopt(SO_ACCEPTCONN)", object()));
+    }
+    if listening == 0 {
+        let problem = io::Error::new(io::ErrorKind::InvalidInput, "the socket does not listen");
+        return Err(Error::new("getsockopt(SO_ACCEPTCONN)", object(), problem));
+    }
+    // SAFETY: the descriptor is open (the call above succeeded on it), and by this function's contract nobody else in this
+    // process owns it.
+    Ok(unsafe { TcpListener::from_raw_fd(fd) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::{AsRawFd as _, IntoRawFd as _};
+
+    #[test]
+    fn only_a_listening_socket_is_taken() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
+        let address = listener.local_addr().expect("it has an address");
+        let taken = super::listener(listener.into_raw_fd()).expect("it listens");
+        assert_eq!(taken.local_addr().expect("it has an address"), address);
+
+        let file = std::fs::File::open("/dev/null").expect("/dev/null can be opened");
+        assert!(super::listener(file.as_raw_fd()).is_err());
+        assert!(super::listener(-1).is_err());
+    }
+}
