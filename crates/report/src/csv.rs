@@ -107,7 +107,7 @@ fn field(value: &Value) -> String {
     }
 }
 
-/// A text field. Names come from other machines: one that a spreadsheet would run as a formula gets an apostrophe before it.
+/// A text field. Names come from other machines: one that a spreadsheet would run as a formula gets an apostrophe.
 fn quoted(text: &str) -> String {
     let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
     let text = format!("{guard}{text}");

@@ -11,7 +11,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 const STYLE: &str = include_str!("../html/style.css");
 const SCRIPT: &str = include_str!("../html/chart.js");
 /// The page may use what it carries and fetch nothing.
-const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                      base-uri 'none'; form-action 'none'";
 
 /// The page.
 pub fn html(record: &Record) -> String {
@@ -43,7 +44,10 @@ pub fn html(record: &Record) -> String {
                             h2 #caveats { "Caveats" }
                             ul.caveats {
                                 @for (names, caveat) in &caveats {
-                                    li { @if !names.is_empty() { b { (sentences::listed(names)) ": " } } (prose(&plain(&caveat.text))) }
+                                    li {
+                                        @if !names.is_empty() { b { (sentences::listed(names)) ": " } }
+                                        (prose(&plain(&caveat.text)))
+                                    }
                                 }
                             }
                         }
@@ -66,7 +70,10 @@ pub fn html(record: &Record) -> String {
                             dl.further {
                                 @for result in &record.results {
                                     @let further = sentences::further(result);
-                                    @if !further.is_empty() { dt { (plain(&result.name)) } dd { (prose(&further.join(" "))) } }
+                                    @if !further.is_empty() {
+                                        dt { (plain(&result.name)) }
+                                        dd { (prose(&further.join(" "))) }
+                                    }
                                 }
                             }
                         }
@@ -84,7 +91,10 @@ pub fn html(record: &Record) -> String {
                 }
                 footer {
                     p #download.script {}
-                    p { "Written by linerate " (plain(&record.version)) ". The record is embedded in this file; nothing is fetched from elsewhere." }
+                    p {
+                        "Written by linerate " (plain(&record.version)) ". "
+                        "The record is embedded in this file; nothing is fetched from elsewhere."
+                    }
                 }
                 script #record type="application/json" { (PreEscaped(embedded(record))) }
                 script { (PreEscaped(SCRIPT)) }
@@ -175,7 +185,9 @@ fn scrolling(caption: &str, table: &Table) -> Markup {
         div.scroll tabindex="0" role="region" aria-label=(caption) {
             table {
                 caption { (table.caption) }
-                thead { tr { @for column in &table.columns { th scope="col" title=(column.meaning) { (column.title) } } } }
+                thead {
+                    tr { @for column in &table.columns { th scope="col" title=(column.meaning) { (column.title) } } }
+                }
                 tbody {
                     @for row in &table.rows {
                         tr {

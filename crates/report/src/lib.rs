@@ -1,8 +1,8 @@
 //! Records in, bytes out: what a reader sees of a run.
 //!
-//! Every number says what it counts, and every result has a plain sentence. A figure that is missing is shown as missing,
-//! never as zero; a figure that is absurd (not finite, negative) is treated as missing. Names in a record come from other
-//! machines: each output escapes them in its own way.
+//! Every number says what it counts, and every result has a plain sentence. A figure that is missing is shown as
+//! missing, never as zero; a figure that is absurd (not finite, negative) is treated as missing. Names in a record come
+//! from other machines: each output escapes them in its own way.
 #![forbid(unsafe_code)]
 
 mod charts;

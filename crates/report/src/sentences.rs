@@ -73,8 +73,8 @@ fn of_link(result: &Measurement) -> String {
     };
     match (percent(limit.share), rate(limit.payload_bps.get() as f64, "bit/s")) {
         (Some(_), Some(most)) if limit.share > PAST_LIMIT => format!(
-            ", more than the {most} that a link of {} can carry so at MTU {}: the data did not cross the link in packets \
-             of that MTU, or its speed is not what it says",
+            ", more than the {most} that a link of {} can carry so at MTU {}: the data did not cross the link in \
+             packets of that MTU, or its speed is not what it says",
             limit.line_bps, limit.mtu
         ),
         (Some(share), Some(_)) => format!(", {share} of what {link} at MTU {}", limit.mtu),
@@ -374,8 +374,8 @@ pub(crate) fn method(record: &Record) -> Vec<String> {
             format!("Each result is the median of up to {times} runs; the range of the runs is given.")
         }
         Repeats::Until { confidence_percent, within, at_least, at_most } => format!(
-            "Each result was repeated until the {confidence_percent} % confidence interval of its mean was within {} either \
-             side, at least {at_least} and at most {at_most} times.",
+            "Each result was repeated until the {confidence_percent} % confidence interval of its mean was within {} \
+             either side, at least {at_least} and at most {at_most} times.",
             percent(within).unwrap_or_else(|| MISSING.to_owned())
         ),
     }];
@@ -394,8 +394,8 @@ pub(crate) fn method(record: &Record) -> Vec<String> {
     all.extend(timings);
     if record.results.iter().any(|result| result.workload == WorkloadKind::Stream) {
         all.push(
-            "Throughput is payload counted at the receiving program, by its own clock. Limits count Ethernet's preamble, \
-             header, FCS and gap, and the IP and transport headers."
+            "Throughput is payload counted at the receiving program, by its own clock. Limits count Ethernet's \
+             preamble, header, FCS and gap, and the IP and transport headers."
                 .to_owned(),
         );
     }

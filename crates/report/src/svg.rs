@@ -1,7 +1,7 @@
 //! Charts as inline SVG: scales, axes, lines, points and bars.
 //!
-//! Our own and not a plotting library's, because a reader must be able to reach every point by keyboard and screen reader,
-//! and because colours must follow the page's light or dark theme. kuva 0.6, which draws well otherwise, writes neither
+//! Our own and not a plotting library's, because a reader must be able to reach every point by keyboard and screen
+//! reader, and because colours must follow the page's light or dark theme. kuva 0.6, which draws well otherwise, writes neither
 //! focusable points nor anything for a style sheet to hold on to.
 
 use crate::figures::prefix;
@@ -125,7 +125,9 @@ pub(crate) fn lines(title: &str, x: &Axis, y: &Axis, all: &[Series]) -> Markup {
             text.title x="0" y="14" { (y.title) }
             @for series in all {
                 g class=(series.class) {
-                    polyline.line points=(series.line.iter().map(|(x, y)| format!("{},{}", at(px(*x)), at(py(*y)))).collect::<Vec<_>>().join(" ")) {}
+                    @let line: Vec<String> =
+                        series.line.iter().map(|(x, y)| format!("{},{}", at(px(*x)), at(py(*y)))).collect();
+                    polyline.line points=(line.join(" ")) {}
                     @for point in &series.points {
                         @if let Some((low, high)) = point.spread {
                             path.whisker d=(format!(
@@ -188,7 +190,8 @@ pub(crate) fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
                     @let start = px(end - segment.value);
                     g class=(segment.class) {
                         (reachable(&segment.label, html! {
-                            rect.bar x=(at(start)) y=(at(top)) width=(at((px(end) - start).max(1.5))) height=(at(BAR - 12.0)) {}
+                            rect.bar x=(at(start)) y=(at(top))
+                                width=(at((px(end) - start).max(1.5))) height=(at(BAR - 12.0)) {}
                         }))
                     }
                 }
@@ -201,8 +204,9 @@ pub(crate) fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
                 @for limit in &bar.limits {
                     g class=(limit.class) {
                         (reachable(&limit.label, html! {
-                            rect.hit x=(at(px(limit.value) - 5.0)) y=(at(top - 4.0)) width="10" height=(at(BAR - 4.0)) {}
-                            line.line x1=(at(px(limit.value))) x2=(at(px(limit.value))) y1=(at(top - 4.0)) y2=(at(top + BAR - 8.0)) {}
+                            @let place = px(limit.value);
+                            rect.hit x=(at(place - 5.0)) y=(at(top - 4.0)) width="10" height=(at(BAR - 4.0)) {}
+                            line.line x1=(at(place)) x2=(at(place)) y1=(at(top - 4.0)) y2=(at(top + BAR - 8.0)) {}
                         }))
                     }
                 }
