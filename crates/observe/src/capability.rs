@@ -15,13 +15,15 @@ use std::io::{self, Write as _};
 use std::net::UdpSocket;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// The socket buffer a fast path needs at high rates: 4 MiB hold 3 ms of 10 Gbit/s.
 const LARGE_BUFFER: usize = 4 << 20;
 
-/// Tries each thing that linerate can use. Takes some tens of milliseconds: making network namespaces is slow.
+/// Tries each thing that linerate can use. What a lab needs is tried once in a process, for it takes some 20 ms.
 pub fn capabilities() -> Vec<Capability> {
-    let lab = Lab::try_out();
+    static LAB: OnceLock<Lab> = OnceLock::new();
+    let lab = LAB.get_or_init(Lab::try_out).clone();
     vec![
         of("ipv6", "trials over IPv6", ipv6()),
         of("udp-segmentation-offload", "many datagrams sent by one call (UDP_SEGMENT)", udp_segmentation()),
@@ -149,6 +151,7 @@ fn bpf_programs() -> Tried {
 }
 
 /// What a lab needs, tried in a network namespace of its own.
+#[derive(Clone)]
 struct Lab {
     namespaces: Tried,
     links: Tried,
