@@ -46,7 +46,7 @@ pub fn html(record: &Record) -> String {
                                 @for (names, caveat) in &caveats {
                                     li {
                                         @if !names.is_empty() { b { (sentences::listed(names)) ": " } }
-                                        (prose(&plain(&caveat.text)))
+                                        (prose(&sentences::sentence(&caveat.text)))
                                     }
                                 }
                             }
@@ -127,7 +127,7 @@ fn summary(record: &Record) -> Markup {
                         p.rest {
                             @let verdict = format!("{}.", sentences::verdict(&result.verdict));
                             @if result.verdict.limit == Limit::CannotTell { (verdict) } @else { strong { (verdict) } }
-                            @for evidence in &result.verdict.evidence { " " (prose(&plain(evidence))) }
+                            @for evidence in &result.verdict.evidence { " " (prose(&sentences::sentence(evidence))) }
                         }
                     }
                 }

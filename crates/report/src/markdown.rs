@@ -27,9 +27,8 @@ pub fn markdown(record: &Record) -> String {
         }
         text.push_str("\n## What limited the results\n\n");
         for (names, verdict) in sentences::verdicts(record) {
-            let evidence = verdict.evidence.join(" ");
-            let said = format!("{}. {evidence}", sentences::verdict(verdict));
-            text.push_str(&format!("- **{}**: {}\n", escaped(&sentences::listed(&names)), escaped(said.trim_end())));
+            let said = sentences::judgement(verdict);
+            text.push_str(&format!("- **{}**: {}\n", escaped(&sentences::listed(&names)), escaped(&said)));
         }
     }
     let caveats = sentences::caveats(record);
@@ -39,7 +38,7 @@ pub fn markdown(record: &Record) -> String {
     for (names, caveat) in caveats {
         let of =
             if names.is_empty() { String::new() } else { format!("**{}**: ", escaped(&sentences::listed(&names))) };
-        text.push_str(&format!("- {of}{}\n", escaped(&caveat.text)));
+        text.push_str(&format!("- {of}{}\n", escaped(&sentences::sentence(&caveat.text))));
     }
     text.push_str("\n## How it was measured\n\n");
     text.push_str(&escaped(&sentences::method(record).join(" ")));

@@ -288,7 +288,8 @@ pub(crate) fn busiest_cores(result: &Measurement) -> Option<String> {
     Some(format!("{} and {} %", whole(sender)?, whole(receiver)?))
 }
 
-/// Doubts, the same one of several results once, with the names of those results; the run's own have none.
+/// Doubts, the same one of several results once, with the names of those results. The run's own have none, nor have those
+/// of all its results.
 pub(crate) fn caveats(record: &Record) -> Vec<(Vec<String>, &Caveat)> {
     let mut grouped: Vec<(Vec<String>, &Caveat)> = Vec::new();
     for caveat in &record.caveats {
@@ -305,6 +306,11 @@ pub(crate) fn caveats(record: &Record) -> Vec<(Vec<String>, &Caveat)> {
                 Some((names, _)) => names.push(name),
                 None => grouped.push((vec![name], caveat)),
             }
+        }
+    }
+    for (names, _) in &mut grouped {
+        if names.len() > 1 && names.len() == record.results.len() {
+            names.clear();
         }
     }
     grouped
@@ -333,6 +339,23 @@ pub(crate) fn verdict(verdict: &Verdict) -> String {
         Limit::CannotTell => "What limited it cannot be told".to_owned(),
         named => format!("Limited by the {named} ({confidence} confidence)"),
     }
+}
+
+/// What limited a result, with the evidence as sentences.
+pub(crate) fn judgement(judged: &Verdict) -> String {
+    let evidence = judged.evidence.iter().map(|text| sentence(text));
+    std::iter::once(format!("{}.", verdict(judged))).chain(evidence).collect::<Vec<_>>().join(" ")
+}
+
+/// A text of a record as a sentence: with a capital and a full stop.
+pub(crate) fn sentence(text: &str) -> String {
+    let text = plain(text.trim());
+    let mut chars = text.chars();
+    let mut whole: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
+    if !whole.is_empty() && !whole.ends_with(['.', '!', '?']) {
+        whole.push('.');
+    }
+    whole
 }
 
 /// The kind of a doubt as its record writes it: `few-runs`.

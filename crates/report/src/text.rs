@@ -116,13 +116,11 @@ impl Page {
         self.blank();
         self.heading("What limited the results");
         for (names, verdict) in sentences::verdicts(record) {
-            let mut said = format!("{}.", sentences::verdict(verdict));
-            for evidence in &verdict.evidence {
-                said.push(' ');
-                said.push_str(&plain(evidence));
-            }
             let all = names.len() == record.results.len() && names.len() > 1;
-            self.entry(&if all { "all results".to_owned() } else { sentences::listed(&names) }, &said);
+            self.entry(
+                &if all { "all results".to_owned() } else { sentences::listed(&names) },
+                &sentences::judgement(verdict),
+            );
         }
     }
 
@@ -136,7 +134,7 @@ impl Page {
         for (names, caveat) in caveats {
             let of = if names.is_empty() { String::new() } else { format!("{}: ", sentences::listed(&names)) };
             let start = self.text.len();
-            self.paragraph("  ! ", &plain(&format!("{of}{}", caveat.text)));
+            self.paragraph("  ! ", &format!("{of}{}", sentences::sentence(&caveat.text)));
             if self.colour {
                 let mark = self.styled("33", "!");
                 self.text.replace_range(start + 2..start + 3, &mark);

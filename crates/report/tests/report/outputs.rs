@@ -2,7 +2,7 @@
 
 use crate::sample;
 
-use linerate_model::{HostName, Record, Repeats};
+use linerate_model::{Caveat, CaveatKind, HostName, Record, Repeats};
 use linerate_report::{Style, csv, headline, html, json, markdown, text};
 
 fn plain(record: &Record) -> String {
@@ -43,6 +43,24 @@ fn the_testers_limit_is_not_called_the_devices() {
     assert!(shown.contains("The device passes 61.7 % of what the tester reaches without it (890 Mbit/s)."), "{shown}");
     assert!(shown.contains("(957 Mbit/s): the link is the limit."), "{shown}");
     assert!(shown.contains("Limited by the tester (high confidence)."), "{shown}");
+}
+
+#[test]
+fn evidence_is_said_in_sentences() {
+    let record = sample::udp_sweep();
+    for output in [plain(&record), markdown(&record)] {
+        let said = "Limited by the wire (high confidence). The link of 1 Gbit/s was 99.8 % full.";
+        assert!(flowing(&output).contains(said), "{output}");
+    }
+    assert!(flowing(&html(&record)).contains("The link of 1 Gbit/s was 99.8 % full."));
+}
+
+#[test]
+fn a_caveat_of_all_results_names_none() {
+    let mut record = sample::udp_sweep();
+    let everywhere = Caveat::new(CaveatKind::FewRuns, "two runs only");
+    record.results.iter_mut().for_each(|result| result.caveats.push(everywhere.clone()));
+    assert!(plain(&record).contains("! Two runs only.\n"), "{}", plain(&record));
 }
 
 #[test]

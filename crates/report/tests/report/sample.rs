@@ -241,12 +241,12 @@ pub(crate) fn udp_sweep() -> Record {
         judged(
             with_ceiling(stream("udp 1024", Transport::Udp, 1024, 0.998), 955e6),
             Limit::Wire,
-            "The link of 1 Gbit/s was 99.8 % full.",
+            "the link of 1 Gbit/s was 99.8 % full",
         ),
         judged(
             with_ceiling(stream("udp 1472", Transport::Udp, 1472, 0.999), 957e6),
             Limit::Wire,
-            "The link of 1 Gbit/s was 99.9 % full.",
+            "the link of 1 Gbit/s was 99.9 % full",
         ),
     ];
     let noisy = Caveat::new(
