@@ -29,6 +29,9 @@ pub(crate) enum Bench {
         /// Look for peers here before PATH, for versions the distribution does not have.
         #[arg(long)]
         peer_path: Option<PathBuf>,
+        /// Use this linerate instead of a release build made now.
+        #[arg(long)]
+        program: Option<PathBuf>,
     },
     /// CPU use of agent and observer while a trial runs.
     Overhead {
@@ -38,6 +41,9 @@ pub(crate) enum Bench {
         /// How long one trial measures.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
+        /// Use this linerate instead of a release build made now.
+        #[arg(long)]
+        program: Option<PathBuf>,
     },
 }
 
@@ -45,13 +51,14 @@ pub(crate) enum Bench {
 pub(crate) fn run(bench: &Bench) -> Result<()> {
     let folder = Path::new("target/bench");
     match bench {
-        Bench::Streams { repeats, seconds, only, peer_path } => compare::run(&compare::Comparison {
+        Bench::Streams { repeats, seconds, only, peer_path, program } => compare::run(&compare::Comparison {
             folder,
             repeats: *repeats,
             seconds: *seconds,
             only: only.as_deref(),
             peer_path: peer_path.as_deref(),
+            program: program.as_deref(),
         }),
-        Bench::Overhead { repeats, seconds } => overhead::run(folder, *seconds, *repeats),
+        Bench::Overhead { repeats, seconds, program } => overhead::run(program.as_deref(), folder, *seconds, *repeats),
     }
 }

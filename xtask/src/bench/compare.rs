@@ -3,7 +3,7 @@
 
 use super::figure::{Figure, Spread};
 use super::lab::{Lab, RECEIVER, SENDER};
-use super::peers::{Installed, PORT, Peer};
+use super::peers::{Installed, Peer, port};
 use super::read::{self, Asked, Written};
 use super::work::{Load, WORKS, Wait, Work};
 use crate::process::{self, Running};
@@ -31,6 +31,8 @@ pub(super) struct Comparison<'a> {
     pub(super) seconds: u32,
     pub(super) only: Option<&'a str>,
     pub(super) peer_path: Option<&'a Path>,
+    /// The linerate to compare; a release build if none.
+    pub(super) program: Option<&'a Path>,
 }
 
 /// One tool's runs of one work.
@@ -64,7 +66,7 @@ pub(super) fn run(comparison: &Comparison<'_>) -> Result<()> {
     eprintln!("peers: {}; not installed: {}", listed(&found), listed(&missing));
 
     process::catch_interrupts()?;
-    let lab = Lab::up(comparison.folder)?;
+    let lab = Lab::up(comparison.program, comparison.folder)?;
     let to = lab.address(RECEIVER)?;
     let default = lab.ask(SENDER, &["cat", "/proc/sys/net/ipv4/tcp_congestion_control"])?.stdout.trim().to_owned();
     let mut tables = Vec::new();
@@ -99,16 +101,20 @@ fn measure(
     tables: &mut Vec<Table>,
 ) -> Result<()> {
     let seconds = comparison.seconds;
-    let peers: Vec<Vec<Peer>> = works.iter().map(|work| installed.peers(work.load, to, seconds)).collect();
-    tables.extend(works.iter().zip(&peers).map(|(&work, peers)| Table::new(work, peers)));
+    tables.extend(works.iter().map(|&work| Table::new(work, &installed.peers(work.load, to, port(0), seconds))));
+    let mut run = 0;
     for repeat in 0..comparison.repeats {
-        for (table, peers) in tables.iter_mut().zip(&peers) {
+        for table in tables.iter_mut() {
             let tools = table.tracks.len();
             for turn in 0..tools {
                 let tool = (turn + repeat as usize) % tools;
                 let figure = match tool.checked_sub(1) {
                     None => run_linerate(lab, table.work, seconds),
-                    Some(peer) => run_peer(lab, table.work, &peers[peer], seconds),
+                    Some(peer) => {
+                        run += 1;
+                        let peers = installed.peers(table.work.load, to, port(run), seconds);
+                        run_peer(lab, table.work, &peers[peer], seconds)
+                    }
                 };
                 process::check_interrupt()?;
                 table.record(repeat, tool, figure, comparison.repeats);
@@ -201,7 +207,10 @@ fn linerate_arguments(load: Load, seconds: u32) -> Vec<String> {
 /// Starts the peer's server in the receiving host, its client in the sending one, and reads what they wrote.
 fn run_peer(lab: &Lab, work: &Work, peer: &Peer, seconds: u32) -> Result<Figure> {
     let mut server = Running::start(lab.inside(RECEIVER, pinned(RECEIVER_CPU, &peer.server)))?;
-    await_listening(lab, &mut server)?;
+    if let Err(error) = await_listening(lab, &mut server, peer.port) {
+        let said = server.stop(peer.stop)?;
+        bail!("{error:#}: {} {}", said.stdout.trim(), said.stderr.trim());
+    }
     let client = process::run(lab.inside(SENDER, pinned(SENDER_CPU, &peer.client)), limit(seconds))?;
     let server = server.stop(peer.stop)?;
     (peer.read)(&Written { client: &client.stdout, server: &server.stdout }, asked(work))
@@ -211,19 +220,20 @@ fn pinned<'a>(cpu: &'a str, words: &'a [String]) -> impl Iterator<Item = &'a str
     ["taskset", "-c", cpu].into_iter().chain(words.iter().map(String::as_str))
 }
 
-/// Waits until something listens on [`PORT`] in the receiving host, without touching the socket: some servers serve once.
-fn await_listening(lab: &Lab, server: &mut Running) -> Result<()> {
+/// Waits until something listens on `port` in the receiving host, without touching the socket: some servers serve once.
+fn await_listening(lab: &Lab, server: &mut Running, port: u16) -> Result<()> {
     let began = Instant::now();
+    let ending = format!(":{port}");
     loop {
         let sockets = lab.ask(RECEIVER, &["ss", "-Hlntu"])?.stdout;
-        if sockets.split_whitespace().any(|word| word.ends_with(&format!(":{PORT}"))) {
+        if sockets.split_whitespace().any(|word| word.ends_with(&ending)) {
             return Ok(());
         }
         if !server.is_running()? {
             bail!("the peer's server ended before it listened");
         }
         if began.elapsed() > LISTEN_LIMIT {
-            bail!("the peer's server did not listen on port {PORT} within {} s", LISTEN_LIMIT.as_secs());
+            bail!("the peer's server did not listen on port {port} within {} s", LISTEN_LIMIT.as_secs());
         }
         thread::sleep(Duration::from_millis(50));
     }
@@ -252,7 +262,7 @@ fn print(table: &Table, default: &str) {
             _ => track.tool.clone(),
         };
         let Some(values) = track.values() else {
-            println!("  {tool:<34} {}", track.failure.as_deref().unwrap_or("not run"));
+            println!("  {tool:<34} {}", if track.failure.is_some() { "failed, see above" } else { "not run" });
             continue;
         };
         let range = format!("{} .. {}", unit.show(values.low), unit.show(values.high));
@@ -353,7 +363,8 @@ mod tests {
         );
         let (rival, ratio) = table.rival().unwrap();
         assert_eq!((rival.tool.as_str(), ratio.median), ("fast", 2.0));
-        let comparison = Comparison { folder: Path::new(""), repeats: 1, seconds: 1, only: None, peer_path: None };
+        let comparison =
+            Comparison { folder: Path::new(""), repeats: 1, seconds: 1, only: None, peer_path: None, program: None };
         let kept = to_json(&comparison, "bbr", &[table]);
         assert_eq!(kept["works"][0]["met"], json!(true));
         assert_eq!(kept["works"][0]["tools"][4]["values"], json!([null]));

@@ -25,9 +25,12 @@ pub(super) struct Lab {
 }
 
 impl Lab {
-    /// Builds the release program, then brings up the bench `cable`. Records go to a store under `folder`.
-    pub(super) fn up(folder: &Path) -> Result<Self> {
-        let program = build()?;
+    /// Brings up the bench `cable` with `program`, or with a release build made now. Records go to a store under `folder`.
+    pub(super) fn up(program: Option<&Path>, folder: &Path) -> Result<Self> {
+        let program = match program {
+            Some(program) => program.canonicalize().with_context(|| format!("finding {}", program.display()))?,
+            None => build()?,
+        };
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         let mut lab = Self { program, store: folder.join("store.sqlite"), up: false };
         let mut command = Command::new(&lab.program);

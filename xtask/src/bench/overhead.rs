@@ -27,9 +27,9 @@ struct Cost {
 }
 
 /// Runs the loads and prints the cost of every agent in every trial.
-pub(super) fn run(folder: &Path, seconds: u32, repeats: u32) -> Result<()> {
+pub(super) fn run(program: Option<&Path>, folder: &Path, seconds: u32, repeats: u32) -> Result<()> {
     process::catch_interrupts()?;
-    let lab = Lab::up(folder)?;
+    let lab = Lab::up(program, folder)?;
     let mut costs = Vec::new();
     for load in LOADS {
         let timing = ["--time".to_owned(), format!("{seconds}s"), "--repeats".to_owned(), repeats.to_string()];

@@ -12,11 +12,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The port every server listens on; each run has a server of its own.
-pub(super) const PORT: u16 = 5301;
+/// The lowest port a server is given.
+const FIRST_PORT: u16 = 5301;
 
-/// A second port, for tools that keep control and data apart.
-const DATA_PORT: u16 = 5302;
+/// As many ports from there on are used, in turn: below those that systems hand out by themselves.
+const PORTS: u32 = 27_000;
+
+/// The port for the `run`th run of a peer, and the next one for tools that keep control and data apart. Every run has its
+/// own: a port just used lingers, and some servers then cannot bind.
+pub(super) fn port(run: u32) -> u16 {
+    FIRST_PORT + u16::try_from(run % (PORTS / 2)).map_or(0, |run| run * 2)
+}
 
 /// The programs looked for.
 const PROGRAMS: &[&str] = &["iperf3", "iperf", "nuttcp", "sockperf", "qperf", "netperf", "netserver"];
@@ -37,6 +43,8 @@ pub(super) struct Peer {
     pub(super) cubic: bool,
     /// The goal is held against it.
     pub(super) counts: bool,
+    /// Where its server listens.
+    pub(super) port: u16,
     pub(super) server: Vec<String>,
     pub(super) client: Vec<String>,
     /// How its server is told to end: some report only then.
@@ -69,8 +77,8 @@ impl Installed {
     }
 
     /// Every way to call an installed peer for this load; `to` is the receiver's address.
-    pub(super) fn peers(&self, load: Load, to: &str, seconds: u32) -> Vec<Peer> {
-        let mut list = List { installed: self, peers: Vec::new() };
+    pub(super) fn peers(&self, load: Load, to: &str, port: u16, seconds: u32) -> Vec<Peer> {
+        let mut list = List { installed: self, port, peers: Vec::new() };
         match load {
             Load::Tcp { flows, flags } => list.tcp(flows, flags, to, seconds),
             Load::Udp { size, offload } => list.udp(size, offload, to, seconds),
@@ -87,6 +95,7 @@ impl Installed {
 /// The list of peers as it grows.
 struct List<'a> {
     installed: &'a Installed,
+    port: u16,
     peers: Vec<Peer>,
 }
 
@@ -99,6 +108,7 @@ impl List<'_> {
                 tool: tool.to_owned(),
                 cubic,
                 counts: true,
+                port: self.port,
                 server,
                 client,
                 stop: Signal::SIGINT,
@@ -114,42 +124,46 @@ impl List<'_> {
     }
 
     fn iperf3(&mut self, flags: &str, common: &str) {
+        let port = self.port;
         let tool = format!("iperf3 {flags}");
         self.add(
             tool.trim_end(),
-            &format!("iperf3 -s -1 -p {PORT}"),
-            &format!("iperf3 -J -p {PORT} {common} {flags}"),
+            &format!("iperf3 -s -1 -p {port}"),
+            &format!("iperf3 -J -p {port} {common} {flags}"),
             read::iperf3,
         );
     }
 
     fn iperf(&mut self, flags: &str, server: &str, common: &str) {
+        let port = self.port;
         let tool = format!("iperf {flags}");
-        let server = format!("iperf -s -y C -p {PORT} {server}");
-        self.add(tool.trim_end(), &server, &format!("iperf -p {PORT} {common} {flags}"), read::iperf);
+        let server = format!("iperf -s -y C -p {port} {server}");
+        self.add(tool.trim_end(), &server, &format!("iperf -p {port} {common} {flags}"), read::iperf);
     }
 
     fn nuttcp(&mut self, flags: &str, to: &str, seconds: u32) {
-        let ports = format!("-P {PORT} -p {DATA_PORT}");
+        let ports = format!("-P {} -p {}", self.port, self.port + 1);
         let tool = format!("nuttcp {flags}");
         let client = format!("nuttcp {ports} -T {seconds} -fparse {flags} {to}");
         self.add(tool.trim_end(), &format!("nuttcp -1 {ports}"), &client, read::nuttcp);
     }
 
     fn qperf(&mut self, test: &str, flags: &str, to: &str, seconds: u32) {
-        let client = format!("qperf -lp {PORT} -v -uu -t {seconds} {flags} {to} {test}");
+        let port = self.port;
+        let client = format!("qperf -lp {port} -v -uu -t {seconds} {flags} {to} {test}");
         self.add(
             &format!("qperf {flags} {test}").replace("  ", " "),
-            &format!("qperf -lp {PORT}"),
+            &format!("qperf -lp {port}"),
             &client,
             read::qperf,
         );
     }
 
     fn netperf(&mut self, test: &str, flags: &str, to: &str, seconds: u32) {
+        let port = self.port;
         const KEYS: &str = "LOCAL_BYTES_SENT,REMOTE_BYTES_RECVD,ELAPSED_TIME,TRANSACTION_RATE,P50_LATENCY";
-        let client = format!("netperf -H {to} -p {PORT} -P 0 -t {test} -l {seconds} -- {flags} -k {KEYS}");
-        self.add(&format!("netperf {test} {flags}"), &format!("netserver -D -4 -p {PORT}"), &client, read::netperf);
+        let client = format!("netperf -H {to} -p {port} -P 0 -t {test} -l {seconds} -- {flags} -k {KEYS}");
+        self.add(&format!("netperf {test} {flags}"), &format!("netserver -D -4 -p {port}"), &client, read::netperf);
     }
 
     fn tcp(&mut self, flows: u16, flags: Flags, to: &str, seconds: u32) {
@@ -184,6 +198,7 @@ impl List<'_> {
     }
 
     fn udp(&mut self, size: u32, offload: bool, to: &str, seconds: u32) {
+        let port = self.port;
         let iperf3 = format!("-c {to} -t {seconds} -O 1 -u -b 0 -l {size}");
         self.iperf3("-u", &iperf3);
         if offload && self.installed.iperf3_knows("--gsro") {
@@ -194,19 +209,20 @@ impl List<'_> {
         self.qperf("udp_bw", &format!("-m {size}"), to, seconds);
         self.netperf("UDP_STREAM", &format!("-m {size}"), to, seconds);
         if !offload {
-            let server = format!("sockperf sr -i {to} -p {PORT}");
-            let client = format!("sockperf tp -i {to} -p {PORT} -t {seconds} -m {size}");
+            let server = format!("sockperf sr -i {to} -p {port}");
+            let client = format!("sockperf tp -i {to} -p {port} -t {seconds} -m {size}");
             self.add("sockperf tp", &server, &client, read::sockperf_throughput);
         }
     }
 
     fn transact(&mut self, udp: bool, wait: Wait, to: &str, seconds: u32) {
+        let port = self.port;
         let (name, flag) = if udp { ("udp", "") } else { ("tcp", "--tcp") };
         // 14 bytes are the least that sockperf sends.
         let sockperf = |flags: &str| {
             (
-                format!("sockperf sr {flag} {flags} -i {to} -p {PORT}"),
-                format!("sockperf pp {flag} {flags} -i {to} -p {PORT} -t {seconds} -m 14"),
+                format!("sockperf sr {flag} {flags} -i {to} -p {port}"),
+                format!("sockperf pp {flag} {flags} -i {to} -p {port} -t {seconds} -m 14"),
             )
         };
         let (server, client) = sockperf("");
@@ -237,7 +253,7 @@ mod tests {
     #[test]
     fn every_work_has_peers_with_names_of_their_own() {
         for work in WORKS {
-            let peers = all("--gsro --skip-rx-copy").peers(work.load, "198.18.0.2", 2);
+            let peers = all("--gsro --skip-rx-copy").peers(work.load, "198.18.0.2", 5301, 2);
             let mut names: Vec<&str> = peers.iter().map(|peer| peer.tool.as_str()).collect();
             assert!(names.len() >= 3, "{}: {names:?}", work.name);
             names.sort_unstable();
@@ -247,14 +263,14 @@ mod tests {
                 assert!(peer.client.contains(&"198.18.0.2".to_owned()), "{peer:?}");
                 assert!(peer.server[0].starts_with("/p/") && peer.client[0].starts_with("/p/"), "{peer:?}");
             }
-            assert_eq!(Installed::default().peers(work.load, "198.18.0.2", 2).len(), 0);
+            assert_eq!(Installed::default().peers(work.load, "198.18.0.2", 5301, 2).len(), 0);
         }
     }
 
     #[test]
     fn uses_only_the_flags_that_this_iperf3_knows() {
         let uses = |help: &str, load: Load, flag: &str| {
-            all(help).peers(load, "198.18.0.2", 2).iter().any(|peer| peer.client.contains(&flag.to_owned()))
+            all(help).peers(load, "198.18.0.2", 5301, 2).iter().any(|peer| peer.client.contains(&flag.to_owned()))
         };
         let udp = Load::Udp { size: 1448, offload: true };
         let tcp = Load::Tcp { flows: 1, flags: Flags::Best };
@@ -264,8 +280,18 @@ mod tests {
     }
 
     #[test]
+    fn every_run_has_ports_of_its_own() {
+        let mut ports: Vec<u16> = (0..PORTS / 2).flat_map(|run| [port(run), port(run) + 1]).collect();
+        assert!(ports.iter().all(|port| (FIRST_PORT..32_768).contains(port)));
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 27_000);
+        assert_eq!(port(PORTS / 2), FIRST_PORT);
+    }
+
+    #[test]
     fn a_polling_peer_does_not_count() {
-        let peers = all("").peers(Load::Transact { udp: true, wait: Wait::BusyPoll }, "198.18.0.2", 2);
+        let peers = all("").peers(Load::Transact { udp: true, wait: Wait::BusyPoll }, "198.18.0.2", 5301, 2);
         let polling: Vec<bool> =
             peers.iter().filter(|peer| !peer.counts).map(|peer| peer.tool.contains("nonblocked")).collect();
         assert_eq!(polling, [true]);
