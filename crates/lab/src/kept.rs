@@ -164,10 +164,12 @@ fn file() -> PathBuf {
     directory().join("lab.json")
 }
 
-/// `$XDG_RUNTIME_DIR/linerate`; without that variable, /run/linerate for root and /tmp/linerate-UID for others.
+/// `$XDG_RUNTIME_DIR/linerate` if that is a directory of this user (su(1) leaves another user's in the environment);
+/// otherwise /run/linerate for root and /tmp/linerate-UID for others.
 fn directory() -> PathBuf {
-    if let Some(directory) = env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty()) {
-        return PathBuf::from(directory).join("linerate");
+    let own = |path: &PathBuf| fs::metadata(path).is_ok_and(|metadata| metadata.uid() == effective_user());
+    if let Some(directory) = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(own) {
+        return directory.join("linerate");
     }
     match user_outside() {
         0 => PathBuf::from("/run/linerate"),

@@ -73,7 +73,7 @@ impl Lab {
         &self.hosts
     }
 
-    /// Starts `command` in a host. It ends with the lab at the latest.
+    /// Starts `command` in a host. It is killed when the lab comes down or is left to itself, if it still runs then.
     pub fn run_in(&self, host: &HostName, command: Command) -> Result<Child, LabError> {
         let (answer, child) = mpsc::channel();
         let order = Order::Run { host: host.clone(), command: Box::new(command), answer };

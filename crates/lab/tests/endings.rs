@@ -4,10 +4,10 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use support::{agents_told, alone, bench_program, can_build, fake_agent, up, wait_for, within_five_seconds};
 
@@ -23,6 +23,9 @@ fn links() -> Vec<String> {
     let mut route = linerate_sys::netlink::Route::open().expect("netlink");
     route.links().expect("links").into_iter().map(|link| link.name).collect()
 }
+
+/// How to run the test of a kept lab that another program built.
+const KEPT_LAB_TEST: [&str; 3] = ["--exact", "kept_lab_from_another_program", "--ignored"];
 
 /// What is there before a lab and must be there after it, and nothing else.
 #[derive(Debug, PartialEq)]
@@ -52,7 +55,11 @@ struct Program {
 
 impl Program {
     fn start(command: &mut Command, arguments: &[&str]) -> Self {
-        command.arg(fake_agent()).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        Self::start_with(command, &fake_agent(), arguments)
+    }
+
+    fn start_with(command: &mut Command, agent: &Path, arguments: &[&str]) -> Self {
+        command.arg(agent).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the example program `bench`");
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().expect("piped"));
@@ -70,6 +77,11 @@ impl Program {
         self.line()
     }
 
+    fn kill(mut self) {
+        self.child.kill().expect("kill -9");
+        self.child.wait().expect("wait");
+    }
+
     fn finish(mut self) {
         self.input = None;
         assert!(self.child.wait().expect("wait").success());
@@ -80,12 +92,6 @@ fn bench_command(runtime: &Path) -> Command {
     let mut command = Command::new(bench_program());
     command.env("XDG_RUNTIME_DIR", runtime);
     command
-}
-
-fn runtime() -> tempfile::TempDir {
-    let directory = tempfile::tempdir().expect("a directory");
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).expect("permissions");
-    directory
 }
 
 #[test]
@@ -110,7 +116,7 @@ fn a_program_killed_leaves_nothing() {
         return;
     }
     let (before, spaces) = (Outside::now(), namespaces());
-    let runtime = runtime();
+    let runtime = tempfile::tempdir().expect("a directory");
     let mut program = Program::start(&mut bench_command(runtime.path()), &["switch"]);
     assert_eq!(program.line(), "up");
     assert_eq!(agents_told("").len(), before.agents.len() + 4);
@@ -118,8 +124,7 @@ fn a_program_killed_leaves_nothing() {
     // A program in a host ends too.
     writeln!(program.input.as_mut().expect("open"), "a FAKE_AGENT=visitor exec sleep 600").expect("input");
     assert!(within_five_seconds(|| agents_told("visitor").len() == 1));
-    program.child.kill().expect("kill -9");
-    program.child.wait().expect("wait");
+    program.kill();
     assert!(
         within_five_seconds(|| Outside::now() == before && namespaces().is_subset(&spaces)),
         "{:?}",
@@ -135,7 +140,7 @@ fn a_kept_lab_stays_until_it_is_taken_down() {
         return;
     }
     let (before, spaces) = (Outside::now(), namespaces());
-    let runtime = runtime();
+    let runtime = tempfile::tempdir().expect("a directory");
     let mut program = Program::start(&mut bench_command(runtime.path()), &["switch", "keep"]);
     assert_eq!(program.line(), "up");
     program.finish();
@@ -153,7 +158,7 @@ fn a_kept_lab_stays_until_it_is_taken_down() {
 
     // The rest in a program of its own, because the environment says where the file is.
     let status = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "kept_lab_from_another_program", "--ignored", "--nocapture"])
+        .args(KEPT_LAB_TEST)
         .env("XDG_RUNTIME_DIR", runtime.path())
         .status();
     assert!(status.expect("this program").success());
@@ -175,11 +180,10 @@ fn a_kept_lab_stays_until_it_is_taken_down() {
     let mut third = Program::start(&mut bench_command(runtime.path()), &["cable", "keep"]);
     assert_eq!(third.line(), "up");
     // Killed before it says keep: what it built can still be found and taken down.
-    third.child.kill().expect("kill -9");
-    third.child.wait().expect("wait");
+    third.kill();
     assert!(file.exists());
     let status = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "kept_lab_from_another_program", "--ignored", "--nocapture"])
+        .args(KEPT_LAB_TEST)
         .env("XDG_RUNTIME_DIR", runtime.path())
         .status();
     assert!(status.expect("this program").success());
@@ -209,6 +213,45 @@ fn join() -> String {
     format!("linerate://127.0.0.1:4747#{}.{}", "0".repeat(32), "0".repeat(64))
 }
 
+/// A user without any privilege, by custom `nobody`.
+const NOBODY: u32 = 65_534;
+
+/// A directory of that user with programs that it may run, wherever the checkout is.
+struct Home {
+    directory: tempfile::TempDir,
+    bench: PathBuf,
+    agent: PathBuf,
+    test: PathBuf,
+}
+
+impl Home {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        chown(directory.path(), Some(NOBODY), Some(NOBODY)).expect("chown");
+        let copy = |program: PathBuf| {
+            let copied = directory.path().join(program.file_name().expect("a program"));
+            fs::copy(&program, &copied).expect("copy");
+            chown(&copied, Some(NOBODY), Some(NOBODY)).expect("chown");
+            copied
+        };
+        let (bench, agent) = (copy(bench_program()), copy(fake_agent()));
+        let test = copy(std::env::current_exe().expect("this program"));
+        Self { directory, bench, agent, test }
+    }
+
+    /// `program` as that user.
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env("XDG_RUNTIME_DIR", self.directory.path()).current_dir(self.directory.path());
+        command.uid(NOBODY).gid(NOBODY);
+        command
+    }
+
+    fn start(&self, arguments: &[&str]) -> Program {
+        Program::start_with(&mut self.command(&self.bench), &self.agent, arguments)
+    }
+}
+
 #[test]
 fn an_ordinary_user_builds_a_lab() {
     let _alone = alone();
@@ -216,15 +259,11 @@ fn an_ordinary_user_builds_a_lab() {
         return;
     }
     let before = Outside::now();
-    let runtime = runtime();
-    let mut command = bench_command(runtime.path());
-    // A user without any privilege, as setpriv --reuid=65534 --regid=65534 --clear-groups makes one.
-    command.uid(65_534).gid(65_534);
-    let file = runtime.path().join("x.toml");
+    let home = Home::new();
     let bench = "name = 'x'\nhosts = ['a', 'b']\nlink = { rate = '100M' }\ndevice = { kind = 'router' }\n\
                  [[fault]]\nkind = 'loss'\nat = 'a'\nratio = '1%'";
-    fs::write(&file, bench).expect("bench file");
-    let mut program = Program::start(&mut command, &[file.to_str().expect("a path")]);
+    fs::write(home.directory.path().join("x.toml"), bench).expect("bench file");
+    let mut program = home.start(&["x.toml"]);
     assert_eq!(program.line(), "up");
     assert_eq!(agents_told("").len(), before.agents.len() + 2);
     assert_eq!(program.ask("a grep -q 198.18.1.2 /proc/self/net/fib_trie"), "exit status: 0");
@@ -233,28 +272,35 @@ fn an_ordinary_user_builds_a_lab() {
     assert_eq!(Outside::now(), before);
 
     // Killed, it leaves nothing either.
-    let mut command = bench_command(runtime.path());
-    command.uid(65_534).gid(65_534);
-    let mut program = Program::start(&mut command, &["switch"]);
+    let mut program = home.start(&["switch"]);
     assert_eq!(program.line(), "up");
-    program.child.kill().expect("kill -9");
-    program.child.wait().expect("wait");
-    let mut rest = String::new();
-    let _ = program.output.read_to_string(&mut rest);
+    program.kill();
     assert!(within_five_seconds(|| Outside::now() == before), "{:?}", Outside::now());
 
     // Kept, it is found and taken down from outside the user namespace.
-    let mut command = bench_command(runtime.path());
-    command.uid(65_534).gid(65_534);
-    let mut program = Program::start(&mut command, &["switch", "keep"]);
+    let mut program = home.start(&["switch", "keep"]);
     assert_eq!(program.line(), "up");
     program.finish();
-    let status = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "kept_lab_from_another_program", "--ignored", "--nocapture"])
-        .env("XDG_RUNTIME_DIR", runtime.path())
-        .uid(65_534)
-        .gid(65_534)
-        .status();
+    let status = home.command(&home.test).args(KEPT_LAB_TEST).status();
     assert!(status.expect("this program").success());
     assert!(within_five_seconds(|| Outside::now() == before), "{:?}", Outside::now());
+}
+
+#[test]
+fn a_user_who_may_not_is_told_what_would_change_that() {
+    let _alone = alone();
+    if !can_build("a_user_who_may_not_is_told_what_would_change_that") {
+        return;
+    }
+    // In a user namespace of its own, where no more may be made, and without the privilege it gives.
+    let home = Home::new();
+    let forbid = "echo 0 > /proc/sys/user/max_user_namespaces && \
+                  exec setpriv --bounding-set=-all --inh-caps=-all ./bench fake-agent.sh switch";
+    let refused = home.command(Path::new("unshare")).args(["-Ur", "sh", "-c", forbid]).output().expect("unshare");
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success(), "{words}");
+    assert!(
+        words.contains("unshare(CLONE_NEWUSER)") && words.contains("sysctl -w user.max_user_namespaces=15000"),
+        "{words}"
+    );
 }
