@@ -325,7 +325,8 @@ fn a_peer_that_goes_away_is_named() {
         Workload::Stream(StreamSpec { direction: Direction::Receive, ..stream(Transport::Tcp) }),
         Workload::Stream(stream(Transport::Udp)),
         Workload::Transact(transact(Transport::Tcp)),
-        Workload::Transact(transact(Transport::Udp)),
+        // A closed loop's one request may be lost with the port; the next one is told that nobody is there.
+        Workload::Transact(TransactSpec { rate: Some(OpRate::per_second(1_000)), ..transact(Transport::Udp) }),
         Workload::Transact(TransactSpec { style: TransactStyle::Connect, ..transact(Transport::Tcp) }),
     ] {
         let (opener, listener) = begin(&workload);
@@ -334,7 +335,7 @@ fn a_peer_that_goes_away_is_named() {
         let peer = opener.local_addresses()[0].1;
         drop(listener);
         let begun = clock::now();
-        let error = opener.join().expect_err("the listener is gone");
+        let error = opener.join().map(|_| ()).expect_err("the listener is gone");
         assert!(matches!(error, StreamError::PeerGone { .. }), "{workload:?}: {error}");
         assert!(error.to_string().contains(&peer.to_string()), "{error}");
         assert!(clock::now() - begun < 2_000_000_000, "{workload:?}");
