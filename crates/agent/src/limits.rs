@@ -176,3 +176,91 @@ impl Limits {
 fn refuse(message: String) -> Refusal {
     Refusal::new(ErrorKind::Limit, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{LOOPBACK, half, stream};
+    use linerate_model::{
+        Arrivals, EndSpec, IpVersion, SocketOptions, StreamSpec, TransactSpec, TransactStyle, Transport,
+    };
+    use linerate_units::{ByteCount, FrameRate, OpRate};
+
+    const LISTENER: EndRole = EndRole::Listener { address: LOOPBACK };
+
+    fn loads(spec: &HalfSpec) -> (Option<u64>, Option<u64>) {
+        let load = Load::of(spec);
+        (load.sends, load.receives)
+    }
+
+    #[test]
+    fn a_streams_load_goes_its_direction() {
+        let eight = Some(8_000_000);
+        for (role, direction, expected) in [
+            (EndRole::Opener, Direction::Send, (eight, Some(0))),
+            (EndRole::Opener, Direction::Receive, (Some(0), eight)),
+            (EndRole::Opener, Direction::Both, (eight, eight)),
+            (LISTENER, Direction::Send, (Some(0), eight)),
+            (LISTENER, Direction::Receive, (eight, Some(0))),
+        ] {
+            let spec = half("t", role, StreamSpec { direction, ..stream(Transport::Udp) });
+            assert_eq!(loads(&spec), expected, "{role:?} {direction:?}");
+        }
+        let offered = Some(Offered::MessagesPerS(FrameRate::per_second(1_000)));
+        let mut sink = half("t", LISTENER, StreamSpec { offered, ..stream(Transport::Udp) });
+        sink.ends = (0..3).map(|path| EndSpec { path, role: LISTENER }).collect();
+        assert_eq!(loads(&sink), (Some(0), Some(3 * 1_000 * 1_000 * 8)));
+        // A listener that only receives at full speed sends nothing all the same.
+        let full = half("t", LISTENER, StreamSpec { offered: None, ..stream(Transport::Udp) });
+        assert_eq!(loads(&full), (Some(0), None));
+        // Hostile numbers do not wrap around the limit.
+        let offered = Some(Offered::MessagesPerS(FrameRate::per_second(u64::MAX / 2)));
+        assert_eq!(
+            loads(&half("t", EndRole::Opener, StreamSpec { offered, ..stream(Transport::Udp) })).0,
+            Some(u64::MAX)
+        );
+    }
+
+    #[test]
+    fn transactions_load_both_ways() {
+        let mut spec = half("t", EndRole::Opener, stream(Transport::Tcp));
+        let transact = |rate| {
+            Workload::Transact(TransactSpec {
+                transport: Transport::Tcp,
+                ip: IpVersion::V4,
+                style: TransactStyle::Persistent,
+                request_bytes: ByteCount::new(100),
+                response_bytes: ByteCount::new(1_000),
+                flows: 2,
+                outstanding: 1,
+                rate,
+                arrivals: Arrivals::Even,
+                busy_poll: false,
+                socket: SocketOptions::default(),
+            })
+        };
+        spec.workload = transact(Some(OpRate::per_second(10)));
+        assert_eq!(loads(&spec), (Some(8_000), Some(80_000)));
+        spec.workload = transact(None);
+        assert_eq!(loads(&spec), (None, None));
+        let limits = Limits { max_rate: Some(BitRate::per_second(1 << 40)), ..Limits::default() };
+        assert!(limits.check(&spec).is_err(), "a closed loop has no rate");
+        assert!(Limits::default().check(&spec).is_ok(), "without a limit none is needed");
+    }
+
+    #[test]
+    fn peers_are_known_by_network_also_when_mapped() {
+        let allowed_peers = ["198.18.0.0/15", "2001:2::/48"].map(|network| network.parse().expect("a network")).into();
+        let limits = Limits { allowed_peers, ..Limits::default() };
+        for (address, allowed) in [
+            ("198.19.255.1", true),
+            ("198.20.0.1", false),
+            ("::ffff:198.18.0.1", true),
+            ("2001:2::1", true),
+            ("::1", false),
+        ] {
+            assert_eq!(limits.allows(address.parse().expect("an address")), allowed, "{address}");
+        }
+        assert!(Limits::default().allows(LOOPBACK));
+    }
+}

@@ -437,12 +437,7 @@ fn conduct(
 
 /// Tells progress until `until_ns`, or until the engine has ended before its time, as it does when a peer goes away;
 /// false if the trial is to stop.
-fn follow(
-    running: &Running,
-    until_ns: u64,
-    progress: &watch::Sender<Progress>,
-    stopped: &mpsc::Receiver<()>,
-) -> bool {
+fn follow(running: &Running, until_ns: u64, progress: &watch::Sender<Progress>, stopped: &mpsc::Receiver<()>) -> bool {
     loop {
         let left = until_ns.saturating_sub(clock::now());
         let now = running.progress();

@@ -2,12 +2,16 @@
 
 use super::*;
 use crate::{AgentError, ErrorBody, ErrorKind};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 use reqwest::Method;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::ResolvesServerCertUsingSni;
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A join line changed by `change`, used; the error it gives.
 async fn refused(agent: &Agent, change: impl FnOnce(&mut Join)) -> AgentError {
@@ -187,6 +191,41 @@ async fn bad_requests_are_told_what_is_wrong() {
         let (status, body) = answer(raw.admitted(Method::POST, "/v1/trials").json(&listener(name))).await;
         assert_eq!(status, 400, "`{name}`: {body}");
     }
+}
+
+/// Whatever bytes those send that have the token: an answer that blames the request, and an agent that lives on.
+#[tokio::test]
+async fn hostile_bodies_do_no_harm() {
+    let agent = agent(|_| ()).await;
+    let raw = Raw::new(&agent);
+    let good = serde_json::to_vec(&listener("hostile")).expect("JSON");
+    let mut runner = TestRunner::deterministic();
+    let mutations = prop::collection::vec((0..good.len(), any::<u8>()), 1..4);
+    for round in 0..200 {
+        let mut body = good.clone();
+        for (place, byte) in mutations.new_tree(&mut runner).expect("a value").current() {
+            body[place] = byte;
+        }
+        let path = ["/v1/trials", "/v1/trials/hostile/connect", "/v1/trials/hostile/start"][round % 3];
+        let (status, said) = answer(raw.admitted(Method::POST, path).body(body.clone())).await;
+        let shown = String::from_utf8_lossy(&body);
+        assert!([200, 204, 400, 403, 404, 409, 422].contains(&status), "{status} {said} to {path} {shown}");
+        assert_eq!(answer(raw.admitted(Method::DELETE, "/v1/trials/hostile")).await.0, 204);
+    }
+    assert_eq!(answer(raw.admitted(Method::GET, "/v1/host")).await.0, 200);
+}
+
+/// A server that takes the connection and says nothing must not hold its caller for ever.
+#[tokio::test]
+async fn silence_is_not_waited_for_long() {
+    let listener = TcpListener::bind((LOOPBACK, 0)).expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let join = Join { host: "127.0.0.1".into(), port, token: "0".repeat(32), fingerprint: "0".repeat(64) };
+    let since = std::time::Instant::now();
+    let error = Client::connect(&join).await.expect_err("nobody speaks");
+    assert!(matches!(error, AgentError::Unreachable { .. }), "{error:?}");
+    assert!(error.to_string().contains("in time"), "{error}");
+    assert!(since.elapsed() < Duration::from_secs(8), "it took {:?}", since.elapsed());
 }
 
 #[tokio::test]

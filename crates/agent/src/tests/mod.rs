@@ -12,7 +12,7 @@ use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
-const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// An agent of its own for one test.
 async fn agent(change: impl FnOnce(&mut AgentOptions)) -> Agent {
@@ -69,7 +69,7 @@ async fn answer(request: reqwest::RequestBuilder) -> (u16, serde_json::Value) {
     (status, serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text)))
 }
 
-fn stream(transport: Transport) -> StreamSpec {
+pub(crate) fn stream(transport: Transport) -> StreamSpec {
     StreamSpec {
         transport,
         ip: IpVersion::V4,
@@ -85,7 +85,7 @@ fn stream(transport: Transport) -> StreamSpec {
 }
 
 /// A half of a short trial with one path.
-fn half(id: &str, role: EndRole, stream: StreamSpec) -> HalfSpec {
+pub(crate) fn half(id: &str, role: EndRole, stream: StreamSpec) -> HalfSpec {
     HalfSpec {
         id: TrialId(id.to_owned()),
         key: TrialKey(*b"0123456789abcdef"),
