@@ -4,7 +4,7 @@ mod program;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use program::{Place, lab_possible, wait_until_gone};
+use program::{Place, lab_possible, wait_until_gone, words};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::time::Duration;
@@ -50,7 +50,7 @@ fn what_cannot_be_asked_is_refused_with_its_remedy() {
 #[test]
 fn an_agent_that_cannot_be_used_is_named_with_the_reason() {
     let place = Place::new();
-    let mut agent = place.start(&["agent", "--listen", "127.0.0.1:0", "--ephemeral", "--max-time", "2s"]);
+    let mut agent = place.start(&words("agent --listen 127.0.0.1:0 --ephemeral --max-time 2s"));
     let join = agent.line();
     let (address, secrets) = join.split_once('#').expect("a join line has secrets");
     let (token, fingerprint) = secrets.split_once('.').expect("a token and a fingerprint");
@@ -76,8 +76,7 @@ fn an_agent_killed_in_mid_trial_leaves_what_was_measured() {
         return;
     }
     let place = Place::new();
-    let lab =
-        place.start(&["lab", "--hosts", "2", "--", "stream", "a", "b", "--time", "1s", "--repeats", "30", "--json"]);
+    let lab = place.start(&words("lab --hosts 2 -- stream a b --time 1s --repeats 30 --json"));
     let agents = lab.wait_for_children(2);
     std::thread::sleep(Duration::from_secs(4));
     kill(Pid::from_raw(agents[1]), Signal::SIGKILL).expect("the agent runs");
@@ -99,8 +98,7 @@ fn ctrl_c_keeps_what_was_measured_and_takes_the_lab_down() {
     }
     for delay in [100, 700, 4_000] {
         let place = Place::new();
-        let lab =
-            place.start(&["lab", "--hosts", "2", "--", "stream", "a", "b", "--udp", "--time", "1s", "--repeats", "30"]);
+        let lab = place.start(&words("lab --hosts 2 -- stream a b --udp --time 1s --repeats 30"));
         let agents = if delay > 500 { lab.wait_for_children(2) } else { Vec::new() };
         std::thread::sleep(Duration::from_millis(delay));
         lab.signal(Signal::SIGINT);
@@ -120,7 +118,7 @@ fn kill_nine_leaves_nothing_behind() {
         return;
     }
     let place = Place::new();
-    let lab = place.start(&["lab", "--link", "100Mbit/s", "--", "stream", "a", "b", "--time", "20s"]);
+    let lab = place.start(&words("lab --link 100Mbit/s -- stream a b --time 20s"));
     let agents = lab.wait_for_children(4);
     std::thread::sleep(Duration::from_secs(2));
     lab.signal(Signal::SIGKILL);
@@ -139,11 +137,11 @@ fn a_kept_lab_serves_until_it_is_taken_down() {
     let place = Place::new();
     place.run(&["lab", "--keep", "--hosts", "2"]).says(0, &["lab down"]);
     place.run(&["lab", "--keep"]).says(2, &["lab down"]);
-    let shown = place.run(&["lab", "shell", "a", "--", "ip", "-br", "address"]);
+    let shown = place.run(&words("lab shell a -- ip -br address"));
     assert!(shown.code == Some(0) && shown.out.contains("198.18.0.1"), "{}{}", shown.out, shown.err);
     assert_eq!(place.run(&["lab", "shell", "a", "--", "sh", "-c", "exit 7"]).code, Some(7));
     place.run(&["lab", "shell", "z"]).says(2, &["z", "a, b"]);
-    place.measure(&["transact", "a", "b", "--time", "200ms", "--repeats", "1", "--json"]);
+    place.measure(&words("transact a b --time 200ms --repeats 1 --json"));
     place.run(&["lab", "down"]).says(0, &["is down"]);
     place.run(&["lab", "down"]).says(0, &["no lab is up"]);
     place.run(&["stream", "a", "b"]).says(2, &["no lab is up"]);

@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::{Place, close, lab_possible, number};
+use program::{Place, close, lab_possible, number, words};
 use serde_json::Value;
 use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard};
@@ -112,24 +112,9 @@ fn a_small_socket_buffer_is_where_datagrams_die() {
         return;
     }
     let _alone = alone();
-    let record = Place::new().measure(&[
-        "lab",
-        "--",
-        "stream",
-        "a",
-        "b",
-        "--udp",
-        "--size",
-        "1024",
-        "--receive-buffer",
-        "4096",
-        "--time",
-        "1s",
-        "--repeats",
-        "1",
-        "--no-offload",
-        "--json",
-    ]);
+    let record = Place::new().measure(&words(
+        "lab -- stream a b --udp --size 1024 --receive-buffer 4096 --time 1s --repeats 1 --no-offload --json",
+    ));
     let loss = &record["results"][0]["loss"];
     let (lost, buffer) = (number(loss, "/lost"), number(loss, "/places/socket_buffer"));
     assert!(lost > 100.0, "a buffer of two datagrams must overflow; lost {lost}");
@@ -156,7 +141,8 @@ fn three_sources_fill_one_sink() {
         "1",
         "--json",
     ]);
-    close("the total", payload(&record), 1e8 * 1448.0 / 1538.0, 0.01);
+    // What waits for a retransmission at the window's edges moves the total by a queue's worth.
+    close("the total", payload(&record), 1e8 * 1448.0 / 1538.0, 0.02);
     let shares = record["results"][0]["shares"].as_array().expect("each share is there");
     let sum: f64 = shares.iter().map(|share| number(share, "/payload_bps/median")).sum();
     assert_eq!(shares.len(), 3);
@@ -180,16 +166,16 @@ fn iperf3_agrees() {
         ("tcp", &[][..], &[][..]),
         ("udp", &["--udp", "--size", "1448", "--rate", "50Mbit/s"][..], &["-u", "-l", "1448", "-b", "50M"][..]),
     ] {
-        let server = place.start(&["lab", "shell", "b", "--", "iperf3", "-s", "-1", "-4"]);
+        let server = place.start(&words("lab shell b -- iperf3 -s -1 -4"));
         std::thread::sleep(std::time::Duration::from_millis(500));
-        let mut arguments = vec!["lab", "shell", "a", "--", "iperf3", "-c", "198.18.0.2", "-J", "-t", "4", "-O", "1"];
+        let mut arguments = words("lab shell a -- iperf3 -c 198.18.0.2 -J -t 4 -O 1");
         arguments.extend(peer);
         let theirs = place.run(&arguments);
         assert_eq!(theirs.code, Some(0), "{}{}", theirs.out, theirs.err);
         drop(server);
         let theirs = theirs.json();
         let pointer = if what == "tcp" { "/end/sum_received/bits_per_second" } else { "/end/sum/bits_per_second" };
-        let mut arguments = vec!["stream", "a", "b", "--time", "3s", "--repeats", "1", "--json"];
+        let mut arguments = words("stream a b --time 3s --repeats 1 --json");
         arguments.extend(own);
         close(&format!("{what} beside iperf3"), payload(&place.measure(&arguments)), number(&theirs, pointer), 0.02);
     }
@@ -204,7 +190,7 @@ fn transactions_are_timed_and_counted() {
     }
     let _alone = alone();
     for options in [&["--udp"][..], &["--connect"], &["--rate", "2k"], &["--outstanding", "8", "--request", "100"]] {
-        let mut arguments = vec!["lab", "--", "transact", "a", "b", "--time", "1s", "--repeats", "1", "--json"];
+        let mut arguments = words("lab -- transact a b --time 1s --repeats 1 --json");
         arguments.extend(options);
         let record = Place::new().measure(&arguments);
         let result = &record["results"][0];

@@ -16,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const USUAL_MTU: u32 = 1500;
 /// Runs that differ by more than this share of their median cannot carry a decision.
 const SPREAD_BEARABLE: f64 = 0.1;
+/// A share of the limit above this is more than the clocks' error.
+const ABOVE_LIMIT: f64 = 1.005;
 /// Below this busy share of the busiest core, cores halt between requests and waking them is in every latency.
 const AWAKE: f64 = 0.9;
 
@@ -387,6 +389,13 @@ fn caveats(
              IF=RATE",
         );
     }
+    if result.limit.as_ref().is_some_and(|limit| limit.share > ABOVE_LIMIT) {
+        add(
+            CaveatKind::AboveLimit,
+            "more was delivered in the window than the line carries in that time: data that had waited for a retransmission \
+             before the window was delivered within it; measure longer (--time)",
+        );
+    }
     match &cell.workload {
         Workload::Stream(stream) if stream.receive_by == ReceiveBy::Discard => add(
             CaveatKind::Discarded,
@@ -512,6 +521,13 @@ mod tests {
         assert_eq!(limit.line_bps.get(), 100_000_000);
         assert_eq!(limit.payload_bps.get(), 100_000_000 * 1000 / 1066);
         assert!((limit.share - 88e6 / 93_808_630.0).abs() < 1e-6, "{}", limit.share);
+    }
+
+    #[test]
+    fn more_than_the_line_carries_is_doubted() {
+        let hosts = [host("a", Some(100_000_000)), host("b", Some(100_000_000))];
+        assert!(kinds(&measure(&hosts, &[trial(12_000, 0)])).contains(&CaveatKind::AboveLimit));
+        assert!(!kinds(&measure(&hosts, &[trial(11_700, 0)])).contains(&CaveatKind::AboveLimit));
     }
 
     #[test]

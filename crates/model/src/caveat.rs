@@ -43,6 +43,8 @@ pub enum CaveatKind {
     Discarded,
     /// The link's speed is unknown, so no share of it can be given.
     UnknownLinkSpeed,
+    /// More arrived in the window than the line carries in that time: data held back before it counted in it.
+    AboveLimit,
     /// Other traffic crossed the interface during the window.
     OtherTraffic,
     /// A loss could not be told apart between places.

@@ -30,7 +30,7 @@ pub struct Host {
     pub congestion_controls: Vec<String>,
     /// Network interfaces but loopback.
     pub nics: Vec<Nic>,
-    /// Addresses that other hosts may send trial data to, in order of preference.
+    /// Addresses that other hosts are to send trial data to, as the agent was told; empty: where they reach the agent.
     pub data_addresses: Vec<IpAddr>,
     /// What the agent can do here.
     pub capabilities: Vec<Capability>,

@@ -9,7 +9,7 @@ use linerate_sys::netlink::{Address, Link, Route};
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 /// What the agent knows of its host and the host does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +22,7 @@ pub struct HostOptions {
     pub protocol: u32,
     /// Line rates by interface, in place of what the drivers say.
     pub link_speeds: BTreeMap<String, BitRate>,
-    /// Addresses that other hosts may send trial data to, in order of preference; empty leaves the choice to the host's
-    /// own addresses.
+    /// Addresses that other hosts are to send trial data to; empty: where they reach the agent.
     pub data_addresses: Vec<IpAddr>,
 }
 
@@ -47,11 +46,7 @@ pub fn host(options: &HostOptions) -> Result<Host, ObserveError> {
             &kernel_setting("net/ipv4/tcp_available_congestion_control")?,
         ),
         nics: nics(&links, &addresses, &options.link_speeds)?,
-        data_addresses: if options.data_addresses.is_empty() {
-            data_addresses(&links, &addresses)
-        } else {
-            options.data_addresses.clone()
-        },
+        data_addresses: options.data_addresses.clone(),
         capabilities: capabilities(),
     })
 }
@@ -113,22 +108,6 @@ fn nics(links: &[Link], addresses: &[Address], speeds: &BTreeMap<String, BitRate
     Ok(links.iter().filter(|link| !link.loopback).map(nic).collect())
 }
 
-/// The addresses that others can reach: of NICs before those of links in software (a bridge of containers, a tunnel), IPv4
-/// before IPv6. A host without any has loopback's, which serve trials of the host with itself.
-fn data_addresses(links: &[Link], addresses: &[Address]) -> Vec<IpAddr> {
-    let rank = |own: &Address| {
-        let link = links.iter().find(|link| link.index == own.link)?;
-        let reachable = link.up && !link.loopback && !own.local_scope;
-        reachable.then_some((!link.kind.is_empty(), own.address.is_ipv6(), link.index))
-    };
-    let mut ranked: Vec<_> = addresses.iter().filter_map(|own| Some((rank(own)?, own.address))).collect();
-    ranked.sort_by_key(|(rank, _)| *rank);
-    if ranked.is_empty() {
-        return vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-    }
-    ranked.into_iter().map(|(_, address)| address).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,34 +124,6 @@ mod tests {
     }
 
     #[test]
-    fn data_addresses_are_those_that_others_reach() {
-        let link = |index, kind: &str, up| Link { index, kind: kind.into(), up, ..Link::default() };
-        let links = [
-            Link { loopback: true, ..link(1, "", true) },
-            link(2, "bridge", true),
-            link(3, "", true),
-            link(4, "", false),
-        ];
-        let own = |link, address: &str, local_scope| Address {
-            link,
-            address: address.parse().expect("an address"),
-            local_scope,
-        };
-        let addresses = [
-            own(1, "127.0.0.1", true),
-            own(2, "198.18.0.1", false),
-            own(3, "2001:2::1", false),
-            own(3, "198.19.0.1", false),
-            own(3, "fe80::1", true),
-            own(4, "198.19.9.9", false),
-        ];
-        let expected: Vec<IpAddr> =
-            ["198.19.0.1", "2001:2::1", "198.18.0.1"].map(|text| text.parse().expect("an address")).into();
-        assert_eq!(data_addresses(&links, &addresses), expected);
-        assert_eq!(data_addresses(&links[..1], &addresses[..1])[0], IpAddr::from(Ipv4Addr::LOCALHOST));
-    }
-
-    #[test]
     fn describes_this_host() {
         let options = HostOptions {
             name: "here".into(),
@@ -185,7 +136,7 @@ mod tests {
         assert!(host.system.starts_with("Linux "), "{}", host.system);
         assert_eq!(host.boot_id.len(), 36);
         assert!(host.cores >= 1 && host.memory_bytes > 64 << 20);
-        assert!(!host.congestion_controls.is_empty() && !host.data_addresses.is_empty());
+        assert!(!host.congestion_controls.is_empty());
         assert!(host.nics.iter().all(|nic| nic.name != "lo"));
     }
 }

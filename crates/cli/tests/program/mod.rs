@@ -12,32 +12,32 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A place of its own for one test.
-pub struct Place {
-    pub directory: TempDir,
+pub(crate) struct Place {
+    pub(crate) directory: TempDir,
 }
 
 /// What a run came to.
-pub struct Ran {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { directory: tempfile::tempdir().expect("a temporary directory can be made") }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    pub fn file(&self, name: &str, text: &str) -> String {
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
         std::fs::write(self.path(name), text).expect("a temporary file can be written");
         self.path(name).to_str().expect("the path is UTF-8").to_owned()
     }
 
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_linerate"));
         command
             .args(arguments)
@@ -49,19 +49,19 @@ impl Place {
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         self.command(arguments).output().expect("the program starts").into()
     }
 
     /// Runs, demands success, and reads the one record on standard output.
-    pub fn measure(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn measure(&self, arguments: &[&str]) -> Value {
         let ran = self.run(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}\n{}", ran.err);
         ran.json()
     }
 
     /// Starts the program and leaves it running.
-    pub fn start(&self, arguments: &[&str]) -> Running {
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         let child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         Running { child: child.expect("the program starts") }
     }
@@ -79,12 +79,12 @@ impl From<Output> for Ran {
 
 impl Ran {
     /// Standard output, which must hold one JSON value and nothing else.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}\n{}", self.out, self.err))
     }
 
     /// Demands an exit code and words in what was said.
-    pub fn says(&self, code: i32, words: &[&str]) {
+    pub(crate) fn says(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, Some(code), "{}", self.err);
         for word in words {
             assert!(self.err.contains(word), "`{word}` is missing in: {}", self.err);
@@ -93,21 +93,21 @@ impl Ran {
 }
 
 /// A program under way; ended with the test.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
 }
 
 impl Running {
-    pub fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).expect("a process id fits")
     }
 
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.pid()), signal).expect("the program still runs");
     }
 
     /// Waits until the program's children number `count`; a lab has one for each host.
-    pub fn wait_for_children(&self, count: usize) -> Vec<i32> {
+    pub(crate) fn wait_for_children(&self, count: usize) -> Vec<i32> {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             let children = children(self.pid());
@@ -120,7 +120,7 @@ impl Running {
     }
 
     /// One line of standard output.
-    pub fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let out = self.child.stdout.as_mut().expect("standard output is piped");
         let (mut line, mut byte) = (Vec::new(), [0]);
         while out.read_exact(&mut byte).is_ok() && byte != [b'\n'] {
@@ -129,7 +129,7 @@ impl Running {
         String::from_utf8(line).expect("output is UTF-8")
     }
 
-    pub fn end(mut self) -> Ran {
+    pub(crate) fn end(mut self) -> Ran {
         let child = std::mem::replace(&mut self.child, Command::new("true").spawn().expect("true(1) starts"));
         child.wait_with_output().expect("the program can be waited for").into()
     }
@@ -143,7 +143,7 @@ impl Drop for Running {
 }
 
 /// Direct children of a process, whichever of its threads started them.
-pub fn children(pid: i32) -> Vec<i32> {
+pub(crate) fn children(pid: i32) -> Vec<i32> {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     tasks
         .flatten()
@@ -153,13 +153,13 @@ pub fn children(pid: i32) -> Vec<i32> {
 }
 
 /// Whether a process still runs (a zombie does not).
-pub fn alive(pid: i32) -> bool {
+pub(crate) fn alive(pid: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     status.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
 /// Waits until none of the processes runs any more.
-pub fn wait_until_gone(pids: &[i32]) {
+pub(crate) fn wait_until_gone(pids: &[i32]) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while pids.iter().any(|pid| alive(*pid)) {
         assert!(
@@ -171,8 +171,13 @@ pub fn wait_until_gone(pids: &[i32]) {
     }
 }
 
+/// A command line as typed, without quotes.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
 /// Whether the test can have a lab here; where it cannot, it says so aloud, and in CI that is a failure.
-pub fn lab_possible(test: &str) -> bool {
+pub(crate) fn lab_possible(test: &str) -> bool {
     if nix::unistd::geteuid().is_root() {
         return true;
     }
@@ -181,18 +186,18 @@ pub fn lab_possible(test: &str) -> bool {
 }
 
 /// Says that a test did not run; in CI that is a failure.
-pub fn skipped(test: &str, why: &str) {
+pub(crate) fn skipped(test: &str, why: &str) {
     assert!(std::env::var_os("CI").is_none(), "{test} must not be skipped in CI: {why}");
     eprintln!("SKIPPED: {test}: {why}");
 }
 
 /// The number at a JSON pointer.
-pub fn number(value: &Value, pointer: &str) -> f64 {
+pub(crate) fn number(value: &Value, pointer: &str) -> f64 {
     value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {pointer}"))
 }
 
 /// Demands that `value` is within `share` of `truth`.
-pub fn close(what: &str, value: f64, truth: f64, share: f64) {
+pub(crate) fn close(what: &str, value: f64, truth: f64, share: f64) {
     let off = (value - truth) / truth;
     assert!(off.abs() <= share, "{what}: {value} is {:+.2} % off {truth}", off * 100.0);
     eprintln!("{what}: {value:.0}, {:+.3} % off the truth", off * 100.0);

@@ -38,18 +38,18 @@ fn missing(result: &Measurement) -> Vec<String> {
     let mut missing = Vec::new();
     match &result.limit {
         None if result.received.is_some() => {
-            missing.push("the link's speed is not known, so a full wire cannot be told from a slow host".to_owned());
+            missing.push("The link's speed is not known, so a full wire cannot be told from a slow host.".to_owned());
         }
         Some(limit) => {
-            missing.push(format!("the wire is not it: {:.0} % of what it can carry was used", limit.share * 100.0))
+            missing.push(format!("The wire is not it: {:.0} % of what it can carry was used.", limit.share * 100.0))
         }
         None => {}
     }
     if result.ceiling.is_none() {
-        missing.push("the tester was not calibrated without the device".to_owned());
+        missing.push("The tester was not calibrated with the device bypassed.".to_owned());
     }
     let core = |name: &str, cost: &linerate_model::CpuCost| {
-        format!("the {name}'s busiest core was {:.0} % busy", cost.busiest_core * 100.0)
+        format!("The {name}'s busiest core was {:.0} % busy.", cost.busiest_core * 100.0)
     };
     missing.push(core("sender", &result.cpu.sender));
     missing.push(core("receiver", &result.cpu.receiver));

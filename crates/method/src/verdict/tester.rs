@@ -15,7 +15,7 @@ pub(super) fn weigh(result: &Measurement) -> Option<Evidence> {
         limit: Limit::Tester,
         confidence: if ceiling.share >= AT_CEILING { Confidence::High } else { Confidence::Low },
         text: format!(
-            "{:.0} % of what the same hosts reached without the device: the tester's limit, not the device's",
+            "The result is {:.0} % of what the same hosts reached without the device.",
             ceiling.share * 100.0
         ),
     })
