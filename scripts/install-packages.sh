@@ -48,7 +48,7 @@ present() {
 }
 
 if ! command -v cargo >/dev/null 2>&1; then
-    echo "error: there is no Rust toolchain (cargo): install Rust 1.95 or later, see https://rustup.rs" >&2
+    echo "error: there is no Rust toolchain (cargo): install Rust 1.95 or later, as with rustup" >&2
     exit 3
 fi
 

@@ -188,25 +188,8 @@ fn a_full_disk_costs_the_store_not_the_measurement() {
     let mount =
         std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k", "none"]).arg(&disk).status();
     assert!(mount.is_ok_and(|status| status.success()), "root may mount");
-    let store = disk.join("results.db");
-    let ran = place.run(&[
-        "stream",
-        "local",
-        "--udp",
-        "--sizes",
-        "64,128,256,512",
-        "--rate",
-        "1Mbit/s",
-        "--time",
-        "100ms",
-        "--warmup",
-        "0s",
-        "--repeats",
-        "20",
-        "--json",
-        "--store",
-        store.to_str().expect("the path is UTF-8"),
-    ]);
+    let store = disk.join("results.db").display().to_string();
+    let ran = place.run(&words(&format!("stream local --udp --sizes 64,128,256,512 --rate 1Mbit/s --time 100ms --warmup 0s --repeats 20 --json --store {store}")));
     let unmounted = std::process::Command::new("umount").arg(&disk).status();
     assert!(unmounted.is_ok_and(|status| status.success()), "nothing holds the disk");
     ran.says(3, &["results.db", "full"]);

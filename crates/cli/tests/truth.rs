@@ -44,23 +44,8 @@ fn small_datagrams_and_fragments_fill_a_shaped_link_too() {
         return;
     }
     let _alone = alone();
-    let record = Place::new().measure(&[
-        "lab",
-        "--link",
-        "100Mbit/s",
-        "--",
-        "stream",
-        "a",
-        "b",
-        "--udp",
-        "--sizes",
-        "64,8192",
-        "--time",
-        "1500ms",
-        "--repeats",
-        "1",
-        "--json",
-    ]);
+    let record = Place::new()
+        .measure(&words("lab --link 100Mbit/s -- stream a b --udp --sizes 64,8192 --time 1500ms --repeats 1 --json"));
     // 8,192 bytes travel as five full packets and one of 820 bytes: 5 x 1538 + 858 on the wire.
     for (index, share) in [(0, 64.0 / 130.0), (1, 8192.0 / 8548.0)] {
         let payload = number(&record, &format!("/results/{index}/received/payload_bps/median"));
@@ -79,26 +64,9 @@ fn a_planted_drop_is_counted_and_placed_on_the_wire() {
         "lossy.toml",
         "name = \"lossy\"\nhosts = [\"a\", \"b\"]\n[device]\nkind = \"bridge\"\n[[fault]]\nkind = \"loss\"\nat = \"device:b\"\nratio = \"1/100\"\n",
     );
-    let record = place.measure(&[
-        "lab",
-        "--bench",
-        &bench,
-        "--",
-        "stream",
-        "a",
-        "b",
-        "--udp",
-        "--size",
-        "256",
-        "--rate",
-        "60kpps",
-        "--time",
-        "4s",
-        "--repeats",
-        "1",
-        "--no-offload",
-        "--json",
-    ]);
+    let record = place.measure(&words(&format!(
+        "lab --bench {bench} -- stream a b --udp --size 256 --rate 60kpps --time 4s --repeats 1 --no-offload --json"
+    )));
     let loss = &record["results"][0]["loss"];
     let (lost, of, wire) = (number(loss, "/lost"), number(loss, "/of"), number(loss, "/places/wire"));
     assert!(of > 200_000.0, "{of} datagrams are enough to tell");
@@ -127,20 +95,8 @@ fn three_sources_fill_one_sink() {
         return;
     }
     let _alone = alone();
-    let record = Place::new().measure(&[
-        "lab",
-        "--link",
-        "100Mbit/s",
-        "--",
-        "stream",
-        "a,b,c",
-        "d",
-        "--time",
-        "2s",
-        "--repeats",
-        "1",
-        "--json",
-    ]);
+    let record = Place::new()
+        .measure(&words("lab --link 100Mbit/s -- stream a,b,c d --congestion cubic --time 5s --repeats 1 --json"));
     // What waits for a retransmission at the window's edges moves the total by a queue's worth.
     close("the total", payload(&record), 1e8 * 1448.0 / 1538.0, 0.02);
     let shares = record["results"][0]["shares"].as_array().expect("each share is there");
