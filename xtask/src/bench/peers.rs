@@ -142,10 +142,11 @@ impl List<'_> {
     }
 
     fn nuttcp(&mut self, flags: &str, to: &str, seconds: u32) {
+        // Without --nofork it may go on as a daemon that nobody would stop.
         let ports = format!("-P {} -p {}", self.port, self.port + 1);
         let tool = format!("nuttcp {flags}");
         let client = format!("nuttcp {ports} -T {seconds} -fparse {flags} {to}");
-        self.add(tool.trim_end(), &format!("nuttcp -1 {ports}"), &client, read::nuttcp);
+        self.add(tool.trim_end(), &format!("nuttcp -1 --nofork {ports}"), &client, read::nuttcp);
     }
 
     fn qperf(&mut self, test: &str, flags: &str, to: &str, seconds: u32) {
