@@ -78,7 +78,7 @@ pub(super) fn ask(
             Ok(taken) => {
                 read += taken as u64;
                 let answers = read / response;
-                account.total += answers * response;
+                account.total += answers * request;
                 now = account.sample()?;
                 heard = now;
                 for _ in 0..answers {
