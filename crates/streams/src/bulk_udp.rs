@@ -322,8 +322,9 @@ pub(crate) fn receive(
 
 /// Lets datagrams gather where they come faster than a thread can be woken for each.
 ///
-/// The wake-up is paid by the sender's core where both ends share a machine, and by the interrupt's elsewhere. Over veth
-/// it is more than half the cost of a 64-byte datagram.
+/// The wake-up is paid by the sender's core where both ends share a machine, and by the interrupt's elsewhere. Over veth,
+/// 64-byte datagrams in batches of 64, it was a quarter of the cost: 0.41 instead of 0.31 M/s, medians of eight pairs of
+/// runs in alternating order, better in each. Arrival times, and with them jitter, become as coarse as the nap.
 #[derive(Debug, Default)]
 struct Nap {
     since: u64,
