@@ -6,11 +6,26 @@ use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, de};
 use std::borrow::Cow;
+use std::fmt;
 
 /// Durations in nanoseconds, to three significant digits, from 1 ns to 100 s; what is longer counts as 100 s.
 /// Serialised as HdrHistogram V2, base64, so that any HDR tool can read it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Histogram(hdrhistogram::Histogram<u64>);
+
+impl fmt::Debug for Histogram {
+    /// A summary: the counts themselves are tens of thousands of numbers.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Histogram of {}: {} to {} ns, median {} ns",
+            self.count(),
+            self.min(),
+            self.max(),
+            self.quantile(0.5)
+        )
+    }
+}
 
 /// Longest duration told apart.
 const LONGEST_NS: u64 = 100_000_000_000;

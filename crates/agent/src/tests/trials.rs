@@ -69,6 +69,9 @@ async fn a_udp_trial_is_counted_at_both_ends() {
     // 8 Mbit/s in datagrams of 1,000 bytes for a second.
     assert!((950..=1_050).contains(&sent), "sent {sent}");
     assert!(received <= sent && received > 900, "sent {sent}, received {received}");
+    for seen in [&opened.observation, &listened.observation] {
+        assert_eq!(seen.threads.len(), 1, "the engine's thread was not seen: {seen:?}");
+    }
     check_events(&events);
 }
 
