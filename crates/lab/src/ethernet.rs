@@ -7,6 +7,9 @@ use linerate_units::BitRate;
 const HEADERS: u16 = 14 + 4;
 /// What a small switch holds for a port, bytes.
 const DEVICE_QUEUE: u32 = 256 << 10;
+/// A faster port holds what passes it in a hundredth of a second: a real one never stops sending, this one does whenever
+/// its core is late, and what it had no room for then would be loss that no switch would have caused.
+const DEVICE_QUEUE_SHARE: u64 = 100;
 /// What a host holds, bytes: so much that the sending sockets' buffers fill first and their senders wait, as they do
 /// ahead of a NIC, instead of losing datagrams in their own host.
 const HOST_QUEUE: u32 = 64 << 20;
@@ -29,7 +32,7 @@ pub(crate) fn shape(end: End, rate: BitRate, mtu: u32) -> EthernetShape {
     let burst_bytes = millisecond.clamp(2 * (u64::from(longest_frame) + 24), 64_000) as u16;
     let queue_bytes = match end {
         End::Host => HOST_QUEUE,
-        End::Device => DEVICE_QUEUE,
+        End::Device => DEVICE_QUEUE.max(u32::try_from(rate.get() / 8 / DEVICE_QUEUE_SHARE).unwrap_or(u32::MAX)),
     };
     EthernetShape { rate, longest_frame, burst_bytes, queue_bytes }
 }

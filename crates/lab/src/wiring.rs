@@ -253,7 +253,7 @@ impl LinkEnd<'_> {
         let link = route.index_of(&self.interface)?;
         // Every frame is to pass by itself where frames are timed or lost.
         if rate.is_some() || !lossless {
-            ethtool.turn_off_segmentation(&self.interface)?;
+            ethtool.send_frame_by_frame(&self.interface)?;
         }
         if let Some(rate) = rate {
             route.shape(link, &ethernet::shape(self.end, rate, mtu))?;
