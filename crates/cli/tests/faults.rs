@@ -118,15 +118,17 @@ fn kill_nine_leaves_nothing_behind() {
         return;
     }
     let place = Place::new();
-    let lab = place.start(&words("lab --link 100Mbit/s -- stream a b --time 20s"));
+    let lab = place.start(&words("lab --link 100Mbit/s -- stream a b --time 500ms --repeats 100"));
     let agents = lab.wait_for_children(4);
-    std::thread::sleep(Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(4));
     lab.signal(Signal::SIGKILL);
     assert_eq!(lab.end().code, None);
     wait_until_gone(&agents);
-    // The namespaces were held by those processes only; the first trial's record is there, unfinished.
+    // The namespaces were held by those processes only. What was measured is there.
     let listed = place.run(&["results", "list", "--json"]).json();
     assert_eq!(listed[0]["finished"], false);
+    assert!(program::number(&listed, "/0/trials") >= 1.0, "{listed}");
+    assert!(place.run(&["report"]).out.contains("payload"), "a run that was killed can be reported");
 }
 
 #[test]
@@ -192,7 +194,7 @@ fn a_full_disk_costs_the_store_not_the_measurement() {
     let ran = place.run(&words(&format!("stream local --udp --sizes 64,128,256,512 --rate 1Mbit/s --time 100ms --warmup 0s --repeats 20 --json --store {store}")));
     let unmounted = std::process::Command::new("umount").arg(&disk).status();
     assert!(unmounted.is_ok_and(|status| status.success()), "nothing holds the disk");
-    ran.says(3, &["results.db", "full"]);
+    ran.says(3, &["no space left", "results.db", "--store"]);
     assert_eq!(ran.json()["trials"].as_array().map(Vec::len), Some(80), "all trials are in the record printed");
 }
 

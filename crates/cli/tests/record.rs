@@ -77,7 +77,7 @@ fn records_are_kept_listed_reported_and_deleted() {
     assert_eq!(place.run(&["results", "show", "--json"]).json(), record, "what is kept is what was printed");
     assert!(place.run(&["results"]).out.contains(id));
     for (file, start) in
-        [("r.html", "<!DOCTYPE html>"), ("r.md", "#"), ("r.csv", "name"), ("r.json", "{"), ("r.txt", "")]
+        [("r.html", "<!DOCTYPE html>"), ("r.md", "#"), ("r.csv", "record,"), ("r.json", "{"), ("r.txt", "")]
     {
         let ran = place.run(&["report", &id[..15], "--out", file]);
         assert_eq!(ran.code, Some(0), "{}", ran.err);

@@ -67,7 +67,7 @@ impl Run<'_> {
     /// Runs the plan to its end, to the first failure, or until `cancel` turns true.
     pub async fn execute(mut self, on_event: &mut dyn FnMut(Event<'_>), mut cancel: watch::Receiver<bool>) -> Outcome {
         let mut record = self.begin();
-        let mut failure = self.keep(|store| store.begin(&record));
+        let mut failure = None;
         let mut method = Sweep::new(record.plan.clone());
         while let Step::Run(spec) = method.next() {
             let (done, total) = method.progress();
@@ -79,6 +79,10 @@ impl Run<'_> {
             match result {
                 Ok(result) => {
                     method.record(&result);
+                    // A run that never measured anything leaves no record.
+                    if record.trials.is_empty() {
+                        failure = failure.or(self.keep(|store| store.begin(&record)));
+                    }
                     failure = failure.or(self.keep(|store| store.trial(&record.id, &result)));
                     on_event(Event::TrialEnded { result: &result });
                     record.trials.push(result);
@@ -94,7 +98,9 @@ impl Run<'_> {
         if let Some(calibration) = self.calibration {
             attach_ceiling(&mut record.results, &calibration.id, &calibration.results);
         }
-        let failure = failure.or(self.keep(|store| store.finish(&record)));
+        if !record.trials.is_empty() {
+            failure = failure.or(self.keep(|store| store.finish(&record)));
+        }
         Outcome { record, failure }
     }
 
