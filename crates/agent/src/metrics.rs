@@ -1,5 +1,5 @@
 //! What the agent has done so far, for Prometheus.
-//! https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+//! <https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format>
 
 use linerate_model::HalfResult;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
 //! The API described for other programs: OpenAPI 3.1, made from the table of routes and the types' own schemas.
-//! https://spec.openapis.org/oas/v3.1.0
+//! <https://spec.openapis.org/oas/v3.1.0>
 
 use crate::refusal::{ErrorBody, ErrorKind};
 use crate::routes::{Answer, ROUTES, Route};

@@ -1,5 +1,5 @@
 //! Server-sent events, as far as agents send them: the `data` of each event.
-//! https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+//! <https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation>
 
 /// Takes a byte stream in pieces of any size and gives the data of each whole event.
 #[derive(Debug, Default)]

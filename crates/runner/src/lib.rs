@@ -1,6 +1,6 @@
 //! The loop every command runs: ask the method for the next trial, run it through the agents, keep it, repeat.
 //!
-//! There is one way to run a trial, and it is [`trial`]: through the agents' API, whether they are in this process, in
+//! There is one way to run a trial, and it is the `trial` module: through the agents' API, whether they are in this process, in
 //! the lab or on other machines.
 #![forbid(unsafe_code)]
 
