@@ -125,7 +125,9 @@ impl HostBook {
             company.local = Some(agent);
             return Ok(join);
         }
-        let kept = linerate_lab::kept().map_err(Failure::measure)?.map(|kept| kept.hosts()).unwrap_or_default();
+        // A command in a lab must not reach into another one that was kept.
+        let kept = if self.lab.is_empty() { linerate_lab::kept().map_err(Failure::measure)? } else { None };
+        let kept = kept.map(|kept| kept.hosts()).unwrap_or_default();
         if let Some(join) = kept.get(name) {
             return Ok(join.clone());
         }

@@ -1,9 +1,9 @@
 //! What every measuring command does once its plan stands: reach the hosts, run, show, judge.
 
 use crate::arguments::Results;
-use crate::commands::report::write_report;
+use crate::commands::report::{check_report_file, write_report};
 use crate::exit::Failure;
-use crate::hosts::{HostBook, Parties};
+use crate::hosts::{Company, HostBook, Parties};
 use crate::output::{print, say, style};
 use crate::progress::Bar;
 use linerate_method::Expectation;
@@ -20,12 +20,24 @@ pub(crate) async fn measure(
     results: &Results,
     cancel: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
-    check_expectations(&results.expect, &plan)?;
+    check(results, &plan)?;
     let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
-    let company = book.gather(parties).await?;
+    let company = reach(&book, parties, cancel.clone()).await?;
     let outcome = run(plan, &company.peers, &store, None, cancel).await;
     company.dismiss().await;
     conclude(outcome, results)
+}
+
+/// Reaches all hosts, unless the user grows tired of waiting for one.
+pub(crate) async fn reach(
+    book: &HostBook,
+    parties: &Parties,
+    mut cancel: watch::Receiver<bool>,
+) -> Result<Company, Failure> {
+    tokio::select! {
+        company = book.gather(parties) => company,
+        Ok(_) = cancel.wait_for(|asked| *asked) => Err(Failure::measure("interrupted before anything was measured")),
+    }
 }
 
 /// Runs `plan`, with a progress bar.
@@ -49,19 +61,25 @@ pub(crate) fn conclude(outcome: Outcome, results: &Results) -> Result<(), Failur
     } else if !record.results.is_empty() {
         print(&linerate_report::text(record, &style()));
     }
-    if let Some(file) = &results.out {
-        write_report(record, file)?;
-    }
+    let written = match &results.out {
+        Some(file) if !record.results.is_empty() => write_report(record, file),
+        _ => Ok(()),
+    };
+    // Why the run ended early matters more than a report that could not be written.
     match outcome.failure {
         Some(failure) => Err(Failure::measure(failure)),
-        None => judge(&results.expect, record),
+        None => written.and_then(|()| judge(&results.expect, record)),
     }
 }
 
+/// Holds each expectation against the results that have its figure.
 fn judge(expectations: &[Expectation], record: &Record) -> Result<(), Failure> {
     let mut missed = false;
     for expectation in expectations {
-        for judgement in record.results.iter().map(|result| expectation.judge(result)) {
+        let cells = record.plan.cells.iter().filter(|cell| expectation.applies_to(&cell.workload));
+        let names: Vec<&str> = cells.map(|cell| cell.name.as_str()).collect();
+        for result in record.results.iter().filter(|result| names.contains(&result.name.as_str())) {
+            let judgement = expectation.judge(result);
             missed |= !judgement.met;
             say(&format!("expected: {}", judgement.text));
         }
@@ -69,12 +87,15 @@ fn judge(expectations: &[Expectation], record: &Record) -> Result<(), Failure> {
     if missed { Err(Failure::Missed) } else { Ok(()) }
 }
 
-/// A threshold that nothing is compared with would pass unseen: refuse it before anything is measured.
-pub(crate) fn check_expectations(expectations: &[Expectation], plan: &Plan) -> Result<(), Failure> {
-    match expectations.iter().find(|e| plan.cells.iter().any(|cell| !e.applies_to(&cell.workload))) {
+/// Refuses before anything is measured what could not be done afterwards: a threshold that nothing would be compared with
+/// and that so would pass unseen, a report of no known form.
+pub(crate) fn check(results: &Results, plan: &Plan) -> Result<(), Failure> {
+    results.out.as_deref().map_or(Ok(()), check_report_file)?;
+    let applies = |e: &&Expectation| plan.cells.iter().any(|cell| e.applies_to(&cell.workload));
+    match results.expect.iter().find(|expectation| !applies(expectation)) {
         Some(expectation) => Err(Failure::usage(format!(
-            "--expect '{expectation}': this command does not measure that for every result; streams give throughput, \
-             packets, share, and over UDP loss and jitter; transact gives transactions, p50, p90, p99, p999 and max"
+            "--expect '{expectation}': this command does not measure that; streams give throughput, packets, share, and \
+             over UDP loss and jitter; transact gives transactions, p50, p90, p99, p999 and max"
         ))),
         None => Ok(()),
     }

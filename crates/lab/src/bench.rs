@@ -221,6 +221,21 @@ impl Bench {
         self
     }
 
+    /// Whether any link has a set rate.
+    pub fn has_rates(&self) -> bool {
+        self.link.rate.is_some() || self.links.values().any(|link| link.rate.is_some())
+    }
+
+    /// Without planted faults and losses.
+    pub fn without_faults(mut self) -> Self {
+        self.faults.clear();
+        self.link.loss = None;
+        for link in self.links.values_mut() {
+            link.loss = None;
+        }
+        self
+    }
+
     /// With another device; without one, only the first two hosts stay.
     pub fn with_device(mut self, kind: DeviceKind) -> Self {
         self.device.kind = kind;

@@ -5,6 +5,7 @@ use crate::repeat::{Need, at_most, need};
 use crate::transfer::figure;
 use crate::{Method, Step};
 use linerate_model::{Plan, TrialResult};
+use std::collections::BTreeSet;
 
 /// Runs a plan's cells in rounds.
 #[derive(Debug, Clone)]
@@ -15,8 +16,10 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// A sweep over `plan`, nothing run yet.
-    pub fn new(plan: Plan) -> Self {
+    /// A sweep over `plan`, nothing run yet. A name that comes twice is one cell.
+    pub fn new(mut plan: Plan) -> Self {
+        let mut names = BTreeSet::new();
+        plan.cells.retain(|cell| names.insert(cell.name.clone()));
         let figures = vec![Vec::new(); plan.cells.len()];
         Self { plan, figures }
     }
@@ -81,6 +84,13 @@ mod tests {
     fn rounds_are_interleaved() {
         let names = run(plan(Repeats::Times(2)), |_| 1000);
         assert_eq!(names, ["udp 64", "udp 1472", "udp 64", "udp 1472"]);
+    }
+
+    #[test]
+    fn a_name_that_comes_twice_is_one_cell() {
+        let mut plan = plan(Repeats::Times(2));
+        plan.cells.push(plan.cells[0].clone());
+        assert_eq!(run(plan, |_| 1000).len(), 4);
     }
 
     #[test]

@@ -72,11 +72,7 @@ impl Run<'_> {
         while let Step::Run(spec) = method.next() {
             let (done, total) = method.progress();
             on_event(Event::TrialBegins { spec: &spec, done, total });
-            let result = tokio::select! {
-                result = run_sound(&spec, self.peers, on_event) => result,
-                _ = cancel.wait_for(|cancelled| *cancelled) => Err(RunError::Interrupted),
-            };
-            match result {
+            match run_sound(&spec, self.peers, &mut cancel, on_event).await {
                 Ok(result) => {
                     method.record(&result);
                     // A run that never measured anything leaves no record.
@@ -99,7 +95,8 @@ impl Run<'_> {
             attach_ceiling(&mut record.results, &calibration.id, &calibration.results);
         }
         if !record.trials.is_empty() {
-            failure = failure.or(self.keep(|store| store.finish(&record)));
+            let complete = failure.is_none();
+            failure = failure.or(self.keep(|store| store.finish(&record, complete)));
         }
         Outcome { record, failure }
     }
@@ -134,12 +131,14 @@ impl Run<'_> {
 async fn run_sound(
     spec: &TrialSpec,
     peers: &Peers,
+    cancel: &mut watch::Receiver<bool>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<TrialResult, RunError> {
     for _ in 0..SPOILT_RETRIES {
-        let result = trial::run(spec, peers, |host, progress| on_event(Event::Progress { host, progress })).await?;
+        let result =
+            trial::run(spec, peers, cancel, |host, progress| on_event(Event::Progress { host, progress })).await?;
         let Some(reason) = spoilt(&result) else { return Ok(result) };
         on_event(Event::Repeating { reason: &reason });
     }
-    trial::run(spec, peers, |host, progress| on_event(Event::Progress { host, progress })).await
+    trial::run(spec, peers, cancel, |host, progress| on_event(Event::Progress { host, progress })).await
 }

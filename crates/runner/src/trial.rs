@@ -1,7 +1,7 @@
 //! One trial through the agents: prepare, connect, start, follow, finish.
 
 use crate::{Peers, RunError};
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, try_join_all};
 use futures_util::stream::{StreamExt, select_all};
 use linerate_agent::AgentError;
 use linerate_method::place_losses;
@@ -11,24 +11,45 @@ use linerate_model::{
 };
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::sync::watch;
 
 /// Time between the last agent hearing of the start and the start itself.
 const START_MARGIN: Nanos = Nanos::from_millis(20);
 
-/// Runs one trial; on any failure, and when dropped half-way, every agent is told to stop.
+/// Agents that do not answer within this when told to stop are left to their own bounds.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Runs one trial; on any failure, and when the user stops it, every agent is told to stop before this returns.
 pub(crate) async fn run(
     spec: &TrialSpec,
     peers: &Peers,
+    cancel: &mut watch::Receiver<bool>,
     mut on_progress: impl FnMut(&HostName, &Progress),
 ) -> Result<TrialResult, RunError> {
     let halves = halves(spec, peers)?;
-    let guard = AbortOnDrop { peers, id: halves.id.clone(), hosts: halves.of.keys().cloned().collect(), armed: true };
-    let result = run_halves(spec, peers, &halves, &mut on_progress).await;
-    match &result {
-        Ok(_) => guard.disarm(),
-        Err(_) => guard.abort().await,
+    let result = tokio::select! {
+        result = run_halves(spec, peers, &halves, &mut on_progress) => result,
+        () = asked_to_stop(cancel) => Err(RunError::Interrupted),
+    };
+    if result.is_err() {
+        abort(peers, &halves).await;
     }
     result
+}
+
+/// Ends when the user stops the run; never if nobody can any more.
+async fn asked_to_stop(cancel: &mut watch::Receiver<bool>) {
+    if cancel.wait_for(|asked| *asked).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Tells all agents at once to stop. What an agent answers changes nothing: one that is lost ends the trial by itself.
+async fn abort(peers: &Peers, halves: &Halves) {
+    let clients = halves.of.keys().filter_map(|name| peers.find(name).ok()).map(|peer| &peer.client);
+    let told = join_all(clients.map(|client| client.abort(&halves.id)));
+    let _ = tokio::time::timeout(ABORT_TIMEOUT, told).await;
 }
 
 async fn run_halves(
@@ -150,40 +171,4 @@ fn join(spec: &TrialSpec, mut halves: BTreeMap<HostName, HalfResult>) -> Result<
 fn at(name: &HostName) -> impl Fn(AgentError) -> RunError + use<> {
     let host = name.clone();
     move |source| RunError::Agent { host: host.clone(), source }
-}
-
-/// Stops a trial on all its agents unless it came to its end.
-struct AbortOnDrop<'a> {
-    peers: &'a Peers,
-    id: TrialId,
-    hosts: Vec<HostName>,
-    armed: bool,
-}
-
-impl AbortOnDrop<'_> {
-    fn disarm(mut self) {
-        self.armed = false;
-    }
-
-    /// Agents that cannot be reached any more stop by themselves when the trial's time is over.
-    async fn abort(mut self) {
-        self.armed = false;
-        for client in self.hosts.iter().filter_map(|name| self.peers.find(name).ok()).map(|peer| &peer.client) {
-            let _ = client.abort(&self.id).await;
-        }
-    }
-}
-
-impl Drop for AbortOnDrop<'_> {
-    fn drop(&mut self) {
-        if !self.armed {
-            return;
-        }
-        for peer in self.hosts.iter().filter_map(|name| self.peers.find(name).ok()) {
-            let (client, id) = (peer.client.clone(), self.id.clone());
-            tokio::spawn(async move {
-                let _ = client.abort(&id).await;
-            });
-        }
-    }
 }

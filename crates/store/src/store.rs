@@ -88,11 +88,11 @@ impl Store {
         })
     }
 
-    /// Stores what a record that has begun amounts to, and that it ran to its end. Its trials are those already stored.
-    pub fn finish(&self, record: &Record) -> Result<(), StoreError> {
+    /// Stores what a record that has begun amounts to, and whether it ran to its end. Its trials are those already stored.
+    pub fn finish(&self, record: &Record, complete: bool) -> Result<(), StoreError> {
         self.change(|change| {
             let found = change
-                .execute("UPDATE record SET finished = 1 WHERE id = ?", [&record.id.0])
+                .execute("UPDATE record SET finished = ? WHERE id = ?", params![complete, record.id.0])
                 .map_err(|error| self.failed(error))?;
             if found == 0 {
                 return Err(self.unknown(&record.id.0));

@@ -78,7 +78,7 @@ fn a_record_comes_back_as_it_was_stored() {
         store.trial(&whole.id, &whole.trials[number as usize]).expect("trial");
     }
     whole.caveats.push(Caveat::new(CaveatKind::FewRuns, "three runs"));
-    store.finish(&whole).expect("finish");
+    store.finish(&whole, true).expect("finish");
 
     assert_eq!(store.load(&whole.id.0).expect("load"), whole);
     drop(store);
@@ -133,7 +133,7 @@ fn programs_write_at_once() {
         for number in 0..20 {
             store.trial(&record.id, &trial(number)).expect("trial");
         }
-        store.finish(&record).expect("finish");
+        store.finish(&record, true).expect("finish");
     };
     thread::scope(|scope| {
         for writer in 0..8 {
@@ -185,7 +185,7 @@ fn a_deleted_record_is_gone_with_its_trials() {
     assert!(matches!(store.load("one"), Err(StoreError::Unknown { .. })));
     assert!(matches!(store.delete("one"), Err(StoreError::Unknown { .. })));
     assert!(matches!(store.trial(&RecordId("one".into()), &trial(2)), Err(StoreError::Unknown { .. })));
-    assert!(matches!(store.finish(&record("one", 1)), Err(StoreError::Unknown { .. })));
+    assert!(matches!(store.finish(&record("one", 1), true), Err(StoreError::Unknown { .. })));
     assert_eq!(store.load("two").expect("the other stays").trials.len(), 1);
     // Were trials of the deleted record left, a new one of its name would have them.
     store.begin(&record("one", 1)).expect("begin");

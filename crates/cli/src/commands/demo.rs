@@ -4,16 +4,15 @@
 //! with the ceiling beside each result.
 
 use super::lab::up;
-use super::report::check_report_file;
 use crate::arguments::{Repetition, Results};
 use crate::exit::Failure;
 use crate::hosts::{HostBook, parties};
-use crate::measure::{check_expectations, conclude, run as run_plan};
+use crate::measure::{check, conclude, reach, run as run_plan};
 use crate::output::say;
 use linerate_lab::{Bench, DeviceKind};
 use linerate_model::{
-    Arrivals, Direction, IpVersion, Path, Plan, ReceiveBy, Record, SendBy, SocketOptions, StreamSpec, TransactSpec,
-    TransactStyle, Transport, TrialSpec, Workload,
+    Arrivals, Direction, HostName, IpVersion, Path, Plan, ReceiveBy, Record, SendBy, SocketOptions, StreamSpec,
+    TransactSpec, TransactStyle, Transport, TrialSpec, Workload,
 };
 use linerate_runner::Outcome;
 use linerate_store::Store;
@@ -33,22 +32,27 @@ const REPEATS: u32 = 3;
 
 pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let mut results = results.clone();
-    let report = results.out.get_or_insert_with(|| PathBuf::from("report.html")).clone();
-    check_report_file(&report)?;
-    let plan = plan().map_err(Failure::usage)?;
-    check_expectations(&results.expect, &plan)?;
+    results.out.get_or_insert_with(|| PathBuf::from("report.html"));
+    let bench = if bench.has_rates() { bench } else { bench.with_link(LINK) };
+    let bench = bench.with_hosts(2);
+    let plan = plan(&bench.hosts[0], &bench.hosts[1]).map_err(Failure::usage)?;
+    check(&results, &plan)?;
     let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
 
-    let bench = if bench.link.rate.is_none() { bench.with_link(LINK) } else { bench };
-    let bench = bench.with_hosts(2);
-    let cable = bench.clone().with_device(DeviceKind::None);
-    let rate = bench.link.rate.map_or_else(|| "unlimited".to_owned(), |rate| rate.to_string());
-    say(&format!("1. Calibration, the device bypassed:   host a ---- {rate} ---- host b"));
+    let picture = |middle: &str| format!("host {} ---- {middle} ---- host {}", bench.hosts[0], bench.hosts[1]);
+    let rate = bench.link.rate.map_or_else(|| "links of several rates".to_owned(), |rate| format!("links of {rate}"));
+    if bench.device.kind == DeviceKind::None {
+        say(&format!("Over a cable: {}, {rate}", picture("cable")));
+        let measured = pass(&bench, &plan, &store, None, &cancel).await?;
+        return conclude(measured, &results);
+    }
+    say(&format!("1. Calibration, the device bypassed:  {}, {rate}", picture("cable")));
+    let cable = bench.clone().with_device(DeviceKind::None).without_faults();
     let calibration = pass(&cable, &plan, &store, None, &cancel).await?;
     if calibration.failure.is_some() {
         return conclude(calibration, &results);
     }
-    say(&format!("2. Through the device:                 host a ---- {} ---- host b, {rate} links", bench.device.kind));
+    say(&format!("2. Through the device:                {}, {rate}", picture(&bench.device.kind.to_string())));
     let measured = pass(&bench, &plan, &store, Some(&calibration.record), &cancel).await?;
     conclude(measured, &results)
 }
@@ -63,7 +67,8 @@ async fn pass(
 ) -> Result<Outcome, Failure> {
     let lab = up(bench, false).await?;
     let book = HostBook::of_lab(lab.hosts());
-    let outcome = match book.gather(&parties(&["a".to_owned(), "b".to_owned()]).map_err(Failure::usage)?).await {
+    let hosts: Vec<String> = bench.hosts.iter().map(|host| host.0.clone()).collect();
+    let outcome = match reach(&book, &parties(&hosts).map_err(Failure::usage)?, cancel.clone()).await {
         Ok(company) => Ok(run_plan(plan.clone(), &company.peers, store, calibration, cancel.clone()).await),
         Err(failure) => Err(failure),
     };
@@ -71,12 +76,12 @@ async fn pass(
     outcome
 }
 
-fn plan() -> Result<Plan, String> {
+fn plan(opener: &HostName, listener: &HostName) -> Result<Plan, String> {
     let repetition = Repetition::brief(WINDOW, WARMUP, REPEATS);
     let timing = repetition.timing()?;
     let cell = |name: String, workload: Workload| TrialSpec {
         name,
-        paths: vec![Path { opener: "a".into(), listener: "b".into() }],
+        paths: vec![Path { opener: opener.clone(), listener: listener.clone() }],
         workload,
         timing,
     };

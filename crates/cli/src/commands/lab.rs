@@ -102,6 +102,32 @@ impl Arguments {
         }
     }
 
+    /// The host and the program of `lab shell`, which waits for that program and for nothing else.
+    pub(crate) fn shell(&self) -> Option<Result<(), Failure>> {
+        match &self.action {
+            Some(Action::Shell { host, command }) => Some(shell(host, command)),
+            _ => None,
+        }
+    }
+
+    /// What becomes of the results is for the command in the lab to say.
+    fn check_results(&self) -> Result<(), Failure> {
+        let given = [
+            ("--json", self.results.json),
+            ("--out", self.results.out.is_some()),
+            ("--expect", !self.results.expect.is_empty()),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((option, _)) if self.command.is_empty() => Err(Failure::usage(format!(
+                "{option} does not go with --keep: nothing is measured; give it to the command that measures"
+            ))),
+            Some((option, _)) => Err(Failure::usage(format!(
+                "{option} belongs to the command in the lab: write it behind `--`, as in `linerate lab -- stream a b {option}`"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     fn bench(&self) -> Result<Bench, Failure> {
         let mut bench = Bench::find(self.bench.as_deref().unwrap_or("switch")).map_err(failure)?;
         if let Some(device) = self.device {
@@ -118,15 +144,14 @@ impl Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    match &arguments.action {
-        Some(Action::Down) => return down().await,
-        Some(Action::Shell { host, command }) => return shell(host, command),
-        None => {}
+    if let Some(Action::Down) = arguments.action {
+        return down();
     }
     let bench = arguments.bench()?;
     if arguments.command.is_empty() && !arguments.keep {
         return demo::run(bench, &arguments.results, cancel).await;
     }
+    arguments.check_results()?;
     // The command is read before the lab is built: a slip in it costs nothing.
     let Some(command) = read(&arguments.command)? else { return Ok(()) };
     let lab = up(&bench, arguments.keep).await?;
@@ -176,7 +201,7 @@ pub(crate) async fn up(bench: &Bench, keep: bool) -> Result<Lab, Failure> {
     Lab::up(bench, &LabOptions { program, keep }).await.map_err(failure)
 }
 
-async fn down() -> Result<(), Failure> {
+fn down() -> Result<(), Failure> {
     match linerate_lab::kept().map_err(failure)? {
         Some(kept) => {
             kept.down().map_err(failure)?;

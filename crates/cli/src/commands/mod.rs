@@ -21,6 +21,10 @@ use tokio::sync::watch;
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     // An ordinary user's lab lives in a user namespace, which only a program without threads can enter.
     if let Command::Lab(lab) = &arguments.command {
+        // A shell's signals are its own affair: none are caught here.
+        if let Some(ended) = lab.shell() {
+            return ended;
+        }
         lab.enter_user_namespace()?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::measure)?;

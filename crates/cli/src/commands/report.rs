@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use linerate_method::measurements;
 use linerate_model::{Record, RecordId, SCHEMA};
 use linerate_report::Style;
-use linerate_store::Store;
+use linerate_store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
 /// Make a report of a kept record
@@ -25,6 +25,10 @@ pub(crate) struct Arguments {
     /// The form; with --out the file's name tells it
     #[arg(long, value_enum)]
     format: Option<Format>,
+
+    /// Print the JSON record and nothing else; the same as --format json
+    #[arg(long, conflicts_with_all = ["format", "out"])]
+    json: bool,
 
     /// Write to this file instead of standard output
     #[arg(long, short = 'o', value_name = "FILE")]
@@ -77,7 +81,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
             write(&record, file, format.ok_or_else(|| unknown_form(file))?)
         }
         None => {
-            print(&arguments.format.unwrap_or(Format::Text).render(&record, &style()));
+            let format = if arguments.json { Format::Json } else { arguments.format.unwrap_or(Format::Text) };
+            print(&format.render(&record, &style()));
             Ok(())
         }
     }
@@ -105,8 +110,7 @@ pub(crate) fn write_report(record: &Record, file: &Path) -> Result<(), Failure> 
 fn write(record: &Record, file: &Path, format: Format) -> Result<(), Failure> {
     let style = Style { width: 100, colour: false, unicode: true };
     std::fs::write(file, format.render(record, &style)).map_err(|error| {
-        let kept = format!("the record is kept: linerate report {} --out FILE", record.id);
-        Failure::measure(format!("cannot write the report {}: {error}; {kept}", file.display()))
+        Failure::measure(format!("cannot write the report {}: {error}; name another file with --out", file.display()))
     })?;
     say(&format!("linerate: report written to {}", file.display()));
     Ok(())
@@ -129,12 +133,20 @@ pub(crate) fn load(path: &StorePath, name: Option<&str>) -> Result<Record, Failu
             .map_err(Failure::measure)?
             .ok_or_else(|| Failure::usage("nothing is kept yet: measure something first, as with `linerate lab`"))?,
     };
-    let mut record = store.load(&id.0).map_err(Failure::usage)?;
+    let mut record = store.load(&id.0).map_err(store_failure)?;
     // A run that was killed has trials but nobody summed them up.
     if record.results.is_empty() {
         record.results = measurements(&record.plan, &record.hosts, &record.trials);
     }
     Ok(record)
+}
+
+/// A name that fits no record is the user's to mend; what is wrong with the store is not.
+pub(crate) fn store_failure(error: StoreError) -> Failure {
+    match error {
+        StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => Failure::usage(error),
+        _ => Failure::measure(error),
+    }
 }
 
 fn read(file: &Path) -> Result<Record, Failure> {

@@ -19,6 +19,10 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
 
+    /// Print the list as one JSON array and nothing else
+    #[arg(long)]
+    json: bool,
+
     #[command(flatten)]
     store: StorePath,
 }
@@ -60,7 +64,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let outer = arguments.store;
     let or_outer = |own: StorePath| if own.store.is_some() { own } else { outer.clone() };
     match arguments.action {
-        None => list(20, false, &outer),
+        None => list(20, arguments.json, &outer),
         Some(Action::List { limit, json, store }) => list(limit, json, &or_outer(store)),
         Some(Action::Show { record, json, store }) => show(record.as_deref(), json, &or_outer(store)),
         Some(Action::Delete { records, store }) => delete(&records, &or_outer(store)),
@@ -107,7 +111,7 @@ fn show(record: Option<&str>, json: bool, path: &StorePath) -> Result<(), Failur
 fn delete(records: &[String], path: &StorePath) -> Result<(), Failure> {
     let store = Store::open(path.store.as_deref()).map_err(Failure::measure)?;
     for record in records {
-        let id = store.delete(record).map_err(Failure::usage)?;
+        let id = store.delete(record).map_err(report::store_failure)?;
         say(&format!("linerate: deleted {id}"));
     }
     Ok(())

@@ -9,6 +9,7 @@ use linerate_model::{
     Direction, IpVersion, Offered, Path, Plan, ReceiveBy, SendBy, StreamSpec, Transport, TrialSpec, Workload,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate};
+use std::collections::BTreeSet;
 use tokio::sync::watch;
 
 /// What a TCP sender hands over at a time if nothing else is asked.
@@ -134,7 +135,8 @@ impl Arguments {
             self.check_size(*size)?;
         }
         // A size asked for twice is one measurement.
-        sizes.dedup();
+        let mut seen = BTreeSet::new();
+        sizes.retain(|size| seen.insert(*size));
         let cell = |size: &ByteCount| TrialSpec {
             name: self.name(*size),
             paths: paths.to_vec(),
