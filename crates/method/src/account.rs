@@ -74,7 +74,9 @@ fn losses(stream: &StreamSpec, result: &TrialResult) -> (Vec<(usize, bool, Loss)
             left -= taken;
             taken
         };
-        let (sender_queue, receiver_queue, socket_buffer) = (take(out), take(into), take(socket));
+        // The receiver's first: where the two NICs are one veth pair, what the receiver's queue drops is counted as a drop
+        // on sending too.
+        let (receiver_queue, socket_buffer, sender_queue) = (take(into), take(socket), take(out));
         let sent = transfer.sender.sent.clone().unwrap_or_default();
         let received = transfer.receiver.received.clone().unwrap_or_default();
         let places = LossPlaces {
@@ -91,7 +93,7 @@ fn losses(stream: &StreamSpec, result: &TrialResult) -> (Vec<(usize, bool, Loss)
             duplicates: received.duplicates,
             reordered: received.reordered,
         };
-        (transfer.path, transfer.from == &result.spec.paths[transfer.path].opener, loss)
+        (transfer.path, transfer.forward, loss)
     });
     (losses.collect(), unsure)
 }
@@ -186,6 +188,16 @@ mod tests {
             }
         });
         assert_eq!((loss.lost, loss.places.socket_buffer, loss.places.wire), (1_000, 1_000, 0));
+    }
+
+    #[test]
+    fn a_drop_counted_at_both_ends_of_a_veth_pair_is_the_receivers() {
+        let loss = account(|result| {
+            for host in result.hosts.values_mut() {
+                host.interfaces = vec![InterfaceCounters { tx_dropped: 1_000, rx_dropped: 1_000, ..interface() }];
+            }
+        });
+        assert_eq!((loss.places.receiver_queue, loss.places.sender_queue), (1_000, 0));
     }
 
     #[test]

@@ -148,7 +148,8 @@ impl Expectation {
             Metric::Throughput => received.map(|r| r.payload_bps.median),
             Metric::Packets => received.map(|r| r.packets_per_s.median),
             Metric::Transactions => result.transactions_per_s.as_ref().map(|t| t.median),
-            Metric::Loss => result.loss.map(|loss| Ratio::new(loss.lost, loss.of).as_f64()),
+            // Of nothing sent, nothing lost is no proof.
+            Metric::Loss => result.loss.filter(|loss| loss.of > 0).map(|loss| Ratio::new(loss.lost, loss.of).as_f64()),
             Metric::Jitter => result.jitter_ns.as_ref().map(|jitter| jitter.median),
             Metric::Share => result.limit.as_ref().map(|limit| limit.share),
             Metric::Latency(percentile) => result.latency_ns.as_ref().map(|latency| match percentile {

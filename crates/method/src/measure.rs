@@ -8,6 +8,7 @@ use linerate_model::{
     Caveat, CaveatKind, Ceiling, CpuCost, CpuCosts, Direction, Histogram, Host, HostName, Latency, Limit, Loss,
     Measurement, Nic, PathLimit, Plan, ReceiveBy, ReceivedRates, RecordId, Repeats, SentRates, Share, StreamSpec,
     Summary, TcpSummary, Transport, TrialResult, TrialSpec, Verdict, Workload, WorkloadKind, ip_packets, layer_bytes,
+    tcp_overhead, tcp_packet,
 };
 use linerate_units::BitRate;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,9 +68,12 @@ fn measurement(cell: &TrialSpec, repeats: &Repeats, hosts: &[Host], runs: &[&Tri
         Workload::Stream(_) => None,
     };
     let received = stream.map(|stream| received(stream, path.mtu, runs));
+    let tcp = tcp(runs);
     let limit = received.as_ref().zip(path.line).map(|(received, line_bps)| {
         let message = workload.message_bytes().get();
-        let payload_bps = PathLimit::payload_of(line_bps, workload.transport(), workload.ip(), message, path.mtu);
+        // Segments may be smaller than the path allows (--mss).
+        let packet = tcp.as_ref().map_or(path.mtu, |tcp| tcp_packet(workload.ip(), tcp.mss).min(path.mtu));
+        let payload_bps = PathLimit::payload_of(line_bps, workload.transport(), workload.ip(), message, packet);
         let share = received.payload_bps.median / (payload_bps.get().max(1) as f64);
         PathLimit { line_bps, mtu: path.mtu, payload_bps, share }
     });
@@ -93,7 +97,7 @@ fn measurement(cell: &TrialSpec, repeats: &Repeats, hosts: &[Host], runs: &[&Tri
         jitter_ns: jitter(runs),
         latency_ns: transact.and_then(|_| latency(runs)),
         cpu: cpu(runs, path.shared_machine),
-        tcp: tcp(runs),
+        tcp,
         caveats: Vec::new(),
         verdict: Verdict {
             limit: Limit::CannotTell,
@@ -174,22 +178,31 @@ fn received(stream: &StreamSpec, mtu: u32, runs: &[&TrialResult]) -> ReceivedRat
         };
         all.iter().map(of).sum::<f64>()
     };
-    let (payload, ip, wire) = layer_bytes(stream.transport, stream.ip, message, mtu);
-    let scaled = |bytes: u64| {
-        let factor = bytes as f64 / payload.max(1) as f64;
-        summary(payload_bps.values.iter().map(|bps| bps * factor).collect())
+    let each = ip_packets(stream.transport, stream.ip, message, mtu).len() as f64;
+    let packets_per_s = match stream.transport {
+        Transport::Tcp => over_all(runs, segments),
+        Transport::Udp => over_all(runs, |all| messages(all) * each),
+    };
+    // Each run's payload with what its packets add, bytes a packet.
+    let with = |overhead: f64| {
+        let runs = payload_bps.values.iter().zip(&packets_per_s.values);
+        summary(runs.map(|(payload, packets)| payload + packets * overhead * 8.0).collect())
+    };
+    let (ip_overhead, wire_overhead) = match stream.transport {
+        Transport::Tcp => {
+            let (ip, wire) = tcp_overhead(stream.ip);
+            (f64::from(ip), f64::from(wire))
+        }
+        Transport::Udp => {
+            let (payload, ip, wire) = layer_bytes(stream.transport, stream.ip, message, mtu);
+            ((ip - payload) as f64 / each, (wire - payload) as f64 / each)
+        }
     };
     let means = runs.iter().flat_map(|run| transfers(run)).find_map(|t| t.receiver.received.as_ref());
     ReceivedRates {
-        ip_bps: scaled(ip),
-        wire_bps: scaled(wire),
-        packets_per_s: match stream.transport {
-            Transport::Tcp => over_all(runs, segments),
-            Transport::Udp => {
-                let each = ip_packets(stream.transport, stream.ip, message, mtu).len() as f64;
-                over_all(runs, |all| messages(all) * each)
-            }
-        },
+        ip_bps: with(ip_overhead),
+        wire_bps: with(wire_overhead),
+        packets_per_s,
         messages_per_s: (stream.transport == Transport::Udp).then(|| over_all(runs, messages)),
         means: means.map(|r| r.means.clone()).unwrap_or_default(),
         payload_bps,
@@ -435,7 +448,7 @@ fn caveats(
     }
     if let Some(direction) = result.direction
         && direction != Direction::Both
-        && other_traffic(cell, runs)
+        && other_traffic(cell, path.mtu, runs)
     {
         let text = "other traffic crossed the receiving interface during the window: the path was shared, and its capacity \
                     with it; measure when it is quiet";
@@ -447,7 +460,7 @@ fn caveats(
 }
 
 /// A UDP stream of one datagram a packet accounts for every packet its receiver's interface should have seen.
-fn other_traffic(cell: &TrialSpec, runs: &[&TrialResult]) -> bool {
+fn other_traffic(cell: &TrialSpec, mtu: u32, runs: &[&TrialResult]) -> bool {
     let Workload::Stream(stream) = &cell.workload else { return false };
     if stream.transport != Transport::Udp || stream.offload || cell.paths.len() > 1 {
         return false;
@@ -458,7 +471,7 @@ fn other_traffic(cell: &TrialSpec, runs: &[&TrialResult]) -> bool {
                 observation.interfaces.iter().find(|i| Some(&i.name) == transfer.receiver.interface.as_ref())
             });
             let sent = transfer.sender.sent.as_ref().map_or(0, |sent| sent.messages);
-            let fragments = ip_packets(stream.transport, stream.ip, stream.message_bytes.get(), USUAL_MTU).len() as u64;
+            let fragments = ip_packets(stream.transport, stream.ip, stream.message_bytes.get(), mtu).len() as u64;
             counters.is_some_and(|counters| counters.rx_packets > sent * fragments * 11 / 10 + 1_000)
         })
     })
@@ -467,8 +480,8 @@ fn other_traffic(cell: &TrialSpec, runs: &[&TrialResult]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::tests::{spec, trial};
-    use linerate_model::{CoreUse, ThreadUse};
+    use crate::transfer::tests::trial;
+    use linerate_model::{CoreUse, FlowResult, TcpFlow, ThreadUse};
     use linerate_units::Nanos;
 
     fn host(name: &str, speed: Option<u64>) -> Host {
@@ -499,7 +512,7 @@ mod tests {
     }
 
     fn measure(hosts: &[Host], trials: &[TrialResult]) -> Measurement {
-        let plan = Plan { cells: vec![spec()], repeats: Repeats::Times(trials.len() as u32) };
+        let plan = Plan { cells: vec![trials[0].spec.clone()], repeats: Repeats::Times(trials.len() as u32) };
         measurements(&plan, hosts, trials).remove(0)
     }
 
@@ -521,6 +534,31 @@ mod tests {
         assert_eq!(limit.line_bps.get(), 100_000_000);
         assert_eq!(limit.payload_bps.get(), 100_000_000 * 1000 / 1066);
         assert!((limit.share - 88e6 / 93_808_630.0).abs() < 1e-6, "{}", limit.share);
+    }
+
+    #[test]
+    fn layers_are_told_apart() {
+        let received = measure(&[], &[trial(1_000, 0)]).received.expect("a stream");
+        // 1,000 datagrams of 1,000 bytes: 1,028 in the packet, 1,066 on the wire.
+        assert_eq!(received.payload_bps.median, 8_000_000.0);
+        assert_eq!(received.ip_bps.map(|s| s.median), Some(8_224_000.0));
+        assert_eq!(received.wire_bps.map(|s| s.median), Some(8_528_000.0));
+    }
+
+    #[test]
+    fn small_segments_lower_the_limit() {
+        let mut run = trial(1_000, 0);
+        if let Workload::Stream(stream) = &mut run.spec.workload {
+            stream.transport = Transport::Tcp;
+        }
+        let tcp = Some(TcpFlow { mss: 524, segments_in: 1_000, ..TcpFlow::default() });
+        let flow = FlowResult { tcp, ..FlowResult::default() };
+        run.paths[0].opener.flows = vec![flow.clone()];
+        run.paths[0].listener.flows = vec![flow];
+        let hosts = [host("a", Some(100_000_000)), host("b", Some(100_000_000))];
+        let result = measure(&hosts, &[run]);
+        assert_eq!(result.limit.map(|limit| limit.payload_bps.get()), Some(100_000_000 * 524 / 614));
+        assert_eq!(result.received.and_then(|r| r.wire_bps).map(|s| s.median), Some(8_000_000.0 + 720_000.0));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use linerate_model::{Direction, EndResult, HostName, Loss, TrialResult, Workload
 pub struct Transfer<'a> {
     /// The path's index.
     pub path: usize,
+    /// It goes from the opener to the listener.
+    pub forward: bool,
     /// The sending (transactions: the asking) host.
     pub from: &'a HostName,
     /// The receiving (transactions: the answering) host.
@@ -42,6 +44,7 @@ pub fn transfers(result: &TrialResult) -> Vec<Transfer<'_>> {
         if direction != Direction::Receive {
             all.push(Transfer {
                 path: index,
+                forward: true,
                 from: &path.opener,
                 to: &path.listener,
                 sender: &ends.opener,
@@ -52,6 +55,7 @@ pub fn transfers(result: &TrialResult) -> Vec<Transfer<'_>> {
         if direction != Direction::Send {
             all.push(Transfer {
                 path: index,
+                forward: false,
                 from: &path.listener,
                 to: &path.opener,
                 sender: &ends.listener,

@@ -36,7 +36,10 @@ pub(crate) fn steal(observation: &Observation) -> f64 {
 
 /// Senders that fell short of the rate asked for, in words.
 pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
-    let Workload::Stream(stream) = &result.spec.workload else { return None };
+    let stream = match &result.spec.workload {
+        Workload::Stream(stream) => stream,
+        Workload::Transact(_) => return unasked(result),
+    };
     let offered = stream.offered?;
     transfers(result).iter().find_map(|transfer| {
         let sent = transfer.sender.sent.as_ref()?;
@@ -59,12 +62,32 @@ pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
     })
 }
 
+/// Requests that were due and never sent. Their latency, the longest of all, is in no percentile.
+fn unasked(result: &TrialResult) -> Option<Caveat> {
+    transfers(result).iter().find_map(|transfer| {
+        let asked = transfer.sender.transactions.as_ref()?;
+        let due = asked.completed + asked.failed + asked.not_sent;
+        (asked.not_sent as f64 > due as f64 * SHORTFALL_BEARABLE).then(|| {
+            Caveat::new(
+                CaveatKind::BelowOfferedRate,
+                format!(
+                    "{} of {due} requests that were due were never sent: {} or the path does not take that rate, and the \
+                     latencies are those of the others only; ask for a lower --rate",
+                    asked.not_sent, transfer.from
+                ),
+            )
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::transfer::tests::trial;
-    use linerate_model::CoreUse;
-    use linerate_units::{BitRate, Nanos};
+    use linerate_model::{
+        Arrivals, CoreUse, IpVersion, SocketOptions, TransactSpec, TransactStyle, Transactions, Transport,
+    };
+    use linerate_units::{BitRate, ByteCount, Nanos, OpRate};
 
     #[test]
     fn stolen_time_spoils_a_trial() {
@@ -79,6 +102,31 @@ mod tests {
         }
         let caveat = spoilt(&result).expect("a fifth is stolen");
         assert!(caveat.text.contains("20 %") && caveat.text.contains("b's"), "{}", caveat.text);
+    }
+
+    #[test]
+    fn requests_never_sent_are_told() {
+        let mut result = trial(1000, 0);
+        result.spec.workload = Workload::Transact(TransactSpec {
+            transport: Transport::Udp,
+            ip: IpVersion::V4,
+            style: TransactStyle::Persistent,
+            request_bytes: ByteCount::new(1),
+            response_bytes: ByteCount::new(1),
+            flows: 1,
+            outstanding: 1,
+            rate: Some(OpRate::per_second(1_000)),
+            arrivals: Arrivals::Even,
+            busy_poll: false,
+            socket: SocketOptions::default(),
+        });
+        let mut with = |not_sent| {
+            let transactions = Transactions { completed: 900, not_sent, ..Transactions::default() };
+            result.paths[0].opener.transactions = Some(transactions);
+            shortfall(&result)
+        };
+        assert_eq!(with(1), None);
+        assert!(with(100).is_some_and(|caveat| caveat.text.starts_with("100 of 1000")));
     }
 
     #[test]

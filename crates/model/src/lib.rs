@@ -27,7 +27,7 @@ pub use half::{
 pub use histogram::{BadHistogram, Histogram};
 pub use host::{Capability, Host, Nic};
 pub use join::{BadJoin, Join};
-pub use limits::{IpVersion, PathLimit, Transport, ip_packets, layer_bytes};
+pub use limits::{IpVersion, PathLimit, Transport, ip_packets, layer_bytes, tcp_overhead, tcp_packet};
 pub use loss::{Loss, LossPlaces};
 pub use measurement::{
     Ceiling, CpuCost, CpuCosts, Latency, Measurement, ReceivedRates, SentRates, Share, TcpSummary, WorkloadKind,

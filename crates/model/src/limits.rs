@@ -127,6 +127,18 @@ pub fn layer_bytes(transport: Transport, ip: IpVersion, message_bytes: u64, mtu:
     (payload, packets.iter().map(|packet| u64::from(*packet)).sum(), packets.iter().map(wire).sum())
 }
 
+/// The IP packet that carries a TCP segment of `payload` bytes.
+pub fn tcp_packet(ip: IpVersion, payload: u32) -> u32 {
+    payload.saturating_add(ip.header() + TCP_HEADER)
+}
+
+/// What one TCP segment adds to its payload, in bytes: in its IP packet, and on an Ethernet wire.
+pub fn tcp_overhead(ip: IpVersion) -> (u32, u32) {
+    let packet = ip.header() + TCP_HEADER;
+    // Headers alone are above the minimum of a frame, IPv4's with 66 bytes.
+    (packet, FrameSize::carrying(packet, ETHERNET_HEADER).on_the_wire())
+}
+
 impl PathLimit {
     /// The most payload an untagged Ethernet line of rate `line` carries in such messages.
     pub fn payload_of(line: BitRate, transport: Transport, ip: IpVersion, message_bytes: u64, mtu: u32) -> BitRate {
@@ -152,6 +164,14 @@ mod tests {
         assert!((share(Transport::Tcp, 131_072) - 1448.0 / 1538.0).abs() < 1e-8);
         // One byte rides in a minimum frame: 64 with FCS, 84 on the wire.
         assert!((share(Transport::Udp, 1) - 1.0 / 84.0).abs() < 1e-8);
+    }
+
+    #[test]
+    fn tcp_segments_cost_their_headers() {
+        assert_eq!(tcp_packet(IpVersion::V4, 1448), 1500);
+        // 52 in the packet; 14 of Ethernet, 4 of FCS and 20 of preamble and gap more on the wire.
+        assert_eq!(tcp_overhead(IpVersion::V4), (52, 90));
+        assert_eq!(tcp_overhead(IpVersion::V6), (72, 110));
     }
 
     #[test]
