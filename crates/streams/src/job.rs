@@ -17,6 +17,8 @@ const UDP_MAXIMUM_V6: u64 = 65_527;
 const MSS: std::ops::RangeInclusive<u16> = 88..=32_767;
 /// Flows of one path and direction: each is a thread at both ends.
 const FLOWS_MAXIMUM: u16 = 1_024;
+/// Requests a second: an open loop's schedule is kept in nanoseconds, of which ten must lie between two requests.
+const RATES: std::ops::RangeInclusive<u64> = 1..=100_000_000;
 /// Requests under way that an 8-bit number can tell apart with room for late answers.
 pub(crate) const NARROW_OUTSTANDING: u16 = 128;
 
@@ -142,6 +144,15 @@ fn check_transact(spec: &TransactSpec) -> Result<(), StreamError> {
     if spec.outstanding == 0 {
         return Err(asked("0 requests under way: choose 1 or more"));
     }
+    if let Some(rate) = spec.rate
+        && !RATES.contains(&rate.get())
+    {
+        let (least, most) = (RATES.start(), RATES.end());
+        return Err(asked(format!(
+            "{} requests a second: choose {least} to {most}, or leave the rate out to ask as fast as answers come",
+            rate.get(),
+        )));
+    }
     if spec.style == TransactStyle::Connect && spec.transport == Transport::Udp {
         return Err(asked("UDP has no connections to open for each transaction: use TCP or a standing socket"));
     }
@@ -201,7 +212,7 @@ fn check_socket(options: &SocketOptions, transport: Transport, ip: IpVersion) ->
 mod tests {
     use super::*;
     use linerate_model::{Arrivals, ReceiveBy, SendBy, TrialId};
-    use linerate_units::{ByteCount, Nanos};
+    use linerate_units::{ByteCount, Nanos, OpRate};
 
     fn stream(transport: Transport) -> StreamSpec {
         StreamSpec {
@@ -244,6 +255,7 @@ mod tests {
     fn what_cannot_work_is_named_with_its_remedy() {
         let udp = |bytes| StreamSpec { message_bytes: ByteCount::new(bytes), ..stream(Transport::Udp) };
         let socket = |socket| StreamSpec { socket, ..stream(Transport::Tcp) };
+        let rate = |rate| TransactSpec { rate: Some(OpRate::per_second(rate)), ..transact(Transport::Udp) };
         let tcp_connect = TransactSpec { style: TransactStyle::Connect, ..transact(Transport::Udp) };
         for (workload, needle) in [
             (Workload::Stream(udp(15)), "16 to 65507"),
@@ -256,6 +268,8 @@ mod tests {
                 "choose one of: ",
             ),
             (Workload::Transact(tcp_connect), "use TCP"),
+            (Workload::Transact(rate(0)), "choose 1 to 100000000"),
+            (Workload::Transact(rate(100_000_001)), "choose 1 to 100000000"),
             (Workload::Transact(TransactSpec { outstanding: 129, ..transact(Transport::Udp) }), "at most 128"),
         ] {
             let error = check(workload).expect_err(needle);

@@ -76,14 +76,9 @@ impl<'a> Tally<'a> {
     }
 
     /// The requests that `schedule` still holds were due within the window and were not sent.
-    fn not_sent(&mut self, schedule: &mut Option<Schedule>) {
-        let Some(schedule) = schedule else { return };
-        while schedule.due() < self.shared.timeline.close {
-            if self.in_window(schedule.due()) {
-                self.transactions.not_sent += 1;
-            }
-            schedule.advance();
-        }
+    fn not_sent(&mut self, schedule: Option<&Schedule>) {
+        let timeline = self.shared.timeline;
+        self.transactions.not_sent += schedule.map_or(0, |left| left.left_within(timeline.open, timeline.close));
     }
 
     /// What went over the wire for the completed transactions: sent and received bytes.

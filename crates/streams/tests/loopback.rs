@@ -79,6 +79,11 @@ fn run(workload: &Workload) -> (EndResult, EndResult) {
     (opener.into_iter().next().expect("one end"), listener.into_iter().next().expect("one end"))
 }
 
+/// A flow's greeting with a key of `key`s, as it is on the wire.
+fn greeting(key: u8) -> Vec<u8> {
+    [&b"lnrt-hi1"[..], &[key; 16], &[0; 8]].concat()
+}
+
 fn bits_per_second(bytes: u64, window: Nanos) -> f64 {
     bytes as f64 * 8.0 / window.as_secs_f64()
 }
@@ -260,6 +265,74 @@ fn an_open_loop_keeps_its_rate() {
     }
 }
 
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("statm");
+    pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number of pages") * 4_096
+}
+
+#[test]
+fn an_open_loop_beyond_what_is_possible_ends_in_time_and_can_be_stopped() {
+    for (transport, arrivals) in [
+        (Transport::Udp, Arrivals::Even),
+        (Transport::Udp, Arrivals::Poisson),
+        (Transport::Tcp, Arrivals::Even),
+        (Transport::Tcp, Arrivals::Poisson),
+    ] {
+        // As many as can be asked for, so that it is out of reach however fast the machine.
+        let rate = Some(OpRate::per_second(100_000_000));
+        let spec = TransactSpec {
+            rate,
+            arrivals,
+            request_bytes: ByteCount::new(64),
+            response_bytes: ByteCount::new(64),
+            ..transact(transport)
+        };
+        let workload = Workload::Transact(spec);
+        let before = resident_bytes();
+        let (opener, listener) = begin(&workload);
+        let closes = opener.closes_at();
+        let done = opener.join().expect("opener").remove(0).transactions.expect("asks");
+        let late = clock::now().saturating_sub(closes);
+        listener.join().expect("listener");
+        assert!(late < 1_500_000_000, "{transport} {arrivals:?}: {} ms after the window", late / 1_000_000);
+        // 30 million were due in 0.3 s.
+        assert!(done.not_sent > 10_000_000, "{transport} {arrivals:?}: {} not sent", done.not_sent);
+        assert!(done.completed > 1_000, "{transport} {arrivals:?}: {} completed", done.completed);
+        let grown = resident_bytes().saturating_sub(before);
+        assert!(grown < 200 << 20, "{transport} {arrivals:?}: grew by {} MiB", grown >> 20);
+
+        let (opener, listener) = begin(&workload);
+        clock::sleep_until(opener.opens_at());
+        let begun = clock::now();
+        opener.stop();
+        assert!(matches!(opener.join(), Err(StreamError::Stopped)));
+        drop(listener);
+        let took = clock::now() - begun;
+        assert!(took < 1_000_000_000, "{transport} {arrivals:?}: stopped after {} ms", took / 1_000_000);
+    }
+}
+
+#[test]
+fn large_answers_to_many_small_requests_end_with_the_window() {
+    let spec = TransactSpec { response_bytes: ByteCount::new(1_000_000), ..transact(Transport::Tcp) };
+    let listener = prepare(&halves(&Workload::Transact(spec)).1).expect("listens");
+    let mut asking = TcpStream::connect(listener.prepared().listening[&0]).expect("connects");
+    asking.write_all(&greeting(5)).expect("writes");
+    asking.read_exact(&mut greeting(0)).expect("is answered");
+    // Answers of 65 GB.
+    asking.write_all(&[0; 65_536]).expect("writes");
+    let reading = std::thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 20];
+        while asking.read(&mut buffer).is_ok_and(|read| read > 0) {}
+    });
+    let running = listener.start(clock::now()).expect("starts");
+    let closes = running.closes_at();
+    running.join().expect("ends");
+    let late = clock::now().saturating_sub(closes);
+    assert!(late < 2_000_000_000, "{} ms after the window", late / 1_000_000);
+    reading.join().expect("reads");
+}
+
 #[test]
 fn a_stall_is_in_an_open_loops_latency() {
     // The answering end starts 150 ms after the asking end's window has opened: requests wait for it.
@@ -287,7 +360,7 @@ fn strangers_are_turned_away_without_a_word() {
         let (opener, listener) = halves(&Workload::Stream(stream(transport)));
         let listener = prepare(&listener).expect("listens");
         let address = listener.prepared().listening[&0];
-        let greeting = [&b"lnrt-hi1"[..], &[6; 16], &[0; 8]].concat();
+        let greeting = greeting(6);
         match transport {
             Transport::Tcp => {
                 let _silent = TcpStream::connect(address).expect("connects");

@@ -53,6 +53,11 @@ pub fn wait_readable(sockets: &[BorrowedFd<'_>], timeout_ns: u64) -> Result<bool
     wait(sockets, PollFlags::POLLIN, timeout_ns)
 }
 
+/// Waits until `socket` can be written (or has failed), at most `timeout_ns`; false if it cannot.
+pub fn wait_writable(socket: BorrowedFd<'_>, timeout_ns: u64) -> Result<bool, Error> {
+    wait(&[socket], PollFlags::POLLOUT, timeout_ns)
+}
+
 /// Waits until `socket` can be read or written (or has failed), at most `timeout_ns`; false if it cannot.
 pub fn wait_ready(socket: BorrowedFd<'_>, timeout_ns: u64) -> Result<bool, Error> {
     wait(&[socket], PollFlags::POLLIN | PollFlags::POLLOUT, timeout_ns)

@@ -72,7 +72,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<
             Err(error) => return Err(error),
         }
     }
-    tally.not_sent(&mut schedule);
+    tally.not_sent(schedule.as_ref());
     let (sent_bytes, received_bytes) = tally.bytes(spec);
     Ok(Outcome {
         transactions: Some(tally.transactions),

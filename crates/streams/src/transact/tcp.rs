@@ -13,6 +13,11 @@ use std::os::fd::AsFd as _;
 
 /// Room for what is read or written in one call.
 const BUFFER: usize = 64 << 10;
+/// An open loop that is not answered keeps so many requests under way; those due later stay in the schedule, and are timed
+/// from when they were due all the same.
+const WAITING_MAXIMUM: usize = 1 << 20;
+/// The answering end reads no more requests at a time than ask for this much, so that it sees the time.
+const ANSWERS_BYTES: u64 = 1 << 20;
 
 /// Asks until the window closes, then waits for the answers.
 pub(super) fn ask(
@@ -42,7 +47,10 @@ pub(super) fn ask(
             let before = waiting.len();
             match &mut schedule {
                 Some(schedule) => {
-                    while schedule.due() <= now {
+                    // What has no room in the buffer either could not be sent yet.
+                    let room = (BUFFER as u64).saturating_sub(unsent).div_ceil(request) as usize;
+                    let most = (waiting.len() + room).min(WAITING_MAXIMUM);
+                    while schedule.due() <= now && waiting.len() < most {
                         waiting.push_back(schedule.due());
                         schedule.advance();
                     }
@@ -107,7 +115,7 @@ pub(super) fn ask(
         tally.transactions.not_sent += u64::from(tally.open_loop && tally.in_window(since));
     }
     waiting.into_iter().for_each(|since| tally.failed(since));
-    tally.not_sent(&mut schedule);
+    tally.not_sent(schedule.as_ref());
     let (sent_bytes, received_bytes) = tally.bytes(spec);
     let (_, _, tcp) = account.close()?;
     Ok(Outcome {
@@ -129,52 +137,50 @@ pub(super) fn answer(
     let mut account = Account::new(shared, index, stream);
     let (mut out, mut into) = (vec![0; BUFFER], vec![0; BUFFER]);
     rand::fill(&mut out[..]);
-    let mut read = 0u64;
+    let most = into.len().min(usize::try_from((ANSWERS_BYTES / response).max(1) * request).unwrap_or(BUFFER));
+    // Parts of the request that is being read and of the response that is being written, and what is owed.
+    let (mut read, mut written, mut owed) = (0u64, 0u64, 0u64);
     let mut heard = timeline.start;
     loop {
         if shared.is_stopped() {
             return Err(StreamError::Stopped);
         }
-        match tcp::receive(stream, &mut into, !spec.busy_poll) {
-            Ok(0) if clock::now() + SKEW_NS > timeline.close => break,
+        let now = account.sample()?;
+        if now > timeline.close + DRAIN_NS + SKEW_NS {
+            break;
+        }
+        let done = if owed > 0 {
+            tcp::send_now(stream, &out[..(out.len() as u64).min(owed) as usize])
+        } else {
+            tcp::receive(stream, &mut into[..most], !spec.busy_poll)
+        };
+        match done {
+            Ok(sent) if owed > 0 => {
+                owed -= sent as u64;
+                written += sent as u64;
+                account.total += written / response * request;
+                written %= response;
+            }
+            Ok(0) if now + SKEW_NS > timeline.close => break,
             Ok(0) => return Err(shared.gone(index, "it ended the connection")),
-            Ok(taken) => read += taken as u64,
+            Ok(taken) => {
+                read += taken as u64;
+                owed = read / request * response;
+                read %= request;
+                heard = now;
+            }
+            // The asking end never stops reading, so there will be room.
+            Err(error) if is_timeout(&error) && owed > 0 => {
+                socket::wait_writable(stream.as_fd(), 100_000_000)?;
+            }
             Err(error) if is_timeout(&error) => {
-                let now = account.sample()?;
-                if now > timeline.close + DRAIN_NS + SKEW_NS {
-                    break;
-                }
                 if spec.rate.is_none() && now > heard + SILENCE_NS && now < timeline.close {
                     return Err(shared.gone(index, "no request for 5 s"));
                 }
-                continue;
             }
-            Err(_) if clock::now() > timeline.close => break,
+            Err(_) if now > timeline.close => break,
             Err(error) => return Err(shared.gone(index, error.to_string())),
         }
-        let asked = read / request;
-        read %= request;
-        let mut unsent = asked * response;
-        // The asking end never stops reading, so this ends.
-        while unsent > 0 {
-            let length = (out.len() as u64).min(unsent) as usize;
-            match tcp::send_now(stream, &out[..length]) {
-                Ok(sent) => unsent -= sent as u64,
-                Err(error) if is_timeout(&error) => {
-                    if shared.is_stopped() {
-                        return Err(StreamError::Stopped);
-                    }
-                    if clock::now() > timeline.close + DRAIN_NS + SKEW_NS {
-                        break;
-                    }
-                    socket::wait_ready(stream.as_fd(), 100_000_000)?;
-                }
-                Err(_) if clock::now() > timeline.close => break,
-                Err(error) => return Err(shared.gone(index, error.to_string())),
-            }
-        }
-        account.total += asked * request;
-        heard = account.sample()?.max(heard);
     }
     account.end()?;
     let (received_bytes, _, tcp) = account.close()?;

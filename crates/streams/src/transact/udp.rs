@@ -8,14 +8,25 @@ use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
 use crate::job::NARROW_OUTSTANDING;
 use linerate_model::{FlowResult, TransactSpec};
+use linerate_sys::socket::{ECONNREFUSED, ENOBUFS, ENOMEM};
 use linerate_sys::{clock, socket, udp};
 use std::collections::VecDeque;
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd as _;
+use std::time::Duration;
 
 /// A request is given up after this.
 const LOST_NS: u64 = 1_000_000_000;
+/// Where numbers are short, one that was overtaken is given up sooner, for it holds up the numbers after it: after this, and
+/// after this many times the longest wait for an answer so far.
+const OVERTAKEN_NS: u64 = 50_000_000;
+const OVERTAKEN_TIMES: u64 = 4;
+/// Requests sent before answers are looked for again, and the most answers taken before requests are sent again.
+const BURST: usize = 64;
+const TAKEN: usize = 4 * BURST;
+/// How often the asking end looks whether its oldest request is lost, when it can send no more.
+const LOOK: Duration = Duration::from_millis(10);
 /// After the window the answering end stays until nothing came for so long.
 const QUIET_NS: u64 = 150_000_000;
 
@@ -24,7 +35,8 @@ const QUIET_NS: u64 = 150_000_000;
 enum Numbers {
     /// A whole header: tag and 64-bit number.
     Wide { tag: u32 },
-    /// One byte, for messages too short for more. An answer later than 1 s may be taken for that of the request 256 on.
+    /// One byte, for messages too short for more. An answer to a request that was given up may be taken for that of the
+    /// request 256 on.
     Narrow,
 }
 
@@ -63,6 +75,8 @@ struct Waiting {
     /// When each was made or due, and when it was sent; none if it has been answered.
     requests: VecDeque<Option<(u64, u64)>>,
     unanswered: usize,
+    /// The longest that an answer took, from the sending.
+    longest: u64,
 }
 
 impl Waiting {
@@ -75,22 +89,26 @@ impl Waiting {
         self.unanswered += 1;
     }
 
-    /// The answer with `number` has come: when its request was made; none if nobody waits for it any more.
-    fn answered(&mut self, numbers: Numbers, number: u64) -> Option<u64> {
+    /// The answer with `number` has come at `now`: when its request was made; none if nobody waits for it any more.
+    fn answered(&mut self, numbers: Numbers, number: u64, now: u64) -> Option<u64> {
         let offset = match numbers {
             Numbers::Wide { .. } => number.checked_sub(self.first)?,
             Numbers::Narrow => u64::from((number as u8).wrapping_sub(self.first as u8)),
         };
-        let (since, _) = self.requests.get_mut(usize::try_from(offset).ok()?)?.take()?;
+        let (since, sent) = self.requests.get_mut(usize::try_from(offset).ok()?)?.take()?;
         self.unanswered -= 1;
+        self.longest = self.longest.max(now.saturating_sub(sent));
         self.trim();
         Some(since)
     }
 
-    /// Gives up the oldest request if it was sent before `limit`.
-    fn lost(&mut self, limit: u64) -> Option<u64> {
+    /// Gives up the oldest request if it is overdue at `now`: when it was made.
+    fn lost(&mut self, numbers: Numbers, now: u64) -> Option<u64> {
         let (since, sent) = (*self.requests.front()?)?;
-        if sent > limit {
+        // Answered ones behind an unanswered first: it was overtaken.
+        let overtaken = numbers == Numbers::Narrow && self.requests.len() > self.unanswered;
+        let patience = if overtaken { (self.longest * OVERTAKEN_TIMES).clamp(OVERTAKEN_NS, LOST_NS) } else { LOST_NS };
+        if sent + patience > now {
             return None;
         }
         self.requests.pop_front();
@@ -125,60 +143,84 @@ pub(super) fn ask(
     rand::fill(&mut request[..]);
     let mut waiting = Waiting::default();
     let most = if numbers == Numbers::Narrow { usize::from(NARROW_OUTSTANDING) } else { usize::MAX };
+    if numbers == Numbers::Narrow {
+        socket.set_read_timeout(Some(LOOK)).map_err(StreamError::socket("setsockopt(SO_RCVTIMEO)"))?;
+    }
     shared.sleep_until(timeline.start);
-    let mut now = clock::now();
-    loop {
+    'asking: loop {
         if shared.is_stopped() {
             return Err(StreamError::Stopped);
         }
-        while let Some(since) = waiting.lost(now.saturating_sub(LOST_NS)) {
-            tally.failed(since);
-        }
-        if now < timeline.close {
-            // The number of requests in the queue, not only those unanswered, bounds what one byte can tell apart.
-            while waiting.requests.len() < most {
-                let since = match &mut schedule {
-                    Some(schedule) if schedule.due() <= now => schedule.due(),
-                    None if waiting.unanswered < spec.outstanding.into() => now,
-                    _ => break,
-                };
-                numbers.write(waiting.next(), &mut request);
-                match socket.send(&request) {
-                    Ok(_) => waiting.sent(since, now),
-                    Err(error) if is_timeout(&error) => break,
-                    Err(error) => {
-                        refused(shared, index, error, &tally)?;
-                        // Counts as lost, as any request that does not arrive.
-                        waiting.sent(since, now);
-                    }
-                }
-                if let Some(schedule) = &mut schedule {
-                    schedule.advance();
-                }
-            }
-        } else if waiting.unanswered == 0 || now > timeline.close + DRAIN_NS {
+        let mut now = clock::now();
+        if now >= timeline.close && (waiting.unanswered == 0 || now > timeline.close + DRAIN_NS) {
             break;
         }
-        let due = schedule.as_ref().filter(|_| now < timeline.close && waiting.requests.len() < most);
-        if let Some(schedule) = due.filter(|_| !spec.busy_poll) {
-            socket::wait_readable(&[socket.as_fd()], schedule.due().saturating_sub(clock::now()).min(100_000_000))?;
-        }
-        let taken = udp::receive_one(socket, &mut response, !spec.busy_poll && due.is_none());
-        now = clock::now();
-        match taken {
-            Ok(length) if length == response.len() => {
-                if let Some(since) = numbers.read(&response).and_then(|number| waiting.answered(numbers, number)) {
-                    tally.answered(since, now);
+        // The number of requests in the queue, not only those unanswered, bounds what one byte can tell apart.
+        for _ in 0..BURST.min(most.saturating_sub(waiting.requests.len())) {
+            now = clock::now();
+            let since = match &mut schedule {
+                _ if now >= timeline.close => break,
+                Some(schedule) if schedule.due() <= now => schedule.due(),
+                None if waiting.unanswered < spec.outstanding.into() => now,
+                _ => break,
+            };
+            numbers.write(waiting.next(), &mut request);
+            match socket.send(&request) {
+                Ok(_) => waiting.sent(since, now),
+                Err(error) if is_timeout(&error) => break,
+                Err(error) => {
+                    refused(shared, index, error, &tally)?;
+                    // Counts as lost, as any request that does not arrive.
+                    waiting.sent(since, now);
                 }
             }
-            Ok(_) => (),
-            Err(error) if is_timeout(&error) => (),
-            Err(_) if now >= timeline.close => break,
-            Err(error) => refused(shared, index, error, &tally)?,
+            if let Some(schedule) = &mut schedule {
+                schedule.advance();
+            }
+        }
+        let open_loop = schedule.as_ref().filter(|_| now < timeline.close);
+        if let Some(schedule) = open_loop.filter(|_| !spec.busy_poll) {
+            // Without room for more, only an answer or the loss of the first request goes on.
+            let full = waiting.requests.len() >= most;
+            let left = if full { LOOK.as_nanos() as u64 } else { schedule.due().saturating_sub(clock::now()) };
+            if left > 0 {
+                socket::wait_readable(&[socket.as_fd()], left.min(100_000_000))?;
+            }
+        }
+        let mut wait = !spec.busy_poll && open_loop.is_none();
+        let mut emptied = false;
+        for _ in 0..TAKEN {
+            let taken = udp::receive_one(socket, &mut response, wait);
+            wait = false;
+            now = clock::now();
+            match taken {
+                Ok(length) if length == response.len() => {
+                    let number = numbers.read(&response);
+                    if let Some(since) = number.and_then(|number| waiting.answered(numbers, number, now)) {
+                        tally.answered(since, now);
+                    }
+                }
+                Ok(_) => (),
+                Err(error) if is_timeout(&error) => {
+                    emptied = true;
+                    break;
+                }
+                // The answering end has gone: what is unanswered stays so.
+                Err(_) if now >= timeline.close => break 'asking,
+                Err(error) => refused(shared, index, error, &tally)?,
+            }
+            // A closed loop's next request need not wait until all answers were taken.
+            if schedule.is_none() && waiting.unanswered == 0 {
+                break;
+            }
+        }
+        // None is lost whose answer may lie here unread.
+        while emptied && let Some(since) = waiting.lost(numbers, now) {
+            tally.failed(since);
         }
     }
     waiting.requests.into_iter().flatten().for_each(|(since, _)| tally.failed(since));
-    tally.not_sent(&mut schedule);
+    tally.not_sent(schedule.as_ref());
     let (sent_bytes, received_bytes) = tally.bytes(spec);
     Ok(Outcome {
         transactions: Some(tally.transactions),
@@ -209,19 +251,26 @@ pub(super) fn answer(
         let now = clock::now();
         match taken {
             Ok(length) if length == request.len() => {
-                let Some(number) = numbers.read(&request) else { continue };
-                numbers.write(number, &mut response);
-                // An answer that cannot be sent is a lost one: the asking end counts it.
-                let _ = socket.send(&response);
-                heard = now;
-                answered += u64::from((timeline.open..timeline.close).contains(&now));
+                if let Some(number) = numbers.read(&request) {
+                    numbers.write(number, &mut response);
+                    // An answer that cannot be sent is a lost one: the asking end counts it.
+                    let _ = socket.send(&response);
+                    heard = now;
+                    answered += u64::from((timeline.open..timeline.close).contains(&now));
+                }
             }
             Ok(_) => (),
-            Err(error) if is_timeout(&error) => (),
-            Err(error) if now + SKEW_NS < timeline.close && error.kind() == io::ErrorKind::ConnectionRefused => {
-                return Err(shared.gone(index, "it has closed its port (ICMP port unreachable)"));
+            Err(error) if is_timeout(&error) || matches!(error.raw_os_error(), Some(ENOBUFS | ENOMEM)) => (),
+            Err(error) if error.raw_os_error() == Some(ECONNREFUSED) => {
+                if now + SKEW_NS < timeline.close {
+                    return Err(shared.gone(index, "it has closed its port (ICMP port unreachable)"));
+                }
+                break;
             }
-            Err(_) => break,
+            Err(_) if now >= timeline.close => break,
+            Err(error) => {
+                return Err(StreamError::socket(format!("datagrams from {}", shared.flows[index].peer))(error));
+            }
         }
         if now > timeline.close && (now > heard + QUIET_NS.max(SKEW_NS) || now > timeline.close + 2 * DRAIN_NS) {
             break;
@@ -238,7 +287,6 @@ fn prepare(shared: &Shared, socket: &UdpSocket) -> Result<(), StreamError> {
 
 /// Whether the trial can go on after `error`.
 fn refused(shared: &Shared, index: usize, error: io::Error, tally: &Tally<'_>) -> Result<(), StreamError> {
-    use linerate_sys::socket::{ECONNREFUSED, ENOBUFS, ENOMEM};
     match error.raw_os_error() {
         Some(ENOBUFS | ENOMEM) => Ok(()),
         Some(ECONNREFUSED) => {
@@ -253,6 +301,13 @@ fn refused(shared: &Shared, index: usize, error: io::Error, tally: &Tally<'_>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::{Flow, Link};
+    use crate::hello::Hello;
+    use crate::job::Job;
+    use linerate_model::{
+        Arrivals, HalfSpec, IpVersion, SocketOptions, Timing, TransactStyle, Transport, TrialId, TrialKey, Workload,
+    };
+    use linerate_units::{ByteCount, Nanos, OpRate};
 
     #[test]
     fn answers_find_their_requests_in_any_order() {
@@ -260,15 +315,79 @@ mod tests {
             let mut waiting = Waiting { first: 254, ..Waiting::default() };
             (0..4).for_each(|n| waiting.sent(n, n));
             let seen = |n: u64| if numbers == Numbers::Narrow { u64::from(n as u8) } else { n };
-            assert_eq!(waiting.answered(numbers, seen(256)), Some(2));
-            assert_eq!(waiting.answered(numbers, seen(256)), None);
-            assert_eq!(waiting.lost(0), Some(0));
-            assert_eq!(waiting.lost(0), None);
-            assert_eq!(waiting.answered(numbers, seen(254)), None);
-            assert_eq!(waiting.answered(numbers, seen(255)), Some(1));
+            assert_eq!(waiting.lost(numbers, LOST_NS - 1), None);
+            assert_eq!(waiting.answered(numbers, seen(256), 10), Some(2));
+            assert_eq!(waiting.answered(numbers, seen(256), 10), None);
+            assert_eq!(waiting.lost(numbers, LOST_NS), Some(0));
+            assert_eq!(waiting.answered(numbers, seen(254), 10), None);
+            assert_eq!(waiting.answered(numbers, seen(255), 10), Some(1));
             // Two answered ones were trimmed with it.
             assert_eq!((waiting.first, waiting.unanswered, waiting.next()), (257, 1, 258));
         }
+    }
+
+    #[test]
+    fn one_that_was_overtaken_holds_up_short_numbers_for_a_moment_only() {
+        let wide = Numbers::Wide { tag: 1 };
+        for (numbers, took, given_up_after) in [
+            (Numbers::Narrow, 1_000, OVERTAKEN_NS),
+            (Numbers::Narrow, 20_000_000, 80_000_000),
+            (Numbers::Narrow, 900_000_000, LOST_NS),
+            (wide, 1_000, LOST_NS),
+        ] {
+            let mut waiting = Waiting::default();
+            (0..3).for_each(|n| waiting.sent(n, 0));
+            assert_eq!(waiting.answered(numbers, 1, took), Some(1));
+            assert_eq!(waiting.lost(numbers, given_up_after - 1), None, "{numbers:?} {took}");
+            assert_eq!(waiting.lost(numbers, given_up_after), Some(0), "{numbers:?} {took}");
+            assert_eq!(waiting.lost(numbers, LOST_NS - 1), None, "nothing overtook the third");
+        }
+    }
+
+    #[test]
+    fn a_lost_datagram_does_not_stall_an_open_loop_of_one_byte() {
+        let spec = TransactSpec {
+            transport: Transport::Udp,
+            ip: IpVersion::V4,
+            style: TransactStyle::Persistent,
+            request_bytes: ByteCount::new(1),
+            response_bytes: ByteCount::new(1),
+            flows: 1,
+            outstanding: 1,
+            rate: Some(OpRate::per_second(2_000)),
+            arrivals: Arrivals::Even,
+            busy_poll: false,
+            socket: SocketOptions::default(),
+        };
+        let timing = Timing { warmup: Nanos::new(0), measure: Nanos::from_millis(1_000) };
+        let workload = Workload::Transact(spec.clone());
+        let half = HalfSpec { id: TrialId("t".into()), key: TrialKey([1; 16]), workload, timing, ends: Vec::new() };
+        let (asking, answering) =
+            (UdpSocket::bind("127.0.0.1:0").expect("binds"), UdpSocket::bind("127.0.0.1:0").expect("binds"));
+        let (local, peer) = (asking.local_addr().expect("is bound"), answering.local_addr().expect("is bound"));
+        asking.connect(peer).expect("connects");
+        asking.set_read_timeout(Some(Duration::from_millis(100))).expect("sets");
+        answering.set_read_timeout(Some(Duration::from_millis(500))).expect("sets");
+        let lossy = std::thread::spawn(move || {
+            let (mut byte, mut count) = ([0], 0);
+            while let Ok((_, from)) = answering.recv_from(&mut byte) {
+                count += 1;
+                if count % 400 != 0 {
+                    answering.send_to(&byte, from).expect("sends");
+                }
+            }
+        });
+        let job = Job::check(&half).expect("valid");
+        let timeline = job.timeline(clock::now());
+        let hello = Hello { path: 0, flow: 0, backward: false };
+        let link = Link::Udp(asking.try_clone().expect("dup"));
+        let flow = Flow { end: 0, hello, opener: true, peer, local, link };
+        let shared = Shared::new(job, timeline, vec![flow]);
+        let done = ask(&shared, 0, &spec, &asking).expect("asks").transactions.expect("asks");
+        lossy.join().expect("answers");
+        // 2,000 are due, and every 400th is lost; a stall of 1 s behind the first would leave 530.
+        assert!((4..=5).contains(&done.failed), "{} lost", done.failed);
+        assert!(done.completed > 1_900, "{} completed, {} not sent", done.completed, done.not_sent);
     }
 
     #[test]
