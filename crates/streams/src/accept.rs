@@ -2,13 +2,13 @@
 
 use crate::error::StreamError;
 use crate::flow::{Flow, Link};
-use crate::hello::{self, Hello};
+use crate::hello::{self, Answer, Hello};
 use crate::job::Job;
 use crate::options;
 use linerate_model::Transport;
 use linerate_sys::clock;
 use linerate_sys::socket::wait_readable;
-use socket2::{SockAddr, Socket};
+use socket2::{SockAddr, SockRef, Socket};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -33,16 +33,25 @@ pub(crate) struct Acceptor {
     listener: Option<TcpListener>,
     arrived: Arc<Mutex<Vec<Flow>>>,
     failure: Arc<Mutex<Option<StreamError>>>,
+    /// Shared with the other listeners of the half, so that all end at once.
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Acceptor {
     /// Listens for one path on `address`, at a port of the system's choice.
-    pub(crate) fn listen(job: &Arc<Job>, end: usize, path: u16, address: IpAddr) -> Result<Self, StreamError> {
+    ///
+    /// `stop` ends it, together with all others that share it.
+    pub(crate) fn listen(
+        job: &Arc<Job>,
+        end: usize,
+        path: u16,
+        address: IpAddr,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, StreamError> {
         let socket = options::socket(job, Some(address), false)?;
         let (arrived, failure) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
-        let stop = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(stop);
         let mut desk = Desk { job: Arc::clone(job), end, path, arrived: Arc::clone(&arrived), stop: Arc::clone(&stop) };
         let (local, listener, run): (_, _, Box<dyn FnOnce() -> Result<(), StreamError> + Send>) = match job.transport()
         {
@@ -87,6 +96,11 @@ impl Acceptor {
             return Err(StreamError::FlowsMissing { path: self.path, arrived: flows.len(), expected });
         }
         flows.sort_by_key(|flow| flow.hello);
+        for flow in &flows {
+            if let Link::Udp(socket) = &flow.link {
+                options::ready(&SockRef::from(socket))?;
+            }
+        }
         if job.connects_each()
             && let Some(listener) = self.listener.take()
         {
@@ -129,6 +143,23 @@ struct Pending {
     until: u64,
     hello: [u8; hello::BYTES],
     filled: usize,
+}
+
+/// A flow's own UDP socket. The flow counts as arrived once its opener has proved, by the nonce, that it read the answer.
+struct Post {
+    hello: Hello,
+    peer: SocketAddr,
+    local: SocketAddr,
+    nonce: u64,
+    socket: UdpSocket,
+    until: u64,
+    confirmed: bool,
+}
+
+impl Post {
+    fn answer(&self) -> Answer {
+        Answer { port: self.local.port(), nonce: self.nonce }
+    }
 }
 
 impl Pending {
@@ -198,7 +229,7 @@ impl Desk {
         options::ready(&socket)?;
         let mut stream = TcpStream::from(socket);
         let local = stream.local_addr().map_err(StreamError::socket("getsockname"))?;
-        if stream.write_all(&hello.answer(&self.job.key, 0)).is_ok() {
+        if stream.write_all(&hello.answer(&self.job.key, Answer::default())).is_ok() {
             self.keep(hello, pending.peer, local, Link::Tcp(stream));
         }
         Ok(())
@@ -207,42 +238,90 @@ impl Desk {
     fn datagrams(&mut self, listener: &UdpSocket) -> Result<(), StreamError> {
         let deadline = clock::now() + DEADLINE_NS;
         let local = listener.local_addr().map_err(StreamError::socket("getsockname"))?;
+        let mut posts: Vec<Post> = Vec::new();
         let mut bytes = [0; hello::BYTES + 1];
         // Answers are repeated until the start, for they can be lost.
         while !self.done(deadline) {
-            wait_readable(&[listener.as_fd()], TICK_NS)?;
-            let (length, peer) = match listener.recv_from(&mut bytes) {
-                Ok(received) => received,
-                Err(error) if is_transient(&error) => continue,
+            let sockets: Vec<_> =
+                [listener.as_fd()].into_iter().chain(posts.iter().map(|post| post.socket.as_fd())).collect();
+            wait_readable(&sockets, TICK_NS)?;
+            match listener.recv_from(&mut bytes) {
+                Ok((length, peer)) => {
+                    if let Some(hello) = Hello::decode(&bytes[..length], &self.job.key)
+                        && let Some(answer) = self.answer_for(&mut posts, hello, peer, local.ip())?
+                    {
+                        // A lost answer is asked for again.
+                        let _ = listener.send_to(&hello.answer(&self.job.key, answer), peer);
+                    }
+                }
+                Err(error) if is_transient(&error) => (),
                 Err(error) => return Err(StreamError::socket("recvfrom")(error)),
-            };
-            let Some(hello) = Hello::decode(&bytes[..length], &self.job.key) else { continue };
-            let Some(port) = self.port_for(hello, peer, local.ip())? else { continue };
-            // A lost answer is asked for again.
-            let _ = listener.send_to(&hello.answer(&self.job.key, port), peer);
+            }
+            for mut post in std::mem::take(&mut posts) {
+                if self.attend(&mut post)? {
+                    posts.push(post);
+                }
+            }
         }
         Ok(())
     }
 
-    /// The port of the flow's own socket, connected to who greeted. A socket of its own for each flow has no moment at
-    /// which it could take another flow's datagrams, as sockets that share a port have.
-    fn port_for(&mut self, hello: Hello, peer: SocketAddr, address: IpAddr) -> Result<Option<u16>, StreamError> {
-        {
-            let arrived = self.arrived.lock().expect("no holder panics");
-            if let Some(flow) = arrived.iter().find(|flow| flow.hello == hello) {
-                return Ok((flow.peer == peer).then_some(flow.local.port()));
-            }
+    /// The answer to a greeting: the port of the flow's own socket, connected to who greeted. A socket of its own for each
+    /// flow has no moment at which it could take another flow's datagrams, as sockets that share a port have.
+    fn answer_for(
+        &self,
+        posts: &mut Vec<Post>,
+        hello: Hello,
+        peer: SocketAddr,
+        address: IpAddr,
+    ) -> Result<Option<Answer>, StreamError> {
+        if let Some(post) = posts.iter().find(|post| post.hello == hello && post.peer == peer) {
+            return Ok(Some(post.answer()));
         }
-        if !self.expects(hello) {
+        let pending = posts.iter().filter(|post| !post.confirmed).count();
+        if !self.expects(hello) || self.has(hello) || pending >= PENDING_MAXIMUM {
             return Ok(None);
         }
         let socket = options::socket(&self.job, Some(address), false)?;
         socket.connect(&SockAddr::from(peer)).map_err(StreamError::socket(format!("connecting to {peer}")))?;
-        options::ready(&socket)?;
+        socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
         let socket = UdpSocket::from(socket);
         let local = socket.local_addr().map_err(StreamError::socket("getsockname"))?;
-        self.keep(hello, peer, local, Link::Udp(socket));
-        Ok(Some(local.port()))
+        let until = clock::now() + HELLO_NS;
+        let post = Post { hello, peer, local, nonce: rand::random(), socket, until, confirmed: false };
+        let answer = post.answer();
+        posts.push(post);
+        Ok(Some(answer))
+    }
+
+    /// Reads what came to a flow's own socket; false if nothing more is to be read there before the start.
+    fn attend(&mut self, post: &mut Post) -> Result<bool, StreamError> {
+        let mut bytes = [0; hello::BYTES + 1];
+        match post.socket.peek(&mut bytes) {
+            Ok(length) if post.hello.is_confirmed(&bytes[..length], &self.job.key, post.nonce) => {
+                if !post.confirmed {
+                    // Another address may have proved itself first.
+                    if self.has(post.hello) {
+                        return Ok(false);
+                    }
+                    let socket = post.socket.try_clone().map_err(StreamError::socket("dup of a flow's socket"))?;
+                    self.keep(post.hello, post.peer, post.local, Link::Udp(socket));
+                    post.confirmed = true;
+                }
+                let told = post.hello.answer(&self.job.key, Answer { port: 0, nonce: post.nonce });
+                let _ = post.socket.send(&told);
+            }
+            // The other end has started: this is left for the flow's thread.
+            Ok(_) if post.confirmed => return Ok(false),
+            Ok(_) => (),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Ok(post.confirmed || clock::now() < post.until);
+            }
+            // Told by ICMP that nobody is there, perhaps: the address greeted for was not its own.
+            Err(_) => return Ok(post.confirmed),
+        }
+        let _ = post.socket.recv(&mut bytes);
+        Ok(true)
     }
 
     fn keep(&mut self, hello: Hello, peer: SocketAddr, local: SocketAddr, link: Link) {

@@ -2,7 +2,7 @@
 
 use crate::error::StreamError;
 use crate::flow::{Flow, Link};
-use crate::hello::{self, Hello};
+use crate::hello::{self, Answer, Hello};
 use crate::job::Job;
 use crate::options;
 use linerate_model::Transport;
@@ -12,17 +12,64 @@ use socket2::{SockAddr, Socket};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
-/// All flows of a path must be connected by then.
-const DEADLINE_NS: u64 = 5_000_000_000;
+/// A flow must be connected after this.
+const FLOW_NS: u64 = 5_000_000_000;
+/// All flows must be connected after this: before those who wait for it give up, as a listener does after 30 s.
+pub(crate) const ALL_NS: u64 = 9_000_000_000;
 /// A greeting in a datagram is repeated after this.
 const REPEAT_NS: u64 = 100_000_000;
+/// Flows being connected at a time: each takes round trips, which add up otherwise.
+const AT_A_TIME: usize = 32;
 
 /// Opens every flow of one path.
-pub(crate) fn open(job: &Job, end: usize, path: u16, listener: SocketAddr) -> Result<Vec<Flow>, StreamError> {
-    let deadline = clock::now() + DEADLINE_NS;
-    job.hellos(path).into_iter().map(|hello| Opening { job, end, hello, listener, deadline }.run()).collect()
+pub(crate) fn open(
+    job: &Job,
+    end: usize,
+    path: u16,
+    listener: SocketAddr,
+    deadline: u64,
+) -> Result<Vec<Flow>, StreamError> {
+    let hellos = job.hellos(path);
+    let next = AtomicUsize::new(0);
+    let opened: Mutex<(Vec<Flow>, Option<StreamError>)> = Mutex::default();
+    let work = || {
+        while let Some(hello) = hellos.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let begun = clock::now();
+            let deadline = deadline.min(begun + FLOW_NS);
+            let flow = Opening { job, end, hello: *hello, listener, begun, deadline }.run();
+            let mut opened = opened.lock().expect("no holder panics");
+            match flow {
+                Ok(flow) => opened.0.push(flow),
+                Err(error) => {
+                    opened.1.get_or_insert(error);
+                    next.store(hellos.len(), Ordering::Relaxed);
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        // This thread works too: that others could not be started only makes it slower.
+        let spawn = || thread::Builder::new().name(format!("connect {path}")).spawn_scoped(scope, work);
+        let _ = (1..AT_A_TIME.min(hellos.len())).try_for_each(|_| spawn().map(drop));
+        work();
+    });
+    let (mut flows, failure) = opened.into_inner().expect("no holder panics");
+    match failure {
+        Some(StreamError::NoAnswer { path, listener, seconds, reason }) => {
+            let reason = format!("{reason} ({} of {} flows connected)", flows.len(), hellos.len());
+            Err(StreamError::NoAnswer { path, listener, seconds, reason })
+        }
+        Some(error) => Err(error),
+        None => {
+            flows.sort_by_key(|flow| flow.hello);
+            Ok(flows)
+        }
+    }
 }
 
 struct Opening<'a> {
@@ -30,6 +77,7 @@ struct Opening<'a> {
     end: usize,
     hello: Hello,
     listener: SocketAddr,
+    begun: u64,
     deadline: u64,
 }
 
@@ -70,11 +118,16 @@ impl Opening<'_> {
         let connecting = |to: SocketAddr| StreamError::socket(format!("connecting to {to}"));
         socket.connect(&SockAddr::from(self.listener)).map_err(connecting(self.listener))?;
         let socket = UdpSocket::from(socket);
-        let port = self.greet(&socket)?;
+        socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
+        let key = &self.job.key;
+        let Answer { port, nonce } =
+            self.repeat(&socket, &self.hello.encode(key), |answer| (answer.port != 0).then_some(answer))?;
         let peer = SocketAddr::new(self.listener.ip(), port);
         socket.connect(peer).map_err(connecting(peer))?;
-        // Opens the way back through a stateful firewall; nobody reads it, and its loss only costs that.
-        let _ = socket.send(&self.hello.encode(&self.job.key));
+        // Proves that the answer came here, and opens the way back through a stateful firewall. Answers to the greeting
+        // may still lie here: those have a port.
+        let told = Answer { port: 0, nonce };
+        self.repeat(&socket, &self.hello.confirmation(key, nonce), |answer| (answer == told).then_some(()))?;
         let socket = Socket::from(socket);
         options::ready(&socket)?;
         let socket = UdpSocket::from(socket);
@@ -82,20 +135,24 @@ impl Opening<'_> {
         Ok(Flow { end: self.end, hello: self.hello, opener: true, peer, local, link: Link::Udp(socket) })
     }
 
-    /// Greets until answered; returns the port of the flow's own socket at the listener.
-    fn greet(&self, socket: &UdpSocket) -> Result<u16, StreamError> {
-        let greeting = self.hello.encode(&self.job.key);
-        let mut answer = [0; hello::BYTES + 1];
-        socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
+    /// Sends `greeting` until `take` takes an answer.
+    fn repeat<T>(
+        &self,
+        socket: &UdpSocket,
+        greeting: &[u8],
+        take: impl Fn(Answer) -> Option<T>,
+    ) -> Result<T, StreamError> {
+        let mut bytes = [0; hello::BYTES + 1];
         while clock::now() < self.deadline {
-            socket.send(&greeting).map_err(|error| self.unanswered(&error))?;
+            socket.send(greeting).map_err(|error| self.unanswered(&error))?;
             let repeat = clock::now() + REPEAT_NS;
             while let Some(left) = repeat.checked_sub(clock::now()) {
                 wait_readable(&[socket.as_fd()], left)?;
-                match socket.recv(&mut answer) {
+                match socket.recv(&mut bytes) {
                     Ok(length) => {
-                        if let Some(port) = self.hello.decode_answer(&answer[..length], &self.job.key) {
-                            return Ok(port);
+                        let answer = self.hello.decode_answer(&bytes[..length], &self.job.key);
+                        if let Some(taken) = answer.and_then(&take) {
+                            return Ok(taken);
                         }
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
@@ -114,7 +171,7 @@ impl Opening<'_> {
         StreamError::NoAnswer {
             path: self.hello.path,
             listener: self.listener,
-            seconds: DEADLINE_NS / 1_000_000_000,
+            seconds: self.deadline.saturating_sub(self.begun) / 1_000_000_000,
             reason: reason.to_string(),
         }
     }

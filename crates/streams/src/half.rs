@@ -7,7 +7,9 @@ use crate::flow::{Flow, Shared};
 use crate::job::Job;
 use crate::running::Running;
 use linerate_model::{Connect, EndRole, HalfSpec, Prepared};
+use linerate_sys::clock;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// One host's part of a trial, listening and perhaps connected, not yet started. Dropping it closes everything.
 #[derive(Debug)]
@@ -33,9 +35,10 @@ pub struct Half {
 pub fn prepare(spec: &HalfSpec) -> Result<Half, StreamError> {
     let job = Arc::new(Job::check(spec)?);
     let mut acceptors = Vec::new();
+    let stop = Arc::new(AtomicBool::new(false));
     for (index, end) in spec.ends.iter().enumerate() {
         if let EndRole::Listener { address } = end.role {
-            acceptors.push(Acceptor::listen(&job, index, end.path, address)?);
+            acceptors.push(Acceptor::listen(&job, index, end.path, address, &stop)?);
         }
     }
     Ok(Half { job, acceptors, opened: Vec::new() })
@@ -47,8 +50,9 @@ impl Half {
         Prepared { listening: self.acceptors.iter().map(|acceptor| (acceptor.path, acceptor.address)).collect() }
     }
 
-    /// Connects this half's openers; at most 5 s for each path.
+    /// Connects this half's openers; at most 5 s for each flow, and 9 s for all.
     pub fn connect(&mut self, connect: &Connect) -> Result<(), StreamError> {
+        let deadline = clock::now() + connect::ALL_NS;
         for (index, end) in self.job.ends.iter().enumerate() {
             if end.role != EndRole::Opener {
                 continue;
@@ -56,7 +60,7 @@ impl Half {
             let Some(listener) = connect.listeners.get(&end.path) else {
                 return Err(StreamError::Asked(format!("path {}: no listener was given to connect to", end.path)));
             };
-            self.opened.extend(connect::open(&self.job, index, end.path, *listener)?);
+            self.opened.extend(connect::open(&self.job, index, end.path, *listener, deadline)?);
         }
         Ok(())
     }

@@ -81,7 +81,7 @@ fn run(workload: &Workload) -> (EndResult, EndResult) {
 
 /// A flow's greeting with a key of `key`s, as it is on the wire.
 fn greeting(key: u8) -> Vec<u8> {
-    [&b"lnrt-hi1"[..], &[key; 16], &[0; 8]].concat()
+    [&b"lnrt-hi1"[..], &[key; 16], &[0; 16]].concat()
 }
 
 fn bits_per_second(bytes: u64, window: Nanos) -> f64 {
@@ -391,6 +391,115 @@ fn strangers_are_turned_away_without_a_word() {
     }
 }
 
+/// Takes the datagrams that lie in `socket` or come within 150 ms.
+fn arriving(socket: &UdpSocket) -> Vec<Vec<u8>> {
+    socket.set_read_timeout(Some(Duration::from_millis(150))).expect("sets");
+    let mut buffer = [0; 2_048];
+    std::iter::from_fn(|| socket.recv(&mut buffer).ok().map(|length| buffer[..length].to_vec())).collect()
+}
+
+#[test]
+fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
+    let spec = StreamSpec { direction: Direction::Receive, ..stream(Transport::Udp) };
+    let (opener, listener_spec) = halves(&Workload::Stream(spec));
+    // Direction "receive": the listener's flow to the opener is a backward one.
+    let mut greeting = greeting(5);
+    greeting[28] = 1;
+    for proves in [false, true] {
+        let listener = prepare(&listener_spec).expect("listens");
+        let address = listener.prepared().listening[&0];
+        let victim = UdpSocket::bind("127.0.0.1:0").expect("binds");
+        victim.send_to(&greeting, address).expect("sends");
+        let answers = arriving(&victim);
+        assert_eq!(answers.len(), 1);
+        assert_eq!(answers[0].len(), greeting.len(), "no answer is longer than what asked for it");
+        // The forger does not know the answer's nonce, but may guess its port.
+        let own = SocketAddr::new(address.ip(), u16::from_be_bytes([answers[0][30], answers[0][31]]));
+        let mut confirmation = greeting.clone();
+        victim.send_to(&confirmation, own).expect("sends");
+        confirmation[32..].copy_from_slice(&1u64.to_be_bytes());
+        victim.send_to(&confirmation, own).expect("sends");
+        assert!(arriving(&victim).is_empty());
+        if proves {
+            // Lost on the way, either one: asked again, the same is answered.
+            confirmation[32..].copy_from_slice(&answers[0][32..]);
+            victim.send_to(&greeting, address).expect("sends");
+            assert_eq!(arriving(&victim), answers);
+            for _ in 0..2 {
+                victim.send_to(&confirmation, own).expect("sends");
+                let told = arriving(&victim);
+                assert_eq!((told.len(), &told[0][30..32]), (1, &[0, 0][..]));
+                assert_eq!(told[0][32..], answers[0][32..]);
+            }
+            let running = listener.start(clock::now()).expect("has its flow");
+            assert!(!arriving(&victim).is_empty());
+            running.stop();
+        } else {
+            // The real opener is not kept out.
+            let mut real = prepare(&opener).expect("is prepared");
+            real.connect(&Connect { listeners: listener.prepared().listening }).expect("connects");
+            let at = clock::now();
+            let (real, running) = (real.start(at).expect("starts"), listener.start(at).expect("starts"));
+            assert!(arriving(&victim).is_empty());
+            real.stop();
+            running.stop();
+        }
+    }
+    let listener = prepare(&listener_spec).expect("listens");
+    let victim = UdpSocket::bind("127.0.0.1:0").expect("binds");
+    victim.send_to(&greeting, listener.prepared().listening[&0]).expect("sends");
+    clock::sleep_until(clock::now() + 100_000_000);
+    let error = listener.start(clock::now()).expect_err("nobody confirmed").to_string();
+    assert!(error.contains("0 of 1 flows"), "{error}");
+}
+
+#[test]
+fn an_opener_repeats_what_was_lost() {
+    let listener = UdpSocket::bind("127.0.0.1:0").expect("binds");
+    let own = UdpSocket::bind("127.0.0.1:0").expect("binds");
+    let port = own.local_addr().expect("is bound").port();
+    let address = listener.local_addr().expect("is bound");
+    let answering = std::thread::spawn(move || {
+        let mut bytes = [0; 64];
+        for (socket, port) in [(&listener, port), (&own, 0)] {
+            // The first is lost, and so is the answer to the second.
+            for lost in [true, true, false] {
+                let (length, from) = socket.recv_from(&mut bytes).expect("is greeted");
+                let mut answer = bytes[..length].to_vec();
+                answer[..8].copy_from_slice(b"lnrt-ok1");
+                answer[30..32].copy_from_slice(&u16::to_be_bytes(port));
+                answer[32..].copy_from_slice(&[9; 8]);
+                if port == 0 {
+                    assert_eq!(bytes[32..length], [9; 8], "the nonce comes back");
+                }
+                if !lost {
+                    socket.send_to(&answer, from).expect("sends");
+                }
+            }
+        }
+    });
+    let mut opener = prepare(&halves(&Workload::Stream(stream(Transport::Udp))).0).expect("is prepared");
+    opener.connect(&Connect { listeners: [(0, address)].into() }).expect("connects");
+    answering.join().expect("answers");
+}
+
+#[test]
+fn many_flows_connect_and_listeners_end_together() {
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let workload = Workload::Stream(StreamSpec { flows: 300, ..stream(transport) });
+        let (opener, mut listener) = halves(&workload);
+        let role = listener.ends[0].role;
+        listener.ends.extend((1..30).map(|path| EndSpec { path, role }));
+        let mut opener = prepare(&opener).expect("is prepared");
+        let listener = prepare(&listener).expect("listens");
+        opener.connect(&Connect { listeners: listener.prepared().listening }).expect("connects");
+        let begun = clock::now();
+        drop(listener);
+        let took = clock::now() - begun;
+        assert!(took < 200_000_000, "{transport}: {} ms", took / 1_000_000);
+    }
+}
+
 #[test]
 fn a_peer_that_goes_away_is_named() {
     for workload in [
@@ -458,6 +567,7 @@ fn what_cannot_be_opened_is_named() {
         let error =
             opener.connect(&Connect { listeners: [(0, nobody)].into() }).expect_err("nobody listens").to_string();
         assert!(error.contains("127.0.0.1:1") && error.contains("refused"), "{error}");
+        assert!(error.contains("0 of 1 flows connected"), "{error}");
         let error = opener.start(clock::now()).expect_err("no flows").to_string();
         assert!(error.contains("0 of 1 flows"), "{error}");
     }
