@@ -202,7 +202,7 @@ impl Client {
         match refusal.error {
             ErrorKind::Unauthorized => AgentError::WrongToken { address },
             ErrorKind::Protocol => AgentError::WrongProtocol { address, message },
-            ErrorKind::Peer | ErrorKind::Limit => AgentError::Refused { address, message },
+            ErrorKind::Limit => AgentError::Refused { address, message },
             ErrorKind::TrialFailed => AgentError::TrialFailed { address, message },
             ErrorKind::NotFound
             | ErrorKind::Method

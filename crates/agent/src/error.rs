@@ -8,7 +8,8 @@ pub enum AgentError {
     /// Nobody answers.
     #[error(
         "no agent answers at {address}: {reason}; is one running there? Start one on that host with `linerate agent \
-         --listen {address}`, and check that no firewall is between"
+         --listen ADDRESS:PORT`, and check that no firewall is between and that its `--allow-peer`, if any, lists this \
+         host"
     )]
     Unreachable {
         /// Where the agent should be.

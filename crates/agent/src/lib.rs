@@ -4,12 +4,14 @@
 //! client pins by fingerprint, a token on every request, limits on what a trial may ask for. [`Join`](linerate_model::Join)
 //! carries address, token and fingerprint in one line.
 //!
-//! The path of a trial: [`Client`] -> `routes` (what can be asked) -> `serve` (who may ask) -> `trial` (the half's life)
+//! The path of a trial: [`Client`] -> `routes` (what can be asked) -> `door` and `serve` (who may ask) -> `trial` (the half's life)
 //! -> the engine in `linerate-streams` and the watch in `linerate-observe`. All of it fits a single-threaded tokio
 //! runtime: what blocks runs on threads of its own.
 #![forbid(unsafe_code)]
 
+mod advertise;
 mod client;
+mod door;
 mod error;
 mod identity;
 mod limits;

@@ -33,12 +33,12 @@ impl Count {
 }
 
 impl Metrics {
-    /// Counts a finished trial and its payload. The asking end of transactions counts none: it keeps no bytes.
+    /// Counts a finished trial and its payload: what its flows carried, of streams and of transactions.
     pub(crate) fn finish(&self, result: &HalfResult) {
         self.finished.add(1);
-        for end in &result.ends {
-            self.sent_bytes.add(end.sent.as_ref().map_or(0, |sent| sent.payload_bytes));
-            self.received_bytes.add(end.received.as_ref().map_or(0, |received| received.payload_bytes));
+        for flow in result.ends.iter().flat_map(|end| &end.flows) {
+            self.sent_bytes.add(flow.sent_bytes);
+            self.received_bytes.add(flow.received_bytes);
         }
     }
 
@@ -61,7 +61,7 @@ impl Metrics {
         metric(
             "trials_total",
             "counter",
-            "Trials by what became of them; each started one ends in another state.",
+            "Trials by what became of them; each started one ends as finished, failed or aborted, and only once.",
             &[
                 ("{state=\"started\"}", self.started.get()),
                 ("{state=\"finished\"}", self.finished.get()),
@@ -73,19 +73,19 @@ impl Metrics {
         metric(
             "requests_turned_away_total",
             "counter",
-            "Requests from a peer that is not allowed, or without the token.",
+            "Requests without the token, and connections from peers that are not allowed or that met too many strangers.",
             &[("", self.turned_away.get())],
         );
         metric(
             "sent_bytes_total",
             "counter",
-            "Payload bytes sent in measured windows.",
+            "Payload bytes sent in the measured windows of finished trials, transactions included.",
             &[("", self.sent_bytes.get())],
         );
         metric(
             "received_bytes_total",
             "counter",
-            "Payload bytes received in measured windows.",
+            "Payload bytes received in the measured windows of finished trials, transactions included.",
             &[("", self.received_bytes.get())],
         );
         page

@@ -12,8 +12,6 @@ use serde::{Deserialize, Serialize};
 pub enum ErrorKind {
     /// The token is missing or wrong.
     Unauthorized,
-    /// The caller's address is not among those allowed.
-    Peer,
     /// The caller speaks another version of the protocol.
     Protocol,
     /// One of the agent's limits forbids it.
@@ -28,7 +26,7 @@ pub enum ErrorKind {
     BadRequest,
     /// The request's body is too large.
     TooLarge,
-    /// The trial failed.
+    /// The trial failed, or the host could not be described.
     TrialFailed,
     /// The trial was aborted.
     Aborted,
@@ -39,7 +37,7 @@ impl ErrorKind {
     pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::Peer | Self::Limit => StatusCode::FORBIDDEN,
+            Self::Limit => StatusCode::FORBIDDEN,
             Self::Protocol => StatusCode::UPGRADE_REQUIRED,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,

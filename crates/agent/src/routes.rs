@@ -94,7 +94,7 @@ pub(crate) static ROUTES: [Route; 9] = [
         versioned: true,
         body: None,
         answer: Answer::Json(schema::<Host>),
-        refusals: &[],
+        refusals: &[ErrorKind::TrialFailed],
         handler: |method| on(method, host),
     },
     Route {
@@ -104,7 +104,7 @@ pub(crate) static ROUTES: [Route; 9] = [
         versioned: true,
         body: Some(schema::<HalfSpec>),
         answer: Answer::Json(schema::<Prepared>),
-        refusals: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::TrialFailed],
+        refusals: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
         handler: |method| on(method, prepare),
     },
     Route {

@@ -1,15 +1,16 @@
 //! The agent: who may ask, and the server that answers.
 
+use crate::door::{Door, Visitor};
 use crate::refusal::{ErrorKind, Refusal};
 use crate::routes::router;
 use crate::trial::Trials;
-use crate::{AgentError, Identity, Limits, PROTOCOL, PROTOCOL_HEADER, Patience, Token};
-use axum::extract::{ConnectInfo, Request, State};
+use crate::{AgentError, Identity, Limits, PROTOCOL, PROTOCOL_HEADER, Patience, Token, advertise};
+use axum::Extension;
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum_server::Handle;
-use axum_server::accept::NoDelayAcceptor;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
 use linerate_model::{HostName, Join};
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// A caller has this long for each request's head; connections idle for longer are closed. Clients drop theirs earlier.
+/// Connections that were admitted and then idle for longer are closed. Clients drop theirs earlier.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Answers under way get this long at shutdown.
@@ -33,7 +34,8 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 pub struct AgentOptions {
     /// Where its API is served.
     pub listener: TcpListener,
-    /// The host in its join line, if the listener's address is not what others reach it by.
+    /// The host in its join line. None shows the listener's address; where that is all of them, the one this host sends
+    /// from towards the world, or the host's name.
     pub advertise: Option<String>,
     /// Its certificate.
     pub identity: Identity,
@@ -43,7 +45,7 @@ pub struct AgentOptions {
     pub name: HostName,
     /// What it allows.
     pub limits: Limits,
-    /// How long it waits for someone to tend a trial.
+    /// How long it waits for the token, and for someone to tend a trial.
     pub patience: Patience,
     /// Line rates by interface, where the driver does not know or makes one up.
     pub link_speeds: BTreeMap<String, BitRate>,
@@ -71,11 +73,11 @@ impl Agent {
     /// Serves the API until shut down.
     pub async fn start(options: AgentOptions) -> Result<Self, AgentError> {
         let failed = |call| move |source| AgentError::Serve { call, source };
-        let AgentOptions { listener, advertise, identity, token, name, limits, patience, .. } = options;
+        let AgentOptions { listener, advertise: host, identity, token, name, limits, patience, .. } = options;
         listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         let address = listener.local_addr().map_err(failed("getsockname"))?;
         let join = Join {
-            host: advertise.unwrap_or_else(|| address.ip().to_string()),
+            host: host.unwrap_or_else(|| advertise::host(address.ip().to_canonical())),
             port: address.port(),
             token: token.as_str().to_owned(),
             fingerprint: identity.fingerprint(),
@@ -89,10 +91,11 @@ impl Agent {
         };
         let trials = Arc::new(Trials::new(limits.clone(), patience));
         let shared = Arc::new(Shared { limits, host, trials: Arc::clone(&trials), token });
+        let door = Door::new(Arc::clone(&shared), patience.unadmitted);
         let app = router(Arc::clone(&shared)).layer(from_fn_with_state(shared, admit));
 
         let tls = identity.server_config().map_err(|error| AgentError::Identity(error.to_string()))?;
-        let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(tls))).acceptor(NoDelayAcceptor::new());
+        let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(tls))).acceptor(door);
         let handle = Handle::new();
         let mut server = axum_server::from_tcp(listener)
             .map_err(failed("epoll_ctl on the listener"))?
@@ -100,7 +103,7 @@ impl Agent {
             .handle(handle.clone())
             .http1_only();
         server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-        let server = tokio::spawn(server.serve(app.into_make_service_with_connect_info::<SocketAddr>()));
+        let server = tokio::spawn(server.serve(app.into_make_service()));
         Ok(Self { join, trials, handle, server })
     }
 
@@ -132,30 +135,24 @@ impl Drop for Agent {
     }
 }
 
-/// Lets a request pass whose sender may ask, and learns nothing else who may not.
+/// Lets a request pass that has the token, and tells others nothing else.
 async fn admit(
     State(shared): State<Arc<Shared>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    Extension(visitor): Extension<Visitor>,
     request: Request,
     next: Next,
 ) -> Response {
-    let refusal = if !shared.limits.allows(peer.ip()) {
-        Refusal::new(
-            ErrorKind::Peer,
-            format!(
-                "{} may not use this agent; start it with `linerate agent --allow-peer {0}`",
-                peer.ip().to_canonical()
-            ),
-        )
-    } else if !bearer(&request).is_some_and(|token| shared.token.is(token)) {
-        Refusal::new(ErrorKind::Unauthorized, "the token is missing or wrong; it is in the join line the agent printed")
-    } else {
+    if bearer(&request).is_some_and(|token| shared.token.is(token)) {
+        visitor.admit();
         let mut response = next.run(request).await;
         response.headers_mut().insert(PROTOCOL_HEADER, HeaderValue::from(PROTOCOL));
         return response;
-    };
+    }
     shared.trials.metrics.turned_away.add(1);
-    refusal.into_response()
+    let refusal = "the token is missing or wrong; it is in the join line the agent printed";
+    // A stranger's place is not for guessing at leisure.
+    let close = [(header::CONNECTION, HeaderValue::from_static("close"))];
+    (close, Refusal::new(ErrorKind::Unauthorized, refusal)).into_response()
 }
 
 /// RFC 6750 section 2.1.

@@ -8,7 +8,7 @@ use crate::metrics::Metrics;
 use crate::refusal::{ErrorKind, Refusal};
 use linerate_model::{Connect, EndResult, HalfResult, HalfSpec, Prepared, Progress, TrialId};
 use linerate_observe::Watch;
-use linerate_streams::{Half, Running};
+use linerate_streams::{Half, Running, StreamError};
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
@@ -20,9 +20,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
-/// How long trials wait for someone to tend them.
+/// How long connections wait for the token, and trials for someone to tend them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
+    /// A connection that has not carried a request with the token this long after it was accepted is closed.
+    pub unadmitted: Duration,
     /// A trial not started this long after it was prepared is dropped. No start may be delayed longer either.
     pub unstarted: Duration,
     /// A result not fetched this long after the trial was done is dropped.
@@ -31,7 +33,11 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { unstarted: Duration::from_secs(30), unfetched: Duration::from_secs(120) }
+        Self {
+            unadmitted: Duration::from_secs(10),
+            unstarted: Duration::from_secs(30),
+            unfetched: Duration::from_secs(120),
+        }
     }
 }
 
@@ -44,9 +50,14 @@ const RESULTS_KEPT: usize = 16;
 /// How long an abort waits until the engine has let go of its ports.
 const LETTING_GO: Duration = Duration::from_secs(2);
 
+const PANICKED: &str = "the engine panicked; this is a bug in linerate";
+
 /// The trials of one agent.
 pub(crate) struct Trials {
     held: Mutex<BTreeMap<TrialId, Arc<Trial>>>,
+    /// Those that may still have threads and sockets: an aborted trial lets go of its name at once, but counts towards
+    /// the limits until its engine has ended. Locked after `held`.
+    under_way: Mutex<Vec<Arc<Trial>>>,
     limits: Limits,
     patience: Patience,
     pub(crate) metrics: Metrics,
@@ -57,7 +68,7 @@ struct Trial {
     id: TrialId,
     load: Load,
     phase: Mutex<Phase>,
-    /// `done` is set when the phase will not change any more.
+    /// `done` is set when the trial's threads and sockets are gone.
     progress: watch::Sender<Progress>,
 }
 
@@ -69,12 +80,23 @@ enum Phase {
     /// The engine is at work; a word through here stops it.
     Running(mpsc::Sender<()>),
     Done(Box<Result<HalfResult, Refusal>>, Instant),
+    /// Its result was handed over.
+    Fetched,
     Aborted,
+}
+
+/// How far a trial has come, for those who need not know more.
+#[derive(PartialEq, Eq)]
+enum Stage {
+    Unstarted,
+    /// Running, or done with its result at hand.
+    Started,
+    Over,
 }
 
 impl Trials {
     pub(crate) fn new(limits: Limits, patience: Patience) -> Self {
-        Self { held: Mutex::default(), limits, patience, metrics: Metrics::default() }
+        Self { held: Mutex::default(), under_way: Mutex::default(), limits, patience, metrics: Metrics::default() }
     }
 
     /// Binds the half's listeners, if the limits allow the trial.
@@ -84,10 +106,8 @@ impl Trials {
         // Everything after a blocking call happens on its thread: the caller may vanish meanwhile.
         let trials = Arc::clone(self);
         blocking(move || {
-            let (prepared, half) = match linerate_streams::prepare(&spec) {
-                Ok(half) => (half.prepared(), half),
-                Err(error) => return Err(trials.fail(&trial, &error)),
-            };
+            let half = engine(|| linerate_streams::prepare(&spec)).map_err(|error| trials.fail(&trial, &error))?;
+            let prepared = half.prepared();
             trial.put(Phase::Prepared(half))?;
             Ok(prepared)
         })
@@ -97,12 +117,12 @@ impl Trials {
     /// Connects the half's openers to their listeners.
     pub(crate) async fn connect(self: &Arc<Self>, id: &TrialId, connect: Connect) -> Result<(), Refusal> {
         let trial = self.get(id)?;
-        let mut half = trial.take("connected", |phase| match phase {
+        let mut half = trial.take("connected", Phase::Busy, |phase| match phase {
             Phase::Prepared(half) => Ok(half),
             other => Err(other),
         })?;
         let trials = Arc::clone(self);
-        blocking(move || match half.connect(&connect) {
+        blocking(move || match engine(|| half.connect(&connect)) {
             Ok(()) => trial.put(Phase::Connected(half)),
             Err(error) => {
                 drop(half);
@@ -123,7 +143,7 @@ impl Trials {
             ));
         }
         let trial = self.get(id)?;
-        let half = trial.take("started", |phase| match phase {
+        let half = trial.take("started", Phase::Busy, |phase| match phase {
             Phase::Connected(half) => Ok(half),
             other => Err(other),
         })?;
@@ -147,11 +167,11 @@ impl Trials {
     /// Waits for the result and hands it over.
     pub(crate) async fn finish(&self, id: &TrialId) -> Result<HalfResult, Refusal> {
         let trial = self.get(id)?;
-        if matches!(*trial.phase(), Phase::Busy | Phase::Prepared(_) | Phase::Connected(_)) {
+        if trial.stage() == Stage::Unstarted {
             return Err(conflict(&trial, "has not been started"));
         }
         trial.ended().await;
-        let outcome = trial.take("fetched", |phase| match phase {
+        let outcome = trial.take("fetched", Phase::Fetched, |phase| match phase {
             Phase::Done(outcome, _) => Ok(*outcome),
             other => Err(other),
         })?;
@@ -191,10 +211,10 @@ impl Trials {
         check_name(&spec.id)?;
         let load = self.limits.check(spec)?;
         let mut held = self.held();
-        let under_way = held.values().filter(|trial| !trial.is_over());
-        let (count, all) = under_way.fold((0, Load::NONE), |(count, sum), trial| (count + 1, sum.and(trial.load)));
-        self.limits.check_trials(count)?;
-        self.limits.check_load(all.and(load))?;
+        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.retain(|trial| !trial.has_ended());
+        self.limits.check_trials(under_way.len())?;
+        self.limits.check_load(under_way.iter().fold(load, |sum, trial| sum.and(trial.load)))?;
         match held.entry(spec.id.clone()) {
             Entry::Occupied(_) => Err(Refusal::new(
                 ErrorKind::Conflict,
@@ -214,6 +234,7 @@ impl Trials {
                     phase: Mutex::new(Phase::Busy),
                     progress: watch::channel(nothing).0,
                 });
+                under_way.push(Arc::clone(&trial));
                 Ok(Arc::clone(place.insert(trial)))
             }
         }
@@ -222,19 +243,21 @@ impl Trials {
     /// Drops the trial when nobody tends it.
     async fn tend(self: Arc<Self>, trial: Arc<Trial>) {
         tokio::time::sleep(self.patience.unstarted).await;
-        if matches!(*trial.phase(), Phase::Busy | Phase::Prepared(_) | Phase::Connected(_)) {
-            self.drop_trial(&trial);
-            return;
+        match trial.stage() {
+            Stage::Unstarted => self.drop_trial(&trial),
+            Stage::Started => {
+                trial.ended().await;
+                tokio::time::sleep(self.patience.unfetched).await;
+                self.forget(&trial);
+            }
+            Stage::Over => {}
         }
-        trial.ended().await;
-        tokio::time::sleep(self.patience.unfetched).await;
-        self.forget(&trial);
     }
 
     /// Runs the engine and watches the host. Runs on a thread of its own.
     fn run(&self, trial: &Trial, half: Half, at_ns: u64, answer: oneshot::Sender<Result<(), Refusal>>) {
         // Nobody may be waiting for the answer any more: the trial goes on, and ends by its own duration.
-        let running = match half.start(at_ns) {
+        let running = match engine(|| half.start(at_ns)) {
             Ok(running) => running,
             Err(error) => {
                 let _ = answer.send(Err(self.fail(trial, &error)));
@@ -248,13 +271,10 @@ impl Trials {
             self.metrics.started.add(1);
         }
         let _ = answer.send(begun);
-        // A panic must not leave a trial that runs for ever.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             if aborted { give_up(running) } else { conduct(running, &trial.progress, &stopped) }
         }))
-        .unwrap_or_else(|_| {
-            Err(Refusal::new(ErrorKind::TrialFailed, "the engine panicked; this is a bug in linerate"))
-        });
+        .unwrap_or_else(|_| Err(Refusal::new(ErrorKind::TrialFailed, PANICKED)));
         if trial.settle(&self.metrics, outcome) {
             self.make_room();
         }
@@ -276,12 +296,15 @@ impl Trials {
         }
     }
 
-    /// Ends a trial that failed before it ran.
+    /// Ends a trial that failed before it ran, and whose half is gone. Aborted meanwhile, it has been counted as that.
     fn fail(&self, trial: &Trial, error: &dyn std::fmt::Display) -> Refusal {
-        self.metrics.failed.add(1);
         self.forget(trial);
-        trial.abort();
+        let failed = trial.abort();
         trial.end();
+        if !failed {
+            return aborted(&trial.id);
+        }
+        self.metrics.failed.add(1);
         Refusal::new(ErrorKind::TrialFailed, error.to_string())
     }
 
@@ -319,16 +342,26 @@ impl Trial {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what `wanted` picks out of the phase, and leaves the trial busy; `done` is what cannot be done otherwise.
-    fn take<T>(&self, done: &str, wanted: impl FnOnce(Phase) -> Result<T, Phase>) -> Result<T, Refusal> {
+    fn stage(&self) -> Stage {
+        match *self.phase() {
+            Phase::Busy | Phase::Prepared(_) | Phase::Connected(_) => Stage::Unstarted,
+            Phase::Running(_) | Phase::Done(..) => Stage::Started,
+            Phase::Fetched | Phase::Aborted => Stage::Over,
+        }
+    }
+
+    /// Takes what `wanted` picks out of the phase, and leaves the trial in `next`; `done` is what cannot be done
+    /// otherwise.
+    fn take<T>(&self, done: &str, next: Phase, wanted: impl FnOnce(Phase) -> Result<T, Phase>) -> Result<T, Refusal> {
         let mut phase = self.phase();
-        wanted(std::mem::replace(&mut *phase, Phase::Busy)).map_err(|other| {
+        wanted(std::mem::replace(&mut *phase, next)).map_err(|other| {
             let state = match &other {
-                Phase::Busy => "is being prepared, connected, started or fetched right now",
+                Phase::Busy => "is being prepared, connected or started right now",
                 Phase::Prepared(_) => "has not been connected",
                 Phase::Connected(_) => "is connected already",
                 Phase::Running(_) => "is running",
                 Phase::Done(..) => "is done",
+                Phase::Fetched => "was fetched",
                 Phase::Aborted => "was aborted",
             };
             let kind = if matches!(other, Phase::Aborted) { ErrorKind::Aborted } else { ErrorKind::Conflict };
@@ -378,27 +411,36 @@ impl Trial {
 
     /// Ends the trial in whatever phase; false if it had ended before. Whoever holds its half lets go of it.
     fn abort(&self) -> bool {
-        let old = std::mem::replace(&mut *self.phase(), Phase::Aborted);
+        let mut phase = self.phase();
+        if matches!(*phase, Phase::Fetched) {
+            return false;
+        }
+        let old = std::mem::replace(&mut *phase, Phase::Aborted);
+        drop(phase);
         match old {
             Phase::Prepared(half) | Phase::Connected(half) => {
                 // Closing sockets and joining threads may block, and this may be an event loop.
                 let progress = self.progress.clone();
-                std::thread::spawn(move || {
+                let spawned = std::thread::Builder::new().name("let go".into()).spawn(move || {
                     drop(half);
                     progress.send_modify(|progress| progress.done = true);
                 });
+                if spawned.is_err() {
+                    // The half went with the thread that could not be.
+                    self.end();
+                }
             }
             Phase::Running(stop) => {
                 // If the trial's thread is past listening, it is ending anyway.
                 let _ = stop.send(());
             }
             Phase::Busy => {}
-            Phase::Done(..) | Phase::Aborted => return false,
+            Phase::Done(..) | Phase::Fetched | Phase::Aborted => return false,
         }
         true
     }
 
-    /// Says that the phase will not change any more.
+    /// Says that the trial's threads and sockets are gone.
     fn end(&self) {
         self.progress.send_modify(|progress| progress.done = true);
     }
@@ -408,8 +450,8 @@ impl Trial {
         let _ = self.progress.subscribe().wait_for(|progress| progress.done).await;
     }
 
-    fn is_over(&self) -> bool {
-        matches!(*self.phase(), Phase::Done(..) | Phase::Aborted)
+    fn has_ended(&self) -> bool {
+        self.progress.borrow().done
     }
 }
 
@@ -485,7 +527,15 @@ fn conflict(trial: &Trial, state: &str) -> Refusal {
 
 /// Runs what blocks on a thread that may.
 async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
-    tokio::task::spawn_blocking(call).await.unwrap_or_else(|error| {
-        Err(Refusal::new(ErrorKind::TrialFailed, format!("the engine panicked, this is a bug in linerate: {error}")))
-    })
+    tokio::task::spawn_blocking(call)
+        .await
+        .unwrap_or_else(|error| Err(Refusal::new(ErrorKind::TrialFailed, format!("the trial was cut short: {error}"))))
+}
+
+/// Calls the engine. A panic is an error like others: it must not leave a trial that never ends.
+fn engine<T>(call: impl FnOnce() -> Result<T, StreamError>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(outcome) => outcome.map_err(|error| error.to_string()),
+        Err(_) => Err(PANICKED.to_owned()),
+    }
 }

@@ -126,12 +126,121 @@ async fn another_protocol_is_refused_with_both_versions() {
     assert_eq!(answer(get("/v1/openapi.json")).await.1, crate::openapi());
 }
 
-#[tokio::test]
+/// Reads until the agent closes the connection; false if it does not within `patience`.
+fn is_closed(mut socket: &std::net::TcpStream, patience: Duration) -> bool {
+    socket.set_read_timeout(Some(patience)).expect("a time limit");
+    match socket.read(&mut [0; 1]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+    }
+}
+
+fn knock(agent: &Agent) -> std::net::TcpStream {
+    std::net::TcpStream::connect(agent.join().address()).expect("it listens")
+}
+
+/// Those who may not ask do not even get to TLS; what their program says names the remedy.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_allowed_peers_may_ask() {
     let agent = agent(|options| options.limits.allowed_peers = vec!["198.18.0.0/15".parse().expect("a network")]).await;
+    assert!(is_closed(&knock(&agent), Duration::from_secs(2)), "TLS is awaited of anyone");
     let error = refused(&agent, |_| ()).await;
-    assert!(matches!(error, AgentError::Refused { .. }), "{error:?}");
+    assert!(matches!(error, AgentError::Unreachable { .. }), "{error:?}");
     assert!(error.to_string().contains("127.0.0.1") && error.to_string().contains("--allow-peer"), "{error}");
+}
+
+/// Strangers take up places among themselves only, and of those there are few.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_are_few() {
+    let (agent, client) = agent_and_client(|_| ()).await;
+    let strangers: Vec<_> = (0..crate::door::STRANGERS + 10).map(|_| knock(&agent)).collect();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let closed = strangers.iter().filter(|socket| is_closed(socket, Duration::from_millis(10))).count();
+    assert_eq!(closed, 10, "of {} strangers", strangers.len());
+    refused(&agent, |_| ()).await;
+    client.host().await.expect("who was admitted goes on");
+    drop(strangers);
+    let since = std::time::Instant::now();
+    while let Err(error) = Client::connect(agent.join()).await {
+        assert!(since.elapsed() < Duration::from_secs(5), "there is room again: {error}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // Admitted connections take no places, however many.
+    let mut clients = Vec::new();
+    for _ in 0..=crate::door::STRANGERS {
+        clients.push(Client::connect(agent.join()).await.expect("let in"));
+    }
+}
+
+/// A TLS connection to the agent.
+type Tls = rustls::StreamOwned<rustls::ClientConnection, std::net::TcpStream>;
+
+fn tls(agent: &Agent) -> Tls {
+    let config = Arc::new(pin::client_config(&agent.join().fingerprint).expect("TLS"));
+    let name = "linerate-agent".try_into().expect("a name");
+    rustls::StreamOwned::new(rustls::ClientConnection::new(config, name).expect("TLS"), knock(agent))
+}
+
+/// Sends a request and gives the answer's first line; empty if there is none.
+fn ask(stream: &mut Tls, token: &str) -> String {
+    let request = format!("GET /v1/openapi.json HTTP/1.1\r\nhost: agent\r\nauthorization: Bearer {token}\r\n\r\n");
+    let mut answer = Vec::new();
+    let whole = |answer: &[u8]| {
+        let text = String::from_utf8_lossy(answer);
+        text.split_once("\r\n\r\n").is_some_and(|(head, body)| {
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+            body.len() >= length.parse().expect("a number")
+        })
+    };
+    if stream.write_all(request.as_bytes()).is_ok() {
+        let mut piece = [0; 4_096];
+        while !whole(&answer) {
+            match stream.read(&mut piece) {
+                Ok(read) if read > 0 => answer.extend(&piece[..read]),
+                _ => break,
+            }
+        }
+    }
+    String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
+}
+
+/// The token has to come soon; after that a connection may idle.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_are_not_waited_for_long() {
+    let patience = Patience { unadmitted: Duration::from_millis(400), ..Patience::default() };
+    let agent = agent(|options| options.patience = patience).await;
+    assert_eq!(Patience::default().unadmitted, Duration::from_secs(10));
+    let token = agent.join().token.clone();
+
+    assert!(is_closed(&knock(&agent), Duration::from_secs(3)), "silence before TLS");
+
+    let mut silent = tls(&agent);
+    silent.conn.complete_io(&mut silent.sock).expect("a handshake");
+    silent.sock.set_read_timeout(Some(Duration::from_secs(3))).expect("a time limit");
+    let error = silent.read(&mut [0; 1]).err().map(|error| error.kind());
+    assert_ne!(error, Some(std::io::ErrorKind::WouldBlock), "silence after TLS");
+
+    let mut wrong = tls(&agent);
+    assert_eq!(ask(&mut wrong, "0"), "HTTP/1.1 401 Unauthorized");
+    assert_eq!(ask(&mut wrong, &token), "", "one guess for each connection");
+
+    let mut right = tls(&agent);
+    for _ in 0..2 {
+        assert_eq!(ask(&mut right, &token), "HTTP/1.1 200 OK");
+        tokio::time::sleep(2 * patience.unadmitted).await;
+    }
+}
+
+#[tokio::test]
+async fn an_agent_on_all_addresses_shows_one_in_its_join_line() {
+    let everywhere = || TcpListener::bind(("0.0.0.0", 0)).expect("a port");
+    let agent_of_its_own = agent(|options| options.listener = everywhere()).await;
+    assert_ne!(agent_of_its_own.join().host, "0.0.0.0");
+    let told = agent(|options| {
+        options.listener = everywhere();
+        options.advertise = Some("box.example".to_owned());
+    });
+    assert_eq!(told.await.join().host, "box.example");
 }
 
 #[tokio::test]
@@ -143,7 +252,9 @@ async fn where_no_agent_is_the_message_says_how_to_start_one() {
     assert!(matches!(error, AgentError::Unreachable { .. }), "{error:?}");
     let text = error.to_string();
     assert!(
-        text.contains(&format!("linerate agent --listen {}", join.address())) && text.contains("refused"),
+        text.contains(&join.address())
+            && text.contains("linerate agent --listen ADDRESS:PORT")
+            && text.contains("refused"),
         "{text}"
     );
 }

@@ -3,7 +3,8 @@
 use super::*;
 use crate::AgentError;
 use futures_util::StreamExt as _;
-use linerate_model::{Connect, HalfResult, Progress};
+use linerate_model::{Arrivals, Connect, HalfResult, Progress, TransactSpec, TransactStyle};
+use linerate_units::OpRate;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -11,10 +12,17 @@ const DELAY: Nanos = Nanos::from_millis(50);
 
 /// Prepares and connects a trial of one path; gives the listening address.
 async fn connected(a: &Client, b: &Client, id: &TrialId, stream: StreamSpec, measure: Nanos) -> SocketAddr {
-    let role = EndRole::Listener { address: LOOPBACK };
-    let [mut opens, mut listens] = [half(&id.0, EndRole::Opener, stream.clone()), half(&id.0, role, stream)];
-    opens.timing.measure = measure;
-    listens.timing.measure = measure;
+    connected_for(a, b, id, Workload::Stream(stream), measure).await
+}
+
+async fn connected_for(a: &Client, b: &Client, id: &TrialId, workload: Workload, measure: Nanos) -> SocketAddr {
+    let with = |role| {
+        let mut half = half(&id.0, role, stream(Transport::Tcp));
+        half.timing.measure = measure;
+        half.workload = workload.clone();
+        half
+    };
+    let (opens, listens) = (with(EndRole::Opener), with(EndRole::Listener { address: LOOPBACK }));
     let address = b.prepare(&listens).await.expect("a listener").listening[&0];
     a.prepare(&opens).await.expect("an opener");
     b.connect_trial(id, &Connect::default()).await.expect("nothing to connect");
@@ -148,7 +156,11 @@ async fn a_trial_nobody_starts_is_dropped() {
 
 #[tokio::test]
 async fn a_result_nobody_fetches_is_dropped() {
-    let patience = Patience { unstarted: Duration::from_millis(100), unfetched: Duration::from_millis(300) };
+    let patience = Patience {
+        unstarted: Duration::from_millis(100),
+        unfetched: Duration::from_millis(300),
+        ..Patience::default()
+    };
     let (_one, a) = agent_and_client(|options| options.patience = patience).await;
     let (_two, b) = agent_and_client(|_| ()).await;
     let id = TrialId("left".into());
@@ -265,6 +277,82 @@ async fn metrics_count() {
         assert_eq!(metric(&one, &format!("linerate_trials_total{{state=\"{state}\"}}")).await, 1);
     }
     assert_eq!(metric(&one, "linerate_requests_turned_away_total").await, 0);
+}
+
+#[tokio::test]
+async fn metrics_count_the_bytes_of_transactions() {
+    let (one, a) = agent_and_client(|_| ()).await;
+    let (two, b) = agent_and_client(|_| ()).await;
+    let id = TrialId("asked".into());
+    let transact = TransactSpec {
+        transport: Transport::Tcp,
+        ip: IpVersion::V4,
+        style: TransactStyle::Persistent,
+        request_bytes: ByteCount::new(100),
+        response_bytes: ByteCount::new(1_000),
+        flows: 1,
+        outstanding: 1,
+        rate: Some(OpRate::per_second(1_000)),
+        arrivals: Arrivals::Even,
+        busy_poll: false,
+        socket: SocketOptions::default(),
+    };
+    connected_for(&a, &b, &id, Workload::Transact(transact), Nanos::from_millis(300)).await;
+    started(&a, &b, &id).await;
+    let (asked, answered) = tokio::join!(a.finish(&id), b.finish(&id));
+    answered.expect("a result");
+    let completed = asked.expect("a result").ends[0].transactions.clone().expect("it asked").completed;
+    assert!(completed > 100, "{completed} transactions");
+    assert_eq!(metric(&one, "linerate_sent_bytes_total").await, completed * 100);
+    assert_eq!(metric(&one, "linerate_received_bytes_total").await, completed * 1_000);
+    // The other end's window is its own.
+    for (sample, bytes) in [("linerate_received_bytes_total", 100), ("linerate_sent_bytes_total", 1_000)] {
+        let counted = metric(&two, sample).await / bytes;
+        assert!(counted.abs_diff(completed) < completed / 2, "{sample}: {counted} of {completed}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_fetched_is_not_counted_as_aborted_later() {
+    let patience = Patience { unstarted: Duration::from_millis(1_500), ..Patience::default() };
+    let (one, a) = agent_and_client(|options| options.patience = patience).await;
+    let (_two, b) = agent_and_client(|_| ()).await;
+    let id = TrialId("fetched".into());
+    let since = Instant::now();
+    connected(&a, &b, &id, stream(Transport::Tcp), Nanos::from_millis(100)).await;
+    started(&a, &b, &id).await;
+    let (opened, listened) = tokio::join!(a.finish(&id), b.finish(&id));
+    opened.and(listened).expect("results");
+    assert!(since.elapsed() < patience.unstarted, "too slow to see anything: {:?}", since.elapsed());
+    tokio::time::sleep(patience.unstarted).await;
+    assert_eq!(metric(&one, "linerate_trials_total{state=\"finished\"}").await, 1);
+    assert_eq!(metric(&one, "linerate_trials_total{state=\"aborted\"}").await, 0);
+}
+
+/// An abort does not make room while the engine is still in a call that cannot be cut short.
+#[tokio::test]
+async fn an_aborted_trial_counts_until_its_engine_has_ended() {
+    let (agent, client) = agent_and_client(|options| options.limits.max_trials = 1).await;
+    let silent = TcpListener::bind((LOOPBACK, 0)).expect("a port");
+    let address = silent.local_addr().expect("an address");
+    let id = TrialId("waits".into());
+    let opener = half(&id.0, EndRole::Opener, stream(Transport::Tcp));
+    client.prepare(&opener).await.expect("prepared");
+    let connecting = tokio::spawn({
+        let (client, id) = (client.clone(), id.clone());
+        async move { client.connect_trial(&id, &Connect { listeners: BTreeMap::from([(0, address)]) }).await }
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    client.abort(&id).await.expect("aborted");
+    assert!(!connecting.is_finished(), "the silent listener is given 5 s");
+    let error = client.prepare(&listener("next")).await.expect_err("the engine is still at it").to_string();
+    assert!(error.contains("--max-trials"), "{error}");
+
+    let error = connecting.await.expect("no panic").expect_err("aborted");
+    assert!(error.to_string().contains("was aborted"), "{error}");
+    client.prepare(&opener).await.expect("there is room again, and the name is free");
+    assert_eq!(metric(&agent, "linerate_trials_total{state=\"aborted\"}").await, 1);
+    assert_eq!(metric(&agent, "linerate_trials_total{state=\"failed\"}").await, 0);
 }
 
 /// The value of a sample on the agent's metrics page.
