@@ -10,7 +10,8 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// The most payload this host may send, and the most it may receive, in all its trials together; none is no limit.
-    /// With a limit, trials without a rate are refused.
+    /// With a limit, trials without a rate are refused. A sender keeps its rate by itself; a host that answers
+    /// transactions answers what it is asked, so there the rate is only as good as the asking host's word.
     pub max_rate: Option<BitRate>,
     /// The longest trial, warm-up included.
     pub max_time: Nanos,
@@ -66,9 +67,32 @@ impl Load {
         let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         Self { sends: sum(self.sends, other.sends), receives: sum(self.receives, other.receives) }
     }
+}
 
-    /// No load.
-    pub(crate) const NONE: Self = Self { sends: Some(0), receives: Some(0) };
+/// No schedule can be kept beyond these, and nothing is sent at a rate of zero.
+const MAX_PER_SECOND: u64 = 100_000_000;
+const MAX_BITS_PER_SECOND: u64 = 100_000_000_000_000;
+
+/// The rate that `workload` asks for, if any, is one that can be meant.
+fn check_rate(workload: &Workload) -> Result<(), Refusal> {
+    let (rate, most, unit) = match workload {
+        Workload::Stream(stream) => match stream.offered {
+            Some(Offered::PayloadBps(rate)) => (rate.get(), MAX_BITS_PER_SECOND, "bits per second"),
+            Some(Offered::MessagesPerS(rate)) => (rate.get(), MAX_PER_SECOND, "messages per second"),
+            None => return Ok(()),
+        },
+        Workload::Transact(transact) => match transact.rate {
+            Some(rate) => (rate.get(), MAX_PER_SECOND, "transactions per second"),
+            None => return Ok(()),
+        },
+    };
+    if (1..=most).contains(&rate) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        ErrorKind::BadRequest,
+        format!("a rate of {rate} {unit} cannot be kept; choose 1 to {most}, or no rate to go as fast as it goes"),
+    ))
 }
 
 /// Payload bits per second of one path, from its opener to its listener and back.
@@ -86,8 +110,10 @@ fn path_rates(workload: &Workload) -> (Option<u64>, Option<u64>) {
             }
         }
         Workload::Transact(transact) => {
-            let rate = |bytes: u64| transact.rate.map(|rate| bits(rate.get(), bytes));
-            (rate(transact.request_bytes.get()), rate(transact.response_bytes.get()))
+            // The larger of the two counts both ways: an answering end is not paced, it does what it is asked.
+            let bytes = transact.request_bytes.max(transact.response_bytes).get();
+            let rate = transact.rate.map(|rate| bits(rate.get(), bytes));
+            (rate, rate)
         }
     }
 }
@@ -99,6 +125,7 @@ fn bits(per_second: u64, bytes: u64) -> u64 {
 impl Limits {
     /// The load of `spec`, if a trial of its own may be like that.
     pub(crate) fn check(&self, spec: &HalfSpec) -> Result<Load, Refusal> {
+        check_rate(&spec.workload)?;
         let time = spec.timing.warmup + spec.timing.measure;
         if time > self.max_time {
             return Err(refuse(format!(
@@ -221,31 +248,59 @@ mod tests {
         );
     }
 
+    fn transact(rate: Option<OpRate>) -> Workload {
+        Workload::Transact(TransactSpec {
+            transport: Transport::Tcp,
+            ip: IpVersion::V4,
+            style: TransactStyle::Persistent,
+            request_bytes: ByteCount::new(100),
+            response_bytes: ByteCount::new(1_000),
+            flows: 2,
+            outstanding: 1,
+            rate,
+            arrivals: Arrivals::Even,
+            busy_poll: false,
+            socket: SocketOptions::default(),
+        })
+    }
+
     #[test]
     fn transactions_load_both_ways() {
         let mut spec = half("t", EndRole::Opener, stream(Transport::Tcp));
-        let transact = |rate| {
-            Workload::Transact(TransactSpec {
-                transport: Transport::Tcp,
-                ip: IpVersion::V4,
-                style: TransactStyle::Persistent,
-                request_bytes: ByteCount::new(100),
-                response_bytes: ByteCount::new(1_000),
-                flows: 2,
-                outstanding: 1,
-                rate,
-                arrivals: Arrivals::Even,
-                busy_poll: false,
-                socket: SocketOptions::default(),
-            })
-        };
         spec.workload = transact(Some(OpRate::per_second(10)));
-        assert_eq!(loads(&spec), (Some(8_000), Some(80_000)));
+        assert_eq!(loads(&spec), (Some(80_000), Some(80_000)), "whatever the answering end is asked");
         spec.workload = transact(None);
         assert_eq!(loads(&spec), (None, None));
         let limits = Limits { max_rate: Some(BitRate::per_second(1 << 40)), ..Limits::default() };
-        assert!(limits.check(&spec).is_err(), "a closed loop has no rate");
+        for role in [EndRole::Opener, LISTENER] {
+            spec.ends[0].role = role;
+            assert!(limits.check(&spec).is_err(), "a closed loop has no rate: {role:?}");
+        }
         assert!(Limits::default().check(&spec).is_ok(), "without a limit none is needed");
+    }
+
+    #[test]
+    fn rates_that_cannot_be_meant_are_refused() {
+        let with = |offered| half("t", LISTENER, StreamSpec { offered: Some(offered), ..stream(Transport::Udp) });
+        let bits = |rate| with(Offered::PayloadBps(BitRate::per_second(rate)));
+        let messages = |rate| with(Offered::MessagesPerS(FrameRate::per_second(rate)));
+        let transactions = |rate| HalfSpec { workload: transact(Some(OpRate::per_second(rate))), ..bits(1) };
+        for (within, beyond, most) in [
+            (bits(MAX_BITS_PER_SECOND), bits(MAX_BITS_PER_SECOND + 1), "1 to 100000000000000,"),
+            (messages(MAX_PER_SECOND), messages(MAX_PER_SECOND + 1), "1 to 100000000,"),
+            (transactions(MAX_PER_SECOND), transactions(MAX_PER_SECOND + 1), "1 to 100000000,"),
+        ] {
+            assert!(Limits::default().check(&within).is_ok(), "{within:?}");
+            let refusal = Limits::default().check(&beyond).expect_err("beyond");
+            assert_eq!(refusal.error, ErrorKind::BadRequest);
+            assert!(refusal.message.contains(most), "{}", refusal.message);
+        }
+        // Zero is no load by the sums, and one a second to the engine.
+        let limits = Limits { max_rate: Some(BitRate::per_second(1)), ..Limits::default() };
+        for zero in [bits(0), messages(0), transactions(0)] {
+            let refusal = limits.check(&zero).expect_err("zero");
+            assert!(refusal.message.contains("a rate of 0 "), "{}", refusal.message);
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use linerate_units::{BitRate, Nanos};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::str::FromStr;
 use tokio::sync::watch;
 
 /// Let other machines measure to and from this one
@@ -30,7 +31,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FD", conflicts_with = "listen", hide_short_help = true)]
     listen_fd: Option<i32>,
 
-    /// Host name or address to show in the join line [default: the address listened on, or the host's name]
+    /// Host name or address to show in the join line [default: the address listened on; if that is all of them, the one
+    /// this host sends from, or its name]
     #[arg(long, value_name = "HOST")]
     advertise: Option<String>,
 
@@ -55,11 +57,15 @@ pub(crate) struct Arguments {
     max_time: Nanos,
 
     /// Most trials at a time
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one::<usize>)]
     max_trials: usize,
 
-    /// Network that may use this agent; may be repeated [default: any, with the token]
-    #[arg(long, value_name = "NETWORK")]
+    /// Most connections or sockets of one trial on this host
+    #[arg(long, value_name = "N", default_value_t = Limits::default().max_flows, value_parser = at_least_one::<u64>)]
+    max_flows: u64,
+
+    /// Network or address that may use this agent; may be repeated [default: any, with the token]
+    #[arg(long, value_name = "NETWORK", value_parser = network)]
     allow_peer: Vec<IpNet>,
 
     /// Directory of the certificate and token, kept so that the join line stays the same [default: linerate/agent in the
@@ -78,11 +84,15 @@ fn link_speed(text: &str) -> Result<(String, BitRate), String> {
     if rate.get() == 0 { Err("a link of speed 0 carries nothing".to_owned()) } else { Ok((interface.to_owned(), rate)) }
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) | Err(_) => Err("give a number of 1 or more".to_owned()),
-        Ok(number) => Ok(number),
-    }
+fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number| *number >= T::from(1));
+    number.ok_or_else(|| "give a number of 1 or more".to_owned())
+}
+
+/// A network, or an address as the network of that one host.
+fn network(text: &str) -> Result<IpNet, String> {
+    let address = |_| text.parse::<IpAddr>().map(IpNet::from);
+    text.parse().or_else(address).map_err(|_| "write it like 192.0.2.0/24, 2001:db8::/32 or 192.0.2.1".to_owned())
 }
 
 pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>) -> Result<(), Failure> {
@@ -102,6 +112,7 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
             max_rate: arguments.max_rate,
             max_time: arguments.max_time,
             max_trials: arguments.max_trials,
+            max_flows: arguments.max_flows,
             allowed_peers: arguments.allow_peer.clone(),
             ..Limits::default()
         },
@@ -154,4 +165,43 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
 fn system_name() -> HostName {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     if name.trim().is_empty() { "agent".into() } else { name.trim().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn parsed(options: &[&str]) -> Result<Arguments, String> {
+        let line = Line::try_parse_from([&["agent"], options].concat());
+        line.map(|line| line.arguments).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_bare_address_is_a_network_of_one_host() {
+        let allowed = ["192.0.2.1", "--allow-peer", "192.0.2.0/24", "--allow-peer", "2001:db8::1"];
+        let arguments = parsed(&[&["--allow-peer"], &allowed[..]].concat()).expect("networks");
+        let shown: Vec<_> = arguments.allow_peer.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["192.0.2.1/32", "192.0.2.0/24", "2001:db8::1/128"]);
+        for wrong in ["192.0.2.1/33", "box.example", ""] {
+            let error = parsed(&["--allow-peer", wrong]).expect_err("no network");
+            assert!(error.contains("192.0.2.0/24"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_limit_of_flows_can_be_raised() {
+        assert_eq!(parsed(&[]).expect("defaults").max_flows, Limits::default().max_flows);
+        assert_eq!(parsed(&["--max-flows", "500"]).expect("a number").max_flows, 500);
+        for option in ["--max-flows", "--max-trials"] {
+            let error = parsed(&[option, "0"]).expect_err("nothing could run");
+            assert!(error.contains("1 or more"), "{error}");
+        }
+    }
 }
