@@ -12,6 +12,7 @@ use std::time::Duration;
 #[test]
 fn what_cannot_be_asked_is_refused_with_its_remedy() {
     let place = Place::new();
+    let narrow = place.file("narrow.toml", "name = \"narrow\"\n[link]\nmtu = 500\n");
     for (arguments, words) in [
         (&["stream", "nowhere"][..], &["nowhere", "join line"][..]),
         (&["stream", "a,a", "b"], &["named twice", "--flows"]),
@@ -32,6 +33,11 @@ fn what_cannot_be_asked_is_refused_with_its_remedy() {
         (&["lab", "--bench", "moebius"], &["moebius", "switch"]),
         (&["lab", "--", "strem", "a", "b"], &["strem", "stream"]),
         (&["lab", "--", "lab"], &["cannot hold another lab"]),
+        (&["lab", "--json", "--", "stream", "a", "b"], &["--json", "behind `--`"]),
+        (&["lab", "--keep", "--expect", "loss<1%"], &["--keep"]),
+        (&["lab", "--bench", &narrow, "--", "stream", "a", "b"], &["narrow.toml", "1280"]),
+        (&["stream", "local", "--out", "report.pdf"], &["report.pdf", ".html"]),
+        (&["stream", "local", "--out", "nowhere/report.html"], &["nowhere"]),
         (&["lab", "--link", "0", "--", "stream", "a", "b"], &["0"]),
         (&["report", "nosuch"], &["nosuch"]),
         (&["report"], &["nothing is kept yet"]),
@@ -110,6 +116,29 @@ fn ctrl_c_keeps_what_was_measured_and_takes_the_lab_down() {
             assert!(ran.out.contains("payload"), "what was measured is shown: {}", ran.out);
         }
     }
+}
+
+/// Agents that outlive the program must not go on for the rest of the trial.
+#[test]
+fn ctrl_c_stops_agents_of_others_too() {
+    if !lab_possible("ctrl_c_stops_agents_of_others_too") {
+        return;
+    }
+    let place = Place::new();
+    place.run(&["lab", "--keep", "--hosts", "2"]).says(0, &["lab down"]);
+    let stream = place.start(&words("stream a b --time 60s --repeats 1"));
+    std::thread::sleep(Duration::from_secs(3));
+    stream.signal(Signal::SIGINT);
+    stream.end().says(3, &["interrupted"]);
+    let count = || {
+        let shown = place.run(&words("lab shell b -- cat /proc/net/dev"));
+        let line = shown.out.lines().find(|line| line.contains("eth0:")).expect("b has eth0").to_owned();
+        line.split_whitespace().nth(2).and_then(|packets| packets.parse::<u64>().ok()).expect("a count of packets")
+    };
+    let before = count();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(count() < before + 50, "the trial still runs: {before} packets, then {}", count());
+    place.run(&["lab", "down"]).says(0, &["is down"]);
 }
 
 #[test]

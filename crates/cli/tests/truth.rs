@@ -105,37 +105,56 @@ fn three_sources_fill_one_sink() {
     close("the shares' sum", sum, payload(&record), 1e-6);
 }
 
-/// iperf3 on the same link, in the same lab, must see the same.
-#[test]
-fn iperf3_agrees() {
-    if !lab_possible("iperf3_agrees") {
-        return;
+/// A peer's program is there; `make test` installs it.
+fn installed(test: &str, program: &str) -> bool {
+    let found = std::process::Command::new(program).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if found.is_err() {
+        program::skipped(test, &format!("{program} is not installed: `make test` installs it"));
     }
-    if std::process::Command::new("iperf3").arg("--version").stdout(Stdio::null()).status().is_err() {
-        return program::skipped("iperf3_agrees", "iperf3 is not installed: `make test` installs it");
+    found.is_ok()
+}
+
+/// iperf3 and nuttcp on the same link, in the same lab, must see the same.
+#[test]
+fn peers_agree() {
+    if !lab_possible("peers_agree") || !installed("peers_agree", "iperf3") || !installed("peers_agree", "nuttcp") {
+        return;
     }
     let _alone = alone();
     let place = Place::new();
     let up = place.run(&["lab", "--link", "100Mbit/s", "--keep"]);
     assert_eq!(up.code, Some(0), "{}", up.err);
-    for (what, own, peer) in [
-        ("tcp", &[][..], &[][..]),
-        ("udp", &["--udp", "--size", "1448", "--rate", "50Mbit/s"][..], &["-u", "-l", "1448", "-b", "50M"][..]),
-    ] {
-        let server = place.start(&words("lab shell b -- iperf3 -s -1 -4"));
+    let in_b = |server: &str| {
+        let running = place.start(&[&["lab", "shell", "b", "--"], &words(server)[..]].concat());
         std::thread::sleep(std::time::Duration::from_millis(500));
-        let mut arguments = words("lab shell a -- iperf3 -c 198.18.0.2 -J -t 4 -O 1");
-        arguments.extend(peer);
-        let theirs = place.run(&arguments);
-        assert_eq!(theirs.code, Some(0), "{}{}", theirs.out, theirs.err);
-        drop(server);
-        let theirs = theirs.json();
-        let pointer = if what == "tcp" { "/end/sum_received/bits_per_second" } else { "/end/sum/bits_per_second" };
-        let mut arguments = words("stream a b --time 3s --repeats 1 --json");
-        arguments.extend(own);
-        close(&format!("{what} beside iperf3"), payload(&place.measure(&arguments)), number(&theirs, pointer), 0.02);
-    }
-    assert_eq!(place.run(&["lab", "down"]).code, Some(0));
+        running
+    };
+    let in_a = |client: &str| {
+        let ran = place.run(&[&["lab", "shell", "a", "--"], &words(client)[..]].concat());
+        assert_eq!(ran.code, Some(0), "{client}: {}{}", ran.out, ran.err);
+        ran
+    };
+    let own = |line: &str| payload(&place.measure(&words(line)));
+
+    let server = in_b("iperf3 -s -1 -4");
+    let theirs = in_a("iperf3 -c 198.18.0.2 -J -t 4 -O 1").json();
+    drop(server);
+    let ours = own("stream a b --time 3s --repeats 1 --json");
+    close("tcp beside iperf3", ours, number(&theirs, "/end/sum_received/bits_per_second"), 0.02);
+
+    let server = in_b("iperf3 -s -1 -4");
+    let theirs = in_a("iperf3 -c 198.18.0.2 -J -t 3 -u -l 1448 -b 50M").json();
+    drop(server);
+    let paced = own("stream a b --udp --size 1448 --rate 50Mbit/s --time 2s --repeats 1 --json");
+    close("udp beside iperf3", paced, number(&theirs, "/end/sum/bits_per_second"), 0.02);
+
+    let server = in_b("nuttcp -1 -4");
+    // As in `... megabytes=45.0 real_seconds=4.00 rate_Mbps=94.1234 tx_cpu=0 ...`.
+    let theirs = in_a("nuttcp -fparse -T4 198.18.0.2").out;
+    drop(server);
+    let rate = theirs.split_whitespace().find_map(|field| field.strip_prefix("rate_Mbps=")?.parse::<f64>().ok());
+    close("tcp beside nuttcp", ours, rate.unwrap_or_else(|| panic!("no rate in {theirs}")) * 1e6, 0.02);
+    place.run(&["lab", "down"]).says(0, &["is down"]);
 }
 
 /// Latency at a set rate counts from when a request was due, so it is no shorter than in a closed loop.

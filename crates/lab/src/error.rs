@@ -79,7 +79,7 @@ pub enum LabError {
         bench: String,
     },
     /// The state of the kept lab cannot be written or read.
-    #[error("state of the kept lab, {}: {source}", path.display())]
+    #[error("state of the kept lab, {}: {source}; if no agent of it runs any more (`ps`), delete it", path.display())]
     State {
         /// The file.
         path: PathBuf,

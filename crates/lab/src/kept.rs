@@ -42,12 +42,16 @@ pub(crate) struct KeptAgent {
 pub fn kept() -> Result<Option<Kept>, LabError> {
     let path = file();
     let failed = |source| LabError::State { path: path.clone(), source };
+    if !directory().exists() {
+        return Ok(None);
+    }
+    // Before the file is opened: in someone else's directory it could be anything.
+    check_directory()?;
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    check_directory()?;
     let kept: Kept = serde_json::from_str(&text).map_err(|error| failed(error.into()))?;
     // As long as one of them runs there is something to take down.
     if kept.boot_id == boot_id() && kept.agents.values().any(|agent| agent.process().lives()) {

@@ -203,7 +203,10 @@ fn lab_shaping() -> Tried {
 fn in_user_namespace(command: &[&str]) -> Tried {
     let remedy = "run as root, or allow user namespaces: sysctl -w user.max_user_namespaces=10000 \
         (Ubuntu: kernel.apparmor_restrict_unprivileged_userns=0; older Debian: kernel.unprivileged_userns_clone=1)";
+    // System programs are not in an ordinary user's path everywhere.
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let output = Command::new("unshare")
+        .env("PATH", path)
         .args(["--map-root-user", "--net", "--"])
         .args(command)
         .stdin(Stdio::null())

@@ -16,6 +16,15 @@ pub(crate) struct Place {
     pub(crate) directory: TempDir,
 }
 
+/// A test that failed with a lab up takes it down all the same.
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.path("linerate").exists() {
+            self.run(&["lab", "down"]);
+        }
+    }
+}
+
 /// What a run came to.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
