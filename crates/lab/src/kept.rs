@@ -92,11 +92,6 @@ pub(crate) fn save(bench: &str, agents: BTreeMap<HostName, KeptAgent>) -> Result
 }
 
 impl Kept {
-    /// The name of the bench it was built from.
-    pub fn bench(&self) -> &str {
-        &self.bench
-    }
-
     /// How to reach the agent of each host.
     pub fn hosts(&self) -> BTreeMap<HostName, Join> {
         self.agents.iter().map(|(name, agent)| (name.clone(), agent.join.clone())).collect()

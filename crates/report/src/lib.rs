@@ -20,5 +20,4 @@ pub use csv::csv;
 pub use html::html;
 pub use json::json;
 pub use markdown::markdown;
-pub use sentences::headline;
 pub use text::{Style, text};

@@ -14,19 +14,6 @@ const PAST_LIMIT: f64 = 1.02;
 /// Stalls below this share of the busy time are not worth a sentence.
 const WORTH_TELLING: f64 = 0.05;
 
-/// One line for each result, in the record's order: its name, what was found and what was lost.
-pub fn headline(record: &Record) -> Vec<String> {
-    let line = |result: &Measurement| {
-        let mut text = format!("{}: {}", plain(&result.name), found(record, result));
-        for more in [loss(result), failures(result)].into_iter().flatten() {
-            text.push(' ');
-            text.push_str(&more);
-        }
-        text
-    };
-    record.results.iter().map(line).collect()
-}
-
 /// What a reader must know of one result: the figure, what it is worth, what went missing, what it cost.
 pub(crate) fn main(record: &Record, result: &Measurement) -> Vec<String> {
     let rest = [ceiling(result), loss(result), disorder(result), failures(result), cpu(result)];

@@ -5,7 +5,7 @@ use crate::arguments::{Arguments as CommandLine, Command, Results};
 use crate::exit::Failure;
 use crate::hosts::HostBook;
 use crate::output::say;
-use clap::{Parser as _, Subcommand, ValueEnum};
+use clap::{Parser as _, Subcommand};
 use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions};
 use linerate_model::HostName;
 use linerate_units::BitRate;
@@ -39,9 +39,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RATE")]
     link: Option<BitRate>,
 
-    /// The device between the hosts
-    #[arg(long, value_enum)]
-    device: Option<Device>,
+    /// The device between the hosts: bridge (a switch), router, or none (a cable from a to b)
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<DeviceKind>,
 
     /// How many hosts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=26))]
@@ -71,26 +71,6 @@ enum Action {
         #[arg(last = true, value_name = "PROGRAM")]
         command: Vec<String>,
     },
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Device {
-    /// A switch: the kernel's bridge
-    Bridge,
-    /// A router: the kernel's IP forwarding
-    Router,
-    /// None: a cable from a to b
-    None,
-}
-
-impl From<Device> for DeviceKind {
-    fn from(device: Device) -> Self {
-        match device {
-            Device::Bridge => Self::Bridge,
-            Device::Router => Self::Router,
-            Device::None => Self::None,
-        }
-    }
 }
 
 impl Arguments {
@@ -131,7 +111,7 @@ impl Arguments {
     fn bench(&self) -> Result<Bench, Failure> {
         let mut bench = Bench::find(self.bench.as_deref().unwrap_or("switch")).map_err(failure)?;
         if let Some(device) = self.device {
-            bench = bench.with_device(device.into());
+            bench = bench.with_device(device);
         }
         if let Some(hosts) = self.hosts {
             bench = bench.with_hosts(usize::from(hosts));
