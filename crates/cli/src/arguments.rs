@@ -14,7 +14,7 @@ const STYLES: Styles =
 
 const EXAMPLES: &str = "\
 Examples:
-  linerate lab                                   Two hosts and a switch on this machine, measured, with a report
+  linerate lab                                   Two hosts and a switch, measured, with a report
   linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472
   linerate agent --listen 0.0.0.0:4747           On the other host: prints a join line
   linerate stream linerate://host:4747#...       From here to that host, TCP

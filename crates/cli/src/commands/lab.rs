@@ -18,14 +18,14 @@ use tokio::sync::watch;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  linerate lab                               the demonstration: two hosts and a switch, measured, with report.html
+  linerate lab                               the demonstration: two hosts, a switch, report.html
   linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472 --json
   linerate lab --device router -- transact a b
   linerate lab --keep && linerate stream a b && linerate lab down
   linerate lab shell a -- ip address
 
-Hosts are called a, b, c and so on. An ordinary user's lab lives in a user namespace of its own; nothing outside the lab is
-touched, and nothing of it stays behind."
+Hosts are called a, b, c and so on. An ordinary user's lab lives in a user namespace of its own; nothing outside the lab \
+is touched, and nothing of it stays behind."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -51,12 +51,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     keep: bool,
 
-    #[command(flatten)]
-    results: Results,
-
     /// A linerate command to run in the lab [default: the demonstration]
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+
+    #[command(flatten)]
+    results: Results,
 }
 
 #[derive(Debug, Subcommand)]
