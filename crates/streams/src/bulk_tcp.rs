@@ -3,7 +3,7 @@
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
 use crate::pace::Pace;
-use crate::window::{Edge, Window};
+use crate::window::{Edge, Timeline, Window};
 use linerate_model::{FlowResult, Offered, ReceiveBy, Received, SendBy, Sent, StreamSpec, TcpFlow};
 use linerate_sys::tcp::{self, Info};
 use linerate_sys::{clock, memory};
@@ -63,7 +63,7 @@ pub(crate) fn send(
             }
         }
         let now = account.sample()?;
-        if now >= end {
+        if now >= end && account.window.is_closed() {
             break;
         }
     }
@@ -113,21 +113,20 @@ pub(crate) fn receive(
             }
             Ok(taken) => account.total += taken as u64,
             Err(error) if is_timeout(&error) => {
-                let now = clock::now();
+                let now = account.sample()?;
                 if now > heard + SILENCE_NS && !account.window.is_closed() {
                     return Err(shared.gone(index, format!("nothing arrived for 5 s, after {} bytes", account.total)));
                 }
-                if now > shared.timeline.close + END_NS {
+                if now > shared.timeline.close + END_NS && account.window.is_closed() {
                     break;
                 }
-                account.sample()?;
                 continue;
             }
             Err(_) if account.window.is_closed() => break,
             Err(error) => return Err(shared.gone(index, format!("{error}, after {} bytes had arrived", account.total))),
         }
         heard = account.sample()?.max(heard);
-        if heard > shared.timeline.close + END_NS {
+        if heard > shared.timeline.close + END_NS && account.window.is_closed() {
             break;
         }
     }
@@ -192,7 +191,13 @@ impl<'a> Account<'a> {
 
     /// The window's bytes, its length, and what TCP did in it.
     pub(crate) fn close(&self) -> Result<(u64, Nanos, TcpFlow), StreamError> {
-        let (bytes, length) = self.window.counted().ok_or(StreamError::Stopped)?;
+        let (bytes, length) = self.window.counted().ok_or_else(|| {
+            let Timeline { open, close, .. } = self.shared.timeline;
+            StreamError::Asked(format!(
+                "no call ended within the window of {}; measure longer",
+                Nanos::new(close - open)
+            ))
+        })?;
         Ok((bytes, length, tcp_flow(self.stream, &self.before, &self.after)))
     }
 }
@@ -299,4 +304,51 @@ impl Pacing {
 /// A call ended for its timeout, so that the thread can look at the clock.
 pub(crate) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::{Flow, Link};
+    use crate::hello::Hello;
+    use crate::job::Job;
+    use linerate_model::{
+        Direction, HalfSpec, IpVersion, SocketOptions, Timing, Transport, TrialId, TrialKey, Workload,
+    };
+    use linerate_units::ByteCount;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_window_that_was_missed_is_named() {
+        let spec = StreamSpec {
+            transport: Transport::Tcp,
+            ip: IpVersion::V4,
+            message_bytes: ByteCount::new(1_000),
+            flows: 1,
+            direction: Direction::Send,
+            offered: None,
+            offload: true,
+            send_by: SendBy::Write,
+            receive_by: ReceiveBy::Copy,
+            socket: SocketOptions::default(),
+        };
+        let timing = Timing { warmup: Nanos::new(0), measure: Nanos::from_millis(10) };
+        let workload = Workload::Stream(spec.clone());
+        let half = HalfSpec { id: TrialId("t".into()), key: TrialKey([1; 16]), workload, timing, ends: Vec::new() };
+        let job = Job::check(&half).expect("valid");
+        let timeline = job.timeline(clock::now() - 2_000_000_000);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let peer = listener.local_addr().expect("listens");
+        let mut sender = TcpStream::connect(peer).expect("connects");
+        let (receiver, _) = listener.accept().expect("accepts");
+        let sending = std::thread::spawn(move || while sender.write_all(&[0; 1_000]).is_ok() {});
+        let hello = Hello { path: 0, flow: 0, backward: false };
+        let link = Link::Tcp(receiver.try_clone().expect("dup"));
+        let flow = Flow { end: 0, hello, opener: false, peer, local: peer, link };
+        let shared = Shared::new(job, timeline, vec![flow]);
+        let error = receive(&shared, 0, &spec, &receiver).expect_err("the window was over").to_string();
+        assert!(error.contains("10 ms") && error.contains("measure longer"), "{error}");
+        shared.stop(StreamError::Stopped);
+        sending.join().expect("sends");
+    }
 }

@@ -281,7 +281,8 @@ pub(crate) fn receive(
     socket.set_read_timeout(Some(TICK)).map_err(StreamError::socket("setsockopt(SO_RCVTIMEO)"))?;
     let mut incoming = Incoming::new(buffers, bytes);
     let mut arrivals = Arrivals::new(datagram::tag(&shared.job.key, shared.flows[index].hello.flow), measure);
-    let mut drops_before = None;
+    // Where the thread starts too late to read the count in the pause, it counts from the making of the socket.
+    let mut drops_before = (clock::now() >= timeline.open).then_some(0);
     // A small buffer asked for must be emptied at once.
     let mut nap = (!joins && spec.socket.receive_buffer.is_none()).then(Nap::default);
     loop {

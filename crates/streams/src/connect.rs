@@ -91,9 +91,11 @@ impl Opening<'_> {
     }
 
     fn tcp(&self, socket: Socket) -> Result<Flow, StreamError> {
+        socket.connect_timeout(&SockAddr::from(self.listener), self.left()).map_err(|error| {
+            StreamError::connecting(self.listener, error).unwrap_or_else(|error| self.unanswered(&error))
+        })?;
         socket
-            .connect_timeout(&SockAddr::from(self.listener), self.left())
-            .and_then(|()| socket.set_nonblocking(false))
+            .set_nonblocking(false)
             .and_then(|()| socket.set_read_timeout(Some(self.left())))
             .and_then(|()| socket.set_write_timeout(Some(self.left())))
             .map_err(|error| self.unanswered(&error))?;

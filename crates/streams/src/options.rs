@@ -4,7 +4,7 @@
 use crate::error::StreamError;
 use crate::job::Job;
 use linerate_model::Transport;
-use linerate_sys::socket::force_receive_buffer;
+use linerate_sys::socket::{force_receive_buffer, force_send_buffer};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd as _;
@@ -34,14 +34,15 @@ pub(crate) fn socket(job: &Job, bind: Option<IpAddr>, device: bool) -> Result<So
             .map_err(StreamError::socket(format!("setting DSCP {dscp}")))?;
     }
     if let Some(bytes) = options.send_buffer {
-        socket
-            .set_send_buffer_size(bytes.get() as usize)
-            .map_err(StreamError::socket(format!("setting a send buffer of {bytes}")))?;
+        let set = send_buffer(&socket, bytes.get() as usize)?;
+        check_met("send", "wmem_max", bytes.get(), set)?;
     }
-    match (options.receive_buffer, job.transport()) {
-        (Some(bytes), _) => receive_buffer(&socket, bytes.get() as usize)?,
-        (None, Transport::Udp) => receive_buffer(&socket, UDP_RECEIVE_BUFFER)?,
-        (None, Transport::Tcp) => (),
+    if let Some(bytes) = options.receive_buffer {
+        let set = receive_buffer(&socket, bytes.get() as usize)?;
+        check_met("receive", "rmem_max", bytes.get(), set)?;
+    } else if job.transport() == Transport::Udp {
+        // What the system grants of it will do.
+        receive_buffer(&socket, UDP_RECEIVE_BUFFER)?;
     }
     if job.transport() == Transport::Tcp {
         tcp_options(job, &socket)?;
@@ -91,12 +92,60 @@ fn tcp_options(job: &Job, socket: &Socket) -> Result<(), StreamError> {
         .map_err(StreamError::socket("setting TCP options"))
 }
 
-/// Beyond the system's limit where permitted, up to it otherwise.
-fn receive_buffer(socket: &Socket, bytes: usize) -> Result<(), StreamError> {
-    if force_receive_buffer(socket.as_fd(), bytes as i32).is_ok() {
+/// Beyond the system's limit where permitted, up to it otherwise; returns what was set.
+fn send_buffer(socket: &Socket, bytes: usize) -> Result<usize, StreamError> {
+    let setting = || StreamError::socket(format!("setting a send buffer of {bytes} bytes"));
+    if force_send_buffer(socket.as_fd(), bytes as i32).is_err() {
+        socket.set_send_buffer_size(bytes).map_err(setting())?;
+    }
+    // The kernel doubles what is asked for, to have room for its own records (socket(7)), and tells the double.
+    Ok(socket.send_buffer_size().map_err(setting())? / 2)
+}
+
+/// As [`send_buffer`].
+fn receive_buffer(socket: &Socket, bytes: usize) -> Result<usize, StreamError> {
+    let setting = || StreamError::socket(format!("setting a receive buffer of {bytes} bytes"));
+    if force_receive_buffer(socket.as_fd(), bytes as i32).is_err() {
+        socket.set_recv_buffer_size(bytes).map_err(setting())?;
+    }
+    Ok(socket.recv_buffer_size().map_err(setting())? / 2)
+}
+
+/// A size that was asked for must be had: the kernel cuts it to its limit without a word.
+fn check_met(name: &str, limit: &str, wanted: u64, set: usize) -> Result<(), StreamError> {
+    if set as u64 >= wanted {
         return Ok(());
     }
-    socket
-        .set_recv_buffer_size(bytes)
-        .map_err(StreamError::socket(format!("setting a receive buffer of {bytes} bytes")))
+    Err(StreamError::Asked(format!(
+        "a {name} buffer of {wanted} bytes: this host allows {set}; run with CAP_NET_ADMIN, raise the limit (sysctl -w net.core.{limit}={wanted}), or ask for less"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, sysctl: &str, set: fn(&Socket, usize) -> Result<usize, StreamError>) {
+        let limit = std::fs::read_to_string(format!("/proc/sys/net/core/{sysctl}")).expect("sysctl");
+        let limit: usize = limit.trim().parse().expect("a number");
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("socket");
+        for wanted in [4_000, 100_000, limit, limit + 4_096] {
+            let got = set(&socket, wanted).expect("sets");
+            match check_met(name, sysctl, wanted as u64, got) {
+                Ok(()) => assert!(got >= wanted, "{name}: {got} of {wanted}"),
+                // Without privilege.
+                Err(error) => {
+                    assert!(wanted > limit && got == limit, "{name}: {got} of {wanted}, limit {limit}");
+                    assert!(error.to_string().contains(&format!("net.core.{sysctl}={wanted}")), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_buffer_is_as_large_as_asked_for_or_the_limit_is_named() {
+        check("send", "wmem_max", send_buffer);
+        check("receive", "rmem_max", receive_buffer);
+        check_met("send", "wmem_max", 5_000, 4_999).expect_err("one byte is missing");
+    }
 }

@@ -87,9 +87,10 @@ impl Window {
         self.opened.map_or(0, |(_, before)| total - before)
     }
 
-    /// The count between the edges, and the time between them.
+    /// The count between the edges, and the time between them; none if no sample fell into the window.
     pub(crate) fn counted(&self) -> Option<(u64, Nanos)> {
-        let ((from, before), (to, after)) = (self.opened?, self.closed?);
+        let ((from, before), (to, after)) =
+            (self.opened.filter(|(from, _)| *from < self.timeline.close)?, self.closed?);
         Some((after - before, Nanos::new(to - from)))
     }
 }
@@ -129,6 +130,10 @@ mod tests {
         assert_eq!(window.since_open(5), 0);
         window.sample(300, 5);
         assert!(!window.is_closed());
+        assert_eq!(window.counted(), None);
+        // What is counted after the window says nothing about it.
+        window.sample(310, 6);
+        assert!(window.is_closed());
         assert_eq!(window.counted(), None);
     }
 

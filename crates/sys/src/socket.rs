@@ -8,7 +8,7 @@ use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Error numbers that senders tell apart and `io::ErrorKind` does not name.
-pub use libc::{ECONNREFUSED, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
+pub use libc::{ECONNREFUSED, EIO, EMFILE, EMSGSIZE, ENFILE, ENOBUFS, ENOMEM};
 
 /// Datagrams (more exactly: socket buffers, see below) that this socket dropped since it was made, for want of room or
 /// for bad checksums.
@@ -46,6 +46,11 @@ pub fn allow_fragments(socket: BorrowedFd<'_>, v6: bool) -> Result<(), Error> {
 /// Sets the receive buffer beyond `net.core.rmem_max`, which takes CAP_NET_ADMIN.
 pub fn force_receive_buffer(socket: BorrowedFd<'_>, bytes: i32) -> Result<(), Error> {
     write_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes, "setsockopt(SO_RCVBUFFORCE)")
+}
+
+/// Sets the send buffer beyond `net.core.wmem_max`, which takes CAP_NET_ADMIN.
+pub fn force_send_buffer(socket: BorrowedFd<'_>, bytes: i32) -> Result<(), Error> {
+    write_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes, "setsockopt(SO_SNDBUFFORCE)")
 }
 
 /// Waits until one of `sockets` can be read (or has failed), at most `timeout_ns`; false if none can.

@@ -59,7 +59,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<
                 tally.answered(since, now);
                 answered = now;
             }
-            Err(StreamError::Socket { source, .. }) => {
+            Err(Failure::Peer(source)) => {
                 let now = clock::now();
                 let refused = source.kind() == io::ErrorKind::ConnectionRefused;
                 if now + SKEW_NS < timeline.close && (refused || now > answered + SILENCE_NS) {
@@ -69,7 +69,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<
                 tally.failed(since);
                 shared.sleep_until(now + BACK_OFF_NS);
             }
-            Err(error) => return Err(error),
+            Err(Failure::Own(error)) => return Err(error),
         }
     }
     tally.not_sent(schedule.as_ref());
@@ -81,27 +81,40 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<
     })
 }
 
+/// Why a transaction failed.
+enum Failure {
+    /// The peer or the network: the transaction counts as failed.
+    Peer(io::Error),
+    /// This host, or a stop: the trial ends.
+    Own(StreamError),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Peer(error)
+    }
+}
+
+impl From<StreamError> for Failure {
+    fn from(error: StreamError) -> Self {
+        Self::Own(error)
+    }
+}
+
 /// One transaction; returns when the last byte of its response had come.
-fn transact(
-    shared: &Shared,
-    index: usize,
-    spec: &TransactSpec,
-    out: &[u8],
-    into: &mut [u8],
-) -> Result<u64, StreamError> {
+fn transact(shared: &Shared, index: usize, spec: &TransactSpec, out: &[u8], into: &mut [u8]) -> Result<u64, Failure> {
     let peer = shared.flows[index].peer;
-    let failed = || StreamError::socket(format!("a transaction with {peer}"));
     let deadline = clock::now() + TRANSACTION_NS;
     let socket = options::socket(&shared.job, shared.job.socket().bind_address, true)?;
     let limit = Duration::from_nanos(TRANSACTION_NS);
     socket
         .connect_timeout(&SockAddr::from(peer), limit)
-        .and_then(|()| socket.set_nonblocking(false))
-        .and_then(|()| socket.set_read_timeout(Some(limit)))
-        .and_then(|()| socket.set_write_timeout(Some(limit)))
-        .map_err(failed())?;
+        .map_err(|error| StreamError::connecting(peer, error).map_or_else(Failure::Peer, Failure::Own))?;
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(Some(limit))?;
+    socket.set_write_timeout(Some(limit))?;
     let mut stream = TcpStream::from(socket);
-    stream.write_all(out).map_err(failed())?;
+    stream.write_all(out)?;
     let mut left = spec.response_bytes.get();
     while left > 0 {
         let length = (into.len() as u64).min(left) as usize;
@@ -114,16 +127,15 @@ fn transact(
 }
 
 /// Reads at least a byte before `deadline`.
-fn read(shared: &Shared, stream: &TcpStream, into: &mut [u8], spin: bool, deadline: u64) -> Result<usize, StreamError> {
+fn read(shared: &Shared, stream: &TcpStream, into: &mut [u8], spin: bool, deadline: u64) -> Result<usize, Failure> {
     loop {
-        let failure = match tcp::receive(stream, into, !spin) {
-            Ok(0) => io::ErrorKind::UnexpectedEof.into(),
+        match tcp::receive(stream, into, !spin) {
+            Ok(0) => return Err(Failure::Peer(io::ErrorKind::UnexpectedEof.into())),
             Ok(taken) => return Ok(taken),
-            Err(error) if is_timeout(&error) && shared.is_stopped() => return Err(StreamError::Stopped),
-            Err(error) if is_timeout(&error) && clock::now() < deadline => continue,
-            Err(error) => error,
-        };
-        return Err(StreamError::socket("reading")(failure));
+            Err(error) if is_timeout(&error) && shared.is_stopped() => return Err(StreamError::Stopped.into()),
+            Err(error) if is_timeout(&error) && clock::now() < deadline => (),
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
@@ -178,12 +190,9 @@ fn serve(
     mut stream: TcpStream,
     out: &[u8],
     into: &mut [u8],
-) -> Result<(), StreamError> {
-    let failed = || StreamError::socket("an accepted connection");
-    stream
-        .set_read_timeout(Some(Duration::from_nanos(HELLO_NS)))
-        .and_then(|()| stream.set_write_timeout(Some(Duration::from_nanos(TRANSACTION_NS))))
-        .map_err(failed())?;
+) -> Result<(), Failure> {
+    stream.set_read_timeout(Some(Duration::from_nanos(HELLO_NS)))?;
+    stream.set_write_timeout(Some(Duration::from_nanos(TRANSACTION_NS)))?;
     let begun = clock::now();
     let whole = hello::BYTES as u64 + spec.request_bytes.get();
     let mut greeting = [0; hello::BYTES];
@@ -197,7 +206,7 @@ fn serve(
             let part = read.min(hello::BYTES - taken as usize);
             greeting[taken as usize..][..part].copy_from_slice(&into[..part]);
             if taken as usize + part == hello::BYTES && Hello::decode(&greeting, &shared.job.key).is_none() {
-                return Err(failed()(io::ErrorKind::PermissionDenied.into()));
+                return Err(Failure::Peer(io::ErrorKind::PermissionDenied.into()));
             }
         }
         taken += read as u64;
@@ -205,8 +214,48 @@ fn serve(
     let mut left = spec.response_bytes.get();
     while left > 0 {
         let length = (out.len() as u64).min(left) as usize;
-        stream.write_all(&out[..length]).map_err(failed())?;
+        stream.write_all(&out[..length])?;
         left -= length as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::{Flow, Link};
+    use crate::job::Job;
+    use linerate_model::{
+        Arrivals, HalfSpec, IpVersion, SocketOptions, Timing, TransactStyle, Transport, TrialId, TrialKey, Workload,
+    };
+    use linerate_units::{ByteCount, Nanos};
+
+    #[test]
+    fn what_this_host_cannot_do_is_not_counted_as_the_peers_failure() {
+        let spec = TransactSpec {
+            transport: Transport::Tcp,
+            ip: IpVersion::V4,
+            style: TransactStyle::Connect,
+            request_bytes: ByteCount::new(1),
+            response_bytes: ByteCount::new(1),
+            flows: 1,
+            outstanding: 1,
+            rate: None,
+            arrivals: Arrivals::Even,
+            busy_poll: false,
+            // No address of this host.
+            socket: SocketOptions { bind_address: Some([198, 18, 255, 1].into()), ..SocketOptions::default() },
+        };
+        let timing = Timing { warmup: Nanos::new(0), measure: Nanos::from_millis(100) };
+        let workload = Workload::Transact(spec.clone());
+        let half = HalfSpec { id: TrialId("t".into()), key: TrialKey([1; 16]), workload, timing, ends: Vec::new() };
+        let job = Job::check(&half).expect("valid");
+        let timeline = job.timeline(clock::now());
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let peer = listener.local_addr().expect("listens");
+        let hello = Hello { path: 0, flow: 0, backward: false };
+        let flow = Flow { end: 0, hello, opener: true, peer, local: peer, link: Link::Dial };
+        let error = ask(&Shared::new(job, timeline, vec![flow]), 0, &spec).expect_err("cannot bind").to_string();
+        assert!(error.contains("198.18.255.1") && error.contains("ip address"), "{error}");
+    }
 }
