@@ -4,9 +4,13 @@ use crate::Error;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::FromRawFd as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Takes over an inherited TCP listener, as a supervisor (or the lab) hands one over. May be called once for a descriptor,
-/// before this process opens files of its own.
+/// Whether a descriptor was taken: a second owner of one would close it under the first.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Takes over an inherited TCP listener, as a supervisor (or the lab) hands one over, and keeps it from this process's own
+/// children. May be called before this process opens files of its own, and succeeds only once.
 pub fn listener(fd: i32) -> Result<TcpListener, Error> {
     let object = || format!("descriptor {fd}");
     let mut listening: libc::c_int = 0;
@@ -22,8 +26,16 @@ pub fn listener(fd: i32) -> Result<TcpListener, Error> {
         let problem = io::Error::new(io::ErrorKind::InvalidInput, "the socket does not listen");
         return Err(Error::new("getsockopt(SO_ACCEPTCONN)", object(), problem));
     }
-    // SAFETY: the descriptor is open (the call above succeeded on it), and by this function's contract nobody else in this
-    // process owns it.
+    // SAFETY: fcntl(F_SETFD) reads no memory; the descriptor is open, for the call above succeeded on it.
+    if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+        return Err(Error::last("fcntl(F_SETFD)", object()));
+    }
+    if TAKEN.swap(true, Ordering::Relaxed) {
+        let problem = io::Error::new(io::ErrorKind::AlreadyExists, "this process has taken over a listener already");
+        return Err(Error::new("taking over a listener", object(), problem));
+    }
+    // SAFETY: the descriptor is open, nobody took it before (see `TAKEN`), and by this function's contract nobody else in
+    // this process owns it.
     Ok(unsafe { TcpListener::from_raw_fd(fd) })
 }
 
@@ -33,14 +45,22 @@ mod tests {
     use std::os::fd::{AsRawFd as _, IntoRawFd as _};
 
     #[test]
-    fn only_a_listening_socket_is_taken() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
-        let address = listener.local_addr().expect("it has an address");
-        let taken = super::listener(listener.into_raw_fd()).expect("it listens");
-        assert_eq!(taken.local_addr().expect("it has an address"), address);
-
+    fn only_a_listening_socket_is_taken_and_only_once() {
         let file = std::fs::File::open("/dev/null").expect("/dev/null can be opened");
         assert!(super::listener(file.as_raw_fd()).is_err());
         assert!(super::listener(-1).is_err());
+
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
+        let address = listener.local_addr().expect("it has an address");
+        let fd = listener.into_raw_fd();
+        // As it comes from a parent: open across exec.
+        // SAFETY: fcntl(F_SETFD) reads no memory; the descriptor is open.
+        assert_eq!(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }, 0);
+        let taken = super::listener(fd).expect("it listens");
+        assert_eq!(taken.local_addr().expect("it has an address"), address);
+        // SAFETY: fcntl(F_GETFD) reads no memory; the descriptor is open.
+        assert_eq!(unsafe { libc::fcntl(fd, libc::F_GETFD) }, libc::FD_CLOEXEC);
+        let again = super::listener(fd).expect_err("it has an owner").to_string();
+        assert!(again.contains("already"), "{again}");
     }
 }

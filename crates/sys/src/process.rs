@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where and how a child runs.
 #[derive(Debug, Default)]
@@ -57,13 +57,14 @@ pub fn spawn(command: &mut Command, placement: &Placement<'_>) -> Result<Child, 
             nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
             // The parent may have died before that.
             if nix::unistd::getppid() != parent {
-                return Err(io::ErrorKind::BrokenPipe.into());
+                // Only a raw number reaches the parent.
+                return Err(io::Error::from_raw_os_error(libc::ESRCH));
             }
         }
         Ok(())
     };
     // SAFETY: between fork and exec the closure only makes async-signal-safe system calls, reads what it owns and
-    // allocates nothing (errors are raw numbers or kinds).
+    // allocates nothing (errors are raw numbers).
     unsafe { command.pre_exec(prepare) };
     command.spawn().map_err(|error| Error::new("spawn", command.get_program().to_string_lossy(), error))
 }
@@ -118,8 +119,12 @@ impl ProcessId {
             }
             // SAFETY: pidfd_send_signal(2) with no siginfo takes integers and a null pointer.
             let sent = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd.as_raw_fd(), signal, 0usize, 0) };
-            if sent < 0 && self.lives() {
-                return Err(Error::last("pidfd_send_signal", object));
+            // Taken first: to look whether it lives reads files, which sets the error number anew.
+            let error = (sent < 0).then(|| Error::last("pidfd_send_signal", &object));
+            if let Some(error) = error
+                && self.lives()
+            {
+                return Err(error);
             }
             if ended(fd.as_fd(), patience) {
                 return Ok(());
@@ -129,12 +134,19 @@ impl ProcessId {
     }
 }
 
-/// Waits until the process behind `fd` has ended.
+/// Waits until the process behind `fd` has ended, at most for `patience`; false if it has not.
 fn ended(fd: BorrowedFd<'_>, patience: Duration) -> bool {
-    let mut wait = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: `wait` is one valid pollfd for the length of the call.
-    let ready = unsafe { libc::poll(&mut wait, 1, patience.as_millis().try_into().unwrap_or(i32::MAX)) };
-    ready > 0
+    let begun = Instant::now();
+    loop {
+        let left = patience.saturating_sub(begun.elapsed());
+        let mut wait = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: `wait` is one valid pollfd for the length of the call.
+        let ready = unsafe { libc::poll(&mut wait, 1, left.as_millis().try_into().unwrap_or(i32::MAX)) };
+        // A signal to this process says nothing about the other.
+        if ready >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return ready > 0;
+        }
+    }
 }
 
 #[cfg(test)]
