@@ -327,9 +327,13 @@ fn large_answers_to_many_small_requests_end_with_the_window() {
     });
     let running = listener.start(clock::now()).expect("starts");
     let closes = running.closes_at();
-    running.join().expect("ends");
+    let end = running.join().expect("ends").remove(0);
     let late = clock::now().saturating_sub(closes);
     assert!(late < 2_000_000_000, "{} ms after the window", late / 1_000_000);
+    // What the window saw of them, not all or nothing: 0.3 s at up to 30 GB/s.
+    let answered = end.flows[0].received_bytes;
+    assert!((1..10_000).contains(&answered), "{answered} answered");
+    assert_eq!(end.flows[0].sent_bytes, answered * 1_000_000);
     reading.join().expect("reads");
 }
 
