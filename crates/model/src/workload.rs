@@ -141,6 +141,22 @@ pub struct StreamSpec {
 }
 
 impl StreamSpec {
+    /// One flow over IPv4 from opener to listener as fast as it goes, by the means that serve best.
+    pub fn plain(transport: Transport, message_bytes: ByteCount) -> Self {
+        Self {
+            transport,
+            ip: IpVersion::V4,
+            message_bytes,
+            flows: 1,
+            direction: Direction::Send,
+            offered: None,
+            offload: true,
+            send_by: SendBy::Auto,
+            receive_by: ReceiveBy::Copy,
+            socket: SocketOptions::default(),
+        }
+    }
+
     /// The smallest UDP message: it must hold the trial's tag, a time and a sequence number.
     pub const UDP_MINIMUM: u64 = 16;
     /// The largest UDP message over IPv4: 65,535 less the IP and UDP headers.
@@ -196,4 +212,23 @@ pub struct TransactSpec {
     pub busy_poll: bool,
     /// Socket settings.
     pub socket: SocketOptions,
+}
+
+impl TransactSpec {
+    /// One byte there and one byte back over IPv4, one request at a time, in a closed loop.
+    pub fn plain(transport: Transport) -> Self {
+        Self {
+            transport,
+            ip: IpVersion::V4,
+            style: TransactStyle::Persistent,
+            request_bytes: ByteCount::new(1),
+            response_bytes: ByteCount::new(1),
+            flows: 1,
+            outstanding: 1,
+            rate: None,
+            arrivals: Arrivals::Even,
+            busy_poll: false,
+            socket: SocketOptions::default(),
+        }
+    }
 }

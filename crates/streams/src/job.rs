@@ -211,38 +211,12 @@ fn check_socket(options: &SocketOptions, transport: Transport, ip: IpVersion) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{Arrivals, ReceiveBy, SendBy, TrialId};
+    use linerate_model::TrialId;
     use linerate_units::{ByteCount, Nanos, OpRate};
 
     fn stream(transport: Transport) -> StreamSpec {
-        StreamSpec {
-            transport,
-            ip: IpVersion::V4,
-            message_bytes: ByteCount::new(1_000),
-            flows: 2,
-            direction: Direction::Both,
-            offered: None,
-            offload: true,
-            send_by: SendBy::Auto,
-            receive_by: ReceiveBy::Copy,
-            socket: SocketOptions::default(),
-        }
-    }
-
-    fn transact(transport: Transport) -> TransactSpec {
-        TransactSpec {
-            transport,
-            ip: IpVersion::V4,
-            style: TransactStyle::Persistent,
-            request_bytes: ByteCount::new(1),
-            response_bytes: ByteCount::new(1),
-            flows: 1,
-            outstanding: 1,
-            rate: None,
-            arrivals: Arrivals::Even,
-            busy_poll: false,
-            socket: SocketOptions::default(),
-        }
+        let plain = StreamSpec::plain(transport, ByteCount::new(1_000));
+        StreamSpec { flows: 2, direction: Direction::Both, ..plain }
     }
 
     fn check(workload: Workload) -> Result<Job, String> {
@@ -255,8 +229,8 @@ mod tests {
     fn what_cannot_work_is_named_with_its_remedy() {
         let udp = |bytes| StreamSpec { message_bytes: ByteCount::new(bytes), ..stream(Transport::Udp) };
         let socket = |socket| StreamSpec { socket, ..stream(Transport::Tcp) };
-        let rate = |rate| TransactSpec { rate: Some(OpRate::per_second(rate)), ..transact(Transport::Udp) };
-        let tcp_connect = TransactSpec { style: TransactStyle::Connect, ..transact(Transport::Udp) };
+        let rate = |rate| TransactSpec { rate: Some(OpRate::per_second(rate)), ..TransactSpec::plain(Transport::Udp) };
+        let tcp_connect = TransactSpec { style: TransactStyle::Connect, ..TransactSpec::plain(Transport::Udp) };
         for (workload, needle) in [
             (Workload::Stream(udp(15)), "16 to 65507"),
             (Workload::Stream(udp(65_508)), "16 to 65507"),
@@ -270,14 +244,17 @@ mod tests {
             (Workload::Transact(tcp_connect), "use TCP"),
             (Workload::Transact(rate(0)), "choose 1 to 100000000"),
             (Workload::Transact(rate(100_000_001)), "choose 1 to 100000000"),
-            (Workload::Transact(TransactSpec { outstanding: 129, ..transact(Transport::Udp) }), "at most 128"),
+            (
+                Workload::Transact(TransactSpec { outstanding: 129, ..TransactSpec::plain(Transport::Udp) }),
+                "at most 128",
+            ),
         ] {
             let error = check(workload).expect_err(needle);
             assert!(error.contains(needle), "{error}");
         }
         let v6 = StreamSpec { ip: IpVersion::V6, ..udp(65_527) };
         check(Workload::Stream(v6)).expect("IPv6 takes 20 bytes more");
-        check(Workload::Transact(transact(Transport::Udp))).expect("one byte is enough");
+        check(Workload::Transact(TransactSpec::plain(Transport::Udp))).expect("one byte is enough");
     }
 
     #[test]

@@ -14,34 +14,7 @@ use std::time::Duration;
 const MEASURE: u64 = 300_000_000;
 
 fn stream(transport: Transport) -> StreamSpec {
-    StreamSpec {
-        transport,
-        ip: IpVersion::V4,
-        message_bytes: ByteCount::new(if transport == Transport::Tcp { 128 << 10 } else { 1_448 }),
-        flows: 1,
-        direction: Direction::Send,
-        offered: None,
-        offload: true,
-        send_by: SendBy::Auto,
-        receive_by: ReceiveBy::Copy,
-        socket: SocketOptions::default(),
-    }
-}
-
-fn transact(transport: Transport) -> TransactSpec {
-    TransactSpec {
-        transport,
-        ip: IpVersion::V4,
-        style: TransactStyle::Persistent,
-        request_bytes: ByteCount::new(1),
-        response_bytes: ByteCount::new(1),
-        flows: 1,
-        outstanding: 1,
-        rate: None,
-        arrivals: Arrivals::Even,
-        busy_poll: false,
-        socket: SocketOptions::default(),
-    }
+    StreamSpec::plain(transport, ByteCount::new(if transport == Transport::Tcp { 128 << 10 } else { 1_448 }))
 }
 
 fn half(workload: &Workload, role: EndRole) -> HalfSpec {
@@ -208,27 +181,27 @@ fn a_small_buffer_drops_where_it_should() {
 
 #[test]
 fn transactions_of_every_style() {
-    let connect = TransactSpec { style: TransactStyle::Connect, flows: 2, ..transact(Transport::Tcp) };
+    let connect = TransactSpec { style: TransactStyle::Connect, flows: 2, ..TransactSpec::plain(Transport::Tcp) };
     let deep = |transport| TransactSpec {
         outstanding: 16,
         request_bytes: ByteCount::new(100),
         response_bytes: ByteCount::new(3_000),
-        ..transact(transport)
+        ..TransactSpec::plain(transport)
     };
     let large = TransactSpec {
         request_bytes: ByteCount::new(1_000_000),
         response_bytes: ByteCount::new(1_000_000),
         outstanding: 8,
-        ..transact(Transport::Tcp)
+        ..TransactSpec::plain(Transport::Tcp)
     };
     for spec in [
-        transact(Transport::Tcp),
-        transact(Transport::Udp),
-        TransactSpec { ip: IpVersion::V6, busy_poll: true, ..transact(Transport::Tcp) },
-        TransactSpec { busy_poll: true, ..transact(Transport::Udp) },
+        TransactSpec::plain(Transport::Tcp),
+        TransactSpec::plain(Transport::Udp),
+        TransactSpec { ip: IpVersion::V6, busy_poll: true, ..TransactSpec::plain(Transport::Tcp) },
+        TransactSpec { busy_poll: true, ..TransactSpec::plain(Transport::Udp) },
         deep(Transport::Tcp),
         deep(Transport::Udp),
-        TransactSpec { outstanding: 128, ..transact(Transport::Udp) },
+        TransactSpec { outstanding: 128, ..TransactSpec::plain(Transport::Udp) },
         large,
         connect.clone(),
         TransactSpec { busy_poll: true, ..connect },
@@ -257,7 +230,7 @@ fn an_open_loop_keeps_its_rate() {
         (Transport::Tcp, TransactStyle::Connect, Arrivals::Even),
     ] {
         let rate = Some(OpRate::per_second(1_000));
-        let spec = TransactSpec { style, arrivals, rate, flows: 2, ..transact(transport) };
+        let spec = TransactSpec { style, arrivals, rate, flows: 2, ..TransactSpec::plain(transport) };
         let done = run(&Workload::Transact(spec)).0.transactions.expect("asks");
         let tolerance = if arrivals == Arrivals::Even { 3 } else { 150 };
         assert!(done.completed.abs_diff(300) <= tolerance, "{transport} {style:?}: {}", done.completed);
@@ -285,7 +258,7 @@ fn an_open_loop_beyond_what_is_possible_ends_in_time_and_can_be_stopped() {
             arrivals,
             request_bytes: ByteCount::new(64),
             response_bytes: ByteCount::new(64),
-            ..transact(transport)
+            ..TransactSpec::plain(transport)
         };
         let workload = Workload::Transact(spec);
         let before = resident_bytes();
@@ -314,7 +287,7 @@ fn an_open_loop_beyond_what_is_possible_ends_in_time_and_can_be_stopped() {
 
 #[test]
 fn large_answers_to_many_small_requests_end_with_the_window() {
-    let spec = TransactSpec { response_bytes: ByteCount::new(1_000_000), ..transact(Transport::Tcp) };
+    let spec = TransactSpec { response_bytes: ByteCount::new(1_000_000), ..TransactSpec::plain(Transport::Tcp) };
     let listener = prepare(&halves(&Workload::Transact(spec)).1).expect("listens");
     let mut asking = TcpStream::connect(listener.prepared().listening[&0]).expect("connects");
     asking.write_all(&greeting(5)).expect("writes");
@@ -340,7 +313,7 @@ fn large_answers_to_many_small_requests_end_with_the_window() {
 #[test]
 fn a_stall_is_in_an_open_loops_latency() {
     // The answering end starts 150 ms after the asking end's window has opened: requests wait for it.
-    let spec = TransactSpec { rate: Some(OpRate::per_second(1_000)), ..transact(Transport::Tcp) };
+    let spec = TransactSpec { rate: Some(OpRate::per_second(1_000)), ..TransactSpec::plain(Transport::Tcp) };
     let (opener, listener) = halves(&Workload::Transact(spec));
     let listener = prepare(&listener).expect("listens");
     let mut opener = prepare(&opener).expect("is prepared");
@@ -510,10 +483,13 @@ fn a_peer_that_goes_away_is_named() {
         Workload::Stream(stream(Transport::Tcp)),
         Workload::Stream(StreamSpec { direction: Direction::Receive, ..stream(Transport::Tcp) }),
         Workload::Stream(stream(Transport::Udp)),
-        Workload::Transact(transact(Transport::Tcp)),
+        Workload::Transact(TransactSpec::plain(Transport::Tcp)),
         // A closed loop's one request may be lost with the port; the next one is told that nobody is there.
-        Workload::Transact(TransactSpec { rate: Some(OpRate::per_second(1_000)), ..transact(Transport::Udp) }),
-        Workload::Transact(TransactSpec { style: TransactStyle::Connect, ..transact(Transport::Tcp) }),
+        Workload::Transact(TransactSpec {
+            rate: Some(OpRate::per_second(1_000)),
+            ..TransactSpec::plain(Transport::Udp)
+        }),
+        Workload::Transact(TransactSpec { style: TransactStyle::Connect, ..TransactSpec::plain(Transport::Tcp) }),
     ] {
         let (opener, listener) = begin(&workload);
         // Before the window: an end 250 ms before its close could be the other clock's.
@@ -533,7 +509,7 @@ fn stopping_is_quick_and_leaves_no_thread() {
     for workload in [
         Workload::Stream(StreamSpec { flows: 3, ..stream(Transport::Tcp) }),
         Workload::Stream(stream(Transport::Udp)),
-        Workload::Transact(transact(Transport::Udp)),
+        Workload::Transact(TransactSpec::plain(Transport::Udp)),
     ] {
         let (opener, listener) = begin(&workload);
         let threads: Vec<_> = opener.threads().into_iter().chain(listener.threads()).collect();

@@ -11,8 +11,7 @@ use crate::measure::{check, conclude, reach, run as run_plan};
 use crate::output::say;
 use linerate_lab::{Bench, DeviceKind};
 use linerate_model::{
-    Arrivals, Direction, HostName, IpVersion, Path, Plan, ReceiveBy, Record, SendBy, SocketOptions, StreamSpec,
-    TransactSpec, TransactStyle, Transport, TrialSpec, Workload,
+    Direction, HostName, Path, Plan, Record, StreamSpec, TransactSpec, Transport, TrialSpec, Workload,
 };
 use linerate_runner::Outcome;
 use linerate_store::Store;
@@ -93,38 +92,11 @@ fn plan(opener: &HostName, listener: &HostName) -> Result<Plan, String> {
     cells.push(cell("tcp receive".to_owned(), stream(Transport::Tcp, 1 << 20, Direction::Receive)));
     for transport in [Transport::Tcp, Transport::Udp] {
         let name = if transport == Transport::Tcp { "tcp transactions" } else { "udp transactions" };
-        cells.push(cell(name.to_owned(), transactions(transport)));
+        cells.push(cell(name.to_owned(), Workload::Transact(TransactSpec::plain(transport))));
     }
     Ok(Plan { cells, repeats: repetition.repeats()? })
 }
 
 fn stream(transport: Transport, size: u64, direction: Direction) -> Workload {
-    Workload::Stream(StreamSpec {
-        transport,
-        ip: IpVersion::V4,
-        message_bytes: ByteCount::new(size),
-        flows: 1,
-        direction,
-        offered: None,
-        offload: true,
-        send_by: SendBy::Auto,
-        receive_by: ReceiveBy::Copy,
-        socket: SocketOptions::default(),
-    })
-}
-
-fn transactions(transport: Transport) -> Workload {
-    Workload::Transact(TransactSpec {
-        transport,
-        ip: IpVersion::V4,
-        style: TransactStyle::Persistent,
-        request_bytes: ByteCount::new(1),
-        response_bytes: ByteCount::new(1),
-        flows: 1,
-        outstanding: 1,
-        rate: None,
-        arrivals: Arrivals::Even,
-        busy_poll: false,
-        socket: SocketOptions::default(),
-    })
+    Workload::Stream(StreamSpec { direction, ..StreamSpec::plain(transport, ByteCount::new(size)) })
 }

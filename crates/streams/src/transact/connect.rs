@@ -225,26 +225,16 @@ mod tests {
     use super::*;
     use crate::flow::{Flow, Link};
     use crate::job::Job;
-    use linerate_model::{
-        Arrivals, HalfSpec, IpVersion, SocketOptions, Timing, TransactStyle, Transport, TrialId, TrialKey, Workload,
-    };
-    use linerate_units::{ByteCount, Nanos};
+    use linerate_model::{HalfSpec, SocketOptions, Timing, TransactStyle, Transport, TrialId, TrialKey, Workload};
+    use linerate_units::Nanos;
 
     #[test]
     fn what_this_host_cannot_do_is_not_counted_as_the_peers_failure() {
         let spec = TransactSpec {
-            transport: Transport::Tcp,
-            ip: IpVersion::V4,
             style: TransactStyle::Connect,
-            request_bytes: ByteCount::new(1),
-            response_bytes: ByteCount::new(1),
-            flows: 1,
-            outstanding: 1,
-            rate: None,
-            arrivals: Arrivals::Even,
-            busy_poll: false,
             // No address of this host.
             socket: SocketOptions { bind_address: Some([198, 18, 255, 1].into()), ..SocketOptions::default() },
+            ..TransactSpec::plain(Transport::Tcp)
         };
         let timing = Timing { warmup: Nanos::new(0), measure: Nanos::from_millis(100) };
         let workload = Workload::Transact(spec.clone());
