@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod caveat;
+mod device_load;
+mod frames;
 mod half;
 mod histogram;
 mod host;
@@ -20,6 +22,11 @@ mod verdict;
 mod workload;
 
 pub use caveat::{Caveat, CaveatKind};
+pub use device_load::{DeviceInterface, DeviceLoad};
+pub use frames::{
+    BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, FrameTrial, FrameTrialResult, Mac,
+    PortInfo, SIGNATURE_BYTES,
+};
 pub use half::{
     Connect, EndResult, EndRole, EndSpec, FlowResult, HalfResult, HalfSpec, Prepared, Progress, Received, Sent,
     TcpFlow, Transactions, TrialId, TrialKey,
