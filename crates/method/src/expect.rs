@@ -183,7 +183,7 @@ mod tests {
     fn judge(text: &str) -> Judgement {
         let mut result = trial(9_900, 100);
         crate::place_losses(&mut result);
-        let plan = Plan { cells: vec![spec()], repeats: Repeats::Times(1) };
+        let plan = Plan { cells: vec![spec()], repeats: Repeats::Times(1), device: None };
         text.parse::<Expectation>().expect(text).judge(&measurements(&plan, &[], &[result])[0])
     }
 

@@ -512,7 +512,7 @@ mod tests {
     }
 
     fn measure(hosts: &[Host], trials: &[TrialResult]) -> Measurement {
-        let plan = Plan { cells: vec![trials[0].spec.clone()], repeats: Repeats::Times(trials.len() as u32) };
+        let plan = Plan { cells: vec![trials[0].spec.clone()], repeats: Repeats::Times(trials.len() as u32), device: None };
         measurements(&plan, hosts, trials).remove(0)
     }
 

@@ -55,4 +55,8 @@ pub enum CaveatKind {
     TesterCeiling,
     /// A feature was not available here and something slower stood in.
     Fallback,
+    /// The trial that decided was shorter than the standard asks.
+    ShortTrial,
+    /// The tester's ceiling is not known.
+    NotCalibrated,
 }

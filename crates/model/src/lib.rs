@@ -6,6 +6,7 @@
 
 mod caveat;
 mod device_load;
+mod device;
 mod frames;
 mod half;
 mod histogram;
@@ -23,6 +24,10 @@ mod workload;
 
 pub use caveat::{Caveat, CaveatKind};
 pub use device_load::{DeviceInterface, DeviceLoad};
+pub use device::{
+    DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling, FrameLatency, LossCurve, LossPoint, PortPair,
+    Throughput,
+};
 pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, FrameTrial, FrameTrialResult, Mac,
     PortInfo, SIGNATURE_BYTES,

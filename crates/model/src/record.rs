@@ -1,6 +1,6 @@
 //! What is kept of a run.
 
-use crate::{Caveat, Host, Measurement, TrialResult, TrialSpec};
+use crate::{Caveat, DeviceOutcome, DevicePlan, FrameTrialResult, Host, Measurement, TrialResult, TrialSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -26,6 +26,9 @@ pub struct Plan {
     pub cells: Vec<TrialSpec>,
     /// How often each is run.
     pub repeats: Repeats,
+    /// A test of a device with raw frames, which has no cells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DevicePlan>,
 }
 
 /// How often a trial is run.
@@ -68,6 +71,12 @@ pub struct Record {
     pub results: Vec<Measurement>,
     /// Every trial, in the order they ran.
     pub trials: Vec<TrialResult>,
+    /// What was found about a device; none for other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<DeviceOutcome>,
+    /// Every trial with raw frames, in the order they ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frame_trials: Vec<FrameTrialResult>,
     /// Doubts about the run as a whole.
     pub caveats: Vec<Caveat>,
 }

@@ -122,6 +122,8 @@ impl Run<'_> {
             hosts: self.peers.hosts(),
             results: Vec::new(),
             trials: Vec::new(),
+            outcome: None,
+            frame_trials: Vec::new(),
             caveats: Vec::new(),
         }
     }

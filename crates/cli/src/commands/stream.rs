@@ -143,7 +143,7 @@ impl Arguments {
             workload: Workload::Stream(self.stream(*size)),
             timing,
         };
-        Ok(Plan { cells: sizes.iter().map(cell).collect(), repeats: self.repetition.repeats()? })
+        Ok(Plan { cells: sizes.iter().map(cell).collect(), repeats: self.repetition.repeats()?, device: None })
     }
 
     fn size(&self) -> ByteCount {

@@ -198,10 +198,13 @@ pub(crate) fn record(openers: &[&str], listener: &str, results: Vec<Measurement>
         plan: Plan {
             cells: results.iter().map(|result| cell(result, openers, listener)).collect(),
             repeats: Repeats::Times(3),
+            device: None,
         },
         hosts,
         results,
         trials: vec![],
+        outcome: None,
+        frame_trials: vec![],
         caveats: vec![Caveat::new(
             CaveatKind::SharedMachine,
             "Both hosts are this machine (2 cores), so sending and receiving shared its cores; measure between two machines \

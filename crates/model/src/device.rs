@@ -1,0 +1,186 @@
+//! Tests of a device with raw frames: what is asked and what was found.
+
+use crate::{Caveat, FrameEngine, FrameHeaders, HostName, Latency, RecordId, Verdict};
+use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a device is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DevicePlan {
+    /// Which test.
+    pub test: DeviceTest,
+    /// The host whose ports test the device.
+    pub host: HostName,
+    /// Its ports, by interface.
+    pub ports: Vec<String>,
+    /// Who sends to whom; with two entries both ways at once.
+    pub directions: Vec<PortPair>,
+    /// Frame sizes, FCS counted (RFC 2544 section 9.1).
+    pub sizes: Vec<FrameSize>,
+    /// What the ports' line carries; none where no port knows its speed.
+    pub line: Option<BitRate>,
+    /// Length of the trials of a search.
+    pub search_time: Nanos,
+    /// Length of the trial that decides (RFC 2544 section 24: at least 60 s).
+    pub final_time: Nanos,
+    /// Wait for stragglers after each trial (RFC 2544 section 23: 2 s).
+    pub settle: Nanos,
+    /// Loss that is still no loss; zero for throughput (RFC 1242 section 3.17).
+    pub loss: Ratio,
+    /// How narrow a search gets, as a share of the load.
+    pub width: Ratio,
+    /// By which means frames are sent.
+    pub engine: FrameEngine,
+}
+
+/// A way through the device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PortPair {
+    /// Index of the sending port.
+    pub from: u16,
+    /// Index of the receiving port.
+    pub to: u16,
+    /// The headers of its frames.
+    pub headers: FrameHeaders,
+}
+
+/// A test of a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "name")]
+pub enum DeviceTest {
+    /// The highest rate without loss (RFC 2544 section 26.1).
+    Throughput,
+    /// The same with the device bypassed: the tester's own ceiling.
+    Calibrate,
+    /// Latency of every frame at a set rate, or at the throughput (RFC 2544 section 26.2).
+    Latency {
+        /// Frames per second of each direction; none searches the throughput first.
+        rate: Option<FrameRate>,
+    },
+    /// Loss against load, in steps down from the highest rate (RFC 2544 section 26.3).
+    Loss {
+        /// Steps of the load as a share of the highest, in percent; the RFC allows 10 at most.
+        step_percent: u32,
+    },
+}
+
+/// What was found, by test.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DeviceOutcome {
+    /// The highest rate without loss, by frame size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub throughput: Vec<Throughput>,
+    /// Latency, by frame size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<FrameLatency>,
+    /// Loss against load, by frame size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loss: Vec<LossCurve>,
+}
+
+/// The highest rate without loss at one frame size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Throughput {
+    /// The frames, FCS counted.
+    pub frame_bytes: u32,
+    /// Frames per second, all directions together; zero if the device lost frames at every rate tried.
+    pub frames_per_s: f64,
+    /// The same in bits per second of frames, FCS counted, preamble and gap not (RFC 2544 section 26.1).
+    pub bits_per_s: f64,
+    /// Share of what the lines of all directions carry, 0 to 1; none where the line's rate is unknown.
+    pub line_share: Option<f64>,
+    /// The lowest rate at which frames were lost; none if there was no loss at the highest.
+    pub lost_at_frames_per_s: Option<f64>,
+    /// Each direction of the trial that decided.
+    pub directions: Vec<DirectionCounts>,
+    /// What the tester reaches with the device bypassed; none if it was not calibrated.
+    pub ceiling: Option<FrameCeiling>,
+    /// Trials this took.
+    pub trials: u32,
+    /// Length of the trial that decided.
+    pub trial_time: Nanos,
+    /// What limited it, in one word: the verdict's.
+    pub limit: crate::Limit,
+    /// What limited it, and why.
+    pub verdict: Verdict,
+    /// Doubts.
+    pub caveats: Vec<Caveat>,
+}
+
+/// The tester's own limit at one frame size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FrameCeiling {
+    /// The calibration's record.
+    pub record: RecordId,
+    /// Frames per second, all directions together, without loss.
+    pub frames_per_s: f64,
+    /// This result as a share of it.
+    pub share: f64,
+}
+
+/// One direction of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DirectionCounts {
+    /// The sending port.
+    pub from: String,
+    /// The receiving port.
+    pub to: String,
+    /// Frames that were due.
+    pub intended: u64,
+    /// Frames given to the sending port.
+    pub sent: u64,
+    /// Frames that arrived, duplicates left out.
+    pub received: u64,
+    /// Further copies.
+    pub duplicates: u64,
+    /// Frames that arrived late.
+    pub reordered: u64,
+    /// Frames received per second of the trial.
+    pub frames_per_s: f64,
+}
+
+/// Latency of every frame at one size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FrameLatency {
+    /// The frames, FCS counted.
+    pub frame_bytes: u32,
+    /// Frames per second offered, all directions together.
+    pub frames_per_s: f64,
+    /// Frames that did not arrive.
+    pub lost: u64,
+    /// From the moment a frame is given to the sending port to the moment the receiving port has it, nanoseconds: the
+    /// device's store-and-forward time (RFC 1242 section 3.8) with both ports' own, which `tester_p50` shows.
+    pub latency_ns: Latency,
+    /// The median with the device bypassed, at the same size, nanoseconds; none if it was not calibrated.
+    pub tester_p50_ns: Option<u64>,
+    /// Doubts.
+    pub caveats: Vec<Caveat>,
+}
+
+/// Loss against load at one size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LossCurve {
+    /// The frames, FCS counted.
+    pub frame_bytes: u32,
+    /// From the highest load down.
+    pub points: Vec<LossPoint>,
+    /// Doubts.
+    pub caveats: Vec<Caveat>,
+}
+
+/// One load of a loss curve.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LossPoint {
+    /// Frames per second intended, all directions together.
+    pub intended_frames_per_s: f64,
+    /// Frames per second the tester really sent.
+    pub offered_frames_per_s: f64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames received.
+    pub received: u64,
+    /// Share of the frames sent that did not arrive (RFC 1242 section 3.6), 0 to 1.
+    pub loss_ratio: f64,
+}
