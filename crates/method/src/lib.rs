@@ -8,6 +8,7 @@ mod account;
 mod expect;
 mod measure;
 mod repeat;
+pub mod search;
 mod statistics;
 mod sweep;
 mod transfer;

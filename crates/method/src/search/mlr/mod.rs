@@ -1,0 +1,1 @@
+//! MLRsearch, RFC 9971.
