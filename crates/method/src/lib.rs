@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+pub mod device;
 mod expect;
 mod measure;
 mod repeat;

@@ -261,7 +261,12 @@ fn latency(runs: &[&TrialResult]) -> Option<Latency> {
     for transactions in runs.iter().flat_map(|run| transfers(run)).filter_map(|t| t.sender.transactions.as_ref()) {
         all.merge(&transactions.latency);
     }
-    (all.count() > 0).then(|| Latency {
+    (all.count() > 0).then(|| latency_of(&all))
+}
+
+/// What a histogram of latencies says.
+pub(crate) fn latency_of(all: &Histogram) -> Latency {
+    Latency {
         p50: all.quantile(0.5),
         p90: all.quantile(0.9),
         p99: all.quantile(0.99),
@@ -271,7 +276,7 @@ fn latency(runs: &[&TrialResult]) -> Option<Latency> {
         mean: all.mean(),
         count: all.count(),
         distribution: all.steps(),
-    })
+    }
 }
 
 /// Medians over the runs of what each end cost.
@@ -512,7 +517,8 @@ mod tests {
     }
 
     fn measure(hosts: &[Host], trials: &[TrialResult]) -> Measurement {
-        let plan = Plan { cells: vec![trials[0].spec.clone()], repeats: Repeats::Times(trials.len() as u32), device: None };
+        let plan =
+            Plan { cells: vec![trials[0].spec.clone()], repeats: Repeats::Times(trials.len() as u32), device: None };
         measurements(&plan, hosts, trials).remove(0)
     }
 

@@ -151,10 +151,8 @@ pub struct FrameLatency {
     /// Frames that did not arrive.
     pub lost: u64,
     /// From the moment a frame is given to the sending port to the moment the receiving port has it, nanoseconds: the
-    /// device's store-and-forward time (RFC 1242 section 3.8) with both ports' own, which `tester_p50` shows.
+    /// device's store-and-forward time (RFC 1242 section 3.8) and what the two ports add.
     pub latency_ns: Latency,
-    /// The median with the device bypassed, at the same size, nanoseconds; none if it was not calibrated.
-    pub tester_p50_ns: Option<u64>,
     /// Doubts.
     pub caveats: Vec<Caveat>,
 }

@@ -5,8 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod caveat;
-mod device_load;
 mod device;
+mod device_load;
 mod frames;
 mod half;
 mod histogram;
@@ -23,11 +23,11 @@ mod verdict;
 mod workload;
 
 pub use caveat::{Caveat, CaveatKind};
-pub use device_load::{DeviceInterface, DeviceLoad};
 pub use device::{
     DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling, FrameLatency, LossCurve, LossPoint, PortPair,
     Throughput,
 };
+pub use device_load::{DeviceInterface, DeviceLoad};
 pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, FrameTrial, FrameTrialResult, Mac,
     PortInfo, SIGNATURE_BYTES,

@@ -1,0 +1,67 @@
+//! Frame loss against load: from the highest load down, until two successive trials lose nothing (RFC 2544 section 26.3).
+
+use super::{Ceiling, doubts, highest_load, sum};
+use linerate_model::{DevicePlan, FrameTrialResult, LossCurve, LossPoint};
+use linerate_units::{FrameRate, FrameSize, Nanos};
+
+/// The curve at one size.
+#[derive(Debug, Clone)]
+pub(crate) struct LossTest {
+    size: FrameSize,
+    highest: FrameRate,
+    step_percent: u32,
+    time: Nanos,
+    points: Vec<LossPoint>,
+    caveats: Vec<linerate_model::Caveat>,
+}
+
+impl LossTest {
+    pub(crate) fn new(plan: &DevicePlan, size: FrameSize, step_percent: u32, ceiling: Option<&Ceiling>) -> Self {
+        Self {
+            size,
+            highest: highest_load(plan, size, ceiling),
+            step_percent: step_percent.clamp(1, 100),
+            time: plan.final_time,
+            points: Vec::new(),
+            caveats: Vec::new(),
+        }
+    }
+
+    pub(crate) fn next(&self) -> Option<(FrameRate, Nanos)> {
+        let clean = self.points.iter().rev().take(2).filter(|point| point.loss_ratio == 0.0).count();
+        let percent =
+            100_u64.checked_sub(self.points.len() as u64 * u64::from(self.step_percent)).filter(|p| *p > 0)?;
+        (clean < 2).then(|| (FrameRate::per_second((self.highest.get() * percent / 100).max(1)), self.time))
+    }
+
+    /// Takes a trial; true when the curve is complete.
+    pub(crate) fn record(&mut self, result: &FrameTrialResult) -> bool {
+        let seconds = result.trial.time.as_secs_f64();
+        let (sent, received) = (sum(result, |stream| stream.sent), sum(result, |stream| stream.received));
+        self.points.push(LossPoint {
+            intended_frames_per_s: sum(result, |stream| stream.intended) as f64 / seconds,
+            offered_frames_per_s: sent as f64 / seconds,
+            sent,
+            received,
+            loss_ratio: if sent == 0 { 0.0 } else { sent.saturating_sub(received) as f64 / sent as f64 },
+        });
+        for caveat in &result.caveats {
+            if !self.caveats.contains(caveat) {
+                self.caveats.push(caveat.clone());
+            }
+        }
+        self.next().is_none()
+    }
+
+    pub(crate) fn known(&self) -> String {
+        self.points.last().map_or_else(String::new, |point| {
+            format!("{:.3} % lost at {:.0} frames/s", point.loss_ratio * 100.0, point.offered_frames_per_s)
+        })
+    }
+
+    pub(crate) fn outcome(&self, plan: &DevicePlan) -> LossCurve {
+        let mut caveats = doubts(plan);
+        caveats.extend(self.caveats.iter().cloned());
+        LossCurve { frame_bytes: self.size.get(), points: self.points.clone(), caveats }
+    }
+}

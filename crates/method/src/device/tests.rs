@@ -1,0 +1,145 @@
+//! The device test against simulated devices of known limits.
+
+use super::*;
+use linerate_model::{FrameEngine, FrameHeaders, FramePayload, FrameStreamResult, Limit, Mac, Observation, PortPair};
+use linerate_units::{BitRate, Ratio};
+use std::collections::BTreeMap;
+
+fn headers() -> FrameHeaders {
+    FrameHeaders {
+        source_mac: Mac([2, 0, 0, 0, 0, 1]),
+        destination_mac: Mac([2, 0, 0, 0, 0, 2]),
+        vlans: Vec::new(),
+        source: "198.18.0.1".parse().expect("an address"),
+        destination: "198.18.0.2".parse().expect("an address"),
+        payload: FramePayload::Udp { source_port: 7, destination_port: 7 },
+    }
+}
+
+fn plan(test: DeviceTest, both: bool) -> DevicePlan {
+    let pair = |from, to| PortPair { from, to, headers: headers() };
+    DevicePlan {
+        test,
+        host: "tester".into(),
+        ports: vec!["p0".into(), "p1".into()],
+        directions: if both { vec![pair(0, 1), pair(1, 0)] } else { vec![pair(0, 1)] },
+        sizes: [64, 512, 1518].map(|size| FrameSize::with_fcs(size).expect("a size")).to_vec(),
+        line: Some(BitRate::per_second(10_000_000_000)),
+        search_time: Nanos::from_millis(300),
+        final_time: Nanos::from_secs(2),
+        settle: Nanos::from_millis(10),
+        loss: Ratio::new(0, 1),
+        width: Ratio::new(1, 500),
+        engine: FrameEngine::Auto,
+    }
+}
+
+/// Forwards at most `device` frames/s; the tester sends at most `tester`.
+fn simulate(trial: FrameTrial, device: u64, tester: u64) -> FrameTrialResult {
+    let streams: Vec<FrameStreamResult> = trial
+        .streams
+        .iter()
+        .map(|stream| {
+            let frames = |rate: u64| (u128::from(rate) * u128::from(trial.time.get()) / 1_000_000_000) as u64;
+            let intended = frames(stream.rate.map_or(tester, |rate| rate.get()));
+            let sent = intended.min(frames(tester / trial.streams.len() as u64));
+            let received = sent.min(frames(device / trial.streams.len() as u64));
+            let mut latency = linerate_model::Histogram::default();
+            latency.record(1_000);
+            FrameStreamResult { intended, sent, received, latency, ..FrameStreamResult::default() }
+        })
+        .collect();
+    let (engine, observation) = (FrameEngine::Xdp, Observation::default());
+    FrameTrialResult { trial, engine, started_unix_ns: 0, streams, observation, caveats: Vec::new() }
+}
+
+fn run(plan: DevicePlan, device: u64, tester: u64, calibration: Option<&Record>) -> DeviceOutcome {
+    let mut test = Device::new(plan, calibration);
+    let mut trials = 0;
+    while let Some(trial) = test.next() {
+        assert_eq!(test.next().as_ref(), Some(&trial), "asking again changes nothing");
+        test.record(&simulate(trial, device, tester));
+        trials += 1;
+        assert!(trials < 200, "a test must end");
+    }
+    test.outcome().clone()
+}
+
+/// A record with what the tester reaches at each size.
+fn calibration(tester: u64) -> Record {
+    let plan = plan(DeviceTest::Calibrate, false);
+    let outcome = run(plan.clone(), u64::MAX / 1_000_000, tester, None);
+    Record {
+        schema: linerate_model::SCHEMA.into(),
+        id: linerate_model::RecordId("calibration".into()),
+        version: String::new(),
+        command: Vec::new(),
+        started_unix_ns: 0,
+        plan: linerate_model::Plan {
+            cells: Vec::new(),
+            repeats: linerate_model::Repeats::Times(1),
+            device: Some(plan),
+        },
+        hosts: Vec::new(),
+        results: Vec::new(),
+        trials: Vec::new(),
+        outcome: Some(outcome),
+        frame_trials: Vec::new(),
+        caveats: Vec::new(),
+    }
+}
+
+#[test]
+fn the_planted_rate_is_found_and_the_device_named() {
+    let ceiling = calibration(4_000_000);
+    for both in [false, true] {
+        let found = run(plan(DeviceTest::Throughput, both), 200_000, 4_000_000, Some(&ceiling));
+        for cell in &found.throughput {
+            assert!((cell.frames_per_s / 200_000.0 - 1.0).abs() < 0.005, "{cell:?}");
+            assert_eq!(cell.limit, Limit::Device, "{:?}", cell.verdict);
+            assert_eq!(cell.directions.len(), if both { 2 } else { 1 });
+        }
+        assert_eq!(found.throughput.len(), 3);
+    }
+}
+
+#[test]
+fn the_testers_own_limit_is_never_the_devices() {
+    let ceiling = calibration(400_000);
+    assert!(ceiling.outcome.iter().flat_map(|o| &o.throughput).take(2).all(|cell| cell.limit == Limit::Tester));
+    let found = run(plan(DeviceTest::Throughput, false), 100_000_000, 400_000, Some(&ceiling));
+    assert!(found.throughput.iter().all(|cell| cell.limit != Limit::Device), "{found:?}");
+    // Uncalibrated, the shortfall of the trial that failed gives it away.
+    let found = run(plan(DeviceTest::Throughput, false), 100_000_000, 400_000, None);
+    assert_eq!(found.throughput[0].limit, Limit::Tester, "{:?}", found.throughput[0].verdict);
+    let kinds: BTreeMap<_, _> = found.throughput[0].caveats.iter().map(|c| (c.kind, &c.text)).collect();
+    assert!(kinds.contains_key(&CaveatKind::NotCalibrated));
+}
+
+#[test]
+fn a_full_line_is_the_wire() {
+    let found = run(plan(DeviceTest::Throughput, false), 100_000_000, 100_000_000, None);
+    let cell = &found.throughput[2];
+    assert_eq!((cell.limit, cell.frames_per_s), (Limit::Wire, 812_744.0));
+    assert_eq!(cell.line_share, Some(1.0));
+}
+
+#[test]
+fn latency_is_measured_at_the_throughput_or_at_the_rate_given() {
+    let found = run(plan(DeviceTest::Latency { rate: None }, false), 200_000, 4_000_000, None);
+    assert_eq!((found.throughput.len(), found.latency.len()), (3, 3));
+    assert!((found.latency[0].frames_per_s / 200_000.0 - 1.0).abs() < 0.005);
+    let rate = Some(FrameRate::per_second(1_000));
+    let found = run(plan(DeviceTest::Latency { rate }, true), 200_000, 4_000_000, None);
+    assert_eq!((found.throughput.len(), found.latency[0].frames_per_s), (0, 2_000.0));
+}
+
+#[test]
+fn a_loss_curve_ends_after_two_loads_without_loss() {
+    let found = run(plan(DeviceTest::Loss { step_percent: 10 }, false), 500_000, 20_000_000, None);
+    // At 1518 bytes the line carries 812,744: 100, 90, 80 and 70 % lose, 60 and 50 % do not.
+    let points = &found.loss[2].points;
+    assert_eq!(points.len(), 6);
+    assert!((points[0].loss_ratio - (1.0 - 500_000.0 / 812_744.0)).abs() < 0.001);
+    assert_eq!((points[4].loss_ratio, points[5].loss_ratio), (0.0, 0.0));
+}
