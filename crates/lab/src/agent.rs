@@ -2,7 +2,7 @@
 //! lab's links.
 
 use crate::LabError;
-use crate::wiring::{INTERFACE, WiredHost};
+use crate::wiring::WiredHost;
 use linerate_model::Join;
 use linerate_sys::process::{Placement, ProcessId, scratch_file, spawn};
 use std::fs::File;
@@ -35,7 +35,7 @@ impl Agent {
         program: &Path,
         host: &WiredHost,
         kept: bool,
-        held: Option<BorrowedFd<'_>>,
+        held: &[BorrowedFd<'_>],
     ) -> Result<Self, LabError> {
         let failed = |error: io::Error| host.no_agent(format!("{error} (program {})", program.display()));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
@@ -49,14 +49,14 @@ impl Agent {
         for address in &host.addresses {
             command.arg("--data-address").arg(address.to_string());
         }
-        if let Some(rate) = host.rate {
-            command.arg("--link-speed").arg(format!("{INTERFACE}={}bit/s", rate.get()));
+        for (interface, rate) in &host.rates {
+            command.arg("--link-speed").arg(format!("{interface}={}bit/s", rate.get()));
         }
         command.stdin(Stdio::null()).stdout(OwnedFd::from(childs_output)).stderr(words.try_clone().map_err(failed)?);
         let placement = Placement {
             user: None,
             net: Some(host.namespace.as_fd()),
-            inherited: [listener.as_fd()].into_iter().chain(held).collect(),
+            inherited: [listener.as_fd()].into_iter().chain(held.iter().copied()).collect(),
             own_session: true,
             ends_with_thread: !kept,
         };

@@ -1,6 +1,7 @@
 //! What to build: hosts, links, the device, planted faults. docs/bench-files.md describes the file format.
 
 use crate::LabError;
+use crate::limits::{ReferenceLimits, WrittenLimits};
 use linerate_model::HostName;
 use linerate_units::{BitRate, ParseError, Ratio};
 use serde::{Deserialize, Deserializer, de};
@@ -11,14 +12,23 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// The benches that come with the program.
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 4] = [
     ("switch", include_str!("../benches/switch.toml")),
     ("cable", include_str!("../benches/cable.toml")),
     ("router", include_str!("../benches/router.toml")),
+    ("tester", include_str!("../benches/tester.toml")),
 ];
 
 /// The most hosts that the lab's addresses and one small machine allow.
 const HOSTS_MAXIMUM: usize = 64;
+/// The most ports of a tester.
+const PORTS_MAXIMUM: u8 = 16;
+/// What a virtual link takes one frame of, with room around it, in a page (drivers/net/veth.c).
+const MTU_MAXIMUM_REFERENCE: u32 = 3_400;
+/// The tester of a bench that has one.
+pub const TESTER: &str = "tester";
+/// The device, where it has an agent.
+pub const DEVICE: &str = "device";
 /// IPv6 needs at least 1,280 (RFC 8200 section 5).
 const MTU_MINIMUM: u32 = 1_280;
 /// The most a virtual link carries.
@@ -34,12 +44,15 @@ const RATE_MINIMUM: BitRate = BitRate::per_second(64_000);
 pub struct Bench {
     /// Its name.
     pub name: String,
-    /// Its hosts, in the order of their addresses; `a` to `d` unless said.
+    /// Its hosts, in the order of their addresses; unless said `a` to `d`, or none where there is a tester.
     #[serde(default = "four_hosts")]
     pub hosts: Vec<HostName>,
     /// What stands between them.
     #[serde(default)]
     pub device: Device,
+    /// Ports of the tester, `p0`, `p1` and so on, after the hosts in the order of their addresses; zero is no tester.
+    #[serde(default, rename = "tester", deserialize_with = "ports")]
+    pub tester_ports: u8,
     /// What holds for every link.
     #[serde(default)]
     pub link: Link,
@@ -53,22 +66,23 @@ pub struct Bench {
 
 /// The device between the hosts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "WrittenLimits")]
 pub struct Device {
     /// What it is.
     pub kind: DeviceKind,
 }
 
 /// What stands between the hosts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DeviceKind {
     /// A Linux bridge: a switch.
     #[default]
     Bridge,
     /// A Linux router; each host is in a network of its own.
     Router,
-    /// Nothing: two hosts, back to back.
+    /// A switch of exactly known limits.
+    Reference(ReferenceLimits),
+    /// Nothing: two hosts, or two ports of the tester, back to back.
     None,
 }
 
@@ -157,13 +171,33 @@ impl FromStr for Place {
     }
 }
 
+impl TryFrom<WrittenLimits> for Device {
+    type Error = ParseError;
+
+    fn try_from(written: WrittenLimits) -> Result<Self, ParseError> {
+        let line = written.line();
+        let kind = written.kind;
+        match kind {
+            DeviceKind::Reference(_) => Ok(Self { kind: format!("{kind}{line}").parse()? }),
+            _ if line.is_empty() => Ok(Self { kind }),
+            _ => Err(ParseError {
+                text: line.trim_start_matches(',').to_owned(),
+                expected: "for this kind of device: only a reference device has limits",
+                example: "kind = \"reference\"",
+            }),
+        }
+    }
+}
+
 impl fmt::Display for DeviceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Bridge => "bridge",
-            Self::Router => "router",
-            Self::None => "none",
-        })
+        match self {
+            Self::Bridge => f.pad("bridge"),
+            Self::Router => f.pad("router"),
+            Self::Reference(limits) if *limits == ReferenceLimits::default() => f.pad("reference"),
+            Self::Reference(limits) => f.pad(&format!("reference,{limits}")),
+            Self::None => f.pad("none"),
+        }
     }
 }
 
@@ -171,9 +205,18 @@ impl FromStr for DeviceKind {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        [Self::Bridge, Self::Router, Self::None].into_iter().find(|kind| kind.to_string() == text).ok_or_else(|| {
-            ParseError { text: text.to_owned(), expected: "a device", example: "bridge, router or none" }
-        })
+        let (kind, limits) = text.split_once(',').map_or((text, None), |(kind, limits)| (kind, Some(limits)));
+        match (kind, limits) {
+            ("bridge", None) => Ok(Self::Bridge),
+            ("router", None) => Ok(Self::Router),
+            ("none", None) => Ok(Self::None),
+            ("reference", limits) => limits.unwrap_or_default().parse().map(Self::Reference),
+            _ => Err(ParseError {
+                text: text.to_owned(),
+                expected: "a device",
+                example: "bridge, router, none or reference,max-frames=200000",
+            }),
+        }
     }
 }
 
@@ -204,7 +247,11 @@ impl Bench {
             origin: origin.to_owned(),
             problem: error.to_string().trim_end().to_owned(),
         };
-        let bench: Self = toml::from_str(text).map_err(malformed)?;
+        let mut bench: Self = toml::from_str(text).map_err(malformed)?;
+        let said = toml::from_str::<toml::Table>(text).is_ok_and(|fields| fields.contains_key("hosts"));
+        if bench.tester_ports > 0 && !said {
+            bench.hosts.clear();
+        }
         bench.check().map_err(|error| match error {
             LabError::Impossible { problem, .. } => LabError::Malformed { origin: origin.to_owned(), problem },
             other => other,
@@ -236,10 +283,20 @@ impl Bench {
         self
     }
 
-    /// With another device; without one, only the first two hosts stay.
+    /// With another device; without one, only the tester's first two ports stay, or the first two hosts.
     pub fn with_device(mut self, kind: DeviceKind) -> Self {
         self.device.kind = kind;
-        if kind == DeviceKind::None { self.with_hosts(2) } else { self }
+        match kind {
+            DeviceKind::None if self.tester_ports > 0 => self.with_hosts(0).with_tester(2),
+            DeviceKind::None => self.with_hosts(2),
+            _ => self,
+        }
+    }
+
+    /// With a tester of so many ports; zero is none.
+    pub fn with_tester(mut self, ports: u8) -> Self {
+        self.tester_ports = ports;
+        self
     }
 
     /// With the first `count` hosts, or more, named on in the alphabet.
@@ -292,29 +349,35 @@ impl Bench {
             if !seen.insert(host) {
                 return fail(format!("hosts: `{name}` is there twice"));
             }
-        }
-        match self.device.kind {
-            DeviceKind::None if self.hosts.len() != 2 => {
-                return fail(format!("hosts: device kind none joins exactly 2 hosts, not {}", self.hosts.len()));
+            if self.tester_ports > 0 && [TESTER, DEVICE].contains(&name.as_str()) {
+                return fail(format!(
+                    "hosts: `{name}` has its own meaning in a bench with a tester; take another name"
+                ));
             }
-            _ if !(2..=HOSTS_MAXIMUM).contains(&self.hosts.len()) => {
-                return fail(format!("hosts: a bench has 2 to {HOSTS_MAXIMUM}, not {}", self.hosts.len()));
-            }
-            _ => {}
         }
+        self.check_ends().or_else(fail)?;
         if let Some(host) = self.links.keys().find(|host| !seen.contains(host)) {
             return fail(format!("links.{host}: there is no such host (hosts: {known})"));
         }
-        for host in &self.hosts {
+        let tester = HostName::from(TESTER);
+        for host in self.hosts.iter().chain((self.tester_ports > 0).then_some(&tester)) {
             let field = |name| format!("{name} of the link of {host}");
             let link = self.link_of(host);
             if link.delay.is_some() {
                 return fail(format!("{}: links with delay are not there yet; leave it out", field("delay")));
             }
+            if *host == tester && link.loss.is_some() {
+                let remedy = "plant it in a reference device, as in `[device] kind = \"reference\", loss = \"1/1000\"`";
+                return fail(format!("{}: the tester's own links lose nothing; {remedy}", field("loss")));
+            }
             if let Some(rate) = link.rate.filter(|rate| *rate < RATE_MINIMUM) {
                 return fail(format!("{}: {rate} is below {RATE_MINIMUM}", field("rate")));
             }
-            let maximum = if link.rate.is_some() { MTU_MAXIMUM_SHAPED } else { MTU_MAXIMUM };
+            let maximum = match self.device.kind {
+                DeviceKind::Reference(_) => MTU_MAXIMUM_REFERENCE,
+                _ if link.rate.is_some() => MTU_MAXIMUM_SHAPED,
+                _ => MTU_MAXIMUM,
+            };
             if let Some(mtu) = link.mtu.filter(|mtu| !(MTU_MINIMUM..=maximum).contains(mtu)) {
                 return fail(format!("{}: {mtu} is not in {MTU_MINIMUM} to {maximum}", field("mtu")));
             }
@@ -331,6 +394,35 @@ impl Bench {
             }
         }
         Ok(())
+    }
+}
+
+impl Bench {
+    /// Enough ends for the device, and not too many; says what is wrong.
+    fn check_ends(&self) -> Result<(), String> {
+        let (hosts, ports) = (self.hosts.len(), usize::from(self.tester_ports));
+        if self.tester_ports > PORTS_MAXIMUM {
+            return Err(format!("tester.ports: a tester has 1 to {PORTS_MAXIMUM}, not {ports}"));
+        }
+        match self.device.kind {
+            DeviceKind::None if ports > 0 && (hosts, ports) != (0, 2) => Err(format!(
+                "tester.ports: device kind none joins exactly 2 ports and no hosts, not {ports} and {hosts}"
+            )),
+            DeviceKind::None if ports == 0 && hosts != 2 => {
+                Err(format!("hosts: device kind none joins exactly 2 hosts, not {hosts}"))
+            }
+            _ if !(2..=HOSTS_MAXIMUM).contains(&(hosts + ports)) => {
+                Err(format!("hosts: a bench has 2 to {HOSTS_MAXIMUM}, not {}", hosts + ports))
+            }
+            DeviceKind::Reference(limits) if limits.delay.is_none() => {
+                Err(String::from("device.kind: the reference device is being built"))
+            }
+            DeviceKind::Reference(limits) if limits.delay.is_some() => Err(String::from(
+                "device.delay: a reference device does not hold frames yet; leave it out, as in \
+                 reference,max-frames=200000",
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -352,8 +444,24 @@ fn nth_name(index: usize) -> HostName {
 }
 
 /// A quantity written as text, as on the command line.
-fn required_text<'de, D: Deserializer<'de>, T: FromStr<Err = ParseError>>(deserializer: D) -> Result<T, D::Error> {
+pub(crate) fn required_text<'de, D: Deserializer<'de>, T: FromStr<Err = ParseError>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+}
+
+/// The `[tester]` table.
+fn ports<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Tester {
+        ports: u8,
+    }
+    let Tester { ports } = Tester::deserialize(deserializer)?;
+    if ports == 0 {
+        return Err(de::Error::custom("a tester has 1 port or more, as in `ports = 2`"));
+    }
+    Ok(ports)
 }
 
 fn text<'de, D: Deserializer<'de>, T: FromStr<Err = ParseError>>(deserializer: D) -> Result<Option<T>, D::Error> {
@@ -374,7 +482,7 @@ mod tests {
             assert_eq!(Bench::named(name).expect(name).name, name);
         }
         let error = Bench::named("ring").expect_err("no such bench").to_string();
-        assert!(error.contains("`ring`") && error.contains("switch, cable, router"), "{error}");
+        assert!(error.contains("`ring`") && error.contains("switch, cable, router, tester"), "{error}");
     }
 
     #[test]
@@ -406,6 +514,14 @@ mod tests {
             ("name = 'x'\n[link]\nmtu = 65535\nrate = '1G'", ["lab.toml", "mtu of the link of a", "1280 to 9216"]),
             ("name = 'x'\n[link]\nrate = '9'", ["lab.toml", "rate of the link of a", "below 64 kbit/s"]),
             ("name = 'x'\n[link]\ndelay = '10ms'", ["lab.toml", "delay", "not there yet"]),
+            ("name = 'x'\n[tester]\nports = 0", ["lab.toml", "line 2", "1 port or more"]),
+            ("name = 'x'\n[tester]\nports = 17", ["lab.toml", "tester.ports", "not 17"]),
+            ("name = 'x'\n[tester]\nports = 1", ["lab.toml", "hosts", "not 1"]),
+            ("name = 'x'\nhosts = ['device']\n[tester]\nports = 2", ["lab.toml", "hosts", "`device`"]),
+            ("name = 'x'\nlink = { loss = '1%' }\n[tester]\nports = 2", ["lab.toml", "loss", "reference device"]),
+            ("name = 'x'\ndevice = { kind = 'none' }\n[tester]\nports = 3", ["lab.toml", "tester.ports", "exactly 2"]),
+            ("name = 'x'\n[device]\nkind = 'bridge'\nqueue = 1", ["lab.toml", "line 2", "`queue=1`"]),
+            ("name = 'x'\n[device]\nkind = 'reference'\necho = 0", ["lab.toml", "line 2", "echo=5000"]),
             (
                 "name = 'x'\n[[fault]]\nkind = 'loss'\nat = 'z'\nratio = '1%'",
                 ["lab.toml", "fault at `z`", "no such host"],
@@ -419,6 +535,27 @@ mod tests {
             let error = problem(text);
             assert!(parts.iter().all(|part| error.contains(part)), "{text}\n{error}");
         }
+    }
+
+    #[test]
+    fn a_tester_comes_with_no_other_hosts_unless_said() {
+        let bench = Bench::named("tester").expect("built in");
+        assert_eq!((bench.tester_ports, bench.hosts.len()), (3, 0));
+        assert_eq!(bench.clone().with_device(DeviceKind::None).tester_ports, 2);
+        let both = Bench::parse("name = 'x'\nhosts = ['a']\n[tester]\nports = 1", "x").expect("a host and a port");
+        assert_eq!((both.tester_ports, both.hosts.len()), (1, 1));
+        assert_eq!(Bench::named("switch").expect("built in").with_hosts(0).with_tester(2).tester_ports, 2);
+    }
+
+    #[test]
+    fn a_reference_device_is_written_in_a_file_as_on_the_command_line() {
+        let text =
+            "name = 'x'\n[device]\nkind = 'reference'\nmax-frames = 200000\nloss = '1/1000'\n[tester]\nports = 2";
+        let written: Bench = toml::from_str(text).expect("a bench");
+        let given: DeviceKind = "reference,max-frames=200000,loss=1/1000".parse().expect("a device");
+        assert_eq!(written.device.kind, given);
+        assert_eq!(given.to_string().parse(), Ok(given));
+        assert_eq!("reference".parse(), Ok(DeviceKind::Reference(ReferenceLimits::default())));
     }
 
     #[test]

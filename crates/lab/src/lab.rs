@@ -155,17 +155,18 @@ fn build(bench: &Bench, options: &LabOptions, agents: &mut Vec<Agent>) -> Result
         kept::none_yet()?;
     }
     let wiring = Wiring::build(bench)?;
-    // With no agent of its own, the device of a kept lab lives as long as the agents of the hosts hold it.
-    let held = wiring.device.as_ref().filter(|_| options.keep).map(AsFd::as_fd);
-    for host in &wiring.hosts {
-        agents.push(Agent::start(&options.program, host, options.keep, held)?);
+    // The device of a kept lab lives as long as the agents hold it.
+    let held = if options.keep { wiring.held() } else { Vec::new() };
+    for host in wiring.with_agent() {
+        agents.push(Agent::start(&options.program, host, options.keep, &held)?);
     }
+    drop(held);
     let mut hosts = BTreeMap::new();
-    for (host, agent) in wiring.hosts.iter().zip(agents.iter_mut()) {
+    for (host, agent) in wiring.with_agent().zip(agents.iter_mut()) {
         hosts.insert(host.name.clone(), agent.join(host)?);
     }
     let kept = if options.keep {
-        let kept = wiring.hosts.iter().zip(agents.iter()).filter_map(|(host, agent)| {
+        let kept = wiring.with_agent().zip(agents.iter()).filter_map(|(host, agent)| {
             let join = hosts.get(&host.name)?.clone();
             Some((host.name.clone(), KeptAgent::new(agent.process()?, join)))
         });

@@ -14,11 +14,14 @@ mod error;
 mod ethernet;
 mod kept;
 mod lab;
+mod limits;
+mod napi;
 mod user;
 mod wiring;
 
-pub use bench::{Bench, Device, DeviceKind, Fault, FaultKind, Link, Place};
+pub use bench::{Bench, DEVICE, Device, DeviceKind, Fault, FaultKind, Link, Place, TESTER};
 pub use error::LabError;
 pub use kept::{Kept, kept};
 pub use lab::{Lab, LabOptions};
+pub use limits::ReferenceLimits;
 pub use user::enter_user_namespace;

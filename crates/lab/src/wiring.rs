@@ -2,8 +2,9 @@
 
 use crate::LabError;
 use crate::address::{self, Addresses};
-use crate::bench::{Bench, DeviceKind, Place};
+use crate::bench::{Bench, DEVICE, DeviceKind, Place, TESTER};
 use crate::ethernet::{self, End};
+use crate::napi;
 use linerate_model::HostName;
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::{NetNamespace, set_network_setting};
@@ -13,11 +14,12 @@ use linerate_units::{BitRate, Ratio};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// The data interface of every host.
-pub(crate) const INTERFACE: &str = "eth0";
+const INTERFACE: &str = "eth0";
 /// The bridge in the device's namespace.
 const BRIDGE: &str = "br0";
 /// MTU where nothing is said.
@@ -27,10 +29,10 @@ const RING_THROUGH: Duration = Duration::from_secs(5);
 
 /// What was built of a bench. Dropping it gives the descriptors back; what no process holds then, the kernel removes.
 pub(crate) struct Wiring {
-    /// The hosts, in the order of the bench.
+    /// The hosts, in the order of the bench, and after them the tester.
     pub(crate) hosts: Vec<WiredHost>,
-    /// The device's namespace, if there is a device.
-    pub(crate) device: Option<NetNamespace>,
+    /// The device, if there is one: a host with an agent where there is a tester, which may ask for its load.
+    device: Option<WiredHost>,
     /// Where planted faults drop frames.
     drop_points: Vec<DropPoint>,
 }
@@ -43,8 +45,22 @@ pub(crate) struct WiredHost {
     pub(crate) namespace: NetNamespace,
     /// Its addresses, IPv4 first; IPv6 only where the kernel has it.
     pub(crate) addresses: Vec<IpAddr>,
-    /// What its link is said to carry.
-    pub(crate) rate: Option<BitRate>,
+    /// What its links are said to carry, by interface.
+    pub(crate) rates: Vec<(String, BitRate)>,
+    /// It is the tester.
+    tests: bool,
+}
+
+/// One link of a bench.
+struct Port {
+    /// The index of its host.
+    host: usize,
+    /// Its interface there.
+    interface: String,
+    /// The device's.
+    far: String,
+    /// It is one of the tester's.
+    tests: bool,
 }
 
 /// An interface that drops what the link of `host` loses.
@@ -67,12 +83,14 @@ impl Wiring {
     pub(crate) fn build(bench: &Bench) -> Result<Self, LabError> {
         let mut hosts = Vec::new();
         for name in &bench.hosts {
-            let namespace = namespace_of(&format!("host {name}"))?;
-            let rate = bench.link_of(name).rate;
-            hosts.push(WiredHost { name: name.clone(), namespace, addresses: Vec::new(), rate });
+            hosts.push(WiredHost::new(name.clone(), bench.link_of(name).rate, &[INTERFACE.to_owned()])?);
+        }
+        if bench.tester_ports > 0 {
+            hosts.push(tester(bench)?);
         }
         let mut wiring = Self { hosts, device: None, drop_points: Vec::new() };
         match bench.device.kind {
+            DeviceKind::None if bench.tester_ports > 0 => wiring.join_ports(bench)?,
             DeviceKind::None => wiring.join_back_to_back(bench)?,
             kind => wiring.join_by_device(bench, kind)?,
         }
@@ -80,11 +98,22 @@ impl Wiring {
         Ok(wiring)
     }
 
+    /// Hosts that have an agent.
+    pub(crate) fn with_agent(&self) -> impl Iterator<Item = &WiredHost> {
+        let tested = self.hosts.last().is_some_and(|host| host.tests);
+        self.hosts.iter().chain(self.device.as_ref().filter(|_| tested))
+    }
+
+    /// What must stay open for the device to live.
+    pub(crate) fn held(&self) -> Vec<BorrowedFd<'_>> {
+        self.device.iter().map(|device| device.namespace.as_fd()).collect()
+    }
+
     /// The host of that name.
     pub(crate) fn host(&self, name: &HostName) -> Result<&WiredHost, LabError> {
-        self.hosts.iter().find(|host| host.name == *name).ok_or_else(|| LabError::UnknownHost {
+        self.with_agent().find(|host| host.name == *name).ok_or_else(|| LabError::UnknownHost {
             host: name.clone(),
-            known: crate::bench::join(self.hosts.iter().map(|host| &host.name)),
+            known: crate::bench::join(self.with_agent().map(|host| &host.name)),
         })
     }
 
@@ -92,8 +121,10 @@ impl Wiring {
     pub(crate) fn dropped(&self) -> Result<BTreeMap<HostName, u64>, LabError> {
         let mut dropped = BTreeMap::new();
         for point in &self.drop_points {
-            let namespace = point.inside.map_or(self.device.as_ref(), |index| Some(&self.hosts[index].namespace));
-            let Some(namespace) = namespace else { continue };
+            let Some(owner) = point.inside.map_or(self.device.as_ref(), |index| self.hosts.get(index)) else {
+                continue;
+            };
+            let namespace = &owner.namespace;
             let step = || format!("count what the link of host {} lost", point.host);
             let qdiscs =
                 inside(namespace, Route::open).and_then(|mut route| route.qdiscs()).map_err(LabError::at(step()))?;
@@ -121,21 +152,59 @@ impl Wiring {
                 .filter(|(place, _)| place.host() == &peer.name)
                 .map(|(_, ratio)| (Way::In, *ratio))
                 .collect();
-            let link = end.set_up(host.rate, mtu, &lost, losses.is_empty()).map_err(host.building("the link"))?;
+            let link = end
+                .set_up(bench.link_of(&host.name).rate, mtu, &lost, losses.is_empty())
+                .map_err(host.building("the link"))?;
             if !lost.is_empty() {
                 self.drop_points.push(DropPoint { host: peer.name.clone(), inside: Some(index), link });
             }
             let addresses = address::in_one_network(index);
-            let had = host.give(&addresses).map_err(host.building("the addresses"))?;
+            let had = host.give(INTERFACE, &addresses).map_err(host.building("the addresses"))?;
             self.hosts[index].addresses = had;
         }
         Ok(())
     }
 
-    /// Every host on a port of a device.
+    /// Two ports of the tester, one link.
+    fn join_ports(&mut self, bench: &Bench) -> Result<(), LabError> {
+        let [tester] = &mut self.hosts[..] else { return Ok(()) };
+        let [first, second] = [port_name(0), port_name(1)];
+        let mtu = mtu_of(bench, &tester.name);
+        inside(&tester.namespace, Route::open)
+            .and_then(|mut route| route.add_veth(&first, &second, &tester.namespace, mtu))
+            .map_err(LabError::at(format!("make the link {first} - {second}")))?;
+        for (index, interface) in [first, second].into_iter().enumerate() {
+            let end = LinkEnd { namespace: &tester.namespace, interface: interface.clone(), end: End::Host };
+            end.set_up_for_frames().map_err(tester.building("the link"))?;
+            let had = tester.give(&interface, &address::in_one_network(index));
+            let had = had.map_err(tester.building("the addresses"))?;
+            tester.addresses.extend(had);
+        }
+        Ok(())
+    }
+
+    /// The links of a bench with a device: those of the hosts, then those of the tester.
+    fn ports(&self, bench: &Bench) -> Vec<Port> {
+        let of_hosts = bench.hosts.iter().enumerate().map(|(host, name)| Port {
+            host,
+            interface: INTERFACE.to_owned(),
+            far: format!("port-{name}"),
+            tests: false,
+        });
+        let of_tester = (0..bench.tester_ports).map(|number| Port {
+            host: bench.hosts.len(),
+            interface: port_name(number),
+            far: format!("{TESTER}-{}", port_name(number)),
+            tests: true,
+        });
+        of_hosts.chain(of_tester).collect()
+    }
+
+    /// Every host, and every port of the tester, on a port of a device.
     fn join_by_device(&mut self, bench: &Bench, kind: DeviceKind) -> Result<(), LabError> {
-        let device = namespace_of("the device")?;
-        let mut route = inside(&device, || prepare_device(kind)).map_err(LabError::at(format!("set up the {kind}")))?;
+        let device = WiredHost::new(HostName::from(DEVICE), None, &[])?;
+        let mut route =
+            inside(&device.namespace, || prepare_device(kind)).map_err(LabError::at(format!("set up the {kind}")))?;
         let bridge = match kind {
             DeviceKind::Bridge => Some(
                 route
@@ -147,11 +216,11 @@ impl Wiring {
             _ => None,
         };
         let losses = bench.losses();
-        for index in 0..self.hosts.len() {
-            let host = &self.hosts[index];
+        let ports = self.ports(bench);
+        for (index, port) in ports.iter().enumerate() {
+            let host = &self.hosts[port.host];
             let mtu = mtu_of(bench, &host.name);
-            let port = format!("port-{}", host.name);
-            route.add_veth(&port, INTERFACE, &host.namespace, mtu).map_err(host.building("the link"))?;
+            route.add_veth(&port.far, &port.interface, &host.namespace, mtu).map_err(host.building("the link"))?;
             let own: Vec<_> = losses
                 .iter()
                 .filter_map(|(place, ratio)| match place {
@@ -160,28 +229,44 @@ impl Wiring {
                     _ => None,
                 })
                 .collect();
-            let far = LinkEnd { namespace: &device, interface: port, end: End::Device };
-            let near = LinkEnd { namespace: &host.namespace, interface: INTERFACE.to_owned(), end: End::Host };
-            let port = far.set_up(host.rate, mtu, &own, own.is_empty()).map_err(host.building("the device's port"))?;
-            near.set_up(host.rate, mtu, &[], own.is_empty()).map_err(host.building("the interface"))?;
-            let addresses = match bridge {
-                Some(bridge) => {
-                    route.set_bridge(port, bridge).map_err(host.building("the bridge's port"))?;
-                    address::in_one_network(index)
-                }
-                None => {
-                    let addresses = address::behind_router(index);
+            let far = LinkEnd { namespace: &device.namespace, interface: port.far.clone(), end: End::Device };
+            let near = LinkEnd { namespace: &host.namespace, interface: port.interface.clone(), end: End::Host };
+            let link = if port.tests {
+                let link = far.set_up_for_frames().map_err(host.building("the device's port"))?;
+                near.set_up_for_frames().map_err(host.building("the interface"))?;
+                link
+            } else {
+                let rate = bench.link_of(&host.name).rate;
+                let link = far.set_up(rate, mtu, &own, own.is_empty()).map_err(host.building("the device's port"))?;
+                near.set_up(rate, mtu, &[], own.is_empty()).map_err(host.building("the interface"))?;
+                link
+            };
+            let addresses = match kind {
+                DeviceKind::Router => {
+                    let mut addresses = address::behind_router(index);
                     for gateway in addresses.gateway.iter().flatten() {
-                        give(&mut route, port, *gateway).map_err(host.building("the router's port"))?;
+                        give(&mut route, link, *gateway).map_err(host.building("the router's port"))?;
+                    }
+                    if port.tests {
+                        // With a network on each port, no one way is everyone's.
+                        addresses.gateway = None;
                     }
                     addresses
                 }
+                _ => address::in_one_network(index),
             };
-            if !own.is_empty() {
-                self.drop_points.push(DropPoint { host: host.name.clone(), inside: None, link: port });
+            if let Some(bridge) = bridge {
+                route.set_bridge(link, bridge).map_err(host.building("the bridge's port"))?;
             }
-            let had = host.give(&addresses).map_err(host.building("the addresses"))?;
-            self.hosts[index].addresses = had;
+            if !own.is_empty() {
+                self.drop_points.push(DropPoint { host: host.name.clone(), inside: None, link });
+            }
+            let had = host.give(&port.interface, &addresses).map_err(host.building("the addresses"))?;
+            self.hosts[port.host].addresses.extend(had);
+        }
+        if ports.iter().any(|port| port.tests) {
+            let interfaces: Vec<_> = ports.into_iter().map(|port| port.far).collect();
+            napi::move_from_tester(&device.namespace, &interfaces).map_err(LabError::at("move the device's work"))?;
         }
         self.device = Some(device);
         Ok(())
@@ -192,7 +277,7 @@ impl Wiring {
     fn ring_through(&self, bench: &Bench) -> Result<(), LabError> {
         for family in 0..2 {
             let mut ends = Vec::new();
-            for host in &self.hosts {
+            for host in self.hosts.iter().filter(|host| !host.tests) {
                 let Some(address) = host.addresses.get(family).copied() else { continue };
                 let socket = inside(&host.namespace, || {
                     let bound = UdpSocket::bind((address, 0)).and_then(|socket| {
@@ -219,10 +304,17 @@ impl Wiring {
 }
 
 impl WiredHost {
-    /// Gives the host its addresses and routes; says which it could have.
-    fn give(&self, addresses: &Addresses) -> Result<Vec<IpAddr>, linerate_sys::Error> {
+    /// A host with nothing but its namespace, whose interfaces are to carry `rate`.
+    fn new(name: HostName, rate: Option<BitRate>, interfaces: &[String]) -> Result<Self, LabError> {
+        let namespace = namespace_of(&format!("host {name}"))?;
+        let rates = rate.map(|rate| interfaces.iter().map(|interface| (interface.clone(), rate)).collect());
+        Ok(Self { name, namespace, addresses: Vec::new(), rates: rates.unwrap_or_default(), tests: false })
+    }
+
+    /// Gives an interface its addresses and routes; says which it could have.
+    fn give(&self, interface: &str, addresses: &Addresses) -> Result<Vec<IpAddr>, linerate_sys::Error> {
         let mut route = inside(&self.namespace, Route::open)?;
-        let link = route.index_of(INTERFACE)?;
+        let link = route.index_of(interface)?;
         let mut given = Vec::new();
         for (position, address) in addresses.host.into_iter().enumerate() {
             if give(&mut route, link, address)? {
@@ -240,7 +332,45 @@ impl WiredHost {
     }
 }
 
+/// The tester without its links. Each of its ports answers for its own addresses only, and speaks of nothing by itself as
+/// far as the kernel can be kept from that.
+fn tester(bench: &Bench) -> Result<WiredHost, LabError> {
+    let name = HostName::from(TESTER);
+    let rate = bench.link_of(&name).rate;
+    let interfaces: Vec<_> = (0..bench.tester_ports).map(port_name).collect();
+    let tester = WiredHost { tests: true, ..WiredHost::new(name, rate, &interfaces)? };
+    let quiet = inside(&tester.namespace, || {
+        for (setting, value) in [
+            ("ipv4/conf/all/arp_ignore", "1"),
+            ("ipv4/conf/all/arp_announce", "2"),
+            ("ipv6/conf/default/router_solicitations", "0"),
+            // No link-local addresses: nobody announces them then.
+            ("ipv6/conf/default/addr_gen_mode", "1"),
+        ] {
+            let _ = set_network_setting(setting, value);
+        }
+        Ok(())
+    });
+    quiet.map_err(tester.building("the settings"))?;
+    Ok(tester)
+}
+
+/// The tester's port of that number.
+fn port_name(number: u8) -> String {
+    format!("p{number}")
+}
+
 impl LinkEnd<'_> {
+    /// Brings this end up for raw frames, which pass no queueing discipline: only an end that joins what it receives takes
+    /// them where it has no XDP program. Gives its number.
+    fn set_up_for_frames(&self) -> Result<u32, linerate_sys::Error> {
+        let (mut route, ethtool) = inside(self.namespace, || Ok((Route::open()?, Ethtool::open()?)))?;
+        ethtool.send_frame_by_frame(&self.interface)?;
+        let link = route.index_of(&self.interface)?;
+        route.set_up(link)?;
+        Ok(link)
+    }
+
     /// Shapes this end, plants its losses and brings it up; gives its number.
     fn set_up(
         &self,

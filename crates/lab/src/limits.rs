@@ -1,0 +1,220 @@
+//! The reference device's limits, as the command line and bench files write them.
+
+use crate::bench::{DeviceKind, required_text};
+use linerate_units::{BitRate, Nanos, ParseError, Ratio};
+use serde::Deserialize;
+use std::fmt;
+use std::str::FromStr;
+
+/// Frames that may wait unless said otherwise: as many as a virtual link holds, so that a steady load at the rate passes
+/// however the tester's frames bunch.
+pub(crate) const QUEUE_FRAMES: u32 = 256;
+/// Addresses that are learnt unless said otherwise.
+pub(crate) const ADDRESSES: u32 = 65_536;
+/// Most frames a second that can be a limit: more is never reached.
+const RATE_MAXIMUM: u64 = 1_000_000_000;
+/// Most addresses: they lie in memory.
+const ADDRESSES_MAXIMUM: u32 = 1 << 22;
+
+/// What a reference device can do; without any limit it is a plain fast switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReferenceLimits {
+    /// Frames a second that it forwards, all ports together.
+    pub max_frames: Option<u64>,
+    /// Bits a second on the wire (with FCS, preamble and gap) that it forwards, all ports together.
+    pub max_rate: Option<BitRate>,
+    /// So many of so many test frames are lost, evenly spread.
+    pub loss: Option<Ratio>,
+    /// Frames that wait when it is busy; what comes on top is dropped.
+    pub queue: u32,
+    /// Addresses that it learns; frames to others go to every port.
+    pub addresses: u32,
+    /// Echo requests a second that it answers itself; without a value it has no address and answers none.
+    pub echo: Option<u32>,
+    /// How long it holds each frame.
+    pub delay: Option<Nanos>,
+}
+
+impl Default for ReferenceLimits {
+    fn default() -> Self {
+        Self {
+            max_frames: None,
+            max_rate: None,
+            loss: None,
+            queue: QUEUE_FRAMES,
+            addresses: ADDRESSES,
+            echo: None,
+            delay: None,
+        }
+    }
+}
+
+/// A limit: how it is written, what it is, and an example.
+struct Field {
+    name: &'static str,
+    expected: &'static str,
+    example: &'static str,
+}
+
+const fn field(name: &'static str, expected: &'static str, example: &'static str) -> Field {
+    Field { name, expected, example }
+}
+
+const MAX_FRAMES: Field =
+    field("max-frames", "max-frames of a reference device: frames a second, 1 to 1000000000", "max-frames=200000");
+const MAX_RATE: Field =
+    field("max-rate", "max-rate of a reference device: a bit rate on the wire, 64kbit/s or more", "max-rate=1Gbit/s");
+const LOSS: Field =
+    field("loss", "loss of a reference device: so many of so many frames, at most 1", "loss=1/1000 or loss=0.1%");
+const QUEUE: Field = field("queue", "queue of a reference device: a count of frames", "queue=256");
+const ADDRESS_COUNT: Field =
+    field("addresses", "addresses of a reference device: a count, 1 to 4194304", "addresses=1000");
+const ECHO: Field = field("echo", "echo of a reference device: answers a second, 1 or more", "echo=5000");
+const DELAY: Field = field("delay", "delay of a reference device: a duration", "delay=1ms");
+
+impl Field {
+    fn error(&self, text: &str) -> ParseError {
+        ParseError { text: text.to_owned(), expected: self.expected, example: self.example }
+    }
+
+    /// Reads a value that `good` approves of.
+    fn read<T: FromStr>(&self, text: &str, good: impl FnOnce(&T) -> bool) -> Result<T, ParseError> {
+        text.parse().ok().filter(good).ok_or_else(|| self.error(text))
+    }
+}
+
+impl ReferenceLimits {
+    /// Sets the limit called `name`.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        match name {
+            "max-frames" => {
+                self.max_frames = Some(MAX_FRAMES.read(value, |rate| (1..=RATE_MAXIMUM).contains(rate))?);
+            }
+            "max-rate" => self.max_rate = Some(MAX_RATE.read(value, |rate: &BitRate| rate.get() >= 64_000)?),
+            "loss" => self.loss = Some(LOSS.read(value, |loss: &Ratio| loss.of > 0 && loss.part <= loss.of)?),
+            "queue" => self.queue = QUEUE.read(value, |_| true)?,
+            "addresses" => {
+                self.addresses = ADDRESS_COUNT.read(value, |count| (1..=ADDRESSES_MAXIMUM).contains(count))?
+            }
+            "echo" => self.echo = Some(ECHO.read(value, |rate| *rate >= 1)?),
+            "delay" => self.delay = Some(DELAY.read(value, |_| true)?),
+            _ => {
+                return Err(ParseError {
+                    text: name.to_owned(),
+                    expected: "a limit of a reference device (max-frames, max-rate, loss, queue, addresses, echo, delay)",
+                    example: "reference,max-frames=200000,loss=1/1000",
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for ReferenceLimits {
+    type Err = ParseError;
+
+    /// Reads `max-frames=200000,loss=1/1000`; nothing is no limit.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let mut limits = Self::default();
+        for item in text.split(',').filter(|item| !item.is_empty()) {
+            let (name, value) = item.split_once('=').ok_or_else(|| ParseError {
+                text: item.to_owned(),
+                expected: "a limit of a reference device with its value",
+                example: "max-frames=200000",
+            })?;
+            limits.set(name.trim(), value.trim())?;
+        }
+        Ok(limits)
+    }
+}
+
+impl fmt::Display for ReferenceLimits {
+    /// As it is read; what is as it would be unsaid is left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unsaid = Self::default();
+        let items = [
+            (&MAX_FRAMES, self.max_frames.map(|rate| rate.to_string())),
+            (&MAX_RATE, self.max_rate.map(|rate| format!("{}bit/s", rate.get()))),
+            (&LOSS, self.loss.map(|loss| format!("{}/{}", loss.part, loss.of))),
+            (&QUEUE, Some(self.queue).filter(|queue| *queue != unsaid.queue).map(|queue| queue.to_string())),
+            (&ADDRESS_COUNT, Some(self.addresses).filter(|n| *n != unsaid.addresses).map(|n| n.to_string())),
+            (&ECHO, self.echo.map(|rate| rate.to_string())),
+            (&DELAY, self.delay.map(|delay| format!("{}ns", delay.get()))),
+        ];
+        let items = items.into_iter().filter_map(|(field, value)| Some(format!("{}={}", field.name, value?)));
+        f.write_str(&items.collect::<Vec<_>>().join(","))
+    }
+}
+
+/// The limits in the `[device]` table of a bench file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct WrittenLimits {
+    #[serde(deserialize_with = "required_text")]
+    pub(crate) kind: DeviceKind,
+    max_frames: Option<u64>,
+    max_rate: Option<String>,
+    loss: Option<String>,
+    queue: Option<u32>,
+    addresses: Option<u32>,
+    echo: Option<u32>,
+    delay: Option<String>,
+}
+
+impl WrittenLimits {
+    /// The limits as the command line writes them: one reader for both.
+    pub(crate) fn line(&self) -> String {
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let items = [
+            ("max-frames", number(self.max_frames)),
+            ("max-rate", self.max_rate.clone()),
+            ("loss", self.loss.clone()),
+            ("queue", number(self.queue.map(u64::from))),
+            ("addresses", number(self.addresses.map(u64::from))),
+            ("echo", number(self.echo.map(u64::from))),
+            ("delay", self.delay.clone()),
+        ];
+        items.into_iter().filter_map(|(name, value)| Some(format!(",{name}={}", value?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_and_written_alike() {
+        let text = "max-frames=200000,max-rate=1000000000bit/s,loss=1/1000,queue=64,addresses=1000,echo=5000";
+        let limits: ReferenceLimits = text.parse().expect("limits");
+        assert_eq!((limits.max_frames, limits.queue, limits.addresses), (Some(200_000), 64, 1000));
+        assert_eq!((limits.loss, limits.echo), (Some(Ratio::new(1, 1000)), Some(5000)));
+        assert_eq!(limits.to_string(), text);
+        let short: ReferenceLimits = "max-rate=1Gbit/s,loss=0.1%".parse().expect("limits");
+        assert_eq!(short.max_rate, limits.max_rate);
+        assert_eq!(short.to_string().parse::<ReferenceLimits>(), Ok(short));
+        assert_eq!("".parse(), Ok(ReferenceLimits::default()));
+        let held: ReferenceLimits = "delay=1ms".parse().expect("a delay");
+        assert_eq!(held.delay, Some(Nanos::from_millis(1)));
+        assert_eq!(held.to_string().parse(), Ok(held));
+    }
+
+    #[test]
+    fn an_error_names_the_limit_and_shows_an_example() {
+        for (text, part) in [
+            ("max-frames=fast", "max-frames=200000"),
+            ("max-frames=0", "max-frames=200000"),
+            ("max-rate=9", "max-rate=1Gbit/s"),
+            ("loss=2", "loss=1/1000"),
+            ("loss=1/0", "loss=1/1000"),
+            ("queue=-1", "queue=256"),
+            ("addresses=0", "addresses=1000"),
+            ("echo=no", "echo=5000"),
+            ("delay=slow", "delay=1ms"),
+            ("speed=1", "reference,max-frames=200000"),
+            ("queue", "max-frames=200000"),
+        ] {
+            let error = text.parse::<ReferenceLimits>().expect_err(text).to_string();
+            assert!(error.contains(part) && error.contains("of a reference device"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Where the device's work is done: in kernel threads of its own, away from the tester's core.
+//!
+//! Otherwise a frame is forwarded on the core that sends it: the device would take the tester's time and push back instead of
+//! dropping.
+
+use linerate_sys::namespace::NetNamespace;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
+use nix::unistd::Pid;
+use std::fs;
+use std::io;
+use std::thread::{self, available_parallelism};
+use std::time::Duration;
+
+/// How often the threads are looked for, a millisecond apart: the kernel names a thread soon after it starts it.
+const LOOKS: u32 = 20;
+
+/// Gives each of the `interfaces` of `device` a kernel thread for what it receives, and keeps those threads on the last
+/// core. Where the kernel does not let this user do so, the device goes on working where the frames come from.
+pub(crate) fn move_from_tester(device: &NetNamespace, interfaces: &[String]) -> Result<(), linerate_sys::Error> {
+    let cores = available_parallelism().map_or(1, usize::from);
+    if cores < 2 {
+        return Ok(());
+    }
+    // A refusal is an answer too; only a namespace that cannot be entered is an error.
+    if device.enter(|| have_threads(interfaces))?.is_ok() {
+        pin(interfaces, cores - 1);
+    }
+    Ok(())
+}
+
+/// Writes the settings, on a thread that ends afterwards. /sys shows the interfaces of the namespace it was mounted in, so
+/// this thread mounts one of its own, which nobody else sees.
+fn have_threads(interfaces: &[String]) -> io::Result<()> {
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
+    mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::empty(), None::<&str>)?;
+    for interface in interfaces {
+        fs::write(format!("/sys/class/net/{interface}/threaded"), "1")?;
+    }
+    Ok(())
+}
+
+/// Keeps the threads of those interfaces on `core`. The kernel calls them `napi/INTERFACE-NUMBER`; a device of the same
+/// port names in another lab would want the same.
+fn pin(interfaces: &[String], core: usize) {
+    let mut cores = CpuSet::new();
+    if cores.set(core).is_err() {
+        return;
+    }
+    let prefixes: Vec<_> = interfaces.iter().map(|interface| format!("napi/{interface}-")).collect();
+    for _ in 0..LOOKS {
+        let mut found = 0;
+        for pid in processes() {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+                found += 1;
+                let _ = sched_setaffinity(Pid::from_raw(pid), &cores);
+            }
+        }
+        if found >= interfaces.len() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
