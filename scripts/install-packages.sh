@@ -18,6 +18,7 @@ needs() {
             echo "iperf3 iperf3"
             echo "nuttcp nuttcp"
             echo "sockperf sockperf"
+            echo "snmpd snmpd"
             echo "chromium|chromium-browser|google-chrome chromium"
             ;;
         bench)

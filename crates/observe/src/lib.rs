@@ -12,6 +12,7 @@ mod interface;
 mod pressure;
 mod proc;
 mod qdisc;
+pub mod snmp;
 mod softnet;
 mod thread;
 mod udp;
