@@ -42,6 +42,11 @@ impl Histogram {
         self.0.saturating_record(nanos.clamp(1, LONGEST_NS));
     }
 
+    /// Counts one duration `times` over.
+    pub fn record_many(&mut self, nanos: u64, times: u64) {
+        self.0.saturating_record_n(nanos.clamp(1, LONGEST_NS), times);
+    }
+
     /// Adds another histogram's counts.
     pub fn merge(&mut self, other: &Self) {
         self.0.add(&other.0).expect("all histograms here have the same bounds");

@@ -13,11 +13,13 @@ pub mod memory;
 pub mod namespace;
 pub mod netlink;
 pub mod offload;
+pub mod packet;
 pub mod process;
 pub mod shaping;
 pub mod socket;
 pub mod tcp;
 pub mod thread;
 pub mod udp;
+pub mod xdp;
 
 pub use error::Error;

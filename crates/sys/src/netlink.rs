@@ -69,6 +69,8 @@ pub struct Address {
     pub link: u32,
     /// The address.
     pub address: IpAddr,
+    /// Bits of the address that name its network.
+    pub prefix: u8,
     /// It is valid on its link only, or on this host only.
     pub local_scope: bool,
 }
@@ -327,7 +329,12 @@ fn address(message: &[u8]) -> Option<Address> {
         }
     }
     // RT_SCOPE_UNIVERSE is 0 and RT_SCOPE_SITE 200; from RT_SCOPE_LINK (253) up an address is not for others.
-    Some(Address { link: u32_at(message, 4)?, address: own.or(peer)?, local_scope: message[3] >= 253 })
+    Some(Address {
+        link: u32_at(message, 4)?,
+        address: own.or(peer)?,
+        prefix: message[1],
+        local_scope: message[3] >= 253,
+    })
 }
 
 /// Reads struct tcmsg and its attributes.

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// Counts and times the frames of a trial where they arrive, and drops them; all others pass. One program serves all ports.
+// The layout of the maps is known to crates/sys/src/xdp.rs too.
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+
+#define SIGNATURE 18
+#define REMEMBERED 1024   // numbers among which a duplicate is recognised
+#define FINEST 512        // durations up to this are told apart by the nanosecond
+#define PER_OCTAVE 256
+#define OCTAVES 25        // up to 2^34 ns, 17 s
+#define BUCKETS (FINEST + OCTAVES * PER_OCTAVE)
+
+struct settings {
+	__u64 tag;
+	__u64 streams;
+};
+
+struct counters {
+	__u64 interface;  // where the stream is to arrive
+	__u64 received;
+	__u64 duplicates;
+	__u64 reordered;
+	__u64 flooded;
+	__u64 first;
+	__u64 last;
+	__u64 expected;   // one above the highest number so far
+};
+
+struct numbers {
+	__u32 seen[REMEMBERED];  // one above the number that was last seen in each place
+};
+
+struct latencies {
+	__u64 bucket[BUCKETS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct settings);
+} settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct numbers);
+} numbers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct latencies);
+} latencies SEC(".maps");
+
+// The signature behind Ethernet, up to two VLAN tags, IPv4 without options or IPv6, UDP or ICMP; none in other frames.
+static __always_inline __u8 *find_signature(__u8 *at, __u8 *end)
+{
+	__u16 type;
+	__u8 carried;
+
+	if (at + ETH_HLEN > end)
+		return 0;
+	type = *(__u16 *)(at + 12);
+	at += ETH_HLEN;
+#pragma unroll
+	for (int tags = 0; tags < 2; tags++) {
+		if (type != bpf_htons(ETH_P_8021Q) && type != bpf_htons(ETH_P_8021AD))
+			break;
+		if (at + 4 > end)
+			return 0;
+		type = *(__u16 *)(at + 2);
+		at += 4;
+	}
+	if (type == bpf_htons(ETH_P_IP)) {
+		if (at + 20 + 8 + SIGNATURE > end || at[0] != 0x45)
+			return 0;
+		carried = at[9];
+		return carried == 17 || carried == 1 ? at + 28 : 0;
+	}
+	if (type == bpf_htons(ETH_P_IPV6)) {
+		if (at + 40 + 8 + SIGNATURE > end)
+			return 0;
+		carried = at[6];
+		return carried == 17 || carried == 58 ? at + 48 : 0;
+	}
+	return 0;
+}
+
+static __always_inline int is_whole(const __u8 *signature)
+{
+	__u32 sum = 0;
+
+#pragma unroll
+	for (int i = 0; i < SIGNATURE; i += 2)
+		sum += *(__u16 *)(signature + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum == 0xffff;
+}
+
+static __always_inline __u32 octave_of(__u64 value)
+{
+	__u32 octave = 0;
+
+	if (value >> 32) { value >>= 32; octave += 32; }
+	if (value >> 16) { value >>= 16; octave += 16; }
+	if (value >> 8) { value >>= 8; octave += 8; }
+	if (value >> 4) { value >>= 4; octave += 4; }
+	if (value >> 2) { value >>= 2; octave += 2; }
+	return octave + (value >> 1);
+}
+
+static __always_inline __u32 bucket_of(__u64 nanos)
+{
+	if (nanos < FINEST)
+		return nanos;
+	if (nanos >> 34)
+		return BUCKETS - 1;
+	__u32 shift = octave_of(nanos) - 8;
+	return FINEST + (shift - 1) * PER_OCTAVE + (__u32)(nanos >> shift) - PER_OCTAVE;
+}
+
+SEC("xdp")
+int receive(struct xdp_md *context)
+{
+	__u8 *frame = (__u8 *)(long)context->data, *end = (__u8 *)(long)context->data_end;
+	__u8 *signature = find_signature(frame, end);
+	__u32 zero = 0;
+
+	if (!signature || signature + SIGNATURE > end)
+		return XDP_PASS;
+	struct settings *trial = bpf_map_lookup_elem(&settings, &zero);
+	__u32 stream = bpf_ntohs(*(__u16 *)(signature + 4));
+	if (!trial || bpf_ntohs(*(__u16 *)(signature + 2)) != trial->tag || stream >= trial->streams || !is_whole(signature))
+		return XDP_PASS;
+
+	struct counters *count = bpf_map_lookup_elem(&counters, &stream);
+	struct numbers *known = bpf_map_lookup_elem(&numbers, &stream);
+	struct latencies *latency = bpf_map_lookup_elem(&latencies, &stream);
+	if (!count || !known || !latency)
+		return XDP_PASS;
+	if (count->interface != context->ingress_ifindex) {
+		__sync_fetch_and_add(&count->flooded, 1);
+		return XDP_DROP;
+	}
+
+	__u64 now = bpf_ktime_get_ns();
+	__u32 number = bpf_ntohl(*(__u32 *)(signature + 6));
+	__u64 sent = bpf_be64_to_cpu(*(__u64 *)(signature + 10));
+	if (__sync_lock_test_and_set(&known->seen[number % REMEMBERED], number + 1) == number + 1) {
+		__sync_fetch_and_add(&count->duplicates, 1);
+		return XDP_DROP;
+	}
+	if (count->received == 0)
+		count->first = now;
+	count->last = now;
+	__sync_fetch_and_add(&count->received, 1);
+	if (number < count->expected)
+		__sync_fetch_and_add(&count->reordered, 1);
+	else
+		count->expected = (__u64)number + 1;
+	__u32 bucket = bucket_of(now > sent ? now - sent : 0);
+	if (bucket < BUCKETS)
+		__sync_fetch_and_add(&latency->bucket[bucket], 1);
+	return XDP_DROP;
+}
+
+// bpf_ktime_get_ns may be used by programs under the GPL only; the kernel asks for this word.
+char licence[] SEC("license") = "Dual MIT/GPL";

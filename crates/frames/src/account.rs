@@ -1,0 +1,72 @@
+//! The account of what arrived of one stream at one port, as packet sockets keep it. bpf/receive.bpf.c does the same.
+
+use linerate_model::Histogram;
+
+/// Numbers among which a duplicate is recognised.
+const REMEMBERED: usize = 1024;
+
+/// What arrived of a stream at a port.
+#[derive(Debug, Clone)]
+pub(crate) struct Account {
+    pub(crate) received: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) reordered: u64,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    pub(crate) latency: Histogram,
+    /// One above the highest number so far.
+    expected: u64,
+    /// One above the number last seen in each place.
+    seen: Vec<u64>,
+}
+
+impl Account {
+    pub(crate) fn new() -> Self {
+        Self {
+            received: 0,
+            duplicates: 0,
+            reordered: 0,
+            first: 0,
+            last: 0,
+            latency: Histogram::default(),
+            expected: 0,
+            seen: vec![0; REMEMBERED],
+        }
+    }
+
+    /// Frame `number`, sent at `sent`, arrived at `at`.
+    pub(crate) fn arrived(&mut self, number: u32, sent: u64, at: u64) {
+        let next = u64::from(number) + 1;
+        if std::mem::replace(&mut self.seen[number as usize % REMEMBERED], next) == next {
+            self.duplicates += 1;
+            return;
+        }
+        if self.received == 0 {
+            self.first = at;
+        }
+        self.last = at;
+        self.received += 1;
+        if next <= self.expected {
+            self.reordered += 1;
+        } else {
+            self.expected = next;
+        }
+        self.latency.record(at.saturating_sub(sent));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_duplicates_and_reordering() {
+        let mut account = Account::new();
+        for (number, at) in [(0, 100), (1, 200), (3, 300), (2, 400), (3, 500), (9, 600)] {
+            account.arrived(number, at - 50, at);
+        }
+        assert_eq!((account.received, account.duplicates, account.reordered), (5, 1, 1));
+        assert_eq!((account.first, account.last), (100, 600));
+        assert_eq!((account.latency.count(), account.latency.quantile(0.5)), (5, 50));
+    }
+}

@@ -1,0 +1,64 @@
+//! What can go wrong with ports and frames.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// A port that cannot be used, a trial that cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// No such interface.
+    #[error("there is no port {interface} here; there are: {present}")]
+    NoSuchPort {
+        /// What was asked for.
+        interface: String,
+        /// What there is.
+        present: String,
+    },
+    /// It is down, or nothing is plugged in.
+    #[error(
+        "port {0} is down or has no carrier: `ip link set {0} up`, and see that its cable and its other end are there"
+    )]
+    Down(String),
+    /// It is no Ethernet interface.
+    #[error("port {0} has no Ethernet address: take an Ethernet interface")]
+    NotEthernet(String),
+    /// Nobody has the address, or does not say so.
+    #[error(
+        "nobody on port {interface} answered for {target} within {patience:?}: is the address right, and the device up?"
+    )]
+    NoAnswer {
+        /// Where was asked.
+        interface: String,
+        /// Whose Ethernet address was asked for.
+        target: IpAddr,
+        /// How long.
+        patience: Duration,
+    },
+    /// The trial contradicts itself.
+    #[error("the trial `{trial}` cannot be run: {why}")]
+    BadTrial {
+        /// Its name.
+        trial: String,
+        /// What is wrong, and what would be right.
+        why: String,
+    },
+    /// XDP cannot carry such frames.
+    #[error("a frame of {0} bytes is too large for XDP: use packet sockets")]
+    TooLargeForXdp(u32),
+    /// The kernel does not let us load programs.
+    #[error("XDP is not permitted here: {0}; run as root, or use packet sockets")]
+    NoXdp(linerate_sys::Error),
+    /// Somebody else's program is there.
+    #[error(
+        "port {interface}: another XDP program is attached ({source}): `ip link set {interface} xdp off` takes it away"
+    )]
+    PortTaken {
+        /// The port.
+        interface: String,
+        /// The kernel's word.
+        source: linerate_sys::Error,
+    },
+    /// A call failed.
+    #[error(transparent)]
+    System(#[from] linerate_sys::Error),
+}

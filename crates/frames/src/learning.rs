@@ -1,0 +1,39 @@
+//! Learning frames: before a trial each port says where it is, so that a switch need not flood the first test frames
+//! (RFC 2544 section 23, RFC 2889 section 5).
+
+use crate::headers::link_header;
+use crate::plan::Plan;
+use linerate_model::Mac;
+use linerate_sys::Error;
+use linerate_sys::packet::PacketSocket;
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::Duration;
+
+/// IEEE 802 local experimental EtherType 1: nobody answers it.
+const EXPERIMENTAL: u16 = 0x88b5;
+const TIMES: u32 = 3;
+/// Between the rounds, and for the switch to take it in.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Lets every port send a few frames from the addresses that are behind it, in the streams' VLANs.
+pub(crate) fn send(plan: &Plan) -> Result<(), Error> {
+    // Port, own address, peer's address, VLANs.
+    let mut whereabouts: BTreeSet<(usize, Mac, Mac, &[u16])> = BTreeSet::new();
+    for stream in &plan.streams {
+        let headers = &stream.wish.headers;
+        let vlans = headers.vlans.as_slice();
+        let peer = plan.ports[stream.to].mac;
+        whereabouts.insert((stream.from, headers.source_mac, peer, vlans));
+        whereabouts.insert((stream.to, peer, headers.source_mac, vlans));
+    }
+    for _ in 0..TIMES {
+        for (port, own, peer, vlans) in &whereabouts {
+            let mut frame = link_header(peer.0, own.0, vlans, EXPERIMENTAL);
+            frame.resize(60, 0);
+            PacketSocket::open(plan.ports[*port].link, None)?.send(&frame)?;
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! Raw frames between ports: sent, counted and timed by XDP programs, or by packet sockets where those are not permitted.
+//!
+//! Everything works in the calling thread's network namespace. Nothing stays behind: programs are attached by links and
+//! sockets that the kernel takes away with the process.
+
+mod account;
+mod error;
+mod headers;
+mod learning;
+mod packet;
+mod plan;
+mod port;
+mod resolve;
+mod signature;
+mod trial;
+mod xdp;
+
+pub use error::FrameError;
+pub use port::port;
+pub use resolve::resolve;
+pub use trial::{Counts, run};
+pub use xdp::xdp_possible;

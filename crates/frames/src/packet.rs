@@ -1,0 +1,269 @@
+//! Frames by packet sockets: slower than XDP, but permitted wherever network namespaces are.
+
+use crate::FrameError;
+use crate::account::Account;
+use crate::headers::find_signature;
+use crate::plan::{Plan, deal};
+use crate::signature::{BYTES, Signature};
+use crate::trial::{Counts, LEAD, LOOK, Task};
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult};
+use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
+use linerate_sys::{Error, affinity, clock};
+use linerate_units::Nanos;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+/// Frames in one call.
+const BATCH: usize = 64;
+/// Delay that is made up for; what was due before is skipped.
+const CATCH_UP: u64 = 10_000_000;
+/// Below this a pause is not slept through.
+const SHORT: u64 = 200_000;
+/// Wanted for frames that wait for their receiver, bytes; the system may grant less.
+const BUFFER: i32 = 64 << 20;
+/// A port whose driver takes no more frames is tried for so long after the end.
+const GRACE: u64 = 1_000_000_000;
+
+/// Counts that are looked at while they grow.
+#[derive(Default)]
+struct Totals {
+    sent: AtomicU64,
+    received: AtomicU64,
+}
+
+/// Runs the trial.
+pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
+    let (plan, stop) = (task.plan, task.stop);
+    let mut ears = Vec::with_capacity(plan.ports.len());
+    for port in &plan.ports {
+        let socket = PacketSocket::open(port.link, Some(ALL_PROTOCOLS))?;
+        socket.stamp_and_hold(BUFFER)?;
+        ears.push(socket);
+    }
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let dealt = deal(plan.streams.len(), cores);
+    let (over, totals) = (AtomicBool::new(false), Totals::default());
+    let start = clock::now() + LEAD;
+    let started_unix_ns = clock::unix_now() + LEAD;
+    let report = || (task.progress)(totals.sent.load(Ordering::Relaxed), totals.received.load(Ordering::Relaxed));
+    let (sent, accounts, elapsed) = thread::scope(|scope| -> Result<_, Error> {
+        let started = |error| Error::new("pthread_create", "a thread of the trial", error);
+        let mut receivers = Vec::with_capacity(ears.len());
+        for (port, socket) in ears.iter().enumerate() {
+            let (over, totals) = (&over, &totals);
+            let work = move || receive(plan, port, socket, over, totals);
+            let thread = thread::Builder::new().name(format!("port {port}")).spawn_scoped(scope, work);
+            receivers.push(thread.map_err(started)?);
+        }
+        let mut senders = Vec::with_capacity(dealt.len());
+        for (core, streams) in dealt.iter().enumerate() {
+            let totals = &totals;
+            let work = move || send(plan, stop, core, streams, start, totals);
+            let thread = thread::Builder::new().name(format!("frames {core}")).spawn_scoped(scope, work);
+            senders.push(thread.map_err(started)?);
+        }
+        while senders.iter().any(|thread| !thread.is_finished()) {
+            thread::sleep(LOOK);
+            report();
+        }
+        let elapsed = clock::now().saturating_sub(start);
+        let sent: Result<Vec<_>, Error> =
+            senders.into_iter().map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect();
+        task.settle(report);
+        over.store(true, Ordering::Relaxed);
+        let accounts: Result<Vec<_>, Error> = receivers
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p)))
+            .collect();
+        Ok((sent?, accounts?, elapsed))
+    })?;
+
+    let mut results = vec![FrameStreamResult::default(); plan.streams.len()];
+    for sent in sent.into_iter().flatten() {
+        let result = &mut results[sent.stream];
+        result.intended = task.intended(sent.stream, sent.sent, elapsed);
+        result.sent = sent.sent;
+        result.send_time = Nanos::new(sent.last.saturating_sub(sent.first));
+    }
+    for (port, accounts) in accounts.into_iter().enumerate() {
+        for (index, account) in accounts.into_iter().enumerate() {
+            let result = &mut results[index];
+            if plan.streams[index].to != port {
+                result.flooded += account.received + account.duplicates;
+                continue;
+            }
+            result.received = account.received;
+            result.duplicates = account.duplicates;
+            result.reordered = account.reordered;
+            result.receive_time = Nanos::new(account.last.saturating_sub(account.first));
+            result.latency = account.latency;
+        }
+    }
+    let mut caveats = Vec::new();
+    for (socket, port) in ears.iter().zip(&plan.ports) {
+        let missed = socket.overflowed()?;
+        if missed > 0 {
+            let text = format!(
+                "port {}: {missed} frames found no room in the receiving socket and are not counted: this host is the \
+                 limit, not the device; use XDP or a lower rate",
+                port.interface
+            );
+            caveats.push(Caveat::new(CaveatKind::TesterCeiling, text));
+        }
+    }
+    Ok(Counts { engine: FrameEngine::PacketSocket, started_unix_ns, streams: results, caveats })
+}
+
+/// A stream on its way out.
+struct Outgoing {
+    stream: usize,
+    /// Frames of one call, one behind another.
+    frames: Vec<u8>,
+    /// When the next frame is due, in 2^-32 ns.
+    next: u128,
+    sent: u64,
+    first: u64,
+    last: u64,
+}
+
+/// Sends `streams` in turn.
+fn send(
+    plan: &Plan,
+    stop: &AtomicBool,
+    core: usize,
+    streams: &[usize],
+    start: u64,
+    totals: &Totals,
+) -> Result<Vec<Outgoing>, Error> {
+    // A thread that may not choose its core sends all the same, only less evenly.
+    let _ = affinity::pin(core as u32);
+    linerate_sys::thread::sharpen_timers();
+    let end = start + plan.time;
+    let mut lane = Vec::with_capacity(streams.len());
+    for &stream in streams {
+        let socket = PacketSocket::open(plan.ports[plan.streams[stream].from].link, None)?;
+        // Without it frames only take longer.
+        let _ = socket.bypass_queue();
+        let frames = plan.streams[stream].frame.repeat(BATCH);
+        let next = u128::from(start) << 32;
+        lane.push((socket, Outgoing { stream, frames, next, sent: 0, first: 0, last: 0 }));
+    }
+    loop {
+        let mut soonest = None::<u64>;
+        for (socket, outgoing) in &mut lane {
+            let stream = &plan.streams[outgoing.stream];
+            let now = clock::now();
+            if stop.load(Ordering::Relaxed) || now > end + GRACE {
+                break;
+            }
+            let due = outgoing.due(plan, now, end);
+            if due > 0 {
+                outgoing.send(plan, socket, due as usize, totals)?;
+            }
+            let next = (outgoing.next >> 32) as u64;
+            let exhausted = stream.due.is_some_and(|limit| outgoing.sent >= limit);
+            if !exhausted && next < end && (stream.gap > 0 || now < end) {
+                soonest = Some(soonest.map_or(next, |soonest| soonest.min(next)));
+            }
+        }
+        match soonest {
+            None => break,
+            Some(next) if next > clock::now() + SHORT => {
+                clock::sleep_until((next - SHORT / 2).min(clock::now() + 50_000_000))
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(lane.into_iter().map(|(_, outgoing)| outgoing).collect())
+}
+
+impl Outgoing {
+    /// Frames that are due now, at most a batch.
+    fn due(&mut self, plan: &Plan, now: u64, end: u64) -> u64 {
+        let stream = &plan.streams[self.stream];
+        let now = u128::from(now) << 32;
+        if self.next > now {
+            return 0;
+        }
+        if stream.gap == 0 {
+            self.next = now;
+        }
+        self.next = self.next.max(now.saturating_sub(u128::from(CATCH_UP) << 32));
+        let end = u128::from(end) << 32;
+        if self.next >= end {
+            return 0;
+        }
+        let most = match stream.gap {
+            0 => BATCH as u64,
+            gap => (((now.min(end - 1) - self.next) / gap) as u64 + 1).min(BATCH as u64),
+        };
+        stream.due.map_or(most, |limit| most.min(limit - self.sent))
+    }
+
+    /// Numbers and stamps `count` frames and hands them over; what the port refuses keeps its number for the next time.
+    fn send(&mut self, plan: &Plan, socket: &PacketSocket, count: usize, totals: &Totals) -> Result<(), Error> {
+        let stream = &plan.streams[self.stream];
+        let length = stream.frame.len();
+        let time = clock::now();
+        for (number, frame) in (self.sent as u32..).zip(self.frames.chunks_exact_mut(length).take(count)) {
+            let signature = Signature { tag: plan.tag, stream: self.stream as u16, number, time };
+            frame[stream.signature_at..stream.signature_at + BYTES].copy_from_slice(&signature.to_bytes());
+        }
+        let sent = match socket.send_many(&self.frames[..count * length], length) {
+            Ok(sent) => sent as u64,
+            Err(error) if error.raw_os_error() == Some(nobufs()) => 0,
+            Err(error) => {
+                let port = &plan.ports[stream.from].interface;
+                return Err(Error::new("sendmmsg", format!("port {port}, trial {}", plan.name), error));
+            }
+        };
+        if sent > 0 {
+            if self.sent == 0 {
+                self.first = time;
+            }
+            self.last = time;
+            self.sent += sent;
+            self.next += stream.gap * u128::from(sent);
+            totals.sent.fetch_add(sent, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// ENOBUFS: the driver has no room now.
+const fn nobufs() -> i32 {
+    105
+}
+
+/// Counts what arrives at `port`, stream by stream.
+fn receive(
+    plan: &Plan,
+    port: usize,
+    socket: &PacketSocket,
+    over: &AtomicBool,
+    totals: &Totals,
+) -> Result<Vec<Account>, Error> {
+    let mut accounts = vec![Account::new(); plan.streams.len()];
+    let mut incoming = Incoming::new(BATCH);
+    loop {
+        let ended = over.load(Ordering::Relaxed);
+        if !ended && !socket.wait(10) {
+            continue;
+        }
+        let failed = |error| Error::new("recvmmsg", format!("port {}", plan.ports[port].interface), error);
+        if incoming.take(socket).map_err(failed)? == 0 && ended {
+            return Ok(accounts);
+        }
+        // The kernel stamps with the time since 1970.
+        let offset = clock::unix_now().saturating_sub(clock::now());
+        for (frame, stamp) in incoming.frames() {
+            let Some(signature) = find_signature(frame).filter(|signature| signature.tag == plan.tag) else { continue };
+            let Some(account) = accounts.get_mut(usize::from(signature.stream)) else { continue };
+            let at = if stamp == 0 { clock::now() } else { stamp.saturating_sub(offset) };
+            account.arrived(signature.number, signature.time, at);
+            if plan.streams[usize::from(signature.stream)].to == port {
+                totals.received.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}

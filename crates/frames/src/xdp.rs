@@ -1,0 +1,155 @@
+//! Frames by XDP: programs in the kernel send, count and time them; user space only starts, waits and reads.
+
+use crate::plan::{Plan, deal};
+use crate::trial::{Counts, LEAD, LOOK, Task};
+use crate::{FrameError, FrameError::NoXdp};
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult};
+use linerate_sys::xdp::{HEAD, Lane, Receiver, TransmitStream, include_bytes_aligned};
+use linerate_sys::{Error, affinity, bpf, clock};
+use linerate_units::Nanos;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+static TRANSMIT: &[u8] = include_bytes_aligned!("../bpf/transmit.bpf.o");
+static RECEIVE: &[u8] = include_bytes_aligned!("../bpf/receive.bpf.o");
+
+/// The kernel refuses live frames that do not fit a page with its own data around them; this is below that limit.
+const LARGEST: u32 = 3400;
+/// Frames may be due until the very end, and the last of them may be late.
+const GRACE: u64 = 1_000_000_000;
+
+/// Whether the kernel lets this process load XDP programs.
+pub fn xdp_possible() -> Result<(), FrameError> {
+    bpf::try_loading().map_err(NoXdp)
+}
+
+/// Whether XDP can run this trial.
+pub(crate) fn possible_for(plan: &Plan) -> Result<(), FrameError> {
+    if let Some(stream) = plan.streams.iter().find(|stream| stream.wish.size.without_fcs() > LARGEST) {
+        return Err(FrameError::TooLargeForXdp(stream.wish.size.get()));
+    }
+    xdp_possible()
+}
+
+/// Runs the trial.
+pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
+    let (plan, stop) = (task.plan, task.stop);
+    possible_for(plan)?;
+    let receiver = attach(plan)?;
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let dealt = deal(plan.streams.len(), cores);
+    let start = clock::now() + 200_000_000;
+    let mut lanes = Vec::with_capacity(dealt.len());
+    for streams in &dealt {
+        let wishes: Vec<TransmitStream> = streams.iter().map(|&index| wish(plan, index, start)).collect();
+        lanes.push(Lane::load(TRANSMIT, &wishes)?);
+    }
+    let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
+    let deadline = start + plan.time + GRACE;
+    let report = || {
+        let sent = dealt
+            .iter()
+            .zip(&lanes)
+            .flat_map(|(streams, lane)| (0..streams.len() as u32).map(|at| lane.sent(at).map_or(0, |sent| sent.sent)));
+        let received = (0..plan.streams.len() as u32).map(|at| receiver.arrived(at).map_or(0, |count| count.received));
+        (task.progress)(sent.sum(), received.sum());
+    };
+    thread::scope(|scope| {
+        let mut threads = Vec::with_capacity(lanes.len());
+        for (core, (lane, streams)) in lanes.iter().zip(&dealt).enumerate() {
+            let batch = batch(plan, streams);
+            let thread = thread::Builder::new()
+                .name(format!("frames {core}"))
+                .spawn_scoped(scope, move || {
+                    // A thread that may not choose its core sends all the same, only less evenly.
+                    let _ = affinity::pin(core as u32);
+                    clock::sleep_until(start.saturating_sub(LEAD / 10));
+                    while lane.send(batch)? && !stop.load(Ordering::Relaxed) && clock::now() < deadline {}
+                    Ok::<_, Error>(())
+                })
+                .map_err(|error| Error::new("pthread_create", "a sender", error))?;
+            threads.push(thread);
+        }
+        while threads.iter().any(|thread| !thread.is_finished()) {
+            thread::sleep(LOOK);
+            report();
+        }
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })?;
+    let elapsed = clock::now().saturating_sub(start);
+    task.settle(report);
+
+    let mut results = vec![FrameStreamResult::default(); plan.streams.len()];
+    for (lane, streams) in lanes.iter().zip(&dealt) {
+        for (at, &index) in (0..).zip(streams) {
+            let sent = lane.sent(at)?;
+            let arrived = receiver.arrived(index as u32)?;
+            let result = &mut results[index];
+            result.intended = task.intended(index, sent.sent, elapsed);
+            result.sent = sent.sent;
+            result.send_time = Nanos::new(sent.last.saturating_sub(sent.first));
+            result.received = arrived.received;
+            result.duplicates = arrived.duplicates;
+            result.reordered = arrived.reordered;
+            result.flooded = arrived.flooded;
+            result.receive_time = Nanos::new(arrived.last.saturating_sub(arrived.first));
+            for (nanos, frames) in receiver.latencies(index as u32)? {
+                result.latency.record_many(nanos, frames);
+            }
+        }
+    }
+    let caveats = receiver.generic().iter().map(|(link, why)| generic(plan, *link, why)).collect();
+    Ok(Counts { engine: FrameEngine::Xdp, started_unix_ns, streams: results, caveats })
+}
+
+fn attach(plan: &Plan) -> Result<Receiver, FrameError> {
+    let destinations: Vec<u32> = plan.streams.iter().map(|stream| plan.ports[stream.to].link).collect();
+    let ports: Vec<u32> = plan.ports.iter().map(|port| port.link).collect();
+    Receiver::attach(RECEIVE, plan.tag, &destinations, &ports).map_err(|source| {
+        let taken = source.source.kind() == std::io::ErrorKind::ResourceBusy;
+        match plan.ports.iter().find(|port| source.object == format!("interface {}", port.link)) {
+            Some(port) if taken => FrameError::PortTaken { interface: port.interface.clone(), source },
+            Some(_) => NoXdp(source),
+            None => FrameError::System(source),
+        }
+    })
+}
+
+fn wish(plan: &Plan, index: usize, start: u64) -> TransmitStream {
+    let stream = &plan.streams[index];
+    let mut head = [0; HEAD];
+    let known = stream.frame.len().min(HEAD);
+    head[..known].copy_from_slice(&stream.frame[..known]);
+    TransmitStream {
+        head,
+        signature_at: stream.signature_at as u32,
+        length: stream.frame.len() as u32,
+        link: plan.ports[stream.from].link,
+        start,
+        end: start + plan.time,
+        gap: stream.gap,
+        limit: stream.due.unwrap_or(0),
+    }
+}
+
+/// Turns between two deliveries: many are fast, few are exact.
+fn batch(plan: &Plan, streams: &[usize]) -> u32 {
+    let rates = streams.iter().map(|&index| plan.streams[index].wish.rate.map(|rate| rate.get()));
+    match rates.sum::<Option<u64>>() {
+        Some(..100_000) => 1,
+        Some(..=1_000_000) => 16,
+        _ => 64,
+    }
+}
+
+fn generic(plan: &Plan, link: u32, why: &Error) -> Caveat {
+    let port = plan.ports.iter().find(|port| port.link == link).map_or("?", |port| port.interface.as_str());
+    let text = format!(
+        "port {port}: its driver does not take XDP programs ({}), so frames are counted later, in the kernel's generic \
+         path: it is slower, and latencies hold more of this host",
+        why.source
+    );
+    Caveat::new(CaveatKind::Fallback, text)
+}

@@ -1,0 +1,294 @@
+//! Trials over a pair of virtual ports in a namespace of their own: what is counted must be what is true.
+
+use linerate_frames::{Counts, FrameError, port, resolve, run, xdp_possible};
+use linerate_model::{CaveatKind, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameTrial};
+use linerate_sys::clock;
+use linerate_sys::ethtool::Ethtool;
+use linerate_sys::namespace::{NetNamespace, set_network_setting};
+use linerate_sys::netlink::Route;
+use linerate_sys::shaping::Way;
+use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
+use std::net::IpAddr;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Two trials at once would take each other's cores.
+static ALONE: Mutex<()> = Mutex::new(());
+
+const ENGINES: [FrameEngine; 2] = [FrameEngine::Xdp, FrameEngine::PacketSocket];
+const UDP: FramePayload = FramePayload::Udp { source_port: 49_152, destination_port: 7 };
+const OWN: [&str; 2] = ["198.18.0.1", "2001:2::1"];
+const FAR: [&str; 2] = ["198.18.0.2", "2001:2::2"];
+
+/// Runs `work` in a namespace with two ports, `a` and `b`, joined by a virtual cable. False if this host cannot.
+fn with_ports(name: &str, work: impl FnOnce() + Send) {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let namespace = match NetNamespace::new() {
+        Ok(namespace) if xdp_possible().is_ok() => namespace,
+        other => {
+            let why = other.err().map_or(String::from("XDP is not permitted"), |error| error.to_string());
+            assert!(std::env::var_os("CI").is_none(), "{name}: {why}");
+            eprintln!("SKIPPED: {name}: {why}");
+            return;
+        }
+    };
+    namespace
+        .enter(|| {
+            let mut route = Route::open().unwrap();
+            route.add_veth("a", "b", &namespace, 1500).unwrap();
+            for port in ["a", "b"] {
+                let link = route.index_of(port).unwrap();
+                route.set_up(link).unwrap();
+            }
+            work();
+        })
+        .unwrap();
+}
+
+fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, payload: FramePayload) -> FrameStream {
+    let [source, destination] = [OWN, FAR].map(|ends| ends[family].parse::<IpAddr>().unwrap());
+    let [a, b] = ["a", "b"].map(|name| port(name).unwrap().mac);
+    let (source_mac, destination_mac) = if from == 0 { (a, b) } else { (b, a) };
+    FrameStream {
+        from,
+        to: 1 - from,
+        size: FrameSize::with_fcs(size).unwrap(),
+        rate: rate.map(FrameRate::per_second),
+        count: None,
+        headers: FrameHeaders { source_mac, destination_mac, vlans: Vec::new(), source, destination, payload },
+    }
+}
+
+fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameStream>) -> FrameTrial {
+    FrameTrial {
+        name: String::from("test"),
+        ports: vec![String::from("a"), String::from("b")],
+        streams,
+        time: Nanos::from_millis(milliseconds),
+        settle: Nanos::from_millis(100),
+        engine,
+    }
+}
+
+fn counts(trial: &FrameTrial) -> Counts {
+    run(trial, &AtomicBool::new(false), &|_, _| {}).unwrap()
+}
+
+/// Sends at a rate until nothing was skipped: another program may take the core away for longer than is made up for.
+fn undisturbed(trial: &FrameTrial) -> Counts {
+    for _ in 0..20 {
+        let counts = counts(trial);
+        if counts.streams.iter().all(|stream| stream.sent == stream.intended) {
+            return counts;
+        }
+    }
+    panic!("this host was never quiet for as long as the trial {trial:?}");
+}
+
+#[test]
+fn every_frame_is_counted() {
+    with_ports("every_frame_is_counted", || {
+        for engine in ENGINES {
+            for (family, size) in [(0, 64), (0, 512), (0, 1518), (1, 84), (1, 1518)] {
+                let trial = trial(engine, 200, vec![stream(0, family, size, Some(10_000), UDP)]);
+                let counts = counts(&trial);
+                assert_eq!(counts.engine, engine);
+                let [result] = &counts.streams[..] else { panic!("{counts:?}") };
+                assert_eq!(result.intended, 2_000, "{engine:?} {size}");
+                assert!(result.sent > 0, "{engine:?} {size}: {result:?}");
+                assert_eq!((result.received, result.duplicates, result.reordered), (result.sent, 0, 0), "{result:?}");
+                assert_eq!((result.latency.count(), result.flooded), (result.received, 0), "{result:?}");
+                assert!(result.latency.quantile(0.5) < 100_000_000, "{engine:?} {result:?}");
+                assert!(counts.caveats.is_empty(), "{:?}", counts.caveats);
+            }
+        }
+    });
+}
+
+#[test]
+fn headers_of_all_kinds_are_recognised() {
+    with_ports("headers_of_all_kinds_are_recognised", || {
+        for engine in ENGINES {
+            for (family, payload, vlans) in [
+                (0, FramePayload::Echo, &[][..]),
+                (1, FramePayload::Echo, &[]),
+                (0, UDP, &[5]),
+                (0, UDP, &[5, 6]),
+                (1, FramePayload::Echo, &[5, 6]),
+            ] {
+                let mut stream = stream(1, family, 256, None, payload);
+                stream.headers.vlans = vlans.to_vec();
+                stream.count = Some(500);
+                let [result] = &counts(&trial(engine, 1_000, vec![stream])).streams[..] else { panic!("one stream") };
+                let seen = (result.intended, result.sent, result.received);
+                assert_eq!(seen, (500, 500, 500), "{engine:?} {family} {payload:?} {vlans:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn the_rate_is_kept() {
+    with_ports("the_rate_is_kept", || {
+        for engine in ENGINES {
+            let rate = 7_001;
+            let [result] = &undisturbed(&trial(engine, 300, vec![stream(0, 0, 64, Some(rate), UDP)])).streams[..]
+            else {
+                panic!("one stream")
+            };
+            let measured = (result.sent - 1) as f64 / result.send_time.as_secs_f64();
+            assert!((measured / rate as f64 - 1.0).abs() < 0.001, "{engine:?}: {measured} frames/s");
+        }
+    });
+}
+
+#[test]
+fn streams_of_both_ways_and_sizes_share_a_trial() {
+    with_ports("streams_of_both_ways_and_sizes_share_a_trial", || {
+        for engine in ENGINES {
+            let streams = [(0, 64), (1, 1518), (0, 1000), (1, 64), (0, 333)];
+            let mut streams = streams.map(|(from, size)| stream(from, 0, size, Some(3_000), UDP)).to_vec();
+            streams[4].to = 0;
+            let counts = counts(&trial(engine, 200, streams));
+            for result in &counts.streams[..4] {
+                assert_eq!(result.received, result.sent, "{engine:?} {result:?}");
+                assert!(result.sent > 0 && result.flooded == 0, "{engine:?} {result:?}");
+            }
+            let astray = &counts.streams[4];
+            assert_eq!((astray.received, astray.flooded), (0, astray.sent), "{engine:?} {astray:?}");
+        }
+    });
+}
+
+/// Frames go from a through a bridge, which loses a quarter of them, to b. The kernel's own count is the truth.
+#[test]
+fn planted_loss_is_found() {
+    with_ports("planted_loss_is_found", || {
+        // The kernel's own frames would be lost and counted too.
+        for interfaces in ["all", "default"] {
+            set_network_setting(&format!("ipv6/conf/{interfaces}/disable_ipv6"), "1").unwrap();
+        }
+        let mut route = Route::open().unwrap();
+        route.add_link("bridge", "middle").unwrap();
+        let bridge = route.index_of("middle").unwrap();
+        route.set_up(bridge).unwrap();
+        for (near, far) in [("c", "c2"), ("d", "d2")] {
+            let done = Command::new("ip").args(["link", "add", near, "type", "veth", "peer", "name", far]).status();
+            assert!(done.unwrap().success());
+            for end in [near, far] {
+                let link = route.index_of(end).unwrap();
+                route.set_up(link).unwrap();
+            }
+            let far_link = route.index_of(far).unwrap();
+            route.set_bridge(far_link, bridge).unwrap();
+            Ethtool::open().unwrap().send_frame_by_frame(far).unwrap();
+        }
+        let link = route.index_of("d2").unwrap();
+        route.drop_by_chance(link, &[(Way::Out, Ratio { part: 1, of: 4 })]).unwrap();
+        let mut drops = || {
+            let qdiscs = route.qdiscs().unwrap();
+            qdiscs
+                .iter()
+                .filter(|qdisc| qdisc.link == link && qdisc.kind == "clsact")
+                .map(|qdisc| qdisc.drops)
+                .sum::<u64>()
+        };
+        let mut lossy = stream(0, 0, 64, Some(20_000), UDP);
+        [lossy.headers.source_mac, lossy.headers.destination_mac] = ["c", "d"].map(|name| port(name).unwrap().mac);
+        for engine in ENGINES {
+            let before = drops();
+            let mut trial = trial(engine, 200, vec![lossy.clone()]);
+            trial.ports = vec![String::from("c"), String::from("d")];
+            let counts = counts(&trial);
+            let [result] = &counts.streams[..] else { panic!("one stream") };
+            let (lost, dropped) = (result.sent - result.received, drops() - before);
+            assert!(lost > result.sent / 8 && lost < result.sent / 2, "{engine:?} {result:?}");
+            // Three learning frames go that way too, and may be lost.
+            assert!(dropped >= lost && dropped <= lost + 3, "{engine:?}: {lost} lost, {dropped} dropped");
+        }
+    });
+}
+
+#[test]
+fn a_stop_ends_the_trial_and_takes_the_programs_away() {
+    with_ports("a_stop_ends_the_trial_and_takes_the_programs_away", || {
+        let attached = || {
+            let output = Command::new("ip").args(["link", "show"]).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).contains("xdp")
+        };
+        for engine in ENGINES {
+            let (stop, seen, began) = (AtomicBool::new(false), AtomicU64::new(0), clock::now());
+            let during = AtomicBool::new(false);
+            let mut long = trial(engine, 30_000, vec![stream(0, 0, 64, Some(1_000), UDP)]);
+            long.settle = Nanos::from_millis(20_000);
+            let counts = run(&long, &stop, &|sent, received| {
+                seen.fetch_max(received.min(sent), Ordering::Relaxed);
+                during.fetch_or(attached(), Ordering::Relaxed);
+                stop.store(seen.load(Ordering::Relaxed) > 100, Ordering::Relaxed);
+            })
+            .unwrap();
+            assert!(clock::now() - began < 20_000_000_000, "{engine:?}");
+            let [result] = &counts.streams[..] else { panic!("one stream") };
+            assert!(result.received > 100 && result.intended < 20_000, "{engine:?} {result:?}");
+            assert_eq!(during.load(Ordering::Relaxed), engine == FrameEngine::Xdp);
+            assert!(!attached(), "{engine:?} left a program behind");
+        }
+    });
+}
+
+#[test]
+fn large_frames_fall_back_to_packet_sockets() {
+    with_ports("large_frames_fall_back_to_packet_sockets", || {
+        for name in ["a", "b"] {
+            let done = Command::new("ip").args(["link", "set", name, "mtu", "9000"]).status().unwrap();
+            assert!(done.success());
+        }
+        let mut large = trial(FrameEngine::Xdp, 100, vec![stream(0, 0, 9_018, Some(1_000), UDP)]);
+        let error = run(&large, &AtomicBool::new(false), &|_, _| {}).unwrap_err();
+        assert!(matches!(error, FrameError::TooLargeForXdp(9_018)), "{error}");
+        large.engine = FrameEngine::Auto;
+        let counts = counts(&large);
+        assert_eq!(counts.engine, FrameEngine::PacketSocket);
+        assert_eq!(counts.caveats[0].kind, CaveatKind::Fallback);
+        assert!(counts.streams[0].received == counts.streams[0].sent && counts.streams[0].sent > 0, "{counts:?}");
+    });
+}
+
+#[test]
+fn neighbours_are_resolved_and_ports_described() {
+    with_ports("neighbours_are_resolved_and_ports_described", || {
+        // The far end in a namespace of its own: a kernel does not answer itself.
+        let far = NetNamespace::new().unwrap();
+        let mut route = Route::open().unwrap();
+        route.add_veth("near", "far", &far, 1500).unwrap();
+        let near = route.index_of("near").unwrap();
+        let patience = Duration::from_millis(600);
+        assert!(matches!(port("near"), Err(FrameError::Down(_))));
+        route.add_address(near, OWN[0].parse().unwrap(), 24).unwrap();
+        route.set_up(near).unwrap();
+        let mac = far
+            .enter(|| {
+                let mut route = Route::open().unwrap();
+                let link = route.index_of("far").unwrap();
+                route.set_up(link).unwrap();
+                for (address, prefix) in FAR.into_iter().zip([24, 64]) {
+                    route.add_address(link, address.parse().unwrap(), prefix).unwrap();
+                }
+                port("far").unwrap()
+            })
+            .unwrap();
+        assert_eq!(mac.ipv4, Some(("198.18.0.2".parse().unwrap(), 24)));
+        assert_eq!(mac.ipv6, Some(("2001:2::2".parse().unwrap(), 64)));
+        let own = port("near").unwrap();
+        for (source, target) in OWN.into_iter().zip(FAR) {
+            let asked = resolve("near", (own.mac, source.parse().unwrap()), target.parse().unwrap(), patience * 5);
+            assert_eq!(asked.unwrap(), mac.mac, "{target}");
+        }
+        let nobody = resolve("near", (own.mac, OWN[0].parse().unwrap()), "198.18.0.77".parse().unwrap(), patience);
+        assert!(matches!(nobody, Err(FrameError::NoAnswer { .. })), "{nobody:?}");
+        let missing = port("eth77").unwrap_err().to_string();
+        assert!(missing.contains("eth77") && missing.contains("near"), "{missing}");
+    });
+}
