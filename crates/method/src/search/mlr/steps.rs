@@ -3,7 +3,6 @@
 //! Distances are relative to the load, so halving an interval takes its geometric middle. Whole frames per second only:
 //! the same trials give the same loads everywhere.
 
-use super::LoadRange;
 use linerate_units::{FrameRate, Ratio};
 
 /// How much further each step of a run reaches than the one before.
@@ -38,8 +37,10 @@ impl Course {
 /// An interval between a load that is good and a load that is bad, either of which may still be unknown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Interval {
-    /// The loads that may be tried.
-    pub range: LoadRange,
+    /// The lowest load that may be tried.
+    pub minimum: FrameRate,
+    /// The highest.
+    pub maximum: FrameRate,
     /// The highest load known as good, below `bad`.
     pub good: Option<FrameRate>,
     /// The lowest load known as bad.
@@ -53,8 +54,8 @@ impl Interval {
     pub(super) fn is_narrow(&self) -> bool {
         match (self.good, self.bad) {
             (Some(good), Some(bad)) => self.near(good.get(), bad.get()),
-            (Some(good), None) => good >= self.range.max,
-            (None, Some(bad)) => bad <= self.range.min,
+            (Some(good), None) => good >= self.maximum,
+            (None, Some(bad)) => bad <= self.minimum,
             (None, None) => false,
         }
     }
@@ -64,7 +65,7 @@ impl Interval {
     /// that a device that forwards next to nothing under overload, or loses a little at any load, takes only some trials
     /// more. An interval that is narrow has no such load; the answer then is one of its ends.
     pub(super) fn propose(&self, course: Course, hint: Option<FrameRate>) -> FrameRate {
-        let (min, max) = (self.range.min.get(), self.range.max.get());
+        let (min, max) = (self.minimum.get(), self.maximum.get());
         let load = match (self.good, self.bad) {
             (None, None) => max,
             (Some(good), None) => {
@@ -100,15 +101,9 @@ impl Interval {
         FrameRate::per_second(load.clamp(min, max))
     }
 
-    /// How many trials halving alone would still need.
-    pub(super) fn halvings(&self) -> usize {
-        let (mut low, high) = (self.good.unwrap_or(self.range.min).get(), self.bad.unwrap_or(self.range.max).get());
-        let mut count = 0;
-        while !self.near(low, high) {
-            low = middle(low, high);
-            count += 1;
-        }
-        count
+    /// Whether a load lies strictly between the ends, so that a trial there would tell something new.
+    pub(super) fn contains(&self, load: FrameRate) -> bool {
+        self.good.is_none_or(|good| good < load) && self.bad.is_none_or(|bad| load < bad)
     }
 
     /// Whether two loads are no further apart than the width, or than whole numbers allow.
@@ -141,14 +136,6 @@ fn middle(low: u64, high: u64) -> u64 {
     root.max(low + 1).min(high.saturating_sub(1).max(low + 1))
 }
 
-/// What a device forwarded at `load`, as the load at which it would lose just the `allowed` share if it cannot forward
-/// more: forwarding rate / (1 - allowed).
-pub(super) fn forwarded_rate(load: FrameRate, loss: Ratio, allowed: Ratio) -> FrameRate {
-    let through = u128::from(load.get()) * u128::from(loss.of - loss.part) / u128::from(loss.of);
-    let rate = through * u128::from(allowed.of) / u128::from(allowed.of - allowed.part);
-    FrameRate::per_second(u64::try_from(rate).unwrap_or(u64::MAX))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,8 +143,8 @@ mod tests {
 
     fn interval(good: impl Into<Option<u64>>, bad: impl Into<Option<u64>>) -> Interval {
         let rate = FrameRate::per_second;
-        let range = LoadRange::new(rate(100), rate(1_000_000)).unwrap();
-        Interval { range, good: good.into().map(rate), bad: bad.into().map(rate), width: Ratio::new(1, 100) }
+        let (good, bad) = (good.into().map(rate), bad.into().map(rate));
+        Interval { minimum: rate(100), maximum: rate(1_000_000), good, bad, width: Ratio::new(1, 100) }
     }
 
     fn propose(interval: Interval, course: Course, hint: impl Into<Option<u64>>) -> u64 {
@@ -191,12 +178,6 @@ mod tests {
         assert!(!interval(None, None).is_narrow());
     }
 
-    #[test]
-    fn a_hint_allows_for_the_loss_that_a_goal_allows() {
-        let rate = forwarded_rate(FrameRate::per_second(1000), Ratio::new(1, 2), Ratio::new(1, 100));
-        assert_eq!(rate.get(), 505);
-    }
-
     proptest! {
         #[test]
         fn what_it_proposes_is_new_and_inside(
@@ -212,7 +193,7 @@ mod tests {
             if !interval.is_narrow() {
                 let load = propose(interval, course, hint);
                 prop_assert!((100..=1_000_000).contains(&load));
-                prop_assert!(good.is_none_or(|good| load > good) && bad.is_none_or(|bad| load < bad), "{load}");
+                prop_assert!(interval.contains(FrameRate::per_second(load)), "{load}");
             }
         }
     }
