@@ -3,7 +3,8 @@
 # Silent if nothing is missing. Debian and its kin only; elsewhere it says what to install.
 set -eu
 
-# The commands each purpose needs, each with the Debian package that holds it. Where several commands do, any will.
+# The commands (and headers, by their paths) each purpose needs, each with the Debian package that holds it. Where
+# several commands do, any will.
 needs() {
     case "$1" in
         build)
@@ -15,6 +16,9 @@ needs() {
             echo "ethtool ethtool"
             echo "nsenter util-linux"
             echo "ps procps"
+            echo "clang clang"
+            echo "llvm-strip llvm"
+            echo "/usr/include/bpf/bpf_helpers.h libbpf-dev"
             echo "iperf3 iperf3"
             echo "nuttcp nuttcp"
             echo "sockperf sockperf"
@@ -30,6 +34,7 @@ needs() {
             echo "nuttcp nuttcp"
             echo "sockperf sockperf"
             echo "qperf qperf"
+            echo "trafgen netsniff-ng"
             ;;
         *)
             echo "usage: $0 build|test|bench ..." >&2
@@ -41,6 +46,10 @@ needs() {
 # True if one of the commands in "a|b|c" is here. System programs may not be in an ordinary user's PATH.
 present() {
     for command in $(echo "$1" | tr '|' ' '); do
+        # A header is no command: its path says it all.
+        if [ -f "$command" ]; then
+            return 0
+        fi
         if PATH="$PATH:/usr/sbin:/sbin" command -v "$command" >/dev/null 2>&1; then
             return 0
         fi

@@ -1,6 +1,7 @@
-//! The project's own chores: `cargo xtask ci`, `cargo xtask layers`, `cargo xtask bench`.
+//! The project's own chores: `cargo xtask ci`, `cargo xtask layers`, `cargo xtask bpf`, `cargo xtask bench`.
 
 mod bench;
+mod bpf;
 mod ci;
 mod layers;
 mod process;
@@ -23,6 +24,8 @@ enum Chore {
     Ci,
     /// Check that dependencies point down and that the pure crates are pure.
     Layers,
+    /// Compile the programs for the kernel (`*.bpf.c`) into the objects beside them.
+    Bpf(bpf::Arguments),
     /// Compare linerate with its peers, or measure its own cost.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
     let done = go_to_root().and_then(|()| match chore {
         Chore::Ci => ci::run(),
         Chore::Layers => layers::run(),
+        Chore::Bpf(arguments) => bpf::run(&arguments),
         Chore::Bench(bench) => bench::run(&bench),
     });
     match done {

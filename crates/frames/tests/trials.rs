@@ -22,8 +22,8 @@ const UDP: FramePayload = FramePayload::Udp { source_port: 49_152, destination_p
 const OWN: [&str; 2] = ["198.18.0.1", "2001:2::1"];
 const FAR: [&str; 2] = ["198.18.0.2", "2001:2::2"];
 
-/// Runs `work` in a namespace with two ports, `a` and `b`, joined by a virtual cable. False if this host cannot.
-fn with_ports(name: &str, work: impl FnOnce() + Send) {
+/// Runs `work` in a namespace with two ports, `left` and `right`, joined by a virtual cable.
+fn with_ports(name: &str, work: impl FnOnce(&NetNamespace) + Send) {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let namespace = match NetNamespace::new() {
         Ok(namespace) if xdp_possible().is_ok() => namespace,
@@ -37,19 +37,19 @@ fn with_ports(name: &str, work: impl FnOnce() + Send) {
     namespace
         .enter(|| {
             let mut route = Route::open().unwrap();
-            route.add_veth("a", "b", &namespace, 1500).unwrap();
-            for port in ["a", "b"] {
+            route.add_veth("left", "right", &namespace, 1500).unwrap();
+            for port in ["left", "right"] {
                 let link = route.index_of(port).unwrap();
                 route.set_up(link).unwrap();
             }
-            work();
+            work(&namespace);
         })
         .unwrap();
 }
 
 fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, payload: FramePayload) -> FrameStream {
     let [source, destination] = [OWN, FAR].map(|ends| ends[family].parse::<IpAddr>().unwrap());
-    let [a, b] = ["a", "b"].map(|name| port(name).unwrap().mac);
+    let [a, b] = ["left", "right"].map(|name| port(name).unwrap().mac);
     let (source_mac, destination_mac) = if from == 0 { (a, b) } else { (b, a) };
     FrameStream {
         from,
@@ -64,7 +64,7 @@ fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, payload: Frame
 fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameStream>) -> FrameTrial {
     FrameTrial {
         name: String::from("test"),
-        ports: vec![String::from("a"), String::from("b")],
+        ports: vec![String::from("left"), String::from("right")],
         streams,
         time: Nanos::from_millis(milliseconds),
         settle: Nanos::from_millis(100),
@@ -89,7 +89,7 @@ fn undisturbed(trial: &FrameTrial) -> Counts {
 
 #[test]
 fn every_frame_is_counted() {
-    with_ports("every_frame_is_counted", || {
+    with_ports("every_frame_is_counted", |_| {
         for engine in ENGINES {
             for (family, size) in [(0, 64), (0, 512), (0, 1518), (1, 84), (1, 1518)] {
                 let trial = trial(engine, 200, vec![stream(0, family, size, Some(10_000), UDP)]);
@@ -109,7 +109,7 @@ fn every_frame_is_counted() {
 
 #[test]
 fn headers_of_all_kinds_are_recognised() {
-    with_ports("headers_of_all_kinds_are_recognised", || {
+    with_ports("headers_of_all_kinds_are_recognised", |_| {
         for engine in ENGINES {
             for (family, payload, vlans) in [
                 (0, FramePayload::Echo, &[][..]),
@@ -131,7 +131,7 @@ fn headers_of_all_kinds_are_recognised() {
 
 #[test]
 fn the_rate_is_kept() {
-    with_ports("the_rate_is_kept", || {
+    with_ports("the_rate_is_kept", |_| {
         for engine in ENGINES {
             let rate = 7_001;
             let [result] = &undisturbed(&trial(engine, 300, vec![stream(0, 0, 64, Some(rate), UDP)])).streams[..]
@@ -146,7 +146,7 @@ fn the_rate_is_kept() {
 
 #[test]
 fn streams_of_both_ways_and_sizes_share_a_trial() {
-    with_ports("streams_of_both_ways_and_sizes_share_a_trial", || {
+    with_ports("streams_of_both_ways_and_sizes_share_a_trial", |_| {
         for engine in ENGINES {
             let streams = [(0, 64), (1, 1518), (0, 1000), (1, 64), (0, 333)];
             let mut streams = streams.map(|(from, size)| stream(from, 0, size, Some(3_000), UDP)).to_vec();
@@ -162,10 +162,10 @@ fn streams_of_both_ways_and_sizes_share_a_trial() {
     });
 }
 
-/// Frames go from a through a bridge, which loses a quarter of them, to b. The kernel's own count is the truth.
+/// Frames go through a bridge, which loses a quarter of them. The kernel's own count is the truth.
 #[test]
 fn planted_loss_is_found() {
-    with_ports("planted_loss_is_found", || {
+    with_ports("planted_loss_is_found", |namespace| {
         // The kernel's own frames would be lost and counted too.
         for interfaces in ["all", "default"] {
             set_network_setting(&format!("ipv6/conf/{interfaces}/disable_ipv6"), "1").unwrap();
@@ -174,9 +174,8 @@ fn planted_loss_is_found() {
         route.add_link("bridge", "middle").unwrap();
         let bridge = route.index_of("middle").unwrap();
         route.set_up(bridge).unwrap();
-        for (near, far) in [("c", "c2"), ("d", "d2")] {
-            let done = Command::new("ip").args(["link", "add", near, "type", "veth", "peer", "name", far]).status();
-            assert!(done.unwrap().success());
+        for (near, far) in [("in", "in-far"), ("out", "out-far")] {
+            route.add_veth(near, far, namespace, 1500).unwrap();
             for end in [near, far] {
                 let link = route.index_of(end).unwrap();
                 route.set_up(link).unwrap();
@@ -185,7 +184,7 @@ fn planted_loss_is_found() {
             route.set_bridge(far_link, bridge).unwrap();
             Ethtool::open().unwrap().send_frame_by_frame(far).unwrap();
         }
-        let link = route.index_of("d2").unwrap();
+        let link = route.index_of("out-far").unwrap();
         route.drop_by_chance(link, &[(Way::Out, Ratio { part: 1, of: 4 })]).unwrap();
         let mut drops = || {
             let qdiscs = route.qdiscs().unwrap();
@@ -196,11 +195,11 @@ fn planted_loss_is_found() {
                 .sum::<u64>()
         };
         let mut lossy = stream(0, 0, 64, Some(20_000), UDP);
-        [lossy.headers.source_mac, lossy.headers.destination_mac] = ["c", "d"].map(|name| port(name).unwrap().mac);
+        [lossy.headers.source_mac, lossy.headers.destination_mac] = ["in", "out"].map(|name| port(name).unwrap().mac);
         for engine in ENGINES {
             let before = drops();
             let mut trial = trial(engine, 200, vec![lossy.clone()]);
-            trial.ports = vec![String::from("c"), String::from("d")];
+            trial.ports = vec![String::from("in"), String::from("out")];
             let counts = counts(&trial);
             let [result] = &counts.streams[..] else { panic!("one stream") };
             let (lost, dropped) = (result.sent - result.received, drops() - before);
@@ -213,7 +212,7 @@ fn planted_loss_is_found() {
 
 #[test]
 fn a_stop_ends_the_trial_and_takes_the_programs_away() {
-    with_ports("a_stop_ends_the_trial_and_takes_the_programs_away", || {
+    with_ports("a_stop_ends_the_trial_and_takes_the_programs_away", |_| {
         let attached = || {
             let output = Command::new("ip").args(["link", "show"]).output().unwrap();
             String::from_utf8_lossy(&output.stdout).contains("xdp")
@@ -240,8 +239,8 @@ fn a_stop_ends_the_trial_and_takes_the_programs_away() {
 
 #[test]
 fn large_frames_fall_back_to_packet_sockets() {
-    with_ports("large_frames_fall_back_to_packet_sockets", || {
-        for name in ["a", "b"] {
+    with_ports("large_frames_fall_back_to_packet_sockets", |_| {
+        for name in ["left", "right"] {
             let done = Command::new("ip").args(["link", "set", name, "mtu", "9000"]).status().unwrap();
             assert!(done.success());
         }
@@ -258,7 +257,7 @@ fn large_frames_fall_back_to_packet_sockets() {
 
 #[test]
 fn neighbours_are_resolved_and_ports_described() {
-    with_ports("neighbours_are_resolved_and_ports_described", || {
+    with_ports("neighbours_are_resolved_and_ports_described", |_| {
         // The far end in a namespace of its own: a kernel does not answer itself.
         let far = NetNamespace::new().unwrap();
         let mut route = Route::open().unwrap();
