@@ -2,9 +2,11 @@
 
 use crate::refusal::{ErrorBody, ErrorKind};
 use crate::sse::Events;
-use crate::{AgentError, PROTOCOL, PROTOCOL_HEADER, Start, pin};
+use crate::{AgentError, PROTOCOL, PROTOCOL_HEADER, Resolve, Start, frames, pin};
 use futures_util::{Stream, StreamExt as _};
-use linerate_model::{Connect, HalfResult, HalfSpec, Host, Join, Prepared, Progress, TrialId};
+use linerate_model::{
+    Connect, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, Join, Mac, PortInfo, Prepared, Progress, TrialId,
+};
 use linerate_units::Nanos;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response, Url};
@@ -153,6 +155,22 @@ impl Client {
         self.lengths().remove(id);
         let request = self.request(Method::DELETE, &["trials", &id.0]).timeout(REQUEST_TIMEOUT);
         self.send(request, "abort the trial").await.map(|_| ())
+    }
+
+    /// What is known of the host's interfaces, for trials with raw frames.
+    pub async fn ports(&self, interfaces: &[String]) -> Result<Vec<PortInfo>, AgentError> {
+        self.json(self.request(Method::POST, &["ports"]).json(interfaces), "describe its ports").await
+    }
+
+    /// Asks a neighbour of one of the host's ports for its Ethernet address.
+    pub async fn resolve(&self, ask: &Resolve) -> Result<Mac, AgentError> {
+        self.json(self.request(Method::POST, &["resolve"]).json(ask), "ask a neighbour").await
+    }
+
+    /// Runs a trial with raw frames. Dropping the future ends the trial.
+    pub async fn frames(&self, trial: &FrameTrial) -> Result<FrameTrialResult, AgentError> {
+        let request = self.request(Method::POST, &["frames"]).json(trial).timeout(frames::patience(trial));
+        self.json(request, "run the trial").await
     }
 
     fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {

@@ -13,6 +13,7 @@ mod advertise;
 mod client;
 mod door;
 mod error;
+mod frames;
 mod identity;
 mod limits;
 mod metrics;
@@ -30,6 +31,7 @@ mod trial;
 
 pub use client::Client;
 pub use error::AgentError;
+pub use frames::Resolve;
 pub use identity::Identity;
 pub use ipnet::IpNet;
 pub use limits::Limits;

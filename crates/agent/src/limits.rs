@@ -21,6 +21,8 @@ pub struct Limits {
     pub max_flows: u64,
     /// Ends of one trial on this host.
     pub max_ends: usize,
+    /// Raw frames may be sent from this host's interfaces: they reach whatever is behind them.
+    pub frames: bool,
     /// Bytes of one request's body.
     pub max_body: usize,
     /// Networks whose hosts may use the API; empty allows all that have the token.
@@ -35,6 +37,7 @@ impl Default for Limits {
             max_trials: 4,
             max_flows: 128,
             max_ends: 64,
+            frames: false,
             max_body: 256 << 10,
             allowed_peers: Vec::new(),
         }

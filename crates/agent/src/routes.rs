@@ -12,7 +12,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Json, Router};
 use futures_util::{Stream, StreamExt as _};
-use linerate_model::{Connect, HalfResult, HalfSpec, Host, Prepared, Progress, TrialId};
+use crate::frames::Resolve;
+use linerate_model::{
+    Connect, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, Mac, PortInfo, Prepared, Progress, TrialId,
+};
 use linerate_units::Nanos;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -86,7 +89,7 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// All of it.
-pub(crate) static ROUTES: [Route; 9] = [
+pub(crate) static ROUTES: [Route; 12] = [
     Route {
         method: Method::Get,
         path: "/v1/host",
@@ -156,6 +159,36 @@ pub(crate) static ROUTES: [Route; 9] = [
         answer: Answer::Nothing,
         refusals: &[],
         handler: |method| on(method, abort),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/ports",
+        summary: "What is known of these interfaces, for trials with raw frames",
+        versioned: true,
+        body: Some(schema::<Vec<String>>),
+        answer: Answer::Json(schema::<Vec<PortInfo>>),
+        refusals: &[ErrorKind::Limit, ErrorKind::TrialFailed],
+        handler: |method| on(method, ports),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/resolve",
+        summary: "Ask a neighbour of an interface for its Ethernet address (ARP or neighbour discovery)",
+        versioned: true,
+        body: Some(schema::<Resolve>),
+        answer: Answer::Json(schema::<Mac>),
+        refusals: &[ErrorKind::Limit, ErrorKind::TrialFailed],
+        handler: |method| on(method, resolve),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/frames",
+        summary: "Run a trial with raw frames and answer with its result; closing the connection ends it",
+        versioned: true,
+        body: Some(schema::<FrameTrial>),
+        answer: Answer::Json(schema::<FrameTrialResult>),
+        refusals: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::TrialFailed],
+        handler: |method| on(method, frames),
     },
     Route {
         method: Method::Get,
@@ -282,6 +315,24 @@ async fn finish(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Re
 async fn abort(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> StatusCode {
     shared.trials.abort(&TrialId(id)).await;
     StatusCode::NO_CONTENT
+}
+
+async fn ports(
+    State(shared): State<Arc<Shared>>,
+    Body(interfaces): Body<Vec<String>>,
+) -> Result<Json<Vec<PortInfo>>, Refusal> {
+    crate::frames::ports(&shared, interfaces).await.map(Json)
+}
+
+async fn resolve(State(shared): State<Arc<Shared>>, Body(ask): Body<Resolve>) -> Result<Json<Mac>, Refusal> {
+    crate::frames::resolve(&shared, ask).await.map(Json)
+}
+
+async fn frames(
+    State(shared): State<Arc<Shared>>,
+    Body(trial): Body<FrameTrial>,
+) -> Result<Json<FrameTrialResult>, Refusal> {
+    crate::frames::run(&shared, trial).await.map(Json)
 }
 
 async fn description() -> Json<serde_json::Value> {

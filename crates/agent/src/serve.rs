@@ -1,6 +1,7 @@
 //! The agent: who may ask, and the server that answers.
 
 use crate::door::{Door, Visitor};
+use crate::frames::FrameTrials;
 use crate::refusal::{ErrorKind, Refusal};
 use crate::routes::router;
 use crate::trial::Trials;
@@ -66,6 +67,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) host: HostOptions,
     pub(crate) trials: Arc<Trials>,
+    pub(crate) frames: FrameTrials,
     token: Token,
 }
 
@@ -90,7 +92,7 @@ impl Agent {
             data_addresses: options.data_addresses,
         };
         let trials = Arc::new(Trials::new(limits.clone(), patience));
-        let shared = Arc::new(Shared { limits, host, trials: Arc::clone(&trials), token });
+        let shared = Arc::new(Shared { limits, host, trials: Arc::clone(&trials), frames: FrameTrials::default(), token });
         let door = Door::new(Arc::clone(&shared), patience.unadmitted);
         let app = router(Arc::clone(&shared)).layer(from_fn_with_state(shared, admit));
 

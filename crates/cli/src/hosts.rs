@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 
 /// The name of this machine.
-const LOCAL: &str = "local";
+pub(crate) const LOCAL: &str = "local";
 
 /// The hosts known by name: those of the lab a command runs in, or of a lab that was kept up.
 #[derive(Debug, Default)]
@@ -54,6 +54,11 @@ pub(crate) fn parties(hosts: &[String]) -> Result<Parties, String> {
     Ok(Parties { openers, listener })
 }
 
+/// One host by itself.
+pub(crate) fn alone(host: &str) -> Result<Parties, String> {
+    Ok(Parties { openers: Vec::new(), listener: party(host)? })
+}
+
 fn party(text: &str) -> Result<Party, String> {
     let text = text.trim();
     if text.is_empty() {
@@ -71,6 +76,11 @@ impl Parties {
     pub(crate) fn paths(&self) -> Vec<Path> {
         let path = |opener: &Party| Path { opener: opener.name.clone(), listener: self.listener.name.clone() };
         self.openers.iter().map(path).collect()
+    }
+
+    /// The sink, or the one host there is, by the name it has in the record.
+    pub(crate) fn listener(&self) -> &HostName {
+        &self.listener.name
     }
 
     fn all(&self) -> impl Iterator<Item = &Party> {
@@ -155,7 +165,8 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
         identity: Identity::generate().map_err(Failure::measure)?,
         token: Token::generate(),
         name: LOCAL.into(),
-        limits: Limits::default(),
+        // Who runs this program may send frames by other programs too.
+        limits: Limits { frames: true, ..Limits::default() },
         link_speeds: BTreeMap::new(),
         data_addresses: Vec::new(),
         patience: linerate_agent::Patience::default(),

@@ -58,11 +58,11 @@ pub(crate) fn conclude(outcome: Outcome, results: &Results) -> Result<(), Failur
     let record = &outcome.record;
     if results.json {
         print(&linerate_report::json(record));
-    } else if !record.results.is_empty() {
+    } else if !record.results.is_empty() || record.outcome.is_some() {
         print(&linerate_report::text(record, &style()));
     }
     let written = match &results.out {
-        Some(file) if !record.results.is_empty() => write_report(record, file),
+        Some(file) if !record.results.is_empty() || record.outcome.is_some() => write_report(record, file),
         _ => Ok(()),
     };
     // Why the run ended early matters more than a report that could not be written.
@@ -102,7 +102,7 @@ pub(crate) fn check(results: &Results, plan: &Plan) -> Result<(), Failure> {
 }
 
 /// The command as typed. What stands behind `#` in a join line is secret.
-fn command() -> Vec<String> {
+pub(crate) fn command() -> Vec<String> {
     let hide = |argument: String| match argument.split_once('#') {
         Some((address, _)) if address.contains("linerate://") => format!("{address}#..."),
         _ => argument,

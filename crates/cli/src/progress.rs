@@ -2,8 +2,8 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_model::{HostName, Workload};
-use linerate_runner::Event;
-use linerate_units::{BitRate, ByteCount, Nanos, OpRate};
+use linerate_runner::{DeviceEvent, Event};
+use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stderr};
 
@@ -74,5 +74,40 @@ impl Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Shows which trial of a device test runs, and the bounds so far.
+pub(crate) struct DeviceBar(ProgressBar);
+
+impl DeviceBar {
+    /// A bar that shows nothing yet.
+    pub(crate) fn new() -> Self {
+        let target = if stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(
+            ProgressStyle::with_template("{elapsed}  {wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar()),
+        );
+        Self(bar)
+    }
+
+    /// Takes note of an event.
+    pub(crate) fn note(&mut self, event: &DeviceEvent<'_>) {
+        match event {
+            DeviceEvent::TrialBegins { trial, known } => {
+                let load: u64 = trial.streams.iter().filter_map(|stream| stream.rate).map(|rate| rate.get()).sum();
+                self.0.set_message(format!("{known}; trial at {}", FrameRate::per_second(load)));
+                self.0.tick();
+            }
+            DeviceEvent::Repeating { reason } => {
+                self.0.suspend(|| crate::output::say(&format!("linerate: measured again: {}", reason.text)));
+            }
+        }
+    }
+}
+
+impl Drop for DeviceBar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }

@@ -79,9 +79,16 @@ const COLUMNS: &[Column] = &[
     ("verdict_confidence", |_, m| cell(m.verdict.confidence)),
 ];
 
-/// The results as comma-separated values (RFC 4180) with a header line. A missing figure is an empty field.
+/// The results as comma-separated values (RFC 4180) with a header line. A missing figure is an empty field. The record of
+/// a device test has columns of its own.
 pub fn csv(record: &Record) -> String {
     let mut text = String::new();
+    if record.outcome.is_some() {
+        for row in crate::device::csv_rows(record) {
+            line(&mut text, row.iter().map(|text| quoted(text)));
+        }
+        return text;
+    }
     line(&mut text, COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
     for result in &record.results {
         line(&mut text, COLUMNS.iter().map(|(_, column)| field(&column(record, result))));

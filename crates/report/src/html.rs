@@ -1,6 +1,7 @@
 //! A record as one HTML page that needs nothing but itself: no other file, no network, and hardly its script.
 
 use crate::charts::{self, Chart};
+use crate::device;
 use crate::figures::{MISSING, moment, per_second, plain, rate, words};
 use crate::sentences;
 use crate::tables::{self, Column, Table};
@@ -49,6 +50,15 @@ pub fn html(record: &Record) -> String {
                                         (prose(&sentences::sentence(&caveat.text)))
                                     }
                                 }
+                            }
+                        }
+                    }
+                    @if record.outcome.is_some() {
+                        section aria-labelledby="device" {
+                            h2 #device { "Device" }
+                            @for table in device::tables(record) { h3 { (table.caption) } (with_meanings(&table)) }
+                            dl.further {
+                                @for (name, said) in device::verdicts(record) { dt { (name) } dd { (prose(&said)) } }
                             }
                         }
                     }
@@ -112,7 +122,7 @@ fn embedded(record: &Record) -> String {
 /// Each result with its one number, its sentences and what limited it.
 fn summary(record: &Record) -> Markup {
     html! {
-        @if record.results.is_empty() { p { "Nothing was measured." } }
+        @if record.results.is_empty() && record.outcome.is_none() { p { "Nothing was measured." } }
         ul.results aria-label="Results" {
             @for result in &record.results {
                 li {

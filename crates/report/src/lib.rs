@@ -7,6 +7,7 @@
 
 mod charts;
 mod csv;
+mod device;
 mod figures;
 mod html;
 mod json;

@@ -1,5 +1,6 @@
 //! A record as Markdown, for tickets and repositories.
 
+use crate::device;
 use crate::figures::{MISSING, moment, plain};
 use crate::sentences;
 use crate::tables::{self, Table};
@@ -9,15 +10,20 @@ use linerate_model::Record;
 pub fn markdown(record: &Record) -> String {
     let mut text = format!("# linerate: {}\n\n", escaped(&sentences::parties(record)));
     text.push_str(&format!("{}, record {}\n", moment(record.started_unix_ns), escaped(&record.id.0)));
-    for table in tables::results(record) {
-        push_table(&mut text, &table);
+    for table in device::tables(record).iter().chain(&tables::results(record)) {
+        push_table(&mut text, table);
     }
     for result in &record.results {
         if let Some(table) = tables::shares(result) {
             push_table(&mut text, &table);
         }
     }
-    if record.results.is_empty() {
+    if record.outcome.is_some() {
+        text.push_str("\n## What limited the results\n\n");
+        for (name, said) in device::verdicts(record) {
+            text.push_str(&format!("- **{}**: {}\n", escaped(&name), escaped(&said)));
+        }
+    } else if record.results.is_empty() {
         text.push_str("\nNothing was measured.\n");
     } else {
         text.push_str("\n## What the figures say\n\n");

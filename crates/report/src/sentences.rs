@@ -2,6 +2,7 @@
 //!
 //! A sentence states what the numbers support and no more. What limited a result is the verdict's to say.
 
+use crate::device;
 use crate::figures::{self, MISSING, cost_ns, counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
 use linerate_model::{
     Caveat, Confidence, Direction, IpVersion, Latency, Limit, Loss, LossPlaces, Measurement, Record, Repeats, Summary,
@@ -279,7 +280,7 @@ pub(crate) fn busiest_cores(result: &Measurement) -> Option<String> {
 /// of all its results.
 pub(crate) fn caveats(record: &Record) -> Vec<(Vec<String>, &Caveat)> {
     let mut grouped: Vec<(Vec<String>, &Caveat)> = Vec::new();
-    for caveat in &record.caveats {
+    for caveat in record.caveats.iter().chain(device::caveats(record)) {
         if !grouped.iter().any(|(_, known)| *known == caveat) {
             grouped.push((Vec::new(), caveat));
         }
@@ -368,6 +369,10 @@ pub(crate) fn parties(record: &Record) -> String {
         if !openers.is_empty() && !pairs.contains(&pair) {
             pairs.push(pair);
         }
+    }
+    if let Some(device) = &record.plan.device {
+        let ports: Vec<String> = device.ports.iter().map(|port| plain(port)).collect();
+        return format!("device between ports {} of {}", listed(&ports), plain(&device.host.0));
     }
     match pairs.len() {
         0 => "no path".to_owned(),

@@ -1,5 +1,6 @@
 //! A record in the terminal: a table, then sentences, verdicts and caveats.
 
+use crate::device;
 use crate::figures::{self, MISSING, moment, plain};
 use crate::sentences;
 use crate::tables::{self, Table};
@@ -34,6 +35,20 @@ pub fn text(record: &Record, style: &Style) -> String {
     page.heading(&sentences::parties(record));
     page.paragraph("", &format!("{}, record {}", moment(record.started_unix_ns), plain(&record.id.0)));
 
+    for table in device::tables(record) {
+        page.blank();
+        page.heading(&table.caption);
+        page.table(&table);
+    }
+    if record.outcome.is_some() {
+        page.blank();
+        page.heading("What limited the results");
+        for (name, said) in device::verdicts(record) {
+            page.entry(&name, &said);
+        }
+        page.caveats(record);
+        return page.finish(style.unicode);
+    }
     for table in tables::results(record) {
         page.blank();
         page.table(&table);

@@ -4,11 +4,13 @@
 //! the lab or on other machines.
 #![forbid(unsafe_code)]
 
+mod device;
 mod error;
 mod peer;
 mod run;
 mod trial;
 
+pub use device::{DeviceEvent, DeviceRun};
 pub use error::RunError;
 pub use peer::{Peer, Peers};
 pub use run::{Event, Outcome, Run};

@@ -66,7 +66,7 @@ pub struct Outcome {
 impl Run<'_> {
     /// Runs the plan to its end, to the first failure, or until `cancel` turns true.
     pub async fn execute(mut self, on_event: &mut dyn FnMut(Event<'_>), mut cancel: watch::Receiver<bool>) -> Outcome {
-        let mut record = self.begin();
+        let mut record = begin(self.plan.clone(), self.command.clone(), self.peers);
         let mut failure = None;
         let mut method = Sweep::new(record.plan.clone());
         while let Step::Run(spec) = method.next() {
@@ -108,24 +108,25 @@ impl Run<'_> {
         self.store = None;
         Some(error.into())
     }
+}
 
-    fn begin(&self) -> Record {
-        let now = jiff::Timestamp::now();
-        let id = format!("{}-{:04x}", now.strftime("%Y%m%dT%H%M%S"), rand::random::<u16>());
-        Record {
-            schema: SCHEMA.to_owned(),
-            id: RecordId(id),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            command: self.command.clone(),
-            started_unix_ns: u64::try_from(now.as_nanosecond()).unwrap_or_default(),
-            plan: self.plan.clone(),
-            hosts: self.peers.hosts(),
-            results: Vec::new(),
-            trials: Vec::new(),
-            outcome: None,
-            frame_trials: Vec::new(),
-            caveats: Vec::new(),
-        }
+/// A record of a run that begins now.
+pub(crate) fn begin(plan: Plan, command: Vec<String>, peers: &Peers) -> Record {
+    let now = jiff::Timestamp::now();
+    let id = format!("{}-{:04x}", now.strftime("%Y%m%dT%H%M%S"), rand::random::<u16>());
+    Record {
+        schema: SCHEMA.to_owned(),
+        id: RecordId(id),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command,
+        started_unix_ns: u64::try_from(now.as_nanosecond()).unwrap_or_default(),
+        plan,
+        hosts: peers.hosts(),
+        results: Vec::new(),
+        trials: Vec::new(),
+        outcome: None,
+        frame_trials: Vec::new(),
+        caveats: Vec::new(),
     }
 }
 

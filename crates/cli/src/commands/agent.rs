@@ -64,6 +64,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = Limits::default().max_flows, value_parser = at_least_one::<u64>)]
     max_flows: u64,
 
+    /// Let trials send raw frames from this host's interfaces: only where they and what is behind them are for testing
+    #[arg(long)]
+    allow_frames: bool,
+
     /// Network or address that may use this agent; may be repeated [default: any, with the token]
     #[arg(long, value_name = "NETWORK", value_parser = network)]
     allow_peer: Vec<IpNet>,
@@ -113,6 +117,7 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
             max_time: arguments.max_time,
             max_trials: arguments.max_trials,
             max_flows: arguments.max_flows,
+            frames: arguments.allow_frames,
             allowed_peers: arguments.allow_peer.clone(),
             ..Limits::default()
         },

@@ -7,7 +7,7 @@ use crate::hosts::HostBook;
 use crate::output::say;
 use clap::{Parser as _, Subcommand};
 use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions};
-use linerate_model::HostName;
+use linerate_model::{HostName, Record};
 use linerate_units::BitRate;
 use std::process::Command as Program;
 use tokio::sync::watch;
@@ -21,6 +21,7 @@ Examples:
   linerate lab                               the demonstration: two hosts, a switch, report.html
   linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472 --json
   linerate lab --device router -- transact a b
+  linerate lab --device reference,max-frames=200000 -- device throughput --ports tester:p0,tester:p1 --sizes 64
   linerate lab --keep && linerate stream a b && linerate lab down
   linerate lab shell a -- ip address
 
@@ -39,7 +40,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RATE")]
     link: Option<BitRate>,
 
-    /// The device between the hosts: bridge (a switch), router, or none (a cable from a to b)
+    /// The device between the hosts: bridge (a switch), router, none (a cable from a to b), or reference with known limits,
+    /// as in reference,max-frames=200000,loss=1/1000
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceKind>,
 
@@ -108,9 +110,11 @@ impl Arguments {
         }
     }
 
-    fn bench(&self) -> Result<Bench, Failure> {
-        let mut bench = Bench::find(self.bench.as_deref().unwrap_or("switch")).map_err(failure)?;
-        if let Some(device) = self.device {
+    /// The bench asked for; a device test has one of its own.
+    fn bench(&self, command: &Wanted) -> Result<Bench, Failure> {
+        let usual = if command.device().is_some() { "tester" } else { "switch" };
+        let mut bench = Bench::find(self.bench.as_deref().unwrap_or(usual)).map_err(failure)?;
+        if let Some(device) = self.device.clone() {
             bench = bench.with_device(device);
         }
         if let Some(hosts) = self.hosts {
@@ -127,16 +131,24 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     if let Some(Action::Down) = arguments.action {
         return down();
     }
-    let bench = arguments.bench()?;
+    // The command is read before the lab is built: a slip in it costs nothing.
+    let Some(command) = read(&arguments.command)? else { return Ok(()) };
+    let bench = arguments.bench(&command)?;
     if arguments.command.is_empty() && !arguments.keep {
         return demo::run(bench, &arguments.results, cancel).await;
     }
     arguments.check_results()?;
-    // The command is read before the lab is built: a slip in it costs nothing.
-    let Some(command) = read(&arguments.command)? else { return Ok(()) };
+    let calibration = match command.device() {
+        Some(test) if test.wants_ceiling() && bench.device.kind != DeviceKind::None => {
+            Some(ceiling(test, &bench, &cancel).await?)
+        }
+        _ => None,
+    };
     let lab = up(&bench, arguments.keep).await?;
+    let book = HostBook::of_lab(lab.hosts());
     let result = match command {
-        Wanted::Command(command) => super::run_command(*command, HostBook::of_lab(lab.hosts()), cancel).await,
+        Wanted::Device(test) => Box::pin(super::device::run(*test, book, calibration, cancel)).await,
+        Wanted::Command(command) => super::run_command(*command, book, cancel).await,
         Wanted::Nothing => Ok(()),
     };
     if arguments.keep {
@@ -152,7 +164,33 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
 /// What is to be done in the lab.
 enum Wanted {
     Command(Box<Command>),
+    Device(Box<super::device::Arguments>),
     Nothing,
+}
+
+impl Wanted {
+    /// The device test, if it is one.
+    fn device(&self) -> Option<&super::device::Arguments> {
+        match self {
+            Self::Device(test) => Some(test),
+            Self::Command(_) | Self::Nothing => None,
+        }
+    }
+}
+
+/// The tester's ceiling, measured in a lab of its own with a cable in the device's place.
+async fn ceiling(
+    test: &super::device::Arguments,
+    bench: &Bench,
+    cancel: &watch::Receiver<bool>,
+) -> Result<Record, Failure> {
+    say("linerate: first the tester's own ceiling, with a cable in the device's place");
+    let lab = up(&bench.clone().with_device(DeviceKind::None).without_faults(), false).await?;
+    let book = HostBook::of_lab(lab.hosts());
+    let outcome = Box::pin(super::device::calibrate(test, &book, cancel.clone())).await;
+    lab.down().await;
+    let outcome = outcome?;
+    outcome.failure.map_or(Ok(outcome.record), |failure| Err(Failure::measure(failure)))
 }
 
 /// Reads the inner command line; none if it only asked for help.
@@ -165,6 +203,7 @@ fn read(words: &[String]) -> Result<Option<Wanted>, Failure> {
         Ok(CommandLine { command: Command::Lab(_) | Command::Agent(_) }) => Err(Failure::usage(
             "a lab cannot hold another lab, and its hosts have agents already; run stream, transact or probe in it",
         )),
+        Ok(CommandLine { command: Command::Device(test) }) => Ok(Some(Wanted::Device(Box::new(test)))),
         Ok(CommandLine { command }) => Ok(Some(Wanted::Command(Box::new(command)))),
         Err(error) => {
             // A closed pipe is no reason to fail.

@@ -180,6 +180,25 @@ fn highest_load(plan: &DevicePlan, size: FrameSize, ceiling: Option<&Ceiling>) -
 /// Where nothing is known of the line: beyond what any tester reaches.
 const UNKNOWN_LINE: u64 = 200_000_000;
 
+/// CPU time taken by the hypervisor above which a trial says more of the neighbours than of the device.
+const STEAL_BEARABLE: f64 = 0.05;
+
+/// Why this trial should be run again, if it should.
+pub fn spoilt(result: &FrameTrialResult) -> Option<Caveat> {
+    let steal = crate::validity::steal(&result.observation);
+    if steal > STEAL_BEARABLE {
+        let text =
+            format!("the hypervisor took {:.0} % of the tester's CPU time in {}", steal * 100.0, result.trial.name);
+        return Some(Caveat::new(CaveatKind::CpuStolen, format!("{text}: measure again when the machine is quiet")));
+    }
+    let more = result.streams.iter().find(|stream| stream.received > stream.sent)?;
+    let text = format!(
+        "{}: more frames arrived ({}) than were sent ({}), which no device can do: look for a loop or another tester",
+        result.trial.name, more.received, more.sent
+    );
+    Some(Caveat::new(CaveatKind::OtherTraffic, text))
+}
+
 /// The tester sent less than it should have.
 fn fell_short(result: &FrameTrialResult) -> bool {
     let intended: u64 = result.streams.iter().map(|stream| stream.intended).sum();

@@ -1,0 +1,433 @@
+//! `linerate device`: a switch or router between two ports of a host, tested with raw frames.
+
+use crate::arguments::Results;
+use crate::exit::Failure;
+use crate::hosts::{Company, HostBook, alone};
+use crate::measure::{command, conclude, reach};
+use crate::output::say;
+use crate::progress::DeviceBar;
+use clap::{Args, Subcommand, ValueEnum};
+use linerate_agent::Resolve;
+use linerate_model::{
+    DevicePlan, DeviceTest, FrameEngine, FrameHeaders, FramePayload, HostName, Mac, PortInfo, PortPair, Record,
+};
+use linerate_runner::{DeviceRun, Outcome};
+use linerate_store::Store;
+use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use tokio::sync::watch;
+
+/// The sizes of RFC 2544 section 9.1 for Ethernet.
+const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
+/// The echo port, which RFC 2544 appendix C.2.6.4 asks for.
+const PORT: u16 = 7;
+/// Records looked through for a calibration.
+const RECENT: usize = 200;
+
+/// Test a switch or router with raw frames between two ports of this machine (or of an agent's)
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  linerate device calibrate --ports eth1,eth2           with a cable between the ports: the tester's own ceiling
+  linerate device throughput --ports eth1,eth2          RFC 2544 throughput at seven frame sizes
+  linerate device latency --ports eth1,eth2 --sizes 64,1518 --rate 100k
+  linerate lab --device bridge -- device throughput --ports tester:p0,tester:p1 --sizes 64,512
+
+Only for a device and ports set apart for the test (RFC 6815): the frames fill the ports and all that is behind them. \
+Ports are interfaces of this machine, or HOST:INTERFACE of an agent started with --allow-frames.")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    test: Test,
+}
+
+#[derive(Debug, Subcommand)]
+enum Test {
+    /// The highest rate without loss (RFC 2544 section 26.1)
+    Throughput(Common),
+    /// The tester's own ceiling: as throughput, with the device bypassed by a cable
+    Calibrate(Common),
+    /// Latency of every frame, at a set rate or at the throughput (RFC 2544 section 26.2)
+    Latency {
+        #[command(flatten)]
+        common: Common,
+        /// Frames a second of each direction [default: the throughput, which is searched first]
+        #[arg(long, value_name = "RATE")]
+        rate: Option<FrameRate>,
+    },
+    /// Loss against load, in steps down from the highest rate (RFC 2544 section 26.3)
+    Loss {
+        #[command(flatten)]
+        common: Common,
+        /// Steps of the load, percent of the highest
+        #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
+        step: u32,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// The two ports: interfaces of this machine, or HOST:INTERFACE
+    #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', required = true)]
+    ports: Vec<String>,
+
+    /// Frame sizes in bytes, FCS counted [default: 64,128,256,512,1024,1280,1518]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
+    sizes: Vec<u32>,
+
+    /// Send both ways at once
+    #[arg(long)]
+    both: bool,
+
+    /// Length of the trial that decides; RFC 2544 asks for 60s
+    #[arg(long, short = 't', value_name = "TIME", default_value = "2s")]
+    time: Nanos,
+
+    /// Length of the trials while searching
+    #[arg(long, value_name = "TIME", default_value = "500ms")]
+    search_time: Nanos,
+
+    /// Wait for stragglers after each trial; RFC 2544 asks for 2s
+    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    settle: Nanos,
+
+    /// What the ports' line carries, where they do not know it
+    #[arg(long, value_name = "RATE")]
+    line: Option<BitRate>,
+
+    /// Loss that is still no loss, as in 0.5%
+    #[arg(long, value_name = "RATIO", default_value = "0")]
+    loss: Ratio,
+
+    /// Test with IPv6 frames (at least 84 bytes)
+    #[arg(short = '6', long = "ipv6")]
+    ipv6: bool,
+
+    /// VLAN the frames carry; two are QinQ, outer first
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4094))]
+    vlan: Vec<u16>,
+
+    /// The device is a router, with this address at the sending port (a second one for the other way) [default: the first
+    /// address of the port's network, if the ports are in different networks]
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
+    gateway: Vec<IpAddr>,
+
+    /// How frames are sent and received
+    #[arg(long, value_enum, default_value_t = Engine::Auto)]
+    engine: Engine,
+
+    #[command(flatten)]
+    results: Results,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Engine {
+    /// XDP where the host can, packet sockets otherwise
+    Auto,
+    /// Programs in the driver's path
+    Xdp,
+    /// Packet sockets: slower, without privilege in a lab
+    Packet,
+}
+
+impl Arguments {
+    fn parts(&self) -> (&Common, DeviceTest) {
+        match &self.test {
+            Test::Throughput(common) => (common, DeviceTest::Throughput),
+            Test::Calibrate(common) => (common, DeviceTest::Calibrate),
+            Test::Latency { common, rate } => (common, DeviceTest::Latency { rate: *rate }),
+            Test::Loss { common, step } => (common, DeviceTest::Loss { step_percent: *step }),
+        }
+    }
+
+    /// Whether its result is held against the tester's ceiling; a calibration is that ceiling.
+    pub(crate) fn wants_ceiling(&self) -> bool {
+        !matches!(self.test, Test::Calibrate(_))
+    }
+}
+
+pub(crate) async fn run(
+    arguments: Arguments,
+    book: HostBook,
+    calibrated: Option<Record>,
+    cancel: watch::Receiver<bool>,
+) -> Result<(), Failure> {
+    let (common, test) = arguments.parts();
+    let results = &common.results;
+    if let Some(expectation) = results.expect.first() {
+        return Err(Failure::usage(format!(
+            "--expect '{expectation}': device tests take no expectations yet; compare outcome.throughput[] of --json"
+        )));
+    }
+    results.out.as_deref().map_or(Ok(()), super::report::check_report_file)?;
+    let tester = alone(&common.ports()?.0).map_err(Failure::usage)?;
+    let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
+    let company = reach(&book, &tester, cancel.clone()).await?;
+    let outcome = measure(common, test, tester.listener(), &company, &store, calibrated, cancel).await;
+    company.dismiss().await;
+    conclude(outcome?, results)
+}
+
+/// Measures the tester's own ceiling, for a lab that is built with the device bypassed.
+pub(crate) async fn calibrate(
+    arguments: &Arguments,
+    book: &HostBook,
+    cancel: watch::Receiver<bool>,
+) -> Result<Outcome, Failure> {
+    let (common, _) = arguments.parts();
+    let tester = alone(&common.ports()?.0).map_err(Failure::usage)?;
+    let store = Store::open(common.results.store.store.as_deref()).map_err(Failure::measure)?;
+    let company = reach(book, &tester, cancel.clone()).await?;
+    let outcome = measure(common, DeviceTest::Calibrate, tester.listener(), &company, &store, None, cancel).await;
+    company.dismiss().await;
+    outcome
+}
+
+async fn measure(
+    common: &Common,
+    test: DeviceTest,
+    host: &HostName,
+    company: &Company,
+    store: &Store,
+    calibrated: Option<Record>,
+    cancel: watch::Receiver<bool>,
+) -> Result<Outcome, Failure> {
+    let plan = common.plan(test, host, company).await?;
+    let calibration = match calibrated {
+        Some(record) => Some(record),
+        None if plan.test == DeviceTest::Calibrate => None,
+        None => calibration_of(&plan, store)?,
+    };
+    let run =
+        DeviceRun { plan, command: command(), peers: &company.peers, store: Some(store), calibration: calibration.as_ref() };
+    let mut bar = DeviceBar::new();
+    Ok(run.execute(&mut |event| bar.note(&event), cancel).await)
+}
+
+/// The newest calibration between the same ports of the same host by the same means and ways.
+fn calibration_of(plan: &DevicePlan, store: &Store) -> Result<Option<Record>, Failure> {
+    for listed in store.list(RECENT).map_err(Failure::measure)? {
+        if !listed.finished || !listed.command.iter().any(|word| word == "calibrate") {
+            continue;
+        }
+        let record = store.load(&listed.id.0).map_err(Failure::measure)?;
+        let same = |other: &DevicePlan| {
+            other.test == DeviceTest::Calibrate
+                && other.host == plan.host
+                && other.ports == plan.ports
+                && other.engine == plan.engine
+                && other.directions.len() == plan.directions.len()
+        };
+        if record.plan.device.as_ref().is_some_and(same) {
+            return Ok(Some(record));
+        }
+    }
+    Ok(None)
+}
+
+impl Common {
+    /// The host as given, which may be a join line, and its two interfaces.
+    fn ports(&self) -> Result<(String, Vec<String>), Failure> {
+        let read = |text: &String| match text.rsplit_once(':') {
+            Some((host, interface)) => (host.to_owned(), interface.to_owned()),
+            None => (crate::hosts::LOCAL.to_owned(), text.clone()),
+        };
+        let ports: Vec<(String, String)> = self.ports.iter().map(read).collect();
+        let [(host, first), (other, second)] = &ports[..] else {
+            return Err(Failure::usage(format!("--ports takes two ports, as in eth1,eth2; {} were given", ports.len())));
+        };
+        if host != other {
+            return Err(Failure::usage(format!(
+                "--ports: {first} and {second} are of different hosts: both ports must be of one host, whose clock times \
+                 the frames"
+            )));
+        }
+        if first == second {
+            return Err(Failure::usage(format!("--ports: {first} is there twice; a device is tested from port to port")));
+        }
+        Ok((host.clone(), vec![first.clone(), second.clone()]))
+    }
+
+    fn sizes(&self, smallest: FrameSize, mtu: u32) -> Result<Vec<FrameSize>, Failure> {
+        let default: Vec<u32> = SIZES.into_iter().filter(|size| *size >= smallest.get()).collect();
+        let asked = if self.sizes.is_empty() { &default } else { &self.sizes };
+        let largest = mtu + 18 + 4 * self.vlan.len() as u32;
+        asked
+            .iter()
+            .map(|size| match FrameSize::with_fcs(*size) {
+                Ok(size) if size < smallest => Err(Failure::usage(format!(
+                    "--sizes {size}: these frames carry headers and a signature and need {smallest} bytes at least",
+                    size = size.get(),
+                    smallest = smallest.get()
+                ))),
+                Ok(size) if size.get() > largest => Err(Failure::usage(format!(
+                    "--sizes {}: the ports' MTU of {mtu} allows frames of {largest} bytes; raise it (ip link set PORT mtu \
+                     9000) or ask for less",
+                    size.get()
+                ))),
+                Ok(size) => Ok(size),
+                Err(error) => Err(Failure::usage(format!("--sizes: {error}"))),
+            })
+            .collect()
+    }
+
+    async fn plan(&self, test: DeviceTest, host: &HostName, company: &Company) -> Result<DevicePlan, Failure> {
+        let (_, ports) = self.ports()?;
+        let peer = company.peers.find(host).map_err(Failure::measure)?;
+        let found = peer.client.ports(&ports).await.map_err(Failure::measure)?;
+        let [first, second] = &found[..] else {
+            return Err(Failure::measure("the agent described other ports than were asked for"));
+        };
+        let mut directions = vec![self.direction(company, host, (0, first), (1, second), &test).await?];
+        if self.both {
+            directions.push(self.direction(company, host, (1, second), (0, first), &test).await?);
+        }
+        let speed = |port: &PortInfo| peer.host.nics.iter().find(|nic| nic.name == port.interface)?.speed;
+        let line = self.line.or_else(|| speed(first).into_iter().chain(speed(second)).min());
+        let sizes = self.sizes(directions[0].headers.smallest_frame(), first.mtu.min(second.mtu))?;
+        if let DeviceTest::Latency { rate: Some(rate) } = &test
+            && let Some(line) = line
+            && let Some(size) = sizes.iter().find(|size| size.line_rate(line) < *rate)
+        {
+            return Err(Failure::usage(format!(
+                "--rate {rate}: a line of {line} carries {} frames of {} bytes",
+                size.line_rate(line),
+                size.get()
+            )));
+        }
+        if self.time.get() == 0 || self.search_time.get() == 0 {
+            return Err(Failure::usage("--time and --search-time must be longer than 0"));
+        }
+        let calibrates = test == DeviceTest::Calibrate;
+        Ok(DevicePlan {
+            test,
+            host: host.clone(),
+            ports,
+            directions,
+            sizes,
+            line,
+            search_time: self.search_time.min(self.time),
+            final_time: self.time,
+            settle: self.settle,
+            loss: self.loss,
+            // A ceiling is compared with, not reported: it need not be as sharp.
+            width: if calibrates { Ratio::new(1, 100) } else { Ratio::new(1, 500) },
+            engine: match self.engine {
+                Engine::Auto => FrameEngine::Auto,
+                Engine::Xdp => FrameEngine::Xdp,
+                Engine::Packet => FrameEngine::PacketSocket,
+            },
+        })
+    }
+
+    /// The frames of one direction: straight to the other port, or by a router.
+    async fn direction(
+        &self,
+        company: &Company,
+        host: &HostName,
+        (from, source): (u16, &PortInfo),
+        (to, destination): (u16, &PortInfo),
+        test: &DeviceTest,
+    ) -> Result<PortPair, Failure> {
+        let own = self.address(from, source);
+        let gateway = match self.gateway.get(usize::from(from)).or(self.gateway.first()) {
+            _ if *test == DeviceTest::Calibrate => None,
+            Some(gateway) => Some(*gateway),
+            None => self.router_between(source, destination),
+        };
+        let destination_mac: Mac = match gateway {
+            None => destination.mac,
+            Some(target) => {
+                let ask = Resolve { interface: source.interface.clone(), mac: source.mac, own, target };
+                let peer = company.peers.find(host).map_err(Failure::measure)?;
+                say(&format!("linerate: {} sends through the router {target}", source.interface));
+                peer.client.resolve(&ask).await.map_err(Failure::measure)?
+            }
+        };
+        let headers = FrameHeaders {
+            source_mac: source.mac,
+            destination_mac,
+            vlans: self.vlan.clone(),
+            source: own,
+            destination: self.address(to, destination),
+            payload: FramePayload::Udp { source_port: PORT, destination_port: PORT },
+        };
+        Ok(PortPair { from, to, headers })
+    }
+
+    /// The port's own address, or one of those set aside for benchmarks (RFC 2544 appendix C.2.2, RFC 5180 section 8).
+    fn address(&self, index: u16, port: &PortInfo) -> IpAddr {
+        let host = index + 1;
+        if self.ipv6 {
+            let benchmark = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, host);
+            return port.ipv6.map_or(benchmark, |(address, _)| address).into();
+        }
+        let benchmark = Ipv4Addr::new(198, 18, 0, host as u8);
+        port.ipv4.map_or(benchmark, |(address, _)| address).into()
+    }
+
+    /// The first address of the sending port's network, if the receiving port is in another one.
+    fn router_between(&self, source: &PortInfo, destination: &PortInfo) -> Option<IpAddr> {
+        if self.ipv6 {
+            let ((own, prefix), (other, _)) = (source.ipv6?, destination.ipv6?);
+            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+            let network = u128::from(own) & mask;
+            return (network != u128::from(other) & mask).then(|| Ipv6Addr::from(network + 1).into());
+        }
+        let ((own, prefix), (other, _)) = (source.ipv4?, destination.ipv4?);
+        let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+        let network = u32::from(own) & mask;
+        (network != u32::from(other) & mask).then(|| Ipv4Addr::from(network + 1).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(address: [u8; 4], prefix: u8) -> PortInfo {
+        let ipv4 = Some((Ipv4Addr::from(address), prefix));
+        PortInfo { interface: "p0".to_owned(), mac: Mac([2, 0, 0, 0, 0, 1]), ipv4, ipv6: None, mtu: 1500 }
+    }
+
+    fn common(arguments: &[&str]) -> Common {
+        #[derive(clap::Parser)]
+        struct Only {
+            #[command(flatten)]
+            common: Common,
+        }
+        let words = ["x"].iter().chain(arguments);
+        <Only as clap::Parser>::try_parse_from(words).expect("good arguments").common
+    }
+
+    #[test]
+    fn a_router_is_between_ports_of_different_networks() {
+        let common = common(&["--ports", "a,b"]);
+        let (here, there) = (port([198, 18, 1, 2], 24), port([198, 18, 2, 2], 24));
+        assert_eq!(common.router_between(&here, &there), Some(IpAddr::from([198, 18, 1, 1])));
+        assert_eq!(common.router_between(&here, &port([198, 18, 1, 3], 24)), None);
+    }
+
+    #[test]
+    fn ports_are_two_of_one_host() {
+        let read = |ports: &str| common(&["--ports", ports]).ports().ok();
+        assert_eq!(read("tester:p0,tester:p1"), Some(("tester".to_owned(), vec!["p0".into(), "p1".into()])));
+        assert_eq!(read("eth1,eth2").map(|(host, _)| host), Some("local".to_owned()));
+        for bad in ["a:p0,b:p1", "p0,p0", "p0", "p0,p1,p2"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_must_hold_the_headers_and_pass_the_mtu() {
+        let smallest = FrameSize::with_fcs(84).expect("a size");
+        let sizes = |arguments: &[&str]| {
+            let all = [&["--ports", "a,b"], arguments].concat();
+            common(&all).sizes(smallest, 1500).ok().map(|sizes| sizes.len())
+        };
+        assert_eq!(sizes(&[]), Some(6));
+        assert_eq!(sizes(&["--sizes", "84,1518"]), Some(2));
+        assert_eq!(sizes(&["--sizes", "64"]), None);
+        assert_eq!(sizes(&["--sizes", "1522"]), None);
+        assert_eq!(sizes(&["--sizes", "1522", "--vlan", "7"]), Some(1));
+    }
+}

@@ -1,0 +1,117 @@
+//! The loop of a device test: ask the method for the next trial, run it on the tester's agent, keep it, repeat.
+
+use crate::run::begin;
+use crate::{Outcome, Peers, RunError};
+use linerate_method::device::{Device, spoilt};
+use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameTrial, FrameTrialResult, Plan, Record, Repeats};
+use linerate_store::Store;
+use tokio::sync::watch;
+
+/// How often a trial that the tester spoilt is run again before it is taken with its caveat.
+const SPOILT_RETRIES: u32 = 2;
+
+/// What happens while a device is tested.
+#[derive(Debug)]
+pub enum DeviceEvent<'a> {
+    /// A trial begins; `known` says how far the test is.
+    TrialBegins {
+        /// The trial.
+        trial: &'a FrameTrial,
+        /// The size being measured and the bounds so far.
+        known: String,
+    },
+    /// A trial was spoilt by the tester and is run again.
+    Repeating {
+        /// Why.
+        reason: &'a Caveat,
+    },
+}
+
+/// A device test to make.
+pub struct DeviceRun<'a> {
+    /// What to measure.
+    pub plan: DevicePlan,
+    /// The command as typed, secrets left out.
+    pub command: Vec<String>,
+    /// The agents.
+    pub peers: &'a Peers,
+    /// Where the record is kept, brought up to date after each trial; none keeps nothing.
+    pub store: Option<&'a Store>,
+    /// The tester's ceiling between the same ports.
+    pub calibration: Option<&'a Record>,
+}
+
+impl DeviceRun<'_> {
+    /// Runs the test to its end, to the first failure, or until `cancel` turns true.
+    pub async fn execute(
+        mut self,
+        on_event: &mut dyn FnMut(DeviceEvent<'_>),
+        mut cancel: watch::Receiver<bool>,
+    ) -> Outcome {
+        let plan = Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: Some(self.plan.clone()) };
+        let mut record = begin(plan, self.command.clone(), self.peers);
+        let mut method = Device::new(self.plan.clone(), self.calibration);
+        let mut failure = None;
+        while let Some(trial) = method.next() {
+            on_event(DeviceEvent::TrialBegins { trial: &trial, known: method.progress() });
+            match self.sound(&trial, on_event, &mut cancel).await {
+                Ok(result) => {
+                    method.record(&result);
+                    record.frame_trials.push(result);
+                    record.outcome = Some(method.outcome().clone());
+                    failure = failure.or(self.keep(&record, false));
+                }
+                Err(error) => {
+                    record.caveats.push(Caveat::new(CaveatKind::Interrupted, format!("the run ended early: {error}")));
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        if !record.frame_trials.is_empty() {
+            let complete = failure.is_none();
+            failure = failure.or(self.keep(&record, complete));
+        }
+        Outcome { record, failure }
+    }
+
+    /// Runs a trial, and again if the tester spoilt it; what spoilt the last one stays with it.
+    async fn sound(
+        &self,
+        trial: &FrameTrial,
+        on_event: &mut dyn FnMut(DeviceEvent<'_>),
+        cancel: &mut watch::Receiver<bool>,
+    ) -> Result<FrameTrialResult, RunError> {
+        let mut retries = SPOILT_RETRIES;
+        loop {
+            let mut result = self.once(trial, cancel).await?;
+            let Some(reason) = spoilt(&result) else { return Ok(result) };
+            if retries == 0 {
+                result.caveats.push(reason);
+                return Ok(result);
+            }
+            retries -= 1;
+            on_event(DeviceEvent::Repeating { reason: &reason });
+        }
+    }
+
+    async fn once(&self, trial: &FrameTrial, cancel: &mut watch::Receiver<bool>) -> Result<FrameTrialResult, RunError> {
+        let host = &self.plan.host;
+        let peer = self.peers.find(host)?;
+        tokio::select! {
+            result = peer.client.frames(trial) => {
+                result.map_err(|source| RunError::Agent { host: host.clone(), source })
+            }
+            Ok(_) = cancel.wait_for(|asked| *asked) => Err(RunError::Interrupted),
+        }
+    }
+
+    /// Keeps the record as it is now. A store that fails is not used again, and the run goes on.
+    fn keep(&mut self, record: &Record, complete: bool) -> Option<RunError> {
+        let store = self.store?;
+        let begun = if record.frame_trials.len() == 1 && !complete { store.begin(record) } else { Ok(()) };
+        let error = begun.and_then(|()| store.finish(record, complete)).err()?;
+        self.store = None;
+        Some(error.into())
+    }
+}
