@@ -46,6 +46,8 @@ impl Agent {
         command.arg("agent");
         command.arg("--listen-fd").arg(listener.as_raw_fd().to_string());
         command.arg("--name").arg(&host.name.0);
+        // Frames stay in the lab, wherever they are sent.
+        command.arg("--allow-frames");
         for address in &host.addresses {
             command.arg("--data-address").arg(address.to_string());
         }

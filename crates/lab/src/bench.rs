@@ -414,9 +414,6 @@ impl Bench {
             _ if !(2..=HOSTS_MAXIMUM).contains(&(hosts + ports)) => {
                 Err(format!("hosts: a bench has 2 to {HOSTS_MAXIMUM}, not {}", hosts + ports))
             }
-            DeviceKind::Reference(limits) if limits.delay.is_none() => {
-                Err(String::from("device.kind: the reference device is being built"))
-            }
             DeviceKind::Reference(limits) if limits.delay.is_some() => Err(String::from(
                 "device.delay: a reference device does not hold frames yet; leave it out, as in \
                  reference,max-frames=200000",

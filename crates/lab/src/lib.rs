@@ -16,6 +16,7 @@ mod kept;
 mod lab;
 mod limits;
 mod napi;
+mod reference;
 mod user;
 mod wiring;
 

@@ -13,6 +13,8 @@ pub(crate) const QUEUE_FRAMES: u32 = 256;
 pub(crate) const ADDRESSES: u32 = 65_536;
 /// Most frames a second that can be a limit: more is never reached.
 const RATE_MAXIMUM: u64 = 1_000_000_000;
+/// Most frames that may wait.
+const QUEUE_MAXIMUM: u32 = 1_000_000;
 /// Most addresses: they lie in memory.
 const ADDRESSES_MAXIMUM: u32 = 1 << 22;
 
@@ -66,7 +68,7 @@ const MAX_RATE: Field =
     field("max-rate", "max-rate of a reference device: a bit rate on the wire, 64kbit/s or more", "max-rate=1Gbit/s");
 const LOSS: Field =
     field("loss", "loss of a reference device: so many of so many frames, at most 1", "loss=1/1000 or loss=0.1%");
-const QUEUE: Field = field("queue", "queue of a reference device: a count of frames", "queue=256");
+const QUEUE: Field = field("queue", "queue of a reference device: frames, 0 to 1000000", "queue=256");
 const ADDRESS_COUNT: Field =
     field("addresses", "addresses of a reference device: a count, 1 to 4194304", "addresses=1000");
 const ECHO: Field = field("echo", "echo of a reference device: answers a second, 1 or more", "echo=5000");
@@ -92,7 +94,7 @@ impl ReferenceLimits {
             }
             "max-rate" => self.max_rate = Some(MAX_RATE.read(value, |rate: &BitRate| rate.get() >= 64_000)?),
             "loss" => self.loss = Some(LOSS.read(value, |loss: &Ratio| loss.of > 0 && loss.part <= loss.of)?),
-            "queue" => self.queue = QUEUE.read(value, |_| true)?,
+            "queue" => self.queue = QUEUE.read(value, |queue| *queue <= QUEUE_MAXIMUM)?,
             "addresses" => {
                 self.addresses = ADDRESS_COUNT.read(value, |count| (1..=ADDRESSES_MAXIMUM).contains(count))?
             }

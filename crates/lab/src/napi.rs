@@ -9,11 +9,7 @@ use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
 use nix::unistd::Pid;
 use std::fs;
 use std::io;
-use std::thread::{self, available_parallelism};
-use std::time::Duration;
-
-/// How often the threads are looked for, a millisecond apart: the kernel names a thread soon after it starts it.
-const LOOKS: u32 = 20;
+use std::thread::available_parallelism;
 
 /// Gives each of the `interfaces` of `device` a kernel thread for what it receives, and keeps those threads on the last
 /// core. Where the kernel does not let this user do so, the device goes on working where the frames come from.
@@ -49,19 +45,12 @@ fn pin(interfaces: &[String], core: usize) {
         return;
     }
     let prefixes: Vec<_> = interfaces.iter().map(|interface| format!("napi/{interface}-")).collect();
-    for _ in 0..LOOKS {
-        let mut found = 0;
-        for pid in processes() {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
-                found += 1;
-                let _ = sched_setaffinity(Pid::from_raw(pid), &cores);
-            }
+    for pid in processes() {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            // One that ended meanwhile was another lab's.
+            let _ = sched_setaffinity(Pid::from_raw(pid), &cores);
         }
-        if found >= interfaces.len() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(1));
     }
 }
 

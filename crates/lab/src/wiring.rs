@@ -5,6 +5,7 @@ use crate::address::{self, Addresses};
 use crate::bench::{Bench, DEVICE, DeviceKind, Place, TESTER};
 use crate::ethernet::{self, End};
 use crate::napi;
+use crate::reference;
 use linerate_model::HostName;
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::{NetNamespace, set_network_setting};
@@ -241,6 +242,9 @@ impl Wiring {
                 near.set_up(rate, mtu, &[], own.is_empty()).map_err(host.building("the interface"))?;
                 link
             };
+            if let DeviceKind::Reference(_) = kind {
+                near.take_from_reference().map_err(host.building("the interface"))?;
+            }
             let addresses = match kind {
                 DeviceKind::Router => {
                     let mut addresses = address::behind_router(index);
@@ -263,6 +267,10 @@ impl Wiring {
             }
             let had = host.give(&port.interface, &addresses).map_err(host.building("the addresses"))?;
             self.hosts[port.host].addresses.extend(had);
+        }
+        if let DeviceKind::Reference(limits) = kind {
+            inside(&device.namespace, || reference::install(&limits))
+                .map_err(LabError::at("make the reference device"))?;
         }
         if ports.iter().any(|port| port.tests) {
             let interfaces: Vec<_> = ports.into_iter().map(|port| port.far).collect();
@@ -365,10 +373,18 @@ impl LinkEnd<'_> {
     /// them where it has no XDP program. Gives its number.
     fn set_up_for_frames(&self) -> Result<u32, linerate_sys::Error> {
         let (mut route, ethtool) = inside(self.namespace, || Ok((Route::open()?, Ethtool::open()?)))?;
-        ethtool.send_frame_by_frame(&self.interface)?;
         let link = route.index_of(&self.interface)?;
+        // Up first: an interface that is down notes the wish, and takes no frames later all the same.
         route.set_up(link)?;
+        ethtool.send_frame_by_frame(&self.interface)?;
         Ok(link)
+    }
+
+    /// Leaves no checksum to the other end, which an XDP device would not know about, and takes what that device sends.
+    fn take_from_reference(&self) -> Result<(), linerate_sys::Error> {
+        let ethtool = inside(self.namespace, Ethtool::open)?;
+        ethtool.send_whole_checksums(&self.interface)?;
+        ethtool.send_frame_by_frame(&self.interface)
     }
 
     /// Shapes this end, plants its losses and brings it up; gives its number.

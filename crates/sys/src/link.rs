@@ -8,7 +8,7 @@ use crate::netlink::{Route, append, zero_ended};
 use rtnetlink::packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
@@ -65,6 +65,22 @@ impl Route {
         let mut body = interface(link);
         append(&mut body, IFLA_MASTER, &bridge.to_ne_bytes());
         self.ask("RTM_NEWLINK(master)", format!("interface {link}"), RTM_NEWLINK, NLM_F_ACK, &body, |_| Some(()))
+    }
+
+    /// Makes `program` the XDP program of an interface, in its driver. It stays there for as long as the interface does, so
+    /// this is for interfaces that go with their namespace; on others a bpf_link is to hold it.
+    pub fn set_xdp(&mut self, link: u32, program: BorrowedFd<'_>) -> Result<(), Error> {
+        const IFLA_XDP: u16 = 43;
+        const NLA_F_NESTED: u16 = 1 << 15;
+        const IFLA_XDP_FD: u16 = 1;
+        const IFLA_XDP_FLAGS: u16 = 3;
+        const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+        let mut xdp = Vec::new();
+        append(&mut xdp, IFLA_XDP_FD, &program.as_raw_fd().to_ne_bytes());
+        append(&mut xdp, IFLA_XDP_FLAGS, &XDP_FLAGS_DRV_MODE.to_ne_bytes());
+        let mut body = interface(link);
+        append(&mut body, NLA_F_NESTED | IFLA_XDP, &xdp);
+        self.ask("RTM_NEWLINK(xdp)", format!("interface {link}"), RTM_NEWLINK, NLM_F_ACK, &body, |_| Some(()))
     }
 
     /// Gives an interface an address, usable at once: duplicates are not looked for.

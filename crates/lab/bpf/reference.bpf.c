@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// The reference device: a switch that learns addresses and keeps to exactly known limits. One program serves all its ports.
+// The settings are written by crates/lab/src/reference.rs.
+//
+// Its work is a virtual queue: each frame that is taken moves the moment at which the device is free by what the frame
+// costs, and a frame that would have to wait behind more than the queue holds is dropped. Frames are not held back.
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/in.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+
+#define TIME_SHIFT 12    // moments are kept in 2^-12 ns; they wrap, so only differences count
+#define COST_SHIFT 16    // costs of a byte in 2^-28 ns
+#define SHORTEST 60      // bytes of a frame, without its FCS
+#define AROUND 24        // FCS, preamble and gap
+
+// What one frame costs, 2^-12 ns; zero without a limit.
+const volatile __u64 frame_cost;
+// What one byte on the wire costs, 2^-28 ns; zero without a limit.
+const volatile __u64 byte_cost;
+// Frames that may wait.
+const volatile __u64 queue;
+// loss_part of loss_of frames are lost.
+const volatile __u64 loss_part;
+const volatile __u64 loss_of;
+// What one echo costs, 2^-12 ns, and how long one may wait; zero if the device answers none.
+const volatile __u64 echo_cost;
+const volatile __u64 echo_wait;
+// The device's own addresses.
+const volatile __u8 own_mac[ETH_ALEN] = {0x02, 0, 0, 0, 0, 0xfe};
+const volatile __u32 own_ip = bpf_htonl(0xc61200fe);  // 198.18.0.254
+
+struct state {
+	struct bpf_spin_lock lock;
+	__u32 unused;
+	__u64 free_at;       // when the last frame taken is through
+	__u64 echo_free_at;  // when the last echo is answered
+	__u64 owed;          // how far the next loss has come, in parts of loss_of
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct state);
+} state SEC(".maps");
+
+// From a port's number to the port.
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
+	__uint(max_entries, 128);
+	__type(key, __u32);
+	__type(value, __u32);
+} ports SEC(".maps");
+
+// From a MAC address to the number of its port. The size is the device's.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u64);
+	__type(value, __u32);
+} addresses SEC(".maps");
+
+struct arp_ipv4 {
+	__u16 hardware;
+	__u16 protocol;
+	__u8 hardware_bytes;
+	__u8 protocol_bytes;
+	__u16 operation;
+	__u8 sender_mac[ETH_ALEN];
+	__u8 sender_ip[4];
+	__u8 target_mac[ETH_ALEN];
+	__u8 target_ip[4];
+} __attribute__((packed));
+
+struct echo {
+	__u8 type;
+	__u8 code;
+	__u16 checksum;
+};
+
+enum kind {
+	TEST,      // what limits hold for
+	CONTROL,   // how neighbours find each other: always passes
+	CHATTER,   // what kernels say by themselves: passes, and teaches nothing
+};
+
+static __always_inline __u64 mac_key(const __u8 *mac)
+{
+	return (__u64)mac[0] << 40 | (__u64)mac[1] << 32 | (__u64)mac[2] << 24 | (__u64)mac[3] << 16 | (__u64)mac[4] << 8 | mac[5];
+}
+
+static __always_inline enum kind kind_of(const struct ethhdr *frame, const void *end)
+{
+	if (frame->h_proto == bpf_htons(ETH_P_ARP))
+		return CONTROL;
+	if (frame->h_proto != bpf_htons(ETH_P_IPV6))
+		return TEST;
+	const struct ipv6hdr *ip = (const void *)(frame + 1);
+	const __u8 *type = (const void *)(ip + 1);
+	if ((const void *)(type + 1) > end)
+		return TEST;
+	// Listener reports carry a router alert.
+	if (ip->nexthdr == 0 && frame->h_dest[0] == 0x33)
+		return CHATTER;
+	if (ip->nexthdr != IPPROTO_ICMPV6)
+		return TEST;
+	if (*type >= 135 && *type <= 137)
+		return CONTROL;
+	return (*type >= 130 && *type <= 134) || *type == 143 ? CHATTER : TEST;
+}
+
+// Takes one more into a virtual queue, unless it would wait for longer than `wait`. Called under the lock.
+static __always_inline int take(__u64 *free_at, __u64 now, __u64 cost, __u64 wait)
+{
+	__u64 free = *free_at;
+	if (free == 0 || (__s64)(free - now) < 0)
+		free = now;
+	if (free - now > wait)
+		return 0;
+	*free_at = free + cost;
+	return 1;
+}
+
+static __always_inline int within_limits(__u64 bytes)
+{
+	if (!frame_cost && !byte_cost && !loss_part)
+		return 1;
+	__u32 zero = 0;
+	struct state *s = bpf_map_lookup_elem(&state, &zero);
+	if (!s)
+		return 0;
+	__u64 on_wire = (bytes < SHORTEST ? SHORTEST : bytes) + AROUND;
+	__u64 cost = (on_wire * byte_cost) >> COST_SHIFT;
+	if (cost < frame_cost)
+		cost = frame_cost;
+	__u64 wait = queue * cost;
+	__u64 now = bpf_ktime_get_ns() << TIME_SHIFT;
+	int taken = 1;
+
+	bpf_spin_lock(&s->lock);
+	if (loss_part) {
+		s->owed += loss_part;
+		if (s->owed >= loss_of) {
+			s->owed -= loss_of;
+			taken = 0;
+		}
+	}
+	if (taken && cost)
+		taken = take(&s->free_at, now, cost, wait);
+	bpf_spin_unlock(&s->lock);
+	return taken;
+}
+
+static __always_inline int echo_within_limit(void)
+{
+	__u32 zero = 0;
+	struct state *s = bpf_map_lookup_elem(&state, &zero);
+	if (!s)
+		return 0;
+	__u64 cost = echo_cost, wait = echo_wait;
+	__u64 now = bpf_ktime_get_ns() << TIME_SHIFT;
+	bpf_spin_lock(&s->lock);
+	int taken = take(&s->echo_free_at, now, cost, wait);
+	bpf_spin_unlock(&s->lock);
+	return taken;
+}
+
+static __always_inline void turn_round(struct ethhdr *frame)
+{
+	__builtin_memcpy(frame->h_dest, frame->h_source, ETH_ALEN);
+	for (int i = 0; i < ETH_ALEN; i++)
+		frame->h_source[i] = own_mac[i];
+}
+
+// Who has the device's address? True if that was asked, and is answered now.
+static __always_inline int answers_arp(struct ethhdr *frame, void *end)
+{
+	struct arp_ipv4 *arp = (void *)(frame + 1);
+	if (frame->h_proto != bpf_htons(ETH_P_ARP) || (void *)(arp + 1) > end)
+		return 0;
+	__u32 target, own = own_ip;
+	__builtin_memcpy(&target, arp->target_ip, 4);
+	if (arp->operation != bpf_htons(1) || target != own)
+		return 0;
+	arp->operation = bpf_htons(2);
+	__builtin_memcpy(arp->target_mac, arp->sender_mac, ETH_ALEN);
+	__builtin_memcpy(arp->target_ip, arp->sender_ip, 4);
+	for (int i = 0; i < ETH_ALEN; i++)
+		arp->sender_mac[i] = own_mac[i];
+	__builtin_memcpy(arp->sender_ip, &own, 4);
+	turn_round(frame);
+	return 1;
+}
+
+// True if this was an echo request for the device, and is its answer now.
+static __always_inline int answers_echo(struct ethhdr *frame, void *end)
+{
+	struct iphdr *ip = (void *)(frame + 1);
+	struct echo *echo = (void *)(ip + 1);
+	if (frame->h_proto != bpf_htons(ETH_P_IP) || (void *)(echo + 1) > end)
+		return 0;
+	__u32 own = own_ip;
+	if (ip->ihl != 5 || ip->protocol != IPPROTO_ICMP || ip->daddr != own || ip->frag_off & bpf_htons(0x3fff))
+		return 0;
+	if (echo->type != 8 || echo->code != 0 || !echo_within_limit())
+		return 0;
+	ip->daddr = ip->saddr;
+	ip->saddr = own;
+	echo->type = 0;
+	// RFC 1624: the first word of the message falls by 0x0800, so its complement rises by that, with the carry around.
+	__u32 sum = echo->checksum + bpf_htons(0x0800);
+	echo->checksum = sum + (sum >> 16);
+	turn_round(frame);
+	return 1;
+}
+
+SEC("xdp")
+int reference(struct xdp_md *context)
+{
+	void *data = (void *)(long)context->data, *end = (void *)(long)context->data_end;
+	struct ethhdr *frame = data;
+	if ((void *)(frame + 1) > end)
+		return XDP_DROP;
+	__u32 from = context->ingress_ifindex;
+	// Frames between neighbouring switches go no further (IEEE 802.1Q, 8.6.3).
+	__u64 destination = mac_key(frame->h_dest), source = mac_key(frame->h_source);
+	if (destination >> 4 == 0x0180c200000)
+		return XDP_DROP;
+
+	enum kind kind = kind_of(frame, end);
+	if (kind != CHATTER && !(frame->h_source[0] & 1)) {
+		__u32 *known = bpf_map_lookup_elem(&addresses, &source);
+		if (!known)
+			// Of a full table the kernel says so, and the address stays unknown.
+			bpf_map_update_elem(&addresses, &source, &from, BPF_NOEXIST);
+		else if (*known != from)
+			*known = from;
+	}
+
+	if (echo_cost) {
+		if (answers_arp(frame, end))
+			return XDP_TX;
+		__u8 own[ETH_ALEN];
+		for (int i = 0; i < ETH_ALEN; i++)
+			own[i] = own_mac[i];
+		if (destination == mac_key(own))
+			return answers_echo(frame, end) ? XDP_TX : XDP_DROP;
+	}
+
+	if (kind == TEST && !within_limits(end - data))
+		return XDP_DROP;
+	__u32 *to = frame->h_dest[0] & 1 ? 0 : bpf_map_lookup_elem(&addresses, &destination);
+	if (!to)
+		return bpf_redirect_map(&ports, 0, BPF_F_BROADCAST | BPF_F_EXCLUDE_INGRESS);
+	if (*to == from)
+		return XDP_DROP;
+	return bpf_redirect_map(&ports, *to, XDP_DROP);
+}
+
+char licence[] SEC("license") = "Dual MIT/GPL";
