@@ -4,7 +4,7 @@ use super::error::SnmpError;
 use super::wire::{Answer, Name, Wire};
 use std::time::Instant;
 
-/// `ssCpuRaw*` of UCD-SNMP-MIB, all CPUs summed, in hundredths of a second; and `ssCpuIdle`, `sysUpTime`.
+/// `ssCpuRaw*` of UCD-SNMP-MIB, all CPUs summed, in hundredths of a second; and `ssCpuIdle`, in percent.
 const SYSTEM_STATS: [u64; 8] = [1, 3, 6, 1, 4, 1, 2021, 11];
 const SYS_UP_TIME: [u64; 9] = [1, 3, 6, 1, 2, 1, 1, 3, 0];
 const SS_CPU_IDLE: u64 = 11;
@@ -35,8 +35,8 @@ pub(super) struct Shares {
 impl Ticks {
     const OBJECTS: [u64; 9] = [50, 51, 52, 53, 54, 55, 56, 61, 64];
 
-    /// None if the device does not count, or not yet: net-snmp says zero throughout until it first looked, 5 s after its
-    /// start, and the step from there to the truth would be all the time since the machine started.
+    /// None if the device does not count, or not yet: net-snmp says zero throughout until it first looked, 5 s after
+    /// its start, and the step from there to the truth would be all the time since the machine started.
     pub(super) fn new(counts: [Option<u32>; 9]) -> Option<Self> {
         let [user, nice, system, idle, wait, kernel, interrupt, softirq, steal] = counts;
         let counted = counts.iter().any(|count| count.is_some_and(|count| count > 0));
@@ -55,9 +55,9 @@ impl Ticks {
 
     /// None if no time has passed on these counters.
     ///
-    /// Everything but idling and waiting for a disk is busy; time stolen by a hypervisor counts as neither busy nor idle, as
-    /// in [`linerate_model::CoreUse`]. Where a system tells its kernel time apart, `ssCpuRawSystem` may hold it once more
-    /// (says the MIB), so that only the parts count.
+    /// Everything but idling and waiting for a disk is busy; time stolen by a hypervisor counts as neither busy nor
+    /// idle, as in [`linerate_model::CoreUse`]. Where a system tells its kernel time apart, `ssCpuRawSystem` may hold
+    /// it once more (says the MIB), so that only the parts count.
     pub(super) fn since(&self, before: &Self) -> Option<Shares> {
         let grown = |now: Option<u32>, then: Option<u32>| now.zip(then).map(|(now, then)| grown(then, now));
         let or_zero = |growth: Option<u32>| f64::from(growth.unwrap_or(0));
@@ -90,38 +90,50 @@ pub(super) struct CpuReading {
     /// Hundredths of a second since its SNMP service started.
     pub(super) uptime: Option<i64>,
     pub(super) ticks: Option<Ticks>,
-    /// Busy share of all CPUs over the last minute.
-    pub(super) average: Option<f64>,
 }
 
 impl CpuReading {
     pub(super) async fn take(wire: &mut Wire) -> Result<Self, SnmpError> {
-        let system_stats = |object: u64| SYSTEM_STATS.into_iter().chain([object, 0]).collect::<Name>();
-        let mut names = vec![SYS_UP_TIME.to_vec(), system_stats(SS_CPU_IDLE)];
+        let mut names = vec![SYS_UP_TIME.to_vec()];
         names.extend(Ticks::OBJECTS.map(system_stats));
         let answers = wire.get(&names).await?;
-        let number = |at: usize| answers[at].as_ref().and_then(Answer::number);
-        let counts = std::array::from_fn(|at| answers[at + 2].as_ref().and_then(Answer::counter_32));
-        Ok(Self {
-            at: Instant::now(),
-            uptime: number(0),
-            ticks: Ticks::new(counts),
-            average: number(1).map(|idle| 1.0 - percent(idle)),
-        })
+        let counts = std::array::from_fn(|at| answers[at + 1].as_ref().and_then(Answer::counter_32));
+        Ok(Self { at: Instant::now(), uptime: answers[0].as_ref().and_then(Answer::number), ticks: Ticks::new(counts) })
     }
 
-    /// True if the service's clock went back: it started anew, and other counters with it. The clock runs over after 497
-    /// days, from its top.
+    /// True if the service's clock went back: it started anew, and other counters with it. The clock runs over after
+    /// 497 days, from its top.
     pub(super) fn restarted_since(&self, before: &Self) -> bool {
         const HALF: i64 = 1 << 31;
         self.uptime.zip(before.uptime).is_some_and(|(now, then)| now < then && then < HALF)
     }
 }
 
-/// Each CPU's busy share over the last minute.
-pub(super) async fn minute_averages(wire: &mut Wire) -> Result<Vec<f64>, SnmpError> {
-    let rows = wire.column(&HR_PROCESSOR_LOAD).await?;
-    Ok(rows.iter().filter_map(|(_, answer)| answer.number()).map(percent).collect())
+/// Busy shares over the last minute, as far as the device tells them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Averages {
+    pub(super) per_cpu: Vec<f64>,
+    /// Of all CPUs together.
+    pub(super) all: Option<f64>,
+}
+
+impl Averages {
+    pub(super) async fn take(wire: &mut Wire) -> Result<Self, SnmpError> {
+        let idle = wire.get(&[system_stats(SS_CPU_IDLE)]).await?;
+        let rows = wire.column(&HR_PROCESSOR_LOAD).await?;
+        Ok(Self {
+            per_cpu: rows.iter().filter_map(|(_, answer)| answer.number()).map(percent).collect(),
+            all: idle[0].as_ref().and_then(Answer::number).map(|idle| 1.0 - percent(idle)),
+        })
+    }
+
+    pub(super) fn busiest(&self) -> Option<f64> {
+        self.per_cpu.iter().copied().reduce(f64::max)
+    }
+}
+
+fn system_stats(object: u64) -> Name {
+    SYSTEM_STATS.into_iter().chain([object, 0]).collect()
 }
 
 fn percent(value: i64) -> f64 {
@@ -177,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_restart_shows_in_the_clock() {
-        let at = |uptime| CpuReading { at: Instant::now(), uptime: Some(uptime), ticks: None, average: None };
+        let at = |uptime| CpuReading { at: Instant::now(), uptime: Some(uptime), ticks: None };
         assert!(at(10).restarted_since(&at(5000)));
         assert!(!at(5000).restarted_since(&at(10)));
         assert!(!at(10).restarted_since(&at(i64::from(u32::MAX) - 5)));

@@ -28,7 +28,8 @@ pub enum SnmpError {
         "the device at {address} did not answer SNMP: no answer within {} s, asked {times} times; check {}",
         waited.as_secs_f64(),
         if *user {
-            "the address, that SNMP version 3 is on there and that it lets this host in"
+            "the address, that SNMP version 3 is on there, that it lets this host in, and protocol and password of \
+             priv= (what a device cannot decrypt it may not answer)"
         } else {
             "the address, that its SNMP service lets this host in, and the community (a wrong one is not answered)"
         }
@@ -45,7 +46,8 @@ pub enum SnmpError {
     },
     /// Its host said that nothing listens there.
     #[error(
-        "the device at {address} does not take SNMP: nothing listens on that UDP port; check address and port, and that its SNMP service runs"
+        "the device at {address} does not take SNMP: nothing listens on that UDP port; check address and port, and \
+         that its SNMP service runs"
     )]
     Closed {
         /// The device.
@@ -53,7 +55,8 @@ pub enum SnmpError {
     },
     /// It answered, but not to this user.
     #[error(
-        "the device at {address} refuses SNMP user {user}: {reason}; check the user, the protocols of auth= and priv=, and both passwords"
+        "the device at {address} refuses SNMP user {user}: {reason}; check the user, the protocols of auth= and \
+         priv=, and both passwords"
     )]
     Refused {
         /// The device.
@@ -65,7 +68,8 @@ pub enum SnmpError {
     },
     /// It shows nothing.
     #[error(
-        "the device at {address} answers SNMP but shows nothing, not even sysUpTime; widen what this community or user may view there"
+        "the device at {address} answers SNMP but shows nothing, not even sysUpTime; widen what this community or \
+         user may view there"
     )]
     Hidden {
         /// The device.
@@ -73,7 +77,8 @@ pub enum SnmpError {
     },
     /// It answered something unexpected.
     #[error(
-        "the device at {address} gave an SNMP answer that cannot be used: {reason}; is it an SNMP service, of the given version?"
+        "the device at {address} gave an SNMP answer that cannot be used: {reason}; is it an SNMP service, of the \
+         given version?"
     )]
     Answer {
         /// The device.

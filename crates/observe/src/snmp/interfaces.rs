@@ -64,8 +64,8 @@ impl Counter {
         }
     }
 
-    /// How far it grew. A counter runs over from the upper half of its range; from the lower half, a smaller value is a new
-    /// counter (the interface was replaced), which grew from zero.
+    /// How far it grew. A counter runs over from the upper half of its range; from the lower half, a smaller value is a
+    /// new counter (the interface was replaced), which grew from zero.
     fn since(self, before: Self) -> u64 {
         match (before, self) {
             (Self::Narrow(then), Self::Narrow(now)) if now >= then || then > u32::MAX / 2 => {

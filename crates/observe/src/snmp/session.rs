@@ -1,6 +1,6 @@
 //! A device that answers, and readings of it.
 
-use super::cpu::{CpuReading, minute_averages};
+use super::cpu::{Averages, CpuReading};
 use super::error::SnmpError;
 use super::interfaces::{Columns, Interfaces};
 use super::target::Target;
@@ -70,8 +70,8 @@ impl Session {
         CpuReading::take(&mut self.wire).await
     }
 
-    pub(super) async fn averages(&mut self) -> Result<Vec<f64>, SnmpError> {
-        minute_averages(&mut self.wire).await
+    pub(super) async fn averages(&mut self) -> Result<Averages, SnmpError> {
+        Averages::take(&mut self.wire).await
     }
 
     pub(super) async fn interfaces(&mut self) -> Result<Interfaces, SnmpError> {
@@ -87,7 +87,7 @@ impl Session {
 #[derive(Debug, Clone)]
 pub struct Reading {
     cpu: CpuReading,
-    averages: Vec<f64>,
+    averages: Averages,
     interfaces: Interfaces,
     columns: Columns,
 }
@@ -105,14 +105,15 @@ impl Reading {
             ..DeviceLoad::default()
         };
         if !restarted(&mut load, &earlier.cpu, &self.cpu) {
-            add_cpu(&mut load, Some((&earlier.cpu, &self.cpu)), &self.cpu, &self.averages);
+            add_cpu(&mut load, self.cpu.ticks.is_some(), Some((&earlier.cpu, &self.cpu)), &self.averages);
             add_interfaces(&mut load, &earlier.interfaces, &self.interfaces, &self.columns);
         }
         load
     }
 }
 
-/// Whether the device started anew between two readings, in which case its counters did too and nothing else can be said.
+/// Whether the device started anew between two readings, in which case its counters did too and nothing else can be
+/// said.
 pub(super) fn restarted(load: &mut DeviceLoad, first: &CpuReading, last: &CpuReading) -> bool {
     let restarted = last.restarted_since(first);
     if restarted {
@@ -123,15 +124,15 @@ pub(super) fn restarted(load: &mut DeviceLoad, first: &CpuReading, last: &CpuRea
     restarted
 }
 
-/// Adds the CPUs: the counters between two readings if they moved, the averages at the last.
+/// Adds the CPUs: if the device counts their time, what it counted between two readings; else the averages at the end.
 pub(super) fn add_cpu(
     load: &mut DeviceLoad,
+    counts: bool,
     span: Option<(&CpuReading, &CpuReading)>,
-    last: &CpuReading,
-    averages: &[f64],
+    averages: &Averages,
 ) {
-    let busiest = averages.iter().copied().reduce(f64::max);
-    if last.ticks.is_some() {
+    let busiest = averages.busiest();
+    if counts {
         load.source = RAW.into();
         if let Some(shares) =
             span.and_then(|(before, after)| after.ticks.zip(before.ticks).and_then(|(now, then)| now.since(&then)))
@@ -140,13 +141,15 @@ pub(super) fn add_cpu(
             load.softirq = shares.softirq;
         } else {
             load.notes.push(
-                "the device's CPU counters did not move within the window: it renews them every few seconds (net-snmp: 5 s); use longer trials"
+                "the device's CPU counters did not move within the window: it renews them every few seconds \
+                 (net-snmp: 5 s); use longer trials"
                     .into(),
             );
         }
         if let Some(busiest) = busiest {
             load.notes.push(format!(
-                "this device tells single CPUs only as 1-minute averages: the busiest was at {:.0} % in the minute before the window's end",
+                "this device tells single CPUs only as 1-minute averages: the busiest was at {:.0} % in the minute \
+                 before the window's end",
                 busiest * 100.0
             ));
         }
@@ -154,22 +157,24 @@ pub(super) fn add_cpu(
     }
     if let Some(busiest) = busiest {
         load.source = PER_CPU_AVERAGE.into();
-        load.cpu = Some(averages.iter().sum::<f64>() / averages.len() as f64);
+        load.cpu = Some(averages.per_cpu.iter().sum::<f64>() / averages.per_cpu.len() as f64);
         load.busiest_cpu = Some(busiest);
-        load.per_cpu = averages.to_vec();
-    } else if let Some(average) = last.average {
+        load.per_cpu = averages.per_cpu.clone();
+    } else if let Some(average) = averages.all {
         load.source = AVERAGE.into();
         load.cpu = Some(average);
     } else {
         load.source = NO_CPU.into();
         load.notes.push(
-            "the device shows no CPU figures: neither UCD-SNMP-MIB systemStats nor HOST-RESOURCES-MIB hrProcessorLoad (a net-snmp that started just now has none yet)"
+            "the device shows no CPU figures: neither UCD-SNMP-MIB systemStats nor HOST-RESOURCES-MIB \
+             hrProcessorLoad (a net-snmp that started just now has none yet)"
                 .into(),
         );
     }
     if load.cpu.is_some() && Duration::from(load.window) < MINUTE {
         load.notes.push(format!(
-            "CPU use is the average of the device's last minute, and the window only {}: the figure holds what was before it",
+            "CPU use is the average of the device's last minute, and the window only {}: the figure holds what was \
+             before it",
             load.window
         ));
     }
@@ -183,7 +188,8 @@ pub(super) fn add_interfaces(load: &mut DeviceLoad, before: &Interfaces, after: 
         load.interfaces = after.since(before, columns);
     } else {
         load.notes.push(
-            "no interface counter of the device moved, though our own questions pass one: it answered from an old table (net-snmp keeps it 3 s)"
+            "no interface counter of the device moved, though our own questions pass one: it answered from an old \
+             table (net-snmp keeps it 3 s)"
                 .into(),
         );
     }

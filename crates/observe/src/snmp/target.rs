@@ -13,8 +13,8 @@ const SHORTEST_PASSWORD: usize = 8;
 /// A device that answers SNMP.
 ///
 /// Reads `snmp://[COMMUNITY@]HOST[:PORT]` (version 2c, community `public` if none is given) and
-/// `snmp+v3://USER@HOST[:PORT][?auth=PROTOCOL:PASSWORD[&priv=PROTOCOL:PASSWORD]]`. An IPv6 address stands in brackets. A
-/// character that has a meaning here is written as `%` and two hexadecimal digits, as `%40` for `@`.
+/// `snmp+v3://USER@HOST[:PORT][?auth=PROTOCOL:PASSWORD[&priv=PROTOCOL:PASSWORD]]`. An IPv6 address stands in brackets.
+/// A character that has a meaning here is written as `%` and two hexadecimal digits, as `%40` for `@`.
 ///
 /// `Display` and `Debug` hide community and passwords; what is displayed reads as a target, but not as the same one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Following a device's load during a trial.
 
-use super::cpu::CpuReading;
+use super::cpu::{Averages, CpuReading};
 use super::error::SnmpError;
 use super::interfaces::Interfaces;
 use super::session::{Device, Session, add_cpu, add_interfaces, restarted};
@@ -22,9 +22,9 @@ const SETTLE: Duration = Duration::from_secs(4);
 
 /// Follows a device: [`Watcher::start`] before a trial, [`Watcher::stop`] after it.
 ///
-/// A device renews its CPU counters on its own schedule. Between start and stop they are asked for twice a second, and the
-/// load is taken between the first and the last renewal seen: both lie within the trial, whatever the schedule. One renewal
-/// only leaves a span that began before the trial, and none leaves nothing; `notes` say so.
+/// A device renews its CPU counters on its own schedule. Between start and stop they are asked for twice a second, and
+/// the load is taken between the first and the last renewal seen: both lie within the trial, whatever the schedule. One
+/// renewal only leaves a span that began before the trial, and none leaves nothing; `notes` say so.
 ///
 /// Neither call fails: a device that falls silent costs the figures, not the trial. It asks from a task of the caller's
 /// runtime, which may be of one thread.
@@ -81,8 +81,8 @@ impl Log {
         }
     }
 
-    /// The readings that the CPU load is taken between: the outermost renewals within the window, or else the one with what
-    /// was there at the start.
+    /// The readings that the CPU load is taken between: the outermost renewals within the window, or else the one with
+    /// what was there at the start.
     fn span(&self) -> Option<(&CpuReading, &CpuReading)> {
         match self.renewals.as_slice() {
             [before, after] => Some((before, after)),
@@ -104,10 +104,17 @@ impl Log {
         if restarted(load, first, last) {
             return;
         }
-        add_cpu(load, self.span(), last, closing.map_or(&[], |closing| &closing.averages));
+        // What a device averages counts only if asked for at the end.
+        if last.ticks.is_some() {
+            let averages = closing.map(|closing| closing.averages.clone()).unwrap_or_default();
+            add_cpu(load, true, self.span(), &averages);
+        } else if let Some(closing) = closing {
+            add_cpu(load, false, None, &closing.averages);
+        }
         if let (true, [_, only]) = (load.cpu.is_some(), self.renewals.as_slice()) {
             load.notes.push(format!(
-                "the device renewed its CPU counters only once within the window, {} before its end: the figure holds what came before the window and lacks that end; use longer trials",
+                "the device renewed its CPU counters only once within the window, {} before its end: the figure \
+                 holds what came before the window and lacks that end; use longer trials",
                 Nanos::from(last.at - only.at)
             ));
         }
@@ -143,8 +150,8 @@ impl Watcher {
         Self { session: Arc::new(Mutex::new(session)), device, settle: SETTLE, renewal: None, watch: None }
     }
 
-    /// How long [`Watcher::stop`] may wait for an interface table that was surely made after the trial; 4 s unless told, which
-    /// suits net-snmp. Zero takes what the device has.
+    /// How long [`Watcher::stop`] may wait for an interface table that was surely made after the trial; 4 s unless
+    /// told, which suits net-snmp. Zero takes what the device has.
     pub fn settle(mut self, settle: Duration) -> Self {
         self.settle = settle;
         self
@@ -155,8 +162,8 @@ impl Watcher {
         &self.device
     }
 
-    /// Asks until the device has renewed its CPU counters often enough to know how often it does, or `patience` is over.
-    /// None if they were not seen to move. Trials teach it as well.
+    /// Asks until the device has renewed its CPU counters often enough to know how often it does, or `patience` is
+    /// over. None if they were not seen to move. Trials teach it as well.
     pub async fn learn_renewal(&mut self, patience: Duration) -> Option<Duration> {
         let started = Instant::now();
         let mut log = Log::default();
@@ -188,8 +195,8 @@ impl Watcher {
         self.watch = Some(Watch { started: Instant::now(), stop: Some(stop), polls });
     }
 
-    /// Ends the window and says what the device counted. May take as long as [`Watcher::settle`] says, and where the device
-    /// is silent as long as its questions wait.
+    /// Ends the window and says what the device counted. May take as long as [`Watcher::settle`] says, and where the
+    /// device is silent as long as its questions wait.
     pub async fn stop(&mut self) -> DeviceLoad {
         let mut load = DeviceLoad { source: "snmp".into(), ..DeviceLoad::default() };
         let Some(mut watch) = self.watch.take() else {
@@ -228,7 +235,7 @@ impl Watcher {
 
 /// What was read after a window.
 struct Closing {
-    averages: Vec<f64>,
+    averages: Averages,
     interfaces: Interfaces,
     /// Whether the table was seen to be made after the window.
     renewed: bool,
@@ -282,7 +289,6 @@ mod tests {
                 at: started + POLL * poll,
                 uptime: Some(i64::from(poll) * 50),
                 ticks: Ticks::new([Some(7), None, None, Some(idle), None, None, None, None, None]),
-                average: None,
             }));
         }
         log

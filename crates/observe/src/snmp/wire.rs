@@ -18,6 +18,9 @@ const ROWS: u32 = 24;
 /// Pause before asking a port again that nothing listened on: its service may be starting.
 const CLOSED_PAUSE: Duration = Duration::from_millis(200);
 
+/// The error status of what may not be read so, RFC 3416 section 3.
+const AUTHORIZATION_ERROR: u32 = 16;
+
 /// The name of an object or column: its numbers.
 pub(super) type Name = Vec<u64>;
 
@@ -69,8 +72,8 @@ impl Answer {
 pub(super) struct Wire {
     target: Target,
     address: SocketAddr,
-    /// None until asked, and after a question that got no proper answer: its answer may still come, and must not be taken
-    /// for that to the next question.
+    /// None until asked, and after a question that got no proper answer: its answer may still come, and must not be
+    /// taken for that to the next question.
     connection: Option<AsyncSession>,
 }
 
@@ -166,6 +169,10 @@ impl Wire {
             }
             (Fault::Snmp(error @ (snmp2::Error::AuthFailure(_) | snmp2::Error::Crypto(_))), Some(user)) => {
                 SnmpError::Refused { address, user, reason: error.to_string() }
+            }
+            (Fault::Status(AUTHORIZATION_ERROR), Some(user)) => {
+                let reason = "it lets this user read nothing at this level".to_owned();
+                SnmpError::Refused { address, user, reason }
             }
             (Fault::Snmp(error), _) => SnmpError::Answer { address, reason: error.to_string() },
             (Fault::Status(status), _) => SnmpError::Answer { address, reason: format!("error status {status}") },

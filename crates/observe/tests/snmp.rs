@@ -1,0 +1,419 @@
+//! What is read of a device by SNMP is what it counted: against net-snmp's snmpd, on a port of its own.
+
+use linerate_model::DeviceLoad;
+use linerate_observe::snmp::{Reading, Session, SnmpError, Target, Watcher};
+use linerate_sys::namespace::{NetNamespace, may_make_networks};
+use linerate_sys::netlink::Route;
+use std::future::Future;
+use std::io::Write as _;
+use std::net::UdpSocket;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// What the agent shall say of its first two CPUs, and of all. Its own 1-minute averages come only after a minute.
+const PLANTED: [u64; 2] = [30, 90];
+const PLANTED_IDLE: u64 = 75;
+/// Users of version 3: name, protocols as snmpd calls them, options as we do.
+const USERS: [(&str, &str, &str); 7] = [
+    ("nobody", "", ""),
+    ("md5", "MD5 auth-word", "?auth=md5:auth-word"),
+    ("sha224", "SHA-224 auth-word", "?auth=sha224:auth-word"),
+    ("sha384", "SHA-384 auth-word", "?auth=sha384:auth-word"),
+    ("sha1aes", "SHA auth-word AES priv-word", "?auth=sha1:auth-word&priv=aes128:priv-word"),
+    ("sha256aes", "SHA-256 auth-word AES priv-word", "?auth=sha256:auth-word&priv=aes128:priv-word"),
+    ("sha512aes", "SHA-512 auth-word AES-256 priv-word", "?auth=sha512:auth-word&priv=aes256:priv-word"),
+];
+
+/// Whether the test can run. Not being able to is a failure in CI, and said aloud elsewhere.
+fn can(test: &str, able: bool, needs: &str) -> bool {
+    assert!(able || std::env::var_os("CI").is_none(), "{test} needs {needs} in CI");
+    if !able {
+        // Not eprintln!, which the test harness would swallow.
+        writeln!(std::io::stderr(), "SKIPPED: {test}: it needs {needs}").expect("stderr");
+    }
+    able
+}
+
+fn snmpd() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    places.map(|place| place.join("snmpd")).find(|program| program.is_file())
+}
+
+/// An SNMP service of the test's own, ended with it.
+struct Agent {
+    directory: TempDir,
+    port: u16,
+    process: Child,
+}
+
+impl Agent {
+    /// None if there is no snmpd here.
+    fn start(test: &str) -> Option<Self> {
+        let program = snmpd();
+        can(test, program.is_some(), "snmpd (Debian package snmpd)").then_some(())?;
+        let directory = TempDir::new().expect("a directory");
+        let probe = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let port = probe.local_addr().expect("an address").port();
+        let mut configuration = format!(
+            "agentaddress udp:127.0.0.1:{port}\n\
+             rocommunity public 127.0.0.1\n\
+             view averages included .1.3.6.1.2.1.1\n\
+             view averages included .1.3.6.1.2.1.25.3.3\n\
+             rocommunity averages 127.0.0.1 -V averages\n\
+             view idle included .1.3.6.1.2.1.1\n\
+             view idle included .1.3.6.1.4.1.2021.11.11\n\
+             rocommunity idle 127.0.0.1 -V idle\n\
+             view nothing included .1.3.6.1.2.1.99\n\
+             rocommunity nothing 127.0.0.1 -V nothing\n\
+             override .1.3.6.1.4.1.2021.11.11.0 integer {PLANTED_IDLE}\n"
+        );
+        for (cpu, load) in PLANTED.iter().enumerate() {
+            configuration += &format!("override .1.3.6.1.2.1.25.3.3.1.2.{} integer {load}\n", 196_608 + cpu);
+        }
+        for (user, protocols, _) in USERS {
+            let level = match protocols.split(' ').count() {
+                4 => "authpriv",
+                2 => "auth",
+                _ => "noauth",
+            };
+            configuration += &format!("createUser {user} {protocols}\nrouser {user} {level}\n");
+        }
+        std::fs::write(directory.path().join("snmpd.conf"), configuration).expect("the configuration");
+        drop(probe);
+        let process = Self::spawn(&directory);
+        Some(Self { directory, port, process })
+    }
+
+    fn spawn(directory: &TempDir) -> Child {
+        let at = |name: &str| directory.path().join(name);
+        Command::new(snmpd().expect("found before"))
+            // Only one service of a machine can serve SMUX.
+            .args(["-f", "-r", "-I", "-smux", "-C", "-c"])
+            .arg(at("snmpd.conf"))
+            .arg("-Lf")
+            .arg(at("log"))
+            .arg("-p")
+            .arg(at("pid"))
+            // Where it keeps a snmpd.conf of its own making.
+            .env("SNMP_PERSISTENT_DIR", at("state"))
+            .env("MIBS", "")
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("snmpd starts")
+    }
+
+    fn end(&mut self) {
+        // It may have ended already.
+        let _ = self.process.kill();
+        self.process.wait().expect("snmpd is our child");
+    }
+
+    fn restart(&mut self) {
+        self.end();
+        self.process = Self::spawn(&self.directory);
+    }
+
+    fn target(&self, before: &str, options: &str) -> Target {
+        format!("{before}@127.0.0.1:{}{options}", self.port).parse().expect("a target")
+    }
+
+    /// Opens a session once the service listens.
+    async fn open(&self, before: &str, options: &str) -> Session {
+        let started = Instant::now();
+        loop {
+            match Session::open(&self.target(before, options)).await {
+                Ok(session) => return session,
+                Err(SnmpError::Closed { .. }) if started.elapsed() < Duration::from_secs(10) => {}
+                Err(error) => {
+                    let log = std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
+                    panic!("{before}: {error}\n{log}");
+                }
+            }
+        }
+    }
+
+    async fn watcher(&self) -> Watcher {
+        Watcher::new(self.open("snmp://public", "").await)
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// On one thread, as the program does.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
+}
+
+/// Keeps one core busy while it lives.
+struct Burner {
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Burner {
+    fn start() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Burner {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+/// Ticks that this machine's CPUs were busy, and all ticks.
+fn proc_stat() -> (u64, u64) {
+    let text = std::fs::read_to_string("/proc/stat").expect("/proc/stat");
+    let ticks: Vec<u64> =
+        text.lines().next().expect("a line").split_whitespace().skip(1).take(8).map(|n| n.parse().expect(n)).collect();
+    let all: u64 = ticks.iter().sum();
+    // Not idle (3), not waiting (4), not stolen (7).
+    (all - ticks[3] - ticks[4] - ticks[7], all)
+}
+
+/// Reads until the device has renewed its CPU counters; what /proc/stat says at that moment.
+async fn renewed(session: &mut Session, before: &Reading) -> (Reading, (u64, u64)) {
+    let started = Instant::now();
+    loop {
+        let now = session.sample().await.expect("a reading");
+        if now.load_since(before).cpu.is_some() {
+            return (now, proc_stat());
+        }
+        assert!(started.elapsed() < Duration::from_secs(20), "the device's CPU counters stand still");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Between two renewals, what SNMP says and what /proc/stat says.
+async fn both(session: &mut Session) -> (DeviceLoad, f64) {
+    let first = loop {
+        let reading = session.sample().await.expect("a reading");
+        if reading.load_since(&reading).source == "snmp UCD raw counters" {
+            break reading;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    let (before, (busy_before, all_before)) = renewed(session, &first).await;
+    let (after, (busy, all)) = renewed(session, &before).await;
+    (after.load_since(&before), (busy - busy_before) as f64 / (all - all_before) as f64)
+}
+
+fn has_note(load: &DeviceLoad, words: &str) -> bool {
+    load.notes.iter().any(|note| note.contains(words))
+}
+
+#[test]
+fn every_version_and_protocol_reads() {
+    let Some(agent) = Agent::start("every_version_and_protocol_reads") else { return };
+    block_on(async {
+        let session = agent.open("snmp://public", "").await;
+        assert!(session.device().description.starts_with("Linux"), "{:?}", session.device());
+        assert!(!session.device().name.is_empty());
+        for (user, _, options) in USERS {
+            let mut session = agent.open(&format!("snmp+v3://{user}"), options).await;
+            assert!(session.device().description.starts_with("Linux"), "{user}: {:?}", session.device());
+            let before = session.sample().await.expect(user);
+            let after = session.sample().await.expect(user);
+            assert!(after.at() > before.at(), "{user}");
+        }
+    });
+}
+
+#[test]
+fn a_refusal_says_where_and_what_to_check() {
+    let Some(agent) = Agent::start("a_refusal_says_where_and_what_to_check") else { return };
+    block_on(async {
+        agent.open("snmp://public", "").await;
+        let error = async |before: &str, options: &str| {
+            let target = agent.target(before, options);
+            let error = Session::open(&target).await.err().unwrap_or_else(|| panic!("{target} opened"));
+            let text = error.to_string();
+            assert!(text.contains(&format!("127.0.0.1:{}", agent.port)), "{text}");
+            assert!(!text.contains("-word"), "{text}");
+            (error, text)
+        };
+        let asked = Instant::now();
+        let (kind, text) = error("snmp://no-word", "").await;
+        assert!(matches!(kind, SnmpError::Silent { .. }) && text.contains("community"), "{text}");
+        assert!(text.contains("no answer within 2 s, asked 3 times"), "{text}");
+        assert!(asked.elapsed() < Duration::from_secs(9), "{:?}", asked.elapsed());
+        // net-snmp does not answer what it cannot decrypt.
+        let (kind, text) = error("snmp+v3://sha256aes", "?auth=sha256:auth-word&priv=aes128:wrong-word").await;
+        assert!(matches!(kind, SnmpError::Silent { .. }) && text.contains("password of priv="), "{text}");
+        let refused = [
+            ("snmp+v3://sha256aes", "?auth=sha256:wrong-word&priv=aes128:priv-word"),
+            ("snmp+v3://sha256aes", "?auth=sha1:auth-word&priv=aes128:priv-word"),
+            ("snmp+v3://sha256aes", "?auth=sha256:auth-word"),
+            ("snmp+v3://sha256aes", ""),
+            ("snmp+v3://stranger", "?auth=sha256:auth-word"),
+        ];
+        for (before, options) in refused {
+            let (kind, text) = error(before, options).await;
+            assert!(matches!(kind, SnmpError::Refused { .. }) && text.contains("check the user"), "{options}: {text}");
+        }
+        let (kind, text) = error("snmp://nothing", "").await;
+        assert!(matches!(kind, SnmpError::Hidden { .. }), "{text}");
+    });
+    let nobody = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port that was free");
+    let error = block_on(Session::open(&format!("snmp://{nobody}").parse().expect("a target"))).err().expect("nobody");
+    assert!(matches!(error, SnmpError::Closed { .. }), "{error}");
+}
+
+#[test]
+fn averages_are_called_averages() {
+    let Some(agent) = Agent::start("averages_are_called_averages") else { return };
+    block_on(async {
+        let mut session = agent.open("snmp://averages", "").await;
+        let before = session.sample().await.expect("a reading");
+        let load = session.sample().await.expect("a reading").load_since(&before);
+        assert_eq!(load.source, "snmp hrProcessorLoad (1-minute average)");
+        assert_eq!(load.per_cpu, PLANTED.map(|percent| percent as f64 / 100.0));
+        assert_eq!((load.cpu, load.busiest_cpu, load.softirq), (Some(0.6), Some(0.9), None));
+        assert!(has_note(&load, "holds what was before it"), "{:?}", load.notes);
+        assert!(has_note(&load, "no interface counters"), "{:?}", load.notes);
+
+        let mut session = agent.open("snmp://idle", "").await;
+        let before = session.sample().await.expect("a reading");
+        let load = session.sample().await.expect("a reading").load_since(&before);
+        assert_eq!((load.source.as_str(), load.cpu), ("snmp ssCpuIdle (1-minute average)", Some(0.25)));
+    });
+}
+
+#[test]
+fn cpu_use_is_that_of_the_window() {
+    let Some(agent) = Agent::start("cpu_use_is_that_of_the_window") else { return };
+    let cores = std::thread::available_parallelism().expect("cores").get() as f64;
+    block_on(async {
+        let mut session = agent.open("snmp://public", "").await;
+        let (quiet, truth) = both(&mut session).await;
+        println!("quiet: {:?}, /proc/stat {truth}", quiet.cpu);
+        assert!((quiet.cpu.expect("renewed") - truth).abs() < 0.08, "{quiet:?}, /proc/stat {truth}");
+
+        let burner = Burner::start();
+        let (busy, truth) = both(&mut session).await;
+        println!("busy: {:?}, /proc/stat {truth}", busy.cpu);
+        assert!((busy.cpu.expect("renewed") - truth).abs() < 0.08, "{busy:?}, /proc/stat {truth}");
+        assert_eq!(busy.source, "snmp UCD raw counters");
+        assert!(busy.softirq.is_some_and(|softirq| softirq < busy.cpu.expect("renewed")), "{busy:?}");
+        // Per CPU this agent knows only averages. They must not pass for the window's.
+        assert!(busy.per_cpu.is_empty() && busy.busiest_cpu.is_none(), "{busy:?}");
+        assert!(has_note(&busy, "1-minute averages: the busiest was at 90 %"), "{:?}", busy.notes);
+
+        // The same by watcher. Whatever else this machine does, one core is busy.
+        let mut watcher = Watcher::new(session).settle(Duration::ZERO);
+        watcher.start().await;
+        tokio::time::sleep(Duration::from_millis(11_500)).await;
+        let load = watcher.stop().await;
+        drop(burner);
+        println!("watched: {load:?}");
+        assert!(load.cpu.is_some_and(|cpu| cpu > 0.8 / cores && cpu <= 1.0), "{load:?}");
+        assert!(!has_note(&load, "only once") && !has_note(&load, "did not move"), "{load:?}");
+        assert!(load.window.as_secs_f64() > 11.0 && load.window.as_secs_f64() < 14.0, "{load:?}");
+        // net-snmp renews every 5 s, and we look twice a second.
+        let shortest = watcher.shortest_window().expect("two renewals seen").as_secs_f64();
+        assert!((9.0..=13.0).contains(&shortest), "{shortest}");
+
+        // Too short to hold two renewals: said, not made up.
+        watcher.start().await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let load = watcher.stop().await;
+        match load.cpu {
+            None => assert!(has_note(&load, "did not move"), "{load:?}"),
+            Some(_) => assert!(has_note(&load, "only once"), "{load:?}"),
+        }
+    });
+}
+
+#[test]
+fn interfaces_count_what_was_sent() {
+    let test = "interfaces_count_what_was_sent";
+    if !can(test, may_make_networks().expect("/proc/self/status"), "root, to make a network namespace") {
+        return;
+    }
+    const DATAGRAMS: u64 = 20_000;
+    const PAYLOAD: usize = 400;
+    /// What our own questions and their answers may add.
+    const OWN_FRAMES: u64 = 1_000;
+    let namespace = NetNamespace::new().expect("a namespace");
+    namespace
+        .enter(|| {
+            let mut route = Route::open().expect("netlink");
+            let lo = route.index_of("lo").expect("lo");
+            route.set_up(lo).expect("up");
+            let Some(agent) = Agent::start(test) else { return };
+            block_on(async {
+                let mut watcher = agent.watcher().await;
+                // Let the table read at the opening go old.
+                tokio::time::sleep(Duration::from_secs(4)).await;
+                watcher.start().await;
+                let sink = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+                let source = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+                let to = sink.local_addr().expect("an address");
+                for _ in 0..DATAGRAMS {
+                    source.send_to(&[0; PAYLOAD], to).expect("sent");
+                }
+                let load = watcher.stop().await;
+                println!("{load:?}");
+                let lo = load.interfaces.iter().find(|interface| interface.name == "lo").expect("lo counted");
+                for frames in [lo.in_frames, lo.out_frames] {
+                    assert!((DATAGRAMS..DATAGRAMS + OWN_FRAMES).contains(&frames), "{lo:?}");
+                }
+                // A loopback counts IPv4 and UDP headers.
+                let bytes = DATAGRAMS * (PAYLOAD as u64 + 20 + 8);
+                for counted in [lo.in_bytes, lo.out_bytes] {
+                    assert!((bytes..bytes + OWN_FRAMES * 1000).contains(&counted), "{lo:?} {bytes}");
+                }
+                assert_eq!((lo.in_errors, lo.out_errors), (0, 0));
+                assert!(!has_note(&load, "may lack"), "{:?}", load.notes);
+
+                // Read twice at once, the table is the same: old, not silent.
+                let mut session = agent.open("snmp://public", "").await;
+                let first = session.sample().await.expect("a reading");
+                let load = session.sample().await.expect("a reading").load_since(&first);
+                assert!(load.interfaces.is_empty() == has_note(&load, "old table"), "{load:?}");
+            });
+        })
+        .expect("enter");
+}
+
+#[test]
+fn a_device_that_falls_silent_costs_the_figures_only() {
+    let Some(mut agent) = Agent::start("a_device_that_falls_silent_costs_the_figures_only") else { return };
+    block_on(async {
+        let mut watcher = agent.watcher().await.settle(Duration::ZERO);
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        // One that started anew: what it counts now is no difference to what it counted before.
+        watcher.start().await;
+        agent.restart();
+        agent.open("snmp://public", "").await;
+        let load = watcher.stop().await;
+        assert!(has_note(&load, "started anew") && load.cpu.is_none() && load.interfaces.is_empty(), "{load:?}");
+
+        watcher.start().await;
+        agent.end();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let load = watcher.stop().await;
+        assert!(has_note(&load, "unanswered") && has_note(&load, &agent.port.to_string()), "{load:?}");
+        assert!(load.cpu.is_none() && load.interfaces.is_empty() && load.window.as_secs_f64() >= 1.0, "{load:?}");
+        let load = watcher.stop().await;
+        assert!(has_note(&load, "not watched"), "{load:?}");
+    });
+}
