@@ -12,7 +12,7 @@ pub struct DeviceLoad {
     /// Whose figures these are and what they average over, as in `snmp UCD raw counters`,
     /// `snmp hrProcessorLoad (1-minute average)`, `agent`. Figures of different sources must not be compared.
     pub source: String,
-    /// The time asked about, from the start of the watch to its end. Where the CPU figures cover another, `notes` say so.
+    /// The time asked about, from the start of the watch to its end; `notes` say where the CPU figures cover another.
     pub window: Nanos,
     /// Busy share of all its CPUs together, 0 to 1.
     pub cpu: Option<f64>,
