@@ -147,7 +147,7 @@ mod tests {
         let settings = Settings::of(&limits);
         assert_eq!(settings.frame_cost, 5_000 << 12);
         assert_eq!(settings.byte_cost, 8 << 28);
-        assert_eq!((settings.echo_cost, settings.echo_wait), (200_000 << 12, 10 * 200_000 << 12));
+        assert_eq!((settings.echo_cost, settings.echo_wait), (200_000 << 12, (10 * 200_000) << 12));
         assert_eq!(Settings::of(&ReferenceLimits::default()).loss_part, 0);
     }
 
