@@ -183,6 +183,9 @@ const UNKNOWN_LINE: u64 = 200_000_000;
 /// CPU time taken by the hypervisor above which a trial says more of the neighbours than of the device.
 const STEAL_BEARABLE: f64 = 0.05;
 
+/// A tester that falls short by no more than this was held up; one that falls further short cannot do more.
+const STALLED: f64 = 0.5;
+
 /// Why this trial should be run again, if it should.
 pub fn spoilt(result: &FrameTrialResult) -> Option<Caveat> {
     let steal = crate::validity::steal(&result.observation);
@@ -190,6 +193,11 @@ pub fn spoilt(result: &FrameTrialResult) -> Option<Caveat> {
         let text =
             format!("the hypervisor took {:.0} % of the tester's CPU time in {}", steal * 100.0, result.trial.name);
         return Some(Caveat::new(CaveatKind::CpuStolen, format!("{text}: measure again when the machine is quiet")));
+    }
+    let (intended, sent) = (sum(result, |stream| stream.intended), sum(result, |stream| stream.sent));
+    if fell_short(result) && sent as f64 >= intended as f64 * STALLED {
+        let text = format!("the tester sent {sent} of {intended} frames that were due in {}", result.trial.name);
+        return Some(Caveat::new(CaveatKind::BelowOfferedRate, format!("{text}: something held up its sending core")));
     }
     let more = result.streams.iter().find(|stream| stream.received > stream.sent)?;
     let text = format!(
