@@ -10,7 +10,7 @@
 
 #define HEAD 88          // the longest headers (70 bytes) and the signature (18), a multiple of 8
 #define LOOKS 16         // streams looked at in a turn
-#define CATCH_UP 100000  // ns of delay that are made up for; what was due before is skipped
+#define CATCH_UP 100000  // ns of delay that are made up for; beyond it the schedule moves
 
 struct stream {
 	__u8 head[HEAD];      // headers, signature, filling
@@ -18,7 +18,7 @@ struct stream {
 	__u64 length;         // bytes of the frame, FCS not counted
 	__u64 interface;
 	__u64 start;          // CLOCK_MONOTONIC, ns
-	__u64 end;
+	__u64 end;            // nothing is sent from here on
 	__u64 gap;            // ns between frames; 0 sends without pause
 	__u64 gap_fraction;   // in 2^-32 ns
 	__u64 limit;          // frames at the most; 0 for no limit
@@ -55,11 +55,12 @@ static __always_inline int is_due(struct stream *stream, struct lane *lane, __u6
 {
 	if (stream->done || now < stream->next)
 		return 0;
+	// A sender that was held up neither leaves frames out nor sends them in a burst: the rest is due later.
 	if (stream->gap == 0)
 		stream->next = now;
 	else if (now - stream->next > CATCH_UP)
 		stream->next = now - CATCH_UP;
-	if (stream->next >= stream->end || (stream->limit && stream->sent >= stream->limit)) {
+	if (now >= stream->end || (stream->limit && stream->sent >= stream->limit)) {
 		stream->done = 1;
 		lane->done++;
 		return 0;

@@ -15,7 +15,7 @@ use std::thread;
 
 /// Frames in one call.
 const BATCH: usize = 64;
-/// Delay that is made up for; what was due before is skipped.
+/// Delay that is made up for; beyond it the schedule moves.
 const CATCH_UP: u64 = 10_000_000;
 /// Below this a pause is not slept through.
 const SHORT: u64 = 200_000;
@@ -138,7 +138,6 @@ fn send(
     // A thread that may not choose its core sends all the same, only less evenly.
     let _ = affinity::pin(core as u32);
     linerate_sys::thread::sharpen_timers();
-    let end = start + plan.time;
     let mut lane = Vec::with_capacity(streams.len());
     for &stream in streams {
         let socket = PacketSocket::open(plan.ports[plan.streams[stream].from].link, None)?;
@@ -153,16 +152,17 @@ fn send(
         for (socket, outgoing) in &mut lane {
             let stream = &plan.streams[outgoing.stream];
             let now = clock::now();
-            if stop.load(Ordering::Relaxed) || now > end + GRACE {
+            if stop.load(Ordering::Relaxed) || now > start + plan.time + plan.patience() + GRACE {
                 break;
             }
+            let end = plan.end(stream, start);
             let due = outgoing.due(plan, now, end);
             if due > 0 {
                 outgoing.send(plan, socket, due as usize, totals)?;
             }
             let next = (outgoing.next >> 32) as u64;
             let exhausted = stream.due.is_some_and(|limit| outgoing.sent >= limit);
-            if !exhausted && next < end && (stream.gap > 0 || now < end) {
+            if !exhausted && now < end {
                 soonest = Some(soonest.map_or(next, |soonest| soonest.min(next)));
             }
         }
@@ -189,13 +189,12 @@ impl Outgoing {
             self.next = now;
         }
         self.next = self.next.max(now.saturating_sub(u128::from(CATCH_UP) << 32));
-        let end = u128::from(end) << 32;
-        if self.next >= end {
+        if now >= u128::from(end) << 32 {
             return 0;
         }
         let most = match stream.gap {
             0 => BATCH as u64,
-            gap => (((now.min(end - 1) - self.next) / gap) as u64 + 1).min(BATCH as u64),
+            gap => (((now - self.next) / gap) as u64 + 1).min(BATCH as u64),
         };
         stream.due.map_or(most, |limit| most.min(limit - self.sent))
     }

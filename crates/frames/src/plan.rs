@@ -106,6 +106,19 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// How long after its time a trial may still send what was due: a sender that was held up sends the rest later, at the
+    /// trial's rate.
+    pub(crate) fn patience(&self) -> u64 {
+        self.time / 8 + 20_000_000
+    }
+
+    /// When the last frame of `stream` may leave in a trial that began at `start`.
+    pub(crate) fn end(&self, stream: &Stream, start: u64) -> u64 {
+        start + self.time + if stream.gap == 0 { 0 } else { self.patience() }
+    }
+}
+
 /// Frames that are due within `time` nanoseconds at `rate`, the first at once.
 pub(crate) fn in_time(rate: u64, time: u64) -> u64 {
     (u128::from(rate) * u128::from(time)).div_ceil(1_000_000_000) as u64

@@ -37,8 +37,9 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
     let (plan, stop) = (task.plan, task.stop);
     possible_for(plan)?;
     let receiver = attach(plan)?;
+    // The last core is left for what arrives.
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let dealt = deal(plan.streams.len(), cores);
+    let dealt = deal(plan.streams.len(), cores.saturating_sub(1).max(1));
     let start = clock::now() + 200_000_000;
     let mut lanes = Vec::with_capacity(dealt.len());
     for streams in &dealt {
@@ -46,7 +47,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
         lanes.push(Lane::load(TRANSMIT, &wishes)?);
     }
     let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
-    let deadline = start + plan.time + GRACE;
+    let deadline = start + plan.time + plan.patience() + GRACE;
     let report = || {
         let sent = dealt
             .iter()
@@ -130,7 +131,7 @@ fn wish(plan: &Plan, index: usize, start: u64) -> TransmitStream {
         length: stream.frame.len() as u32,
         link: plan.ports[stream.from].link,
         start,
-        end: start + plan.time,
+        end: plan.end(stream, start),
         gap: stream.gap,
         limit: stream.due.unwrap_or(0),
     }

@@ -1,7 +1,7 @@
-//! Where the device's work is done: in kernel threads of its own, away from the tester's core.
+//! Where received frames are worked on: in kernel threads of their own, away from the core that sends.
 //!
-//! Otherwise a frame is forwarded on the core that sends it: the device would take the tester's time and push back instead of
-//! dropping.
+//! Otherwise a frame is forwarded, and counted, on the core that sends it: the device would take the sender's time and push
+//! back instead of dropping.
 
 use linerate_sys::namespace::NetNamespace;
 use nix::mount::{MsFlags, mount};
@@ -11,15 +11,15 @@ use std::fs;
 use std::io;
 use std::thread::available_parallelism;
 
-/// Gives each of the `interfaces` of `device` a kernel thread for what it receives, and keeps those threads on the last
-/// core. Where the kernel does not let this user do so, the device goes on working where the frames come from.
-pub(crate) fn move_from_tester(device: &NetNamespace, interfaces: &[String]) -> Result<(), linerate_sys::Error> {
+/// Gives each of the `interfaces` in `namespace` a kernel thread for what it receives, and keeps those threads on the last
+/// core; senders begin at the first. Where the kernel does not let this user do so, the work stays where the frames come from.
+pub(crate) fn move_from_sender(namespace: &NetNamespace, interfaces: &[String]) -> Result<(), linerate_sys::Error> {
     let cores = available_parallelism().map_or(1, usize::from);
     if cores < 2 {
         return Ok(());
     }
     // A refusal is an answer too; only a namespace that cannot be entered is an error.
-    if device.enter(|| have_threads(interfaces))?.is_ok() {
+    if namespace.enter(|| have_threads(interfaces))?.is_ok() {
         pin(interfaces, cores - 1);
     }
     Ok(())

@@ -176,7 +176,7 @@ pub struct FrameTrial {
 /// What became of one stream.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FrameStreamResult {
-    /// Frames that were due in the trial's time; without a rate, those that were sent.
+    /// Frames that were due; without a rate, those that were sent.
     pub intended: u64,
     /// Frames given to the port.
     pub sent: u64,
@@ -219,4 +219,22 @@ pub struct FrameTrialResult {
     pub observation: Observation,
     /// Doubts about this trial.
     pub caveats: Vec<Caveat>,
+}
+
+impl FrameTrialResult {
+    /// Frames per second that were really offered, all streams together. A sender that was held up takes longer than the
+    /// trial's time.
+    pub fn offered(&self) -> f64 {
+        let longest = |stream: &FrameStreamResult| self.trial.time.max(stream.send_time).as_secs_f64();
+        self.streams.iter().map(|stream| stream.sent as f64 / longest(stream)).sum()
+    }
+
+    /// What was offered as a share of what was to be, 0 to 1, of the stream that fell shortest.
+    pub fn offered_share(&self) -> f64 {
+        let share = |stream: &FrameStreamResult| {
+            let held_up = self.trial.time.as_secs_f64() / self.trial.time.max(stream.send_time).as_secs_f64();
+            stream.sent as f64 / stream.intended.max(stream.sent).max(1) as f64 * held_up
+        };
+        self.streams.iter().filter(|stream| stream.intended > 0).map(share).fold(1.0, f64::min)
+    }
 }

@@ -41,7 +41,7 @@ pub struct TransmitStream {
     pub link: u32,
     /// When sending begins, on [`crate::clock::now`]'s clock.
     pub start: u64,
-    /// When it ends.
+    /// Nothing is sent from here on.
     pub end: u64,
     /// Between frames, in 2^-32 ns; 0 sends without pause.
     pub gap: u128,

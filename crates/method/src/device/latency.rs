@@ -71,10 +71,9 @@ impl LatencyTest {
                     "the tester sent less than the rate asked for; the latency is that of the lower load: ask for less",
                 ));
             }
-            let seconds = result.trial.time.as_secs_f64();
             FrameLatency {
                 frame_bytes: self.size.get(),
-                frames_per_s: sum(result, |stream| stream.sent) as f64 / seconds,
+                frames_per_s: result.offered(),
                 lost: sum(result, |stream| stream.lost()),
                 latency_ns,
                 caveats,

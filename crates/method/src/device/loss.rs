@@ -40,7 +40,7 @@ impl LossTest {
         let (sent, received) = (sum(result, |stream| stream.sent), sum(result, |stream| stream.received));
         self.points.push(LossPoint {
             intended_frames_per_s: sum(result, |stream| stream.intended) as f64 / seconds,
-            offered_frames_per_s: sent as f64 / seconds,
+            offered_frames_per_s: result.offered(),
             sent,
             received,
             loss_ratio: if sent == 0 { 0.0 } else { sent.saturating_sub(received) as f64 / sent as f64 },

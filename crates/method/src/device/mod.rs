@@ -194,9 +194,9 @@ pub fn spoilt(result: &FrameTrialResult) -> Option<Caveat> {
             format!("the hypervisor took {:.0} % of the tester's CPU time in {}", steal * 100.0, result.trial.name);
         return Some(Caveat::new(CaveatKind::CpuStolen, format!("{text}: measure again when the machine is quiet")));
     }
-    let (intended, sent) = (sum(result, |stream| stream.intended), sum(result, |stream| stream.sent));
-    if fell_short(result) && sent as f64 >= intended as f64 * STALLED {
-        let text = format!("the tester sent {sent} of {intended} frames that were due in {}", result.trial.name);
+    let share = result.offered_share();
+    if fell_short(result) && share >= STALLED {
+        let text = format!("{}: the tester offered {:.2} % of the rate it was to", result.trial.name, share * 100.0);
         return Some(Caveat::new(CaveatKind::BelowOfferedRate, format!("{text}: something held up its sending core")));
     }
     let more = result.streams.iter().find(|stream| stream.received > stream.sent)?;
@@ -207,11 +207,9 @@ pub fn spoilt(result: &FrameTrialResult) -> Option<Caveat> {
     Some(Caveat::new(CaveatKind::OtherTraffic, text))
 }
 
-/// The tester sent less than it should have.
+/// The tester sent less than it should have, or took longer.
 fn fell_short(result: &FrameTrialResult) -> bool {
-    let intended: u64 = result.streams.iter().map(|stream| stream.intended).sum();
-    let sent: u64 = result.streams.iter().map(|stream| stream.sent).sum();
-    (sent as f64) < intended as f64 * (1.0 - SHORTFALL_BEARABLE)
+    result.offered_share() < 1.0 - SHORTFALL_BEARABLE
 }
 
 fn sum(result: &FrameTrialResult, count: impl Fn(&linerate_model::FrameStreamResult) -> u64) -> u64 {

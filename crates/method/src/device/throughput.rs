@@ -63,10 +63,13 @@ impl ThroughputTest {
             short: fell_short(result) || intended.saturating_sub(sent) > sent.saturating_sub(received),
             lost_of_sent: sent.saturating_sub(received),
         });
-        // Within the tolerance of the offered load, only what was sent can be lost. Beyond it, what was never sent counts as
+        // Within the tolerance of the offered load, only what was sent can be lost. Beyond it, what was not offered counts as
         // lost too (RFC 9971), so that no rate is reported that the tester did not offer.
-        let due = if fell_short(result) { intended } else { sent };
-        self.search.record(&Counted { probe, intended: due, forwarded: received.min(due) });
+        let (due, offered) = match fell_short(result) {
+            true => (intended, (intended as f64 * result.offered_share()) as u64),
+            false => (sent, sent),
+        };
+        self.search.record(&Counted { probe, intended: due, forwarded: received.min(offered) });
         // The last good trial is the one that decided: a search ends with its validation.
         if self.search.bounds().lower == Some(probe.load) {
             self.decided = Some(result.clone());
