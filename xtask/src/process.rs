@@ -201,9 +201,14 @@ mod tests {
 
     #[test]
     fn a_stopped_child_may_say_its_last_words() {
-        let running =
-            Running::start(shell("trap 'echo bye; exit' INT; echo up; while :; do sleep 0.05; done")).unwrap();
-        thread::sleep(Duration::from_millis(300));
+        let folder = tempfile::tempdir().unwrap();
+        let ready = folder.path().join("ready");
+        let script =
+            format!("trap 'echo bye; exit' INT; echo up; : > {}; while :; do sleep 0.05; done", ready.display());
+        let running = Running::start(shell(&script)).unwrap();
+        while !ready.exists() {
+            thread::sleep(LOOK);
+        }
         assert_eq!(running.stop(Signal::SIGINT).unwrap().stdout, "up\nbye\n");
     }
 }

@@ -18,10 +18,6 @@ fn payload(record: &Value) -> f64 {
 }
 
 /// 1472 of 1538 bytes and 64 of 130 on the wire are payload; TCP with timestamps carries 1448 of 1538.
-///
-/// The figure is what the program gives by itself, a median of several runs: in a single one, one pause of the machine's
-/// is a per cent of a second. TCP runs under cubic, because bbr, the default on some machines, gives a share away by design
-/// when it probes for the round-trip time.
 #[test]
 fn a_shaped_link_carries_what_it_must() {
     if !lab_possible("a_shaped_link_carries_what_it_must") {
@@ -30,10 +26,9 @@ fn a_shaped_link_carries_what_it_must() {
     let _alone = alone();
     for (rate, bps) in [("100Mbit/s", 1e8), ("1Gbit/s", 1e9)] {
         let udp = ["--udp", "--size", "1472"];
-        let tcp = ["--congestion", "cubic"];
-        for (what, options, share) in [("udp", &udp[..], 1472.0 / 1538.0), ("tcp", &tcp, 1448.0 / 1538.0)] {
+        for (what, options, share) in [("udp", &udp[..], 1472.0 / 1538.0), ("tcp", &[], 1448.0 / 1538.0)] {
             let mut arguments =
-                vec!["lab", "--link", rate, "--", "stream", "a", "b", "--time", "2s", "--repeats", "5", "--json"];
+                vec!["lab", "--link", rate, "--", "stream", "a", "b", "--time", "2s", "--repeats", "1", "--json"];
             arguments.extend(options);
             let record = Place::new().measure(&arguments);
             close(&format!("{what} at {rate}"), payload(&record), bps * share, 0.01);

@@ -93,7 +93,7 @@ pub(crate) fn receive(
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
     let mut buffer = vec![0; RECEIVE_BUFFER];
-    let mut account = Account::new(shared, index, stream);
+    let mut account = Account { takes: true, ..Account::new(shared, index, stream) };
     let mut heard = shared.timeline.start;
     let mut reader = stream;
     loop {
@@ -152,6 +152,9 @@ pub(crate) fn receive(
 pub(crate) struct Account<'a> {
     pub(crate) total: u64,
     pub(crate) window: Window,
+    /// The total is of what was taken out of the socket: at an edge, what waits in it has arrived as well. Without it, a
+    /// reader kept from its core at an edge would move what arrived on one side of it to the other.
+    takes: bool,
     shared: &'a Shared,
     index: usize,
     stream: &'a TcpStream,
@@ -162,14 +165,15 @@ pub(crate) struct Account<'a> {
 impl<'a> Account<'a> {
     pub(crate) fn new(shared: &'a Shared, index: usize, stream: &'a TcpStream) -> Self {
         let window = Window::new(shared.timeline);
-        Self { total: 0, window, shared, index, stream, before: Info::default(), after: Info::default() }
+        Self { total: 0, window, takes: false, shared, index, stream, before: Info::default(), after: Info::default() }
     }
 
     /// Takes note of the total; returns the time.
     #[inline]
     pub(crate) fn sample(&mut self) -> Result<u64, StreamError> {
         let now = clock::now();
-        match self.window.sample(now, self.total) {
+        let waiting = if self.takes && self.window.is_due(now) { tcp::waiting(self.stream)? } else { 0 };
+        match self.window.sample(now, self.total + waiting) {
             None if !self.window.is_closed() => {
                 self.shared.meters[self.index].bytes.store(self.window.since_open(self.total), Ordering::Relaxed);
             }
@@ -312,43 +316,54 @@ mod tests {
     use crate::flow::{Flow, Link};
     use crate::hello::Hello;
     use crate::job::Job;
-    use linerate_model::{
-        Direction, HalfSpec, IpVersion, SocketOptions, Timing, Transport, TrialId, TrialKey, Workload,
-    };
+    use linerate_model::{HalfSpec, Timing, Transport, TrialId, TrialKey, Workload};
     use linerate_units::ByteCount;
     use std::net::TcpListener;
 
-    #[test]
-    fn a_window_that_was_missed_is_named() {
-        let spec = StreamSpec {
-            transport: Transport::Tcp,
-            ip: IpVersion::V4,
-            message_bytes: ByteCount::new(1_000),
-            flows: 1,
-            direction: Direction::Send,
-            offered: None,
-            offload: true,
-            send_by: SendBy::Write,
-            receive_by: ReceiveBy::Copy,
-            socket: SocketOptions::default(),
-        };
-        let timing = Timing { warmup: Nanos::new(0), measure: Nanos::from_millis(10) };
+    /// A receiver's connection whose window opened and closed as said, nanoseconds from now, and the other end.
+    fn connected(open: i64, close: i64) -> (Shared, StreamSpec, TcpStream, TcpStream) {
+        let spec = StreamSpec::plain(Transport::Tcp, ByteCount::new(1_000));
+        let timing = Timing { warmup: Nanos::new(0), measure: Nanos::new((close - open).unsigned_abs()) };
         let workload = Workload::Stream(spec.clone());
         let half = HalfSpec { id: TrialId("t".into()), key: TrialKey([1; 16]), workload, timing, ends: Vec::new() };
         let job = Job::check(&half).expect("valid");
-        let timeline = job.timeline(clock::now() - 2_000_000_000);
+        let timeline = job.timeline(clock::now().saturating_add_signed(open));
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
         let peer = listener.local_addr().expect("listens");
-        let mut sender = TcpStream::connect(peer).expect("connects");
+        let sender = TcpStream::connect(peer).expect("connects");
         let (receiver, _) = listener.accept().expect("accepts");
-        let sending = std::thread::spawn(move || while sender.write_all(&[0; 1_000]).is_ok() {});
         let hello = Hello { path: 0, flow: 0, backward: false };
         let link = Link::Tcp(receiver.try_clone().expect("dup"));
         let flow = Flow { end: 0, hello, opener: false, peer, local: peer, link };
-        let shared = Shared::new(job, timeline, vec![flow]);
+        (Shared::new(job, timeline, vec![flow]), spec, sender, receiver)
+    }
+
+    #[test]
+    fn a_window_that_was_missed_is_named() {
+        let (shared, spec, mut sender, receiver) = connected(-2_000_000_000, -1_990_000_000);
+        let sending = std::thread::spawn(move || while sender.write_all(&[0; 1_000]).is_ok() {});
         let error = receive(&shared, 0, &spec, &receiver).expect_err("the window was over").to_string();
         assert!(error.contains("10 ms") && error.contains("measure longer"), "{error}");
         shared.stop(StreamError::Stopped);
         sending.join().expect("sends");
+    }
+
+    #[test]
+    fn what_waits_in_the_socket_at_an_edge_has_arrived() {
+        let (shared, _, mut sender, receiver) = connected(0, 300_000_000);
+        let mut account = Account { takes: true, ..Account::new(&shared, 0, &receiver) };
+        sender.write_all(&[0; 1_000]).expect("sends");
+        while tcp::waiting(&receiver).expect("counts") < 1_000 {}
+        account.sample().expect("opens: 1,000 wait");
+        let mut buffer = [0; 1_000];
+        (&receiver).read_exact(&mut buffer).expect("reads");
+        account.total = 1_000;
+        account.sample().expect("samples");
+        assert_eq!(shared.meters[0].bytes.load(Ordering::Relaxed), 0);
+        sender.write_all(&[0; 500]).expect("sends");
+        shared.sleep_until(shared.timeline.close);
+        while tcp::waiting(&receiver).expect("counts") < 500 {}
+        account.sample().expect("closes: 500 wait");
+        assert_eq!(account.close().expect("counted").0, 500);
     }
 }

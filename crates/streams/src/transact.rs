@@ -14,6 +14,9 @@ use std::sync::atomic::Ordering;
 
 /// After the window, answers are waited for so long.
 const DRAIN_NS: u64 = 1_000_000_000;
+/// So long after the window an open loop still sends what was due within it: requests that a pause of this host held up at
+/// the window's end are late, not left out. The answering end waits longer.
+const LATE_NS: u64 = 50_000_000;
 /// The two ends' windows may lie so far apart; within it an early end is no fault.
 const SKEW_NS: u64 = 250_000_000;
 /// Nothing at all for so long: the peer is gone.

@@ -69,6 +69,13 @@ impl Window {
         Some(Edge::Closed)
     }
 
+    /// A sample at `now` would pass an edge.
+    #[inline]
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        let edge = if self.opened.is_none() { self.timeline.open } else { self.timeline.close };
+        now >= edge && self.closed.is_none()
+    }
+
     /// The window has closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.is_some()
@@ -84,7 +91,7 @@ impl Window {
     /// What was counted since the window opened, given the total.
     #[inline]
     pub(crate) fn since_open(&self, total: u64) -> u64 {
-        self.opened.map_or(0, |(_, before)| total - before)
+        self.opened.map_or(0, |(_, before)| total.saturating_sub(before))
     }
 
     /// The count between the edges, and the time between them; none if no sample fell into the window.
@@ -122,6 +129,16 @@ mod tests {
         assert_eq!(edges, [Edge::Opened, Edge::Closed]);
         assert_eq!(window.counted(), Some((10, Nanos::new(101))));
         assert_eq!(window.since_open(30), 19);
+        assert_eq!(window.since_open(10), 0, "what waited at the edge is not taken yet");
+    }
+
+    #[test]
+    fn a_sample_is_due_at_each_edge_once() {
+        let mut window = Window::new(TIMELINE);
+        for (now, due) in [(99, false), (105, true), (150, false), (200, true), (250, false)] {
+            assert_eq!(window.is_due(now), due, "{now}");
+            assert_eq!(window.sample(now, 0).is_some(), due, "{now}");
+        }
     }
 
     #[test]

@@ -16,10 +16,14 @@ const TCA_OPTIONS: u16 = 2;
 /// FCS (4), preamble and start delimiter (8) and gap (12): what a line carries besides the bytes a kernel counts
 /// (IEEE 802.3 clauses 3.1.1 and 4.4.2).
 const UNSEEN: u16 = 24;
+const TC_LINKLAYER_ETHERNET: u8 = 1;
 /// The smallest frame as a kernel counts it: 64 bytes without the FCS.
 const SMALLEST: u16 = 60;
-/// The length that stands for "more than one frame". A token bucket cuts what is longer than its burst.
+/// The length that stands for "more than one frame". A token bucket cuts what is longer than either of its bursts.
 const TO_BE_CUT: u16 = u16::MAX;
+/// A peak rate that nothing reaches, bytes a second: it is there for its burst, which is what packets are cut by, so that
+/// the burst at the rate itself may be of any length.
+const NO_PEAK: u64 = 1_000_000_000_000 / 8;
 
 /// How an end of a link sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +32,8 @@ pub struct EthernetShape {
     pub rate: BitRate,
     /// The longest frame as a kernel counts it: MTU and Ethernet header.
     pub longest_frame: u16,
-    /// What may leave back to back after a pause, in bytes; below 65,535 so that segmentation happens ahead of the line.
-    pub burst_bytes: u16,
+    /// What may leave back to back after a pause, in bytes as the line counts them.
+    pub burst_bytes: u32,
     /// What may wait, in bytes as a kernel counts them; what comes on top is dropped.
     pub queue_bytes: u32,
 }
@@ -56,8 +60,9 @@ impl Route {
         const TCA_STAB_DATA: u16 = 2;
         const TCA_TBF_PARMS: u16 = 1;
         const TCA_TBF_RATE64: u16 = 4;
+        const TCA_TBF_PRATE64: u16 = 5;
         const TCA_TBF_BURST: u16 = 6;
-        const TC_LINKLAYER_ETHERNET: u8 = 1;
+        const TCA_TBF_PBURST: u16 = 7;
 
         let sizes = size_table(shape.longest_frame);
         // struct tc_sizespec: one entry a byte (no logarithms), nothing added.
@@ -70,20 +75,18 @@ impl Route {
         append(&mut table, TCA_STAB_DATA, &sizes.iter().flat_map(|size| size.to_ne_bytes()).collect::<Vec<_>>());
 
         let bytes_per_second = (shape.rate.get() / 8).max(1);
-        // struct tc_ratespec: the kernel adds the overhead to each length that the table gives.
-        let mut parameters = vec![0, TC_LINKLAYER_ETHERNET];
-        parameters.extend_from_slice(&UNSEEN.to_ne_bytes());
-        parameters.extend_from_slice(&[0, 0]);
-        parameters.extend_from_slice(&(SMALLEST + UNSEEN).to_ne_bytes());
-        parameters.extend_from_slice(&u32::try_from(bytes_per_second).unwrap_or(u32::MAX).to_ne_bytes());
-        // No peak rate; the limit; burst and MTU are given otherwise.
-        parameters.extend_from_slice(&[0; 12]);
+        let peak = NO_PEAK.max(bytes_per_second.saturating_mul(2));
+        let mut parameters = rate_specification(bytes_per_second);
+        parameters.extend_from_slice(&rate_specification(peak));
         parameters.extend_from_slice(&shape.queue_bytes.to_ne_bytes());
+        // Burst and MTU are given otherwise.
         parameters.extend_from_slice(&[0; 8]);
         let mut options = Vec::new();
         append(&mut options, TCA_TBF_PARMS, &parameters);
         append(&mut options, TCA_TBF_RATE64, &bytes_per_second.to_ne_bytes());
-        append(&mut options, TCA_TBF_BURST, &u32::from(shape.burst_bytes).to_ne_bytes());
+        append(&mut options, TCA_TBF_PRATE64, &peak.to_ne_bytes());
+        append(&mut options, TCA_TBF_BURST, &shape.burst_bytes.to_ne_bytes());
+        append(&mut options, TCA_TBF_PBURST, &u32::from(TO_BE_CUT - 1).to_ne_bytes());
 
         const TC_H_ROOT: u32 = u32::MAX;
         let mut body = traffic_control(link, 1 << 16, TC_H_ROOT, 0);
@@ -126,6 +129,16 @@ impl Route {
         }
         Ok(())
     }
+}
+
+/// struct tc_ratespec: the kernel adds the overhead to each length that the size table gives.
+fn rate_specification(bytes_per_second: u64) -> Vec<u8> {
+    let mut specification = vec![0, TC_LINKLAYER_ETHERNET];
+    specification.extend_from_slice(&UNSEEN.to_ne_bytes());
+    specification.extend_from_slice(&[0, 0]);
+    specification.extend_from_slice(&(SMALLEST + UNSEEN).to_ne_bytes());
+    specification.extend_from_slice(&u32::try_from(bytes_per_second).unwrap_or(u32::MAX).to_ne_bytes());
+    specification
 }
 
 /// struct tcmsg.

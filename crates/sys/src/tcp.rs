@@ -35,6 +35,14 @@ pub fn receive(connection: &TcpStream, into: &mut [u8], wait: bool) -> io::Resul
     recv(connection.as_raw_fd(), into, flags).map_err(Errno::into)
 }
 
+/// Bytes that have arrived in order and wait to be taken (SIOCINQ, tcp(7)).
+pub fn waiting(connection: &TcpStream) -> Result<u64, Error> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: SIOCINQ, which is FIONREAD, writes one int to where it points; the descriptor is borrowed.
+    let result = unsafe { libc::ioctl(connection.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
+    if result == 0 { Ok(bytes.unsigned_abs().into()) } else { Err(Error::last("ioctl(SIOCINQ)", "a TCP connection")) }
+}
+
 /// TCP_INFO of a connection. Fields that an older kernel lacks are zero.
 pub fn info(connection: BorrowedFd<'_>) -> Result<Info, Error> {
     read_option(connection, libc::IPPROTO_TCP, libc::TCP_INFO, "getsockopt(TCP_INFO)")

@@ -39,16 +39,18 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<
     shared.sleep_until(timeline.start);
     let mut answered = clock::now();
     loop {
-        let since = match &mut schedule {
-            Some(schedule) if schedule.due() < timeline.close => schedule.due(),
-            Some(_) => break,
-            None => clock::now(),
+        let goes_on = |schedule: &Option<Schedule>| {
+            let now = clock::now();
+            schedule.as_ref().map_or(now < timeline.close, |schedule| schedule.goes_on(now, timeline.close))
         };
+        if !goes_on(&schedule) {
+            break;
+        }
+        let since = schedule.as_ref().map_or_else(clock::now, Schedule::due);
         if !shared.sleep_until(since) {
             return Err(StreamError::Stopped);
         }
-        let now = clock::now();
-        if now >= timeline.close {
+        if !goes_on(&schedule) {
             break;
         }
         if let Some(schedule) = &mut schedule {

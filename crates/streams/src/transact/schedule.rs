@@ -1,5 +1,6 @@
 //! When an open loop's requests are due.
 
+use super::LATE_NS;
 use crate::pace::Pace;
 use linerate_model::{Arrivals, Offered, TransactSpec};
 use linerate_units::FrameRate;
@@ -45,6 +46,12 @@ impl Schedule {
     #[inline]
     pub(crate) fn due(&self) -> u64 {
         self.due
+    }
+
+    /// Whether there is more to send at `now` in a window that closes at `close`.
+    #[inline]
+    pub(crate) fn goes_on(&self, now: u64, close: u64) -> bool {
+        self.due < close && now < close + LATE_NS
     }
 
     /// Goes on to the one after.

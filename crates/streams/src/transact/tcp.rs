@@ -43,14 +43,15 @@ pub(super) fn ask(
         if shared.is_stopped() {
             return Err(StreamError::Stopped);
         }
-        if now < timeline.close {
+        let asks = schedule.as_ref().map_or(now < timeline.close, |schedule| schedule.goes_on(now, timeline.close));
+        if asks {
             let before = waiting.len();
             match &mut schedule {
                 Some(schedule) => {
                     // What has no room in the buffer either could not be sent yet.
                     let room = (BUFFER as u64).saturating_sub(unsent).div_ceil(request) as usize;
                     let most = (waiting.len() + room).min(WAITING_MAXIMUM);
-                    while schedule.due() <= now && waiting.len() < most {
+                    while schedule.due() <= now && schedule.goes_on(now, timeline.close) && waiting.len() < most {
                         waiting.push_back(schedule.due());
                         schedule.advance();
                     }
@@ -70,7 +71,7 @@ pub(super) fn ask(
             }
         }
         // Only a closed loop with nothing left to send can sleep in the read itself.
-        let until = schedule.as_ref().filter(|_| now < timeline.close).map(Schedule::due);
+        let until = schedule.as_ref().filter(|_| asks).map(Schedule::due);
         let sleeps_in_read = !spec.busy_poll && unsent == 0 && until.is_none();
         if !sleeps_in_read && !spec.busy_poll {
             let left = until.unwrap_or(u64::MAX).saturating_sub(clock::now()).min(100_000_000);

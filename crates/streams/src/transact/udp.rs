@@ -152,16 +152,16 @@ pub(super) fn ask(
             return Err(StreamError::Stopped);
         }
         let mut now = clock::now();
-        if now >= timeline.close && (waiting.unanswered == 0 || now > timeline.close + DRAIN_NS) {
+        let asks = schedule.as_ref().map_or(now < timeline.close, |schedule| schedule.goes_on(now, timeline.close));
+        if !asks && (waiting.unanswered == 0 || now > timeline.close + DRAIN_NS) {
             break;
         }
         // The number of requests in the queue, not only those unanswered, bounds what one byte can tell apart.
         for _ in 0..BURST.min(most.saturating_sub(waiting.requests.len())) {
             now = clock::now();
             let since = match &mut schedule {
-                _ if now >= timeline.close => break,
-                Some(schedule) if schedule.due() <= now => schedule.due(),
-                None if waiting.unanswered < spec.outstanding.into() => now,
+                Some(schedule) if schedule.due() <= now && schedule.goes_on(now, timeline.close) => schedule.due(),
+                None if waiting.unanswered < spec.outstanding.into() && now < timeline.close => now,
                 _ => break,
             };
             numbers.write(waiting.next(), &mut request);
@@ -178,7 +178,7 @@ pub(super) fn ask(
                 schedule.advance();
             }
         }
-        let open_loop = schedule.as_ref().filter(|_| now < timeline.close);
+        let open_loop = schedule.as_ref().filter(|schedule| schedule.goes_on(now, timeline.close));
         if let Some(schedule) = open_loop.filter(|_| !spec.busy_poll) {
             // Without room for more, only an answer or the loss of the first request goes on.
             let full = waiting.requests.len() >= most;
@@ -304,9 +304,7 @@ mod tests {
     use crate::flow::{Flow, Link};
     use crate::hello::Hello;
     use crate::job::Job;
-    use linerate_model::{
-        Arrivals, HalfSpec, IpVersion, SocketOptions, Timing, TransactStyle, Transport, TrialId, TrialKey, Workload,
-    };
+    use linerate_model::{HalfSpec, Timing, Transactions, Transport, TrialId, TrialKey, Workload};
     use linerate_units::{ByteCount, Nanos, OpRate};
 
     #[test]
@@ -344,20 +342,13 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_lost_datagram_does_not_stall_an_open_loop_of_one_byte() {
+    /// Asks at a rate for a second in a trial that began so long ago; the other end answers all but every 400th.
+    fn asked(bytes: u64, rate: u64, began_ago: u64) -> Transactions {
         let spec = TransactSpec {
-            transport: Transport::Udp,
-            ip: IpVersion::V4,
-            style: TransactStyle::Persistent,
-            request_bytes: ByteCount::new(1),
-            response_bytes: ByteCount::new(1),
-            flows: 1,
-            outstanding: 1,
-            rate: Some(OpRate::per_second(2_000)),
-            arrivals: Arrivals::Even,
-            busy_poll: false,
-            socket: SocketOptions::default(),
+            rate: Some(OpRate::per_second(rate)),
+            request_bytes: ByteCount::new(bytes),
+            response_bytes: ByteCount::new(bytes),
+            ..TransactSpec::plain(Transport::Udp)
         };
         let timing = Timing { warmup: Nanos::new(0), measure: Nanos::from_millis(1_000) };
         let workload = Workload::Transact(spec.clone());
@@ -369,25 +360,42 @@ mod tests {
         asking.set_read_timeout(Some(Duration::from_millis(100))).expect("sets");
         answering.set_read_timeout(Some(Duration::from_millis(500))).expect("sets");
         let lossy = std::thread::spawn(move || {
-            let (mut byte, mut count) = ([0], 0);
-            while let Ok((_, from)) = answering.recv_from(&mut byte) {
+            let (mut request, mut count) = ([0; 64], 0);
+            while let Ok((length, from)) = answering.recv_from(&mut request) {
                 count += 1;
                 if count % 400 != 0 {
-                    answering.send_to(&byte, from).expect("sends");
+                    answering.send_to(&request[..length], from).expect("sends");
                 }
             }
         });
         let job = Job::check(&half).expect("valid");
-        let timeline = job.timeline(clock::now());
+        let timeline = job.timeline(clock::now() - began_ago);
         let hello = Hello { path: 0, flow: 0, backward: false };
         let link = Link::Udp(asking.try_clone().expect("dup"));
         let flow = Flow { end: 0, hello, opener: true, peer, local, link };
         let shared = Shared::new(job, timeline, vec![flow]);
         let done = ask(&shared, 0, &spec, &asking).expect("asks").transactions.expect("asks");
         lossy.join().expect("answers");
+        done
+    }
+
+    #[test]
+    fn a_lost_datagram_does_not_stall_an_open_loop_of_one_byte() {
+        let done = asked(1, 2_000, 0);
         // 2,000 are due, and every 400th is lost; a stall of 1 s behind the first would leave 530.
         assert!((4..=5).contains(&done.failed), "{} lost", done.failed);
         assert!(done.completed > 1_900, "{} completed, {} not sent", done.completed, done.not_sent);
+    }
+
+    #[test]
+    fn what_a_pause_held_up_at_the_end_is_sent_late_and_timed() {
+        // The window closed a moment ago.
+        let closed = asked(64, 100, 1_001_000_000);
+        assert_eq!((closed.not_sent, closed.failed), (0, 0));
+        assert_eq!(closed.latency.count(), 100);
+        // Much later there is no point in it.
+        let over = asked(64, 100, 3_000_000_000);
+        assert_eq!((over.not_sent, over.latency.count()), (100, 0));
     }
 
     #[test]
