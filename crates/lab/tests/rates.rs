@@ -110,8 +110,7 @@ fn a_shaped_link_carries_what_ethernet_of_its_rate_carries() {
     }
 }
 
-/// Takes nearly all of two cores: 81,274 frames a second are cut, queued and received one by one. What counts is the
-/// median of five floods, because one pause of the machine's takes a per cent of a second.
+/// Needs both cores for itself: 81,274 frames a second are cut, queued and received one by one.
 #[test]
 fn a_gigabit_link_is_one() {
     let _alone = alone();
@@ -119,17 +118,11 @@ fn a_gigabit_link_is_one() {
         return;
     }
     let lab = up("name = 'x'\nhosts = ['a', 'b']\nlink = { rate = '1Gbit/s' }");
-    let mut rates: Vec<f64> = (0..5)
-        .map(|_| {
-            let near: Vec<_> = (0..8).map(|_| socket(&lab, "a", "198.18.0.1")).collect();
-            let far = socket(&lab, "b", "198.18.0.2");
-            let flood = flood(&near, &far, 1472, 40, Duration::from_secs(1));
-            assert_eq!(flood.sent, flood.received, "lost in the bench");
-            flood.rate
-        })
-        .collect();
-    rates.sort_by(f64::total_cmp);
-    within(rates[2], 1e9 / 8.0 / 1538.0, 0.01, "1 Gbit/s, 1472 bytes");
+    let near: Vec<_> = (0..8).map(|_| socket(&lab, "a", "198.18.0.1")).collect();
+    let far = socket(&lab, "b", "198.18.0.2");
+    let flood = flood(&near, &far, 1472, 40, Duration::from_secs(2));
+    within(flood.rate, 1e9 / 8.0 / 1538.0, 0.01, "1 Gbit/s, 1472 bytes");
+    assert_eq!(flood.sent, flood.received, "lost in the bench");
 }
 
 #[test]
