@@ -1,7 +1,7 @@
 //! The tables, and how a file comes to have them.
 
 use crate::StoreError;
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ const TABLES: &str = "
 pub(crate) fn set_up(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::of(path, error);
     connection.busy_timeout(PATIENCE).map_err(failed)?;
-    check(connection, path)?;
+    check(&connection.transaction().map_err(failed)?, path)?;
     write_ahead(connection).map_err(failed)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
@@ -58,8 +58,9 @@ pub(crate) fn set_up(connection: &mut Connection, path: &Path) -> Result<(), Sto
     transaction.commit().map_err(failed)
 }
 
-/// Refuses a store of a newer program, and a database that is no store of ours.
-fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+/// Refuses a store of a newer program, and a database that is no store of ours. Within one transaction, or else a store that
+/// another program makes between two of the questions looks like a stranger's.
+fn check(connection: &Transaction<'_>, path: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::of(path, error);
     let found = number(connection, "user_version").map_err(failed)?;
     let ours = number(connection, "application_id").map_err(failed)? == APPLICATION;
