@@ -1,5 +1,6 @@
 //! What can be asked of an agent: one table, from which both the router and its OpenAPI description are made.
 
+use crate::frames::Resolve;
 use crate::refusal::{ErrorKind, Refusal};
 use crate::serve::Shared;
 use crate::{PROTOCOL, PROTOCOL_HEADER};
@@ -12,7 +13,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Json, Router};
 use futures_util::{Stream, StreamExt as _};
-use crate::frames::Resolve;
 use linerate_model::{
     Connect, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, Mac, PortInfo, Prepared, Progress, TrialId,
 };

@@ -92,7 +92,8 @@ impl Agent {
             data_addresses: options.data_addresses,
         };
         let trials = Arc::new(Trials::new(limits.clone(), patience));
-        let shared = Arc::new(Shared { limits, host, trials: Arc::clone(&trials), frames: FrameTrials::default(), token });
+        let shared =
+            Arc::new(Shared { limits, host, trials: Arc::clone(&trials), frames: FrameTrials::default(), token });
         let door = Door::new(Arc::clone(&shared), patience.unadmitted);
         let app = router(Arc::clone(&shared)).layer(from_fn_with_state(shared, admit));
 

@@ -4,7 +4,7 @@ use crate::plan::{Plan, deal};
 use crate::trial::{Counts, LEAD, LOOK, Task};
 use crate::{FrameError, FrameError::NoXdp};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult};
-use linerate_sys::thread::go_first;
+use linerate_sys::thread::{SELF, go_first};
 use linerate_sys::xdp::{HEAD, Lane, Receiver, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, affinity, bpf, clock};
 use linerate_units::Nanos;
@@ -65,7 +65,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
                 .spawn_scoped(scope, move || {
                     // A thread that may not choose its core sends all the same, only less evenly.
                     let _ = affinity::pin(core as u32);
-                    let _ = go_first();
+                    let _ = go_first(SELF);
                     clock::sleep_until(start.saturating_sub(LEAD / 10));
                     while lane.send(batch)? && !stop.load(Ordering::Relaxed) && clock::now() < deadline {}
                     Ok::<_, Error>(())

@@ -1,9 +1,10 @@
-//! Where received frames are worked on: in kernel threads of their own, away from the core that sends.
+//! Where the device's work is done: in kernel threads of its own, away from the tester's core.
 //!
-//! Otherwise a frame is forwarded, and counted, on the core that sends it: the device would take the sender's time and push
-//! back instead of dropping.
+//! Otherwise a frame is forwarded on the core that sends it: the device would take the tester's time and push back instead of
+//! dropping.
 
 use linerate_sys::namespace::NetNamespace;
+use linerate_sys::thread::go_first;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
 use nix::unistd::Pid;
@@ -11,15 +12,15 @@ use std::fs;
 use std::io;
 use std::thread::available_parallelism;
 
-/// Gives each of the `interfaces` in `namespace` a kernel thread for what it receives, and keeps those threads on the last
-/// core; senders begin at the first. Where the kernel does not let this user do so, the work stays where the frames come from.
-pub(crate) fn move_from_sender(namespace: &NetNamespace, interfaces: &[String]) -> Result<(), linerate_sys::Error> {
+/// Gives each of the `interfaces` of `device` a kernel thread for what it receives, and keeps those threads on the last
+/// core. Where the kernel does not let this user do so, the device goes on working where the frames come from.
+pub(crate) fn move_from_tester(device: &NetNamespace, interfaces: &[String]) -> Result<(), linerate_sys::Error> {
     let cores = available_parallelism().map_or(1, usize::from);
     if cores < 2 {
         return Ok(());
     }
     // A refusal is an answer too; only a namespace that cannot be entered is an error.
-    if namespace.enter(|| have_threads(interfaces))?.is_ok() {
+    if device.enter(|| have_threads(interfaces))?.is_ok() {
         pin(interfaces, cores - 1);
     }
     Ok(())
@@ -50,6 +51,8 @@ fn pin(interfaces: &[String], core: usize) {
         if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
             // One that ended meanwhile was another lab's.
             let _ = sched_setaffinity(Pid::from_raw(pid), &cores);
+            // A port's queue holds 256 frames: a thread that waits a millisecond for its core loses what no device would.
+            let _ = go_first(pid.unsigned_abs());
         }
     }
 }

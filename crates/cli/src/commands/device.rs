@@ -197,8 +197,13 @@ async fn measure(
         None if plan.test == DeviceTest::Calibrate => None,
         None => calibration_of(&plan, store)?,
     };
-    let run =
-        DeviceRun { plan, command: command(), peers: &company.peers, store: Some(store), calibration: calibration.as_ref() };
+    let run = DeviceRun {
+        plan,
+        command: command(),
+        peers: &company.peers,
+        store: Some(store),
+        calibration: calibration.as_ref(),
+    };
     let mut bar = DeviceBar::new();
     Ok(run.execute(&mut |event| bar.note(&event), cancel).await)
 }
@@ -233,7 +238,10 @@ impl Common {
         };
         let ports: Vec<(String, String)> = self.ports.iter().map(read).collect();
         let [(host, first), (other, second)] = &ports[..] else {
-            return Err(Failure::usage(format!("--ports takes two ports, as in eth1,eth2; {} were given", ports.len())));
+            return Err(Failure::usage(format!(
+                "--ports takes two ports, as in eth1,eth2; {} were given",
+                ports.len()
+            )));
         };
         if host != other {
             return Err(Failure::usage(format!(
@@ -242,7 +250,9 @@ impl Common {
             )));
         }
         if first == second {
-            return Err(Failure::usage(format!("--ports: {first} is there twice; a device is tested from port to port")));
+            return Err(Failure::usage(format!(
+                "--ports: {first} is there twice; a device is tested from port to port"
+            )));
         }
         Ok((host.clone(), vec![first.clone(), second.clone()]))
     }

@@ -184,7 +184,7 @@ const UNKNOWN_LINE: u64 = 200_000_000;
 const STEAL_BEARABLE: f64 = 0.05;
 
 /// A tester that falls short by no more than this was held up; one that falls further short cannot do more.
-const STALLED: f64 = 0.5;
+const STALLED: f64 = 0.95;
 
 /// Why this trial should be run again, if it should.
 pub fn spoilt(result: &FrameTrialResult) -> Option<Caveat> {
