@@ -84,10 +84,8 @@ fn unasked(result: &TrialResult) -> Option<Caveat> {
 mod tests {
     use super::*;
     use crate::transfer::tests::trial;
-    use linerate_model::{
-        Arrivals, CoreUse, IpVersion, SocketOptions, TransactSpec, TransactStyle, Transactions, Transport,
-    };
-    use linerate_units::{BitRate, ByteCount, Nanos, OpRate};
+    use linerate_model::{CoreUse, TransactSpec, Transactions, Transport};
+    use linerate_units::{BitRate, Nanos, OpRate};
 
     #[test]
     fn stolen_time_spoils_a_trial() {
@@ -107,19 +105,8 @@ mod tests {
     #[test]
     fn requests_never_sent_are_told() {
         let mut result = trial(1000, 0);
-        result.spec.workload = Workload::Transact(TransactSpec {
-            transport: Transport::Udp,
-            ip: IpVersion::V4,
-            style: TransactStyle::Persistent,
-            request_bytes: ByteCount::new(1),
-            response_bytes: ByteCount::new(1),
-            flows: 1,
-            outstanding: 1,
-            rate: Some(OpRate::per_second(1_000)),
-            arrivals: Arrivals::Even,
-            busy_poll: false,
-            socket: SocketOptions::default(),
-        });
+        let rate = Some(OpRate::per_second(1_000));
+        result.spec.workload = Workload::Transact(TransactSpec { rate, ..TransactSpec::plain(Transport::Udp) });
         let mut with = |not_sent| {
             let transactions = Transactions { completed: 900, not_sent, ..Transactions::default() };
             result.paths[0].opener.transactions = Some(transactions);

@@ -1,8 +1,8 @@
 //! Records survive what happens to programs and disks.
 
 use linerate_model::{
-    Caveat, CaveatKind, Direction, IpVersion, Path as HostPath, Plan, ReceiveBy, Record, RecordId, Repeats, SCHEMA,
-    SendBy, SocketOptions, StreamSpec, Timing, Transport, TrialResult, TrialSpec, Workload,
+    Caveat, CaveatKind, IpVersion, Path as HostPath, Plan, Record, RecordId, Repeats, SCHEMA, StreamSpec, Timing,
+    Transport, TrialResult, TrialSpec, Workload,
 };
 use linerate_store::{Store, StoreError};
 use linerate_units::{ByteCount, Nanos};
@@ -21,16 +21,8 @@ fn spec() -> TrialSpec {
         name: "udp 1472".into(),
         paths: vec![HostPath { opener: "a".into(), listener: "b".into() }],
         workload: Workload::Stream(StreamSpec {
-            transport: Transport::Udp,
             ip: IpVersion::V6,
-            message_bytes: ByteCount::new(1472),
-            flows: 1,
-            direction: Direction::Send,
-            offered: None,
-            offload: true,
-            send_by: SendBy::Auto,
-            receive_by: ReceiveBy::Copy,
-            socket: SocketOptions::default(),
+            ..StreamSpec::plain(Transport::Udp, ByteCount::new(1472))
         }),
         timing: Timing { warmup: Nanos::from_millis(100), measure: Nanos::from_secs(1) },
     }

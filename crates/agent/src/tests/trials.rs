@@ -3,7 +3,7 @@
 use super::*;
 use crate::AgentError;
 use futures_util::StreamExt as _;
-use linerate_model::{Arrivals, Connect, HalfResult, Progress, TransactSpec, TransactStyle};
+use linerate_model::{Connect, HalfResult, Progress, TransactSpec};
 use linerate_units::OpRate;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -285,17 +285,10 @@ async fn metrics_count_the_bytes_of_transactions() {
     let (two, b) = agent_and_client(|_| ()).await;
     let id = TrialId("asked".into());
     let transact = TransactSpec {
-        transport: Transport::Tcp,
-        ip: IpVersion::V4,
-        style: TransactStyle::Persistent,
         request_bytes: ByteCount::new(100),
         response_bytes: ByteCount::new(1_000),
-        flows: 1,
-        outstanding: 1,
         rate: Some(OpRate::per_second(1_000)),
-        arrivals: Arrivals::Even,
-        busy_poll: false,
-        socket: SocketOptions::default(),
+        ..TransactSpec::plain(Transport::Tcp)
     };
     connected_for(&a, &b, &id, Workload::Transact(transact), Nanos::from_millis(300)).await;
     started(&a, &b, &id).await;

@@ -90,23 +90,12 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{IpVersion, SocketOptions, TransactStyle, Transport};
-    use linerate_units::{ByteCount, OpRate};
+    use linerate_model::Transport;
+    use linerate_units::OpRate;
 
     fn spec(arrivals: Arrivals) -> TransactSpec {
-        TransactSpec {
-            transport: Transport::Tcp,
-            ip: IpVersion::V4,
-            style: TransactStyle::Persistent,
-            request_bytes: ByteCount::new(1),
-            response_bytes: ByteCount::new(1),
-            flows: 2,
-            outstanding: 1,
-            rate: Some(OpRate::per_second(20_000)),
-            arrivals,
-            busy_poll: false,
-            socket: SocketOptions::default(),
-        }
+        let rate = Some(OpRate::per_second(20_000));
+        TransactSpec { flows: 2, rate, arrivals, ..TransactSpec::plain(Transport::Tcp) }
     }
 
     #[test]
