@@ -99,9 +99,8 @@ impl DeviceBar {
                 self.0.set_message(format!("{known}; trial at {}", FrameRate::per_second(load)));
                 self.0.tick();
             }
-            DeviceEvent::Repeating { reason } => {
-                self.0.suspend(|| crate::output::say(&format!("linerate: measured again: {}", reason.text)));
-            }
+            // A search may repeat many; how many were is told at the end.
+            DeviceEvent::Repeating { reason } => self.0.set_message(format!("measured again: {}", reason.text)),
         }
     }
 }

@@ -59,4 +59,6 @@ pub enum CaveatKind {
     ShortTrial,
     /// The tester's ceiling is not known.
     NotCalibrated,
+    /// Trials were run again because this host had spoilt them.
+    Repeated,
 }

@@ -51,10 +51,10 @@ impl DeviceRun<'_> {
         let plan = Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: Some(self.plan.clone()) };
         let mut record = begin(plan, self.command.clone(), self.peers);
         let mut method = Device::new(self.plan.clone(), self.calibration);
-        let mut failure = None;
+        let (mut failure, mut repeated) = (None, 0);
         while let Some(trial) = method.next() {
             on_event(DeviceEvent::TrialBegins { trial: &trial, known: method.progress() });
-            match self.sound(&trial, on_event, &mut cancel).await {
+            match self.sound(&trial, &mut repeated, on_event, &mut cancel).await {
                 Ok(result) => {
                     method.record(&result);
                     record.frame_trials.push(result);
@@ -68,6 +68,14 @@ impl DeviceRun<'_> {
                 }
             }
         }
+        if repeated > 0 {
+            let text = format!(
+                "{repeated} of {} trials were run again because something held up the tester: measure on a quieter machine \
+                 to be done sooner",
+                record.frame_trials.len()
+            );
+            record.caveats.push(Caveat::new(CaveatKind::Repeated, text));
+        }
         if !record.frame_trials.is_empty() {
             let complete = failure.is_none();
             failure = failure.or(self.keep(&record, complete));
@@ -75,10 +83,12 @@ impl DeviceRun<'_> {
         Outcome { record, failure }
     }
 
-    /// Runs a trial, and again if the tester spoilt it; what spoilt the last one stays with it.
+    /// Runs a trial, and again if the tester spoilt it; what spoilt the last one stays with it. Counts the trials that were
+    /// run again.
     async fn sound(
         &self,
         trial: &FrameTrial,
+        repeated: &mut usize,
         on_event: &mut dyn FnMut(DeviceEvent<'_>),
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<FrameTrialResult, RunError> {
@@ -90,6 +100,7 @@ impl DeviceRun<'_> {
                 result.caveats.push(reason);
                 return Ok(result);
             }
+            *repeated += usize::from(retries == SPOILT_RETRIES);
             retries -= 1;
             on_event(DeviceEvent::Repeating { reason: &reason });
         }

@@ -43,8 +43,8 @@ pub(crate) struct Ceiling {
 /// The test at one size.
 #[derive(Debug, Clone)]
 enum SizeTest {
-    Throughput(ThroughputTest),
-    Latency(LatencyTest),
+    Throughput(Box<ThroughputTest>),
+    Latency(Box<LatencyTest>),
     Loss(LossTest),
 }
 
@@ -121,10 +121,10 @@ impl Device {
                 let ceiling = self.ceilings.iter().find(|ceiling| ceiling.frame_bytes == size.get()).cloned();
                 let test = match self.plan.test {
                     DeviceTest::Throughput | DeviceTest::Calibrate => {
-                        SizeTest::Throughput(ThroughputTest::new(&self.plan, *size, ceiling))
+                        SizeTest::Throughput(Box::new(ThroughputTest::new(&self.plan, *size, ceiling)))
                     }
                     DeviceTest::Latency { rate } => {
-                        SizeTest::Latency(LatencyTest::new(&self.plan, *size, rate, ceiling))
+                        SizeTest::Latency(Box::new(LatencyTest::new(&self.plan, *size, rate, ceiling)))
                     }
                     DeviceTest::Loss { step_percent } => {
                         SizeTest::Loss(LossTest::new(&self.plan, *size, step_percent, ceiling.as_ref()))
