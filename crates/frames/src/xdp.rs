@@ -4,7 +4,7 @@ use crate::plan::{Plan, deal};
 use crate::trial::{Counts, LEAD, LOOK, Task};
 use crate::{FrameError, FrameError::NoXdp};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult};
-use linerate_sys::thread::{SELF, go_first};
+use linerate_sys::thread::{SELF, go_first, put_own_session_first};
 use linerate_sys::xdp::{HEAD, Lane, Receiver, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, affinity, bpf, clock};
 use linerate_units::Nanos;
@@ -63,9 +63,9 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
             let thread = thread::Builder::new()
                 .name(format!("frames {core}"))
                 .spawn_scoped(scope, move || {
-                    // A thread that may not choose its core sends all the same, only less evenly.
+                    // Without these it sends all the same, only less evenly.
                     let _ = affinity::pin(core as u32);
-                    let _ = go_first(SELF);
+                    let _ = go_first(SELF).and_then(|()| put_own_session_first());
                     clock::sleep_until(start.saturating_sub(LEAD / 10));
                     while lane.send(batch)? && !stop.load(Ordering::Relaxed) && clock::now() < deadline {}
                     Ok::<_, Error>(())

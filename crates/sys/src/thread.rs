@@ -35,3 +35,15 @@ pub fn go_first(thread: u32) -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// Puts this process's session before others where the kernel shares its cores between sessions first (autogroups,
+/// sched(7)); there the order of threads only counts within one. Nothing happens unless the process leads its session: what
+/// others run in it would go first too.
+pub fn put_own_session_first() -> Result<(), Error> {
+    let leads = nix::unistd::getsid(None).is_ok_and(|session| session == nix::unistd::getpid());
+    if !leads {
+        return Ok(());
+    }
+    let file = "/proc/self/autogroup";
+    std::fs::write(file, "-20").map_err(|error| Error::new("write", file, error))
+}
