@@ -59,4 +59,6 @@ pub enum CaveatKind {
     ShortTrial,
     /// The tester's ceiling is not known.
     NotCalibrated,
+    /// Something was not measured, because it does not apply or could not be brought about.
+    NotMeasured,
 }
