@@ -29,6 +29,7 @@ struct counters {
 	__u64 first;
 	__u64 last;
 	__u64 expected;   // one above the highest number so far
+	__u64 last_gap;   // when the last frame was sent before which numbers were missing; 0 for none
 };
 
 struct numbers {
@@ -170,10 +171,13 @@ int receive(struct xdp_md *context)
 		count->first = now;
 	count->last = now;
 	__sync_fetch_and_add(&count->received, 1);
-	if (number < count->expected)
+	if (number < count->expected) {
 		__sync_fetch_and_add(&count->reordered, 1);
-	else
+	} else {
+		if (number > count->expected)
+			count->last_gap = sent;
 		count->expected = (__u64)number + 1;
+	}
 	__u32 bucket = bucket_of(now > sent ? now - sent : 0);
 	if (bucket < BUCKETS)
 		__sync_fetch_and_add(&latency->bucket[bucket], 1);

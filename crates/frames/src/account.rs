@@ -15,7 +15,9 @@ pub(crate) struct Account {
     pub(crate) last: u64,
     pub(crate) latency: Histogram,
     /// One above the highest number so far.
-    expected: u64,
+    pub(crate) expected: u64,
+    /// When the last frame was sent before which numbers were missing.
+    pub(crate) last_gap: Option<u64>,
     /// One above the number last seen in each place.
     seen: Vec<u64>,
 }
@@ -30,6 +32,7 @@ impl Account {
             last: 0,
             latency: Histogram::default(),
             expected: 0,
+            last_gap: None,
             seen: vec![0; REMEMBERED],
         }
     }
@@ -49,6 +52,9 @@ impl Account {
         if next <= self.expected {
             self.reordered += 1;
         } else {
+            if next > self.expected + 1 {
+                self.last_gap = Some(sent);
+            }
             self.expected = next;
         }
         self.latency.record(at.saturating_sub(sent));
@@ -67,6 +73,7 @@ mod tests {
         }
         assert_eq!((account.received, account.duplicates, account.reordered), (5, 1, 1));
         assert_eq!((account.first, account.last), (100, 600));
+        assert_eq!((account.expected, account.last_gap), (10, Some(550)), "4 to 8 were missing before frame 9");
         assert_eq!((account.latency.count(), account.latency.quantile(0.5)), (5, 50));
     }
 }

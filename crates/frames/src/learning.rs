@@ -25,7 +25,10 @@ pub(crate) fn send(plan: &Plan) -> Result<(), Error> {
         let vlans = headers.vlans.as_slice();
         let peer = plan.ports[stream.to].mac;
         whereabouts.insert((stream.from, headers.source_mac, peer, vlans));
-        whereabouts.insert((stream.to, peer, headers.source_mac, vlans));
+        // Of a stream that comes back to its own port the other end is the device itself.
+        if stream.from != stream.to {
+            whereabouts.insert((stream.to, peer, headers.source_mac, vlans));
+        }
     }
     for _ in 0..TIMES {
         for (port, own, peer, vlans) in &whereabouts {

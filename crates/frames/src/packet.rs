@@ -84,6 +84,11 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
         result.intended = task.intended(sent.stream, sent.sent, elapsed);
         result.sent = sent.sent;
         result.send_time = Nanos::new(sent.last.saturating_sub(sent.first));
+        let account = &accounts[plan.streams[sent.stream].to][sent.stream];
+        result.last_gap = match account.expected < sent.sent {
+            true => Some(result.send_time),
+            false => account.last_gap.map(|moment| Nanos::new(moment.saturating_sub(sent.first))),
+        };
     }
     for (port, accounts) in accounts.into_iter().enumerate() {
         for (index, account) in accounts.into_iter().enumerate() {
@@ -144,7 +149,7 @@ fn send(
         // Without it frames only take longer.
         let _ = socket.bypass_queue();
         let frames = plan.streams[stream].frame.repeat(BATCH);
-        let next = u128::from(start) << 32;
+        let next = u128::from(plan.streams[stream].begin(start)) << 32;
         lane.push((socket, Outgoing { stream, frames, next, sent: 0, first: 0, last: 0 }));
     }
     loop {

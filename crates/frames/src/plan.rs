@@ -7,6 +7,7 @@ use crate::signature::Signature;
 use linerate_model::{FrameStream, FrameTrial, Mac};
 use linerate_sys::clock;
 use linerate_sys::netlink::Route;
+use linerate_units::Nanos;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A port of the trial.
@@ -88,7 +89,14 @@ impl Plan {
             if rate == Some(0) {
                 return Err(bad(format!("stream {index} has rate 0: leave the stream out")));
             }
-            let in_time = rate.map(|rate| in_time(rate, trial.time.get()));
+            let lasts = wish.length(trial.time);
+            if wish.after + lasts > trial.time || lasts.get() == 0 {
+                return Err(bad(format!(
+                    "stream {index} begins after {} and is sent for {lasts}, but the trial takes {}",
+                    wish.after, trial.time
+                )));
+            }
+            let in_time = rate.map(|rate| in_time(rate, lasts.get()));
             streams.push(Stream {
                 wish: wish.clone(),
                 from,
@@ -115,7 +123,19 @@ impl Plan {
 
     /// When the last frame of `stream` may leave in a trial that began at `start`.
     pub(crate) fn end(&self, stream: &Stream, start: u64) -> u64 {
-        start + self.time + if stream.gap == 0 { 0 } else { self.patience() }
+        stream.begin(start) + stream.length(self.time) + if stream.gap == 0 { 0 } else { self.patience() }
+    }
+}
+
+impl Stream {
+    /// When its first frame is due in a trial that began at `start`.
+    pub(crate) fn begin(&self, start: u64) -> u64 {
+        start + self.wish.after.get()
+    }
+
+    /// How long it is sent in a trial of `time` nanoseconds.
+    pub(crate) fn length(&self, time: u64) -> u64 {
+        self.wish.length(Nanos::new(time)).get()
     }
 }
 

@@ -53,7 +53,10 @@ impl Task<'_> {
     pub(crate) fn intended(&self, stream: usize, sent: u64, elapsed: u64) -> u64 {
         let stream = &self.plan.streams[stream];
         let due = match (stream.due, stream.wish.rate) {
-            (Some(due), Some(rate)) if self.stopped() => due.min(in_time(rate.get(), elapsed.min(self.plan.time))),
+            (Some(due), Some(rate)) if self.stopped() => {
+                let sending = elapsed.saturating_sub(stream.wish.after.get()).min(stream.length(self.plan.time));
+                due.min(in_time(rate.get(), sending))
+            }
             (Some(due), Some(_)) => due,
             _ => sent,
         };

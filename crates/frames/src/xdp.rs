@@ -97,6 +97,10 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
             result.duplicates = arrived.duplicates;
             result.reordered = arrived.reordered;
             result.flooded = arrived.flooded;
+            result.last_gap = match arrived.expected < sent.sent {
+                true => Some(result.send_time),
+                false => arrived.last_gap.map(|moment| Nanos::new(moment.saturating_sub(sent.first))),
+            };
             result.receive_time = Nanos::new(arrived.last.saturating_sub(arrived.first));
             for (nanos, frames) in receiver.latencies(index as u32)? {
                 result.latency.record_many(nanos, frames);
@@ -130,7 +134,7 @@ fn wish(plan: &Plan, index: usize, start: u64) -> TransmitStream {
         signature_at: stream.signature_at as u32,
         length: stream.frame.len() as u32,
         link: plan.ports[stream.from].link,
-        start,
+        start: stream.begin(start),
         end: plan.end(stream, start),
         gap: stream.gap,
         limit: stream.due.unwrap_or(0),

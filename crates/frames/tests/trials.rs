@@ -57,6 +57,8 @@ fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, payload: Frame
         size: FrameSize::with_fcs(size).unwrap(),
         rate: rate.map(FrameRate::per_second),
         count: None,
+        after: Nanos::new(0),
+        time: None,
         headers: FrameHeaders { source_mac, destination_mac, vlans: Vec::new(), source, destination, payload },
     }
 }
@@ -100,6 +102,7 @@ fn every_frame_is_counted() {
                 assert!(result.sent > 0, "{engine:?} {size}: {result:?}");
                 assert_eq!((result.received, result.duplicates, result.reordered), (result.sent, 0, 0), "{result:?}");
                 assert_eq!((result.latency.count(), result.flooded), (result.received, 0), "{result:?}");
+                assert_eq!(result.last_gap, None, "{engine:?} {result:?}");
                 assert!(result.latency.quantile(0.5) < 100_000_000, "{engine:?} {result:?}");
                 assert!(counts.caveats.is_empty(), "{:?}", counts.caveats);
             }
@@ -204,6 +207,9 @@ fn planted_loss_is_found() {
             let [result] = &counts.streams[..] else { panic!("one stream") };
             let (lost, dropped) = (result.sent - result.received, drops() - before);
             assert!(lost > result.sent / 8 && lost < result.sent / 2, "{engine:?} {result:?}");
+            // One of the last thousand frames was lost, if chance is not mad: 3/4 to the thousandth power.
+            let last_gap = result.last_gap.unwrap_or_else(|| panic!("{engine:?}: no gap"));
+            assert!(last_gap <= result.send_time && last_gap > result.send_time - Nanos::from_millis(50), "{result:?}");
             // Three learning frames go that way too, and may be lost.
             assert!(dropped >= lost && dropped <= lost + 3, "{engine:?}: {lost} lost, {dropped} dropped");
         }
@@ -289,5 +295,35 @@ fn neighbours_are_resolved_and_ports_described() {
         assert!(matches!(nobody, Err(FrameError::NoAnswer { .. })), "{nobody:?}");
         let missing = port("eth77").unwrap_err().to_string();
         assert!(missing.contains("eth77") && missing.contains("near"), "{missing}");
+    });
+}
+
+/// Two streams one after the other: the second's frames come behind the first's, each as many as its own time holds.
+#[test]
+fn streams_follow_each_other() {
+    with_ports("streams_follow_each_other", |_| {
+        for engine in ENGINES {
+            let mut streams = [10_000, 5_000].map(|rate| stream(0, 0, 64, Some(rate), UDP)).to_vec();
+            streams[0].time = Some(Nanos::from_millis(200));
+            streams[1].after = Nanos::from_millis(200);
+            let counts = counts(&trial(engine, 300, streams));
+            let [first, second] = &counts.streams[..] else { panic!("{counts:?}") };
+            assert_eq!((first.intended, second.intended), (2_000, 500), "{engine:?}");
+            for result in [first, second] {
+                assert!(result.sent > 0, "{engine:?} {result:?}");
+                assert_eq!((result.received, result.last_gap), (result.sent, None), "{engine:?} {result:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_stream_must_end_within_its_trial() {
+    with_ports("a_stream_must_end_within_its_trial", |_| {
+        let mut late = stream(0, 0, 64, Some(1_000), UDP);
+        (late.after, late.time) = (Nanos::from_millis(200), Some(Nanos::from_millis(200)));
+        let trial = trial(FrameEngine::PacketSocket, 300, vec![late]);
+        let error = run(&trial, &AtomicBool::new(false), &|_, _| {}).unwrap_err().to_string();
+        assert!(error.contains("begins after 200 ms") && error.contains("takes 300 ms"), "{error}");
     });
 }

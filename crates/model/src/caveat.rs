@@ -61,4 +61,6 @@ pub enum CaveatKind {
     NotCalibrated,
     /// Trials were run again because this host had spoilt them.
     Repeated,
+    /// Something was not measured, because it does not apply or could not be brought about.
+    NotMeasured,
 }

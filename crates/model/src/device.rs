@@ -1,9 +1,13 @@
 //! Tests of a device with raw frames: what is asked and what was found.
 
-use crate::{Caveat, FrameEngine, FrameHeaders, HostName, Latency, RecordId, Verdict};
+use crate::{
+    BackToBack, Caveat, EchoRate, FrameEngine, FrameHeaders, GoalBounds, HostName, Latency, RecordId, Recovery,
+    SearchGoal, Verdict,
+};
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 
 /// What a device is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +67,33 @@ pub enum DeviceTest {
         /// Steps of the load as a share of the highest, in percent; the RFC allows 10 at most.
         step_percent: u32,
     },
+    /// The highest rates that meet several goals, found in one search (RFC 9971).
+    Goals {
+        /// The goals, the one to be found first first; without any it is a throughput test like the other.
+        goals: Vec<SearchGoal>,
+    },
+    /// The longest burst that comes back whole (RFC 2544 section 26.4, RFC 9004).
+    Burst {
+        /// How often it is searched for; the RFC asks for 50.
+        repeats: u32,
+    },
+    /// How long frames go on being lost after an overload (RFC 2544 section 26.5).
+    Recovery {
+        /// How often it is measured.
+        repeats: u32,
+    },
+    /// The highest rate of ICMP echo requests that are all answered. The direction leads from the port to itself.
+    Echo {
+        /// Who is to answer.
+        target: IpAddr,
+    },
+    /// Throughput, latency, loss, burst and recovery.
+    All {
+        /// Steps of the load in the loss test, percent.
+        step_percent: u32,
+        /// How often burst and recovery are measured.
+        repeats: u32,
+    },
 }
 
 /// What was found, by test.
@@ -78,6 +109,15 @@ pub struct DeviceOutcome {
     /// Loss against load, by frame size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loss: Vec<LossCurve>,
+    /// The longest burst that came back whole, by frame size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub burst: Vec<BackToBack>,
+    /// Recovery from overload, by frame size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recovery: Vec<Recovery>,
+    /// The highest rate of answered echo requests, by frame size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub echo: Vec<EchoRate>,
 }
 
 /// The highest rate without loss at one frame size.
@@ -85,7 +125,11 @@ pub struct DeviceOutcome {
 pub struct Throughput {
     /// The frames, FCS counted.
     pub frame_bytes: u32,
-    /// Frames per second, all directions together; zero if the device lost frames at every rate tried.
+    /// The search goal it meets (RFC 9971); none if it was halved for, with no loss allowed but the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<GoalBounds>,
+    /// Frames per second, all directions together; zero if the device lost frames at every rate tried. Of a goal: its
+    /// conditional throughput.
     pub frames_per_s: f64,
     /// The same in bits per second of frames, FCS counted, preamble and gap not (RFC 2544 section 26.1).
     pub bits_per_s: f64,

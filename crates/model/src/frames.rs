@@ -152,8 +152,21 @@ pub struct FrameStream {
     pub rate: Option<FrameRate>,
     /// So many frames at the most; none sends for the trial's whole time.
     pub count: Option<u64>,
+    /// How long after the trial's beginning its first frame is due.
+    #[serde(default)]
+    pub after: Nanos,
+    /// How long it is sent; none sends until the trial's time is over.
+    #[serde(default)]
+    pub time: Option<Nanos>,
     /// The frames' headers.
     pub headers: FrameHeaders,
+}
+
+impl FrameStream {
+    /// How long it is sent in a trial of `trial` length.
+    pub fn length(&self, trial: Nanos) -> Nanos {
+        self.time.unwrap_or(trial - self.after)
+    }
 }
 
 /// A trial with raw frames on one host.
@@ -190,6 +203,10 @@ pub struct FrameStreamResult {
     pub reordered: u64,
     /// Copies that arrived at other ports of the trial.
     pub flooded: u64,
+    /// From the first frame sent to the sending of the last frame before which numbers were missing; to that of the last
+    /// frame of all, if it did not arrive. None if the frames that arrived had no gap between them.
+    #[serde(default)]
+    pub last_gap: Option<Nanos>,
     /// From the first to the last frame received.
     pub receive_time: Nanos,
     /// From the moment a frame is given to the sending port to the moment the receiving port has it, nanoseconds.
@@ -225,16 +242,20 @@ impl FrameTrialResult {
     /// Frames per second that were really offered, all streams together. A sender that was held up takes longer than the
     /// trial's time.
     pub fn offered(&self) -> f64 {
-        let longest = |stream: &FrameStreamResult| self.trial.time.max(stream.send_time).as_secs_f64();
-        self.streams.iter().map(|stream| stream.sent as f64 / longest(stream)).sum()
+        let rate = |(wish, stream): (&FrameStream, &FrameStreamResult)| {
+            stream.sent as f64 / wish.length(self.trial.time).max(stream.send_time).as_secs_f64()
+        };
+        self.trial.streams.iter().zip(&self.streams).map(rate).sum()
     }
 
     /// What was offered as a share of what was to be, 0 to 1, of the stream that fell shortest.
     pub fn offered_share(&self) -> f64 {
-        let share = |stream: &FrameStreamResult| {
-            let held_up = self.trial.time.as_secs_f64() / self.trial.time.max(stream.send_time).as_secs_f64();
+        let share = |(wish, stream): (&FrameStream, &FrameStreamResult)| {
+            let length = wish.length(self.trial.time);
+            let held_up = length.as_secs_f64() / length.max(stream.send_time).as_secs_f64();
             stream.sent as f64 / stream.intended.max(stream.sent).max(1) as f64 * held_up
         };
-        self.streams.iter().filter(|stream| stream.intended > 0).map(share).fold(1.0, f64::min)
+        let streams = self.trial.streams.iter().zip(&self.streams);
+        streams.filter(|(_, stream)| stream.intended > 0).map(share).fold(1.0, f64::min)
     }
 }

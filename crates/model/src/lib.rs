@@ -6,6 +6,7 @@
 
 mod caveat;
 mod device;
+mod device_found;
 mod device_load;
 mod frames;
 mod half;
@@ -27,6 +28,7 @@ pub use device::{
     DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling, FrameLatency, LossCurve, LossPoint, PortPair,
     Throughput,
 };
+pub use device_found::{BackToBack, BufferTime, BurstLengths, EchoRate, GoalBounds, Recovery, SearchGoal};
 pub use device_load::{DeviceInterface, DeviceLoad};
 pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, FrameTrial, FrameTrialResult, Mac,

@@ -1,5 +1,6 @@
 //! What was found about a device: tables, verdicts and doubts, the same for every form of report.
 
+use crate::bursts;
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::sentences;
 use crate::tables::{Column, Table};
@@ -8,7 +9,8 @@ use linerate_model::{Caveat, DeviceOutcome, DeviceTest, Record};
 /// Each test's table.
 pub(crate) fn tables(record: &Record) -> Vec<Table> {
     let Some(outcome) = &record.outcome else { return Vec::new() };
-    [throughput(record, outcome), directions(outcome), latency(outcome), loss(outcome)].into_iter().flatten().collect()
+    let steady = [throughput(record, outcome), directions(outcome), latency(outcome), loss(outcome)];
+    steady.into_iter().chain(bursts::tables(outcome)).flatten().collect()
 }
 
 fn throughput(record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
@@ -16,8 +18,11 @@ fn throughput(record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
     let caption = if calibrates { "The tester's own ceiling" } else { "Throughput (RFC 2544 section 26.1)" };
     let ranked = |title, meaning, rank| Column { rank, ..Column::new(title, meaning) };
     let columns = vec![
-        Column::new("frame", "bytes of a frame, FCS counted"),
-        Column::new("frames/s", "the highest rate at which no frame was lost, all directions together"),
+        Column::new("frame", "bytes of a frame, FCS counted; before them the search goal, if one was named (RFC 9971)"),
+        Column::new(
+            "frames/s",
+            "the highest rate at which no frame was lost, all directions together; of a goal, what was forwarded at its bound",
+        ),
         ranked("bits/s", "the same in bits of frames, FCS counted, preamble and gap not", 2),
         ranked("of line", "share of what the lines of all directions carry", 1),
         ranked("of tester", "share of what the tester reaches without the device", 3),
@@ -26,7 +31,7 @@ fn throughput(record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
     ];
     let row = |cell: &linerate_model::Throughput| {
         vec![
-            Some(cell.frame_bytes.to_string()),
+            Some(named(cell)),
             per_second(cell.frames_per_s).or_else(|| Some("0".to_owned())),
             rate(cell.bits_per_s, "bit/s"),
             cell.line_share.and_then(percent),
@@ -36,6 +41,14 @@ fn throughput(record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
         ]
     };
     table(caption, columns, outcome.throughput.iter().map(row).collect())
+}
+
+/// The size, and the goal if there is one.
+fn named(cell: &linerate_model::Throughput) -> String {
+    match &cell.goal {
+        Some(goal) => format!("{} {}", goal.name.name(), cell.frame_bytes),
+        None => cell.frame_bytes.to_string(),
+    }
 }
 
 fn directions(outcome: &DeviceOutcome) -> Option<Table> {
@@ -50,7 +63,7 @@ fn directions(outcome: &DeviceOutcome) -> Option<Table> {
     let rows = outcome.throughput.iter().flat_map(|cell| {
         cell.directions.iter().map(|way| {
             vec![
-                Some(format!("{}, {} to {}", cell.frame_bytes, way.from, way.to)),
+                Some(format!("{}, {} to {}", named(cell), way.from, way.to)),
                 per_second(way.frames_per_s),
                 Some(crate::figures::grouped(way.sent)),
                 Some(crate::figures::grouped(way.received)),
@@ -113,14 +126,16 @@ fn loss(outcome: &DeviceOutcome) -> Option<Table> {
     table("Frame loss against load (RFC 2544 section 26.3)", columns, rows.collect())
 }
 
-fn table(caption: &str, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
+pub(crate) fn table(caption: &str, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
     (!rows.is_empty()).then(|| Table { caption: caption.to_owned(), columns, rows })
 }
 
 /// Each size, and what limited it.
 pub(crate) fn verdicts(record: &Record) -> Vec<(String, String)> {
-    let cells = record.outcome.iter().flat_map(|outcome| &outcome.throughput);
-    cells.map(|cell| (format!("{} bytes", cell.frame_bytes), sentences::judgement(&cell.verdict))).collect()
+    let Some(outcome) = &record.outcome else { return Vec::new() };
+    let throughput = outcome.throughput.iter().map(|cell| (named(cell), &cell.verdict));
+    let echo = outcome.echo.iter().map(|cell| (cell.frame_bytes.to_string(), &cell.verdict));
+    throughput.chain(echo).map(|(name, verdict)| (format!("{name} bytes"), sentences::judgement(verdict))).collect()
 }
 
 /// The doubts of every size; the same one may come several times.
@@ -129,7 +144,7 @@ pub(crate) fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
         let throughput = outcome.throughput.iter().flat_map(|cell| &cell.caveats);
         let latency = outcome.latency.iter().flat_map(|cell| &cell.caveats);
         let loss = outcome.loss.iter().flat_map(|curve| &curve.caveats);
-        throughput.chain(latency).chain(loss)
+        throughput.chain(latency).chain(loss).chain(bursts::caveats(outcome))
     })
 }
 
@@ -150,7 +165,9 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
         "received",
         "loss_ratio",
     ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let head: Vec<&str> = head.into_iter().chain(bursts::CSV_COLUMNS).collect();
+    let width = head.len();
+    let mut rows = vec![head.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()];
     let none = String::new;
     for cell in &outcome.throughput {
         let share = cell.line_share.map(|share| share.to_string()).unwrap_or_default();
@@ -167,6 +184,7 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
             none(),
             none(),
             none(),
+            cell.goal.as_ref().map(|goal| goal.name.name().to_owned()).unwrap_or_default(),
         ]);
     }
     for cell in &outcome.latency {
@@ -203,6 +221,12 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
                 point.loss_ratio.to_string(),
             ]);
         }
+    }
+    for row in bursts::csv_rows(outcome) {
+        rows.push(head.iter().map(|name| row.get(name).cloned().unwrap_or_default()).collect());
+    }
+    for row in &mut rows {
+        row.resize(width, String::new());
     }
     rows
 }

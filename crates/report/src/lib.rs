@@ -5,6 +5,7 @@
 //! from other machines: each output escapes them in its own way.
 #![forbid(unsafe_code)]
 
+mod bursts;
 mod charts;
 mod csv;
 mod device;

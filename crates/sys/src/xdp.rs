@@ -20,7 +20,7 @@ const STREAM_WORDS: usize = HEAD_WORDS + 14;
 /// struct lane.
 const LANE_WORDS: usize = 3;
 /// struct counters of receive.bpf.c.
-const COUNTER_WORDS: usize = 8;
+const COUNTER_WORDS: usize = 9;
 /// Durations that are told apart by the nanosecond.
 const FINEST: usize = 512;
 const PER_OCTAVE: usize = 256;
@@ -168,6 +168,10 @@ pub struct Arrived {
     pub first: u64,
     /// When the last arrived.
     pub last: u64,
+    /// One above the highest number.
+    pub expected: u64,
+    /// When the last frame was sent before which numbers were missing.
+    pub last_gap: Option<u64>,
 }
 
 /// The receiving program, attached to all ports of a trial until it is dropped.
@@ -225,9 +229,10 @@ impl Receiver {
 
     /// What arrived of the stream at `index` so far.
     pub fn arrived(&self, index: u32) -> Result<Arrived, Error> {
-        let [_, received, duplicates, reordered, flooded, first, last, _] =
+        let [_, received, duplicates, reordered, flooded, first, last, expected, last_gap] =
             self.counters.get(&index, 0).map_err(|error| map_failed("counters", error))?;
-        Ok(Arrived { received, duplicates, reordered, flooded, first, last })
+        let last_gap = (last_gap != 0).then_some(last_gap);
+        Ok(Arrived { received, duplicates, reordered, flooded, first, last, expected, last_gap })
     }
 
     /// The latencies of the stream at `index`: nanoseconds and how many frames.

@@ -1,5 +1,7 @@
 //! `linerate device`: a switch or router between two ports of a host, tested with raw frames.
 
+mod echo;
+
 use crate::arguments::Results;
 use crate::exit::Failure;
 use crate::hosts::{Company, HostBook, alone};
@@ -10,6 +12,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use linerate_agent::Resolve;
 use linerate_model::{
     DevicePlan, DeviceTest, FrameEngine, FrameHeaders, FramePayload, HostName, Mac, PortInfo, PortPair, Record,
+    SearchGoal,
 };
 use linerate_runner::{DeviceRun, Outcome};
 use linerate_store::Store;
@@ -30,7 +33,11 @@ const RECENT: usize = 200;
 Examples:
   linerate device calibrate --ports eth1,eth2           with a cable between the ports: the tester's own ceiling
   linerate device throughput --ports eth1,eth2          RFC 2544 throughput at seven frame sizes
+  linerate device throughput --ports eth1,eth2 --method mlr --goals ndr,pdr
   linerate device latency --ports eth1,eth2 --sizes 64,1518 --rate 100k
+  linerate device burst --ports eth1,eth2 --sizes 64    how many frames in a row the device takes, and its buffer
+  linerate device echo --ports eth1 --target 198.18.0.254
+  linerate device all --ports eth1,eth2 --time 60s      throughput, latency, loss, burst and recovery in one record
   linerate lab --device bridge -- device throughput --ports tester:p0,tester:p1 --sizes 64,512
 
 Only for a device and ports set apart for the test (RFC 6815): the frames fill the ports and all that is behind them. \
@@ -43,7 +50,17 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Test {
     /// The highest rate without loss (RFC 2544 section 26.1)
-    Throughput(Common),
+    Throughput {
+        #[command(flatten)]
+        common: Common,
+        /// How the rate is searched for
+        #[arg(long, value_enum, default_value_t = Method::Bisect)]
+        method: Method,
+        /// Search goals of --method mlr: rfc2544 (no loss in 60s), tst009 (two trials, one may lose), ndr and pdr (21 trials of
+        /// 1s, half may lose; pdr 0.5%). A shorter --time shortens their trials [default: rfc2544]
+        #[arg(long, value_name = "GOAL", value_delimiter = ',', value_parser = goal)]
+        goals: Vec<SearchGoal>,
+    },
     /// The tester's own ceiling: as throughput, with the device bypassed by a cable
     Calibrate(Common),
     /// Latency of every frame, at a set rate or at the throughput (RFC 2544 section 26.2)
@@ -62,15 +79,71 @@ enum Test {
         #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
         step: u32,
     },
+    /// The longest burst that comes back whole, and the buffer it fills (RFC 2544 section 26.4, RFC 9004)
+    ///
+    /// The throughput is searched first: only where it is below the rate of the bursts does their length tell the size of a
+    /// buffer.
+    Burst {
+        #[command(flatten)]
+        common: Common,
+        /// How often the length is searched for; RFC 2544 asks for 50
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        repeats: u32,
+    },
+    /// How long frames are lost after an overload (RFC 2544 section 26.5)
+    ///
+    /// 110 % of the throughput, which is searched first, for --time; then 50 % of it for as long.
+    Recovery {
+        #[command(flatten)]
+        common: Common,
+        /// How often it is measured
+        #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        repeats: u32,
+    },
+    /// The highest rate of ICMP echo requests (pings) that are all answered, from one port
+    Echo {
+        #[command(flatten)]
+        common: Common,
+        /// Who is to answer; asked through --gateway, if one is given
+        #[arg(long, value_name = "ADDRESS")]
+        target: IpAddr,
+    },
+    /// Throughput, latency, loss, burst and recovery in one run and one record
+    All {
+        #[command(flatten)]
+        common: Common,
+        /// Steps of the load in the loss test, percent of the highest
+        #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
+        step: u32,
+        /// How often burst and recovery are measured
+        #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        repeats: u32,
+    },
+}
+
+/// How a throughput is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Method {
+    /// By halving (RFC 2544)
+    Bisect,
+    /// For one or several goals at once (RFC 9971)
+    Mlr,
+}
+
+fn goal(text: &str) -> Result<SearchGoal, String> {
+    SearchGoal::ALL.into_iter().find(|goal| goal.name() == text).ok_or_else(|| {
+        let known: Vec<&str> = SearchGoal::ALL.iter().map(|goal| goal.name()).collect();
+        format!("there is no such goal; name one of {}", known.join(", "))
+    })
 }
 
 #[derive(Debug, Args)]
 struct Common {
-    /// The two ports: interfaces of this machine, or HOST:INTERFACE
+    /// The two ports: interfaces of this machine, or HOST:INTERFACE; one for echo
     #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', required = true)]
     ports: Vec<String>,
 
-    /// Frame sizes in bytes, FCS counted [default: 64,128,256,512,1024,1280,1518]
+    /// Frame sizes in bytes, FCS counted [default: 64,128,256,512,1024,1280,1518; echo: 78, with IPv6 98]
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     sizes: Vec<u32>,
 
@@ -130,18 +203,30 @@ enum Engine {
 }
 
 impl Arguments {
-    fn parts(&self) -> (&Common, DeviceTest) {
-        match &self.test {
-            Test::Throughput(common) => (common, DeviceTest::Throughput),
+    fn parts(&self) -> Result<(&Common, DeviceTest), Failure> {
+        Ok(match &self.test {
+            Test::Throughput { common, method: Method::Mlr, goals } => {
+                let goals = if goals.is_empty() { vec![SearchGoal::Rfc2544] } else { goals.clone() };
+                (common, DeviceTest::Goals { goals })
+            }
+            Test::Throughput { goals, .. } if !goals.is_empty() => {
+                return Err(Failure::usage("--goals are for --method mlr; a search by halving takes --loss"));
+            }
+            Test::Throughput { common, .. } => (common, DeviceTest::Throughput),
             Test::Calibrate(common) => (common, DeviceTest::Calibrate),
             Test::Latency { common, rate } => (common, DeviceTest::Latency { rate: *rate }),
             Test::Loss { common, step } => (common, DeviceTest::Loss { step_percent: *step }),
-        }
+            Test::Burst { common, repeats } => (common, DeviceTest::Burst { repeats: *repeats }),
+            Test::Recovery { common, repeats } => (common, DeviceTest::Recovery { repeats: *repeats }),
+            Test::Echo { common, target } => (common, DeviceTest::Echo { target: *target }),
+            Test::All { common, step, repeats } => (common, DeviceTest::All { step_percent: *step, repeats: *repeats }),
+        })
     }
 
     /// Whether its result is held against the tester's ceiling; a calibration is that ceiling.
     pub(crate) fn wants_ceiling(&self) -> bool {
-        !matches!(self.test, Test::Calibrate(_))
+        // Between what and what would a cable join the one port of an echo test?
+        !matches!(self.test, Test::Calibrate(_) | Test::Echo { .. })
     }
 }
 
@@ -151,7 +236,7 @@ pub(crate) async fn run(
     calibrated: Option<Record>,
     cancel: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
-    let (common, test) = arguments.parts();
+    let (common, test) = arguments.parts()?;
     let results = &common.results;
     if let Some(expectation) = results.expect.first() {
         return Err(Failure::usage(format!(
@@ -159,7 +244,7 @@ pub(crate) async fn run(
         )));
     }
     results.out.as_deref().map_or(Ok(()), super::report::check_report_file)?;
-    let tester = alone(&common.ports()?.0).map_err(Failure::usage)?;
+    let tester = alone(&common.ports_for(&test)?.0).map_err(Failure::usage)?;
     let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(&book, &tester, cancel.clone()).await?;
     let outcome = measure(common, test, tester.listener(), &company, &store, calibrated, cancel).await;
@@ -173,7 +258,7 @@ pub(crate) async fn calibrate(
     book: &HostBook,
     cancel: watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
-    let (common, _) = arguments.parts();
+    let (common, _) = arguments.parts()?;
     let tester = alone(&common.ports()?.0).map_err(Failure::usage)?;
     let store = Store::open(common.results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(book, &tester, cancel.clone()).await?;
@@ -191,7 +276,10 @@ async fn measure(
     calibrated: Option<Record>,
     cancel: watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
-    let plan = common.plan(test, host, company).await?;
+    let plan = match test {
+        DeviceTest::Echo { target } => common.echo_plan(target, host, company).await?,
+        test => common.plan(test, host, company).await?,
+    };
     let calibration = match calibrated {
         Some(record) => Some(record),
         None if plan.test == DeviceTest::Calibrate => None,
@@ -230,7 +318,15 @@ fn calibration_of(plan: &DevicePlan, store: &Store) -> Result<Option<Record>, Fa
 }
 
 impl Common {
-    /// The host as given, which may be a join line, and its two interfaces.
+    /// The host as given, which may be a join line, and as many interfaces as the test needs.
+    fn ports_for(&self, test: &DeviceTest) -> Result<(String, Vec<String>), Failure> {
+        match test {
+            DeviceTest::Echo { .. } => self.one_port(),
+            _ => self.ports(),
+        }
+    }
+
+    /// The host and its two interfaces.
     fn ports(&self) -> Result<(String, Vec<String>), Failure> {
         let read = |text: &String| match text.rsplit_once(':') {
             Some((host, interface)) => (host.to_owned(), interface.to_owned()),
@@ -259,7 +355,11 @@ impl Common {
 
     fn sizes(&self, smallest: FrameSize, mtu: u32) -> Result<Vec<FrameSize>, Failure> {
         let default: Vec<u32> = SIZES.into_iter().filter(|size| *size >= smallest.get()).collect();
-        let asked = if self.sizes.is_empty() { &default } else { &self.sizes };
+        self.sizes_or(&default, smallest, mtu)
+    }
+
+    fn sizes_or(&self, default: &[u32], smallest: FrameSize, mtu: u32) -> Result<Vec<FrameSize>, Failure> {
+        let asked = if self.sizes.is_empty() { default } else { &self.sizes };
         let largest = mtu + 18 + 4 * self.vlan.len() as u32;
         asked
             .iter()
@@ -304,6 +404,18 @@ impl Common {
                 size.get()
             )));
         }
+        self.plan_of(test, host, (ports, line), directions, sizes)
+    }
+
+    /// The plan with what all tests are told.
+    fn plan_of(
+        &self,
+        test: DeviceTest,
+        host: &HostName,
+        (ports, line): (Vec<String>, Option<BitRate>),
+        directions: Vec<PortPair>,
+        sizes: Vec<FrameSize>,
+    ) -> Result<DevicePlan, Failure> {
         if self.time.get() == 0 || self.search_time.get() == 0 {
             return Err(Failure::usage("--time and --search-time must be longer than 0"));
         }
@@ -338,7 +450,7 @@ impl Common {
         (to, destination): (u16, &PortInfo),
         test: &DeviceTest,
     ) -> Result<PortPair, Failure> {
-        let own = self.address(from, source);
+        let own = address(from, source, self.ipv6);
         let gateway = match self.gateway.get(usize::from(from)).or(self.gateway.first()) {
             _ if *test == DeviceTest::Calibrate => None,
             Some(gateway) => Some(*gateway),
@@ -358,21 +470,10 @@ impl Common {
             destination_mac,
             vlans: self.vlan.clone(),
             source: own,
-            destination: self.address(to, destination),
+            destination: address(to, destination, self.ipv6),
             payload: FramePayload::Udp { source_port: PORT, destination_port: PORT },
         };
         Ok(PortPair { from, to, headers })
-    }
-
-    /// The port's own address, or one of those set aside for benchmarks (RFC 2544 appendix C.2.2, RFC 5180 section 8).
-    fn address(&self, index: u16, port: &PortInfo) -> IpAddr {
-        let host = index + 1;
-        if self.ipv6 {
-            let benchmark = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, host);
-            return port.ipv6.map_or(benchmark, |(address, _)| address).into();
-        }
-        let benchmark = Ipv4Addr::new(198, 18, 0, host as u8);
-        port.ipv4.map_or(benchmark, |(address, _)| address).into()
     }
 
     /// The first address of the sending port's network, if the receiving port is in another one.
@@ -388,6 +489,17 @@ impl Common {
         let network = u32::from(own) & mask;
         (network != u32::from(other) & mask).then(|| Ipv4Addr::from(network + 1).into())
     }
+}
+
+/// The port's own address, or one of those set aside for benchmarks (RFC 2544 appendix C.2.2, RFC 5180 section 8).
+fn address(index: u16, port: &PortInfo, ipv6: bool) -> IpAddr {
+    let host = index + 1;
+    if ipv6 {
+        let benchmark = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, host);
+        return port.ipv6.map_or(benchmark, |(address, _)| address).into();
+    }
+    let benchmark = Ipv4Addr::new(198, 18, 0, host as u8);
+    port.ipv4.map_or(benchmark, |(address, _)| address).into()
 }
 
 #[cfg(test)]

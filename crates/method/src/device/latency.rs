@@ -2,67 +2,42 @@
 //!
 //! The RFC times one tagged frame of a stream; here each frame carries its time, so that the whole distribution is known.
 
-use super::throughput::ThroughputTest;
-use super::{Ceiling, doubts, fell_short, latency, sum};
-use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameLatency, FrameTrialResult, Throughput};
+use super::{doubts, fell_short, latency, sum};
+use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameLatency, FrameTrialResult};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
 /// The test at one size.
 #[derive(Debug, Clone)]
 pub(crate) struct LatencyTest {
     size: FrameSize,
-    /// The search for the throughput, where no rate was given.
-    throughput: Option<ThroughputTest>,
-    rate: Option<FrameRate>,
+    /// The rate of all directions together; none if the throughput was asked for and not found.
+    load: Option<FrameRate>,
     time: Nanos,
     measured: Option<FrameTrialResult>,
 }
 
 impl LatencyTest {
-    pub(crate) fn new(plan: &DevicePlan, size: FrameSize, rate: Option<FrameRate>, ceiling: Option<Ceiling>) -> Self {
-        let throughput = if rate.is_none() { Some(ThroughputTest::new(plan, size, ceiling)) } else { None };
-        let all = |rate: FrameRate| FrameRate::per_second(rate.get() * plan.directions.len() as u64);
-        Self { size, throughput, rate: rate.map(all), time: plan.final_time, measured: None }
-    }
-
-    /// The rate of all directions together, once it is known.
-    fn load(&self) -> Option<FrameRate> {
-        self.rate.or_else(|| self.throughput.as_ref().filter(|search| search.next().is_none())?.found())
+    pub(crate) fn new(plan: &DevicePlan, size: FrameSize, load: Option<FrameRate>) -> Self {
+        Self { size, load, time: plan.final_time, measured: None }
     }
 
     pub(crate) fn next(&self) -> Option<(FrameRate, Nanos)> {
-        if self.measured.is_some() {
-            return None;
-        }
-        match self.load() {
-            Some(load) => Some((load, self.time)),
-            None => self.throughput.as_ref()?.next(),
-        }
+        self.load.filter(|_| self.measured.is_none()).map(|load| (load, self.time))
     }
 
     /// Takes a trial; true when nothing more is needed.
     pub(crate) fn record(&mut self, result: &FrameTrialResult) -> bool {
-        match (self.load(), &mut self.throughput) {
-            (None, Some(search)) => {
-                search.record(result);
-            }
-            _ => self.measured = Some(result.clone()),
-        }
+        self.measured = Some(result.clone());
         self.next().is_none()
     }
 
     pub(crate) fn known(&self) -> String {
-        match (self.load(), &self.throughput) {
-            (Some(load), _) => format!("latency at {load}"),
-            (None, Some(search)) => format!("throughput {}", search.known()),
-            (None, None) => String::new(),
-        }
+        self.load.map_or_else(String::new, |load| format!("latency at {load}"))
     }
 
-    pub(crate) fn outcome(&self, plan: &DevicePlan) -> (Option<Throughput>, Option<FrameLatency>) {
-        let throughput = self.throughput.as_ref().map(|search| search.outcome(plan));
+    pub(crate) fn outcome(&self, plan: &DevicePlan) -> Option<FrameLatency> {
         let timed = self.measured.as_ref().and_then(|result| Some((result, latency(result)?)));
-        let found = timed.map(|(result, latency_ns)| {
+        timed.map(|(result, latency_ns)| {
             let mut caveats = doubts(plan);
             caveats.extend(result.caveats.iter().cloned());
             if fell_short(result) {
@@ -78,7 +53,6 @@ impl LatencyTest {
                 latency_ns,
                 caveats,
             }
-        });
-        (throughput, found)
+        })
     }
 }

@@ -1,19 +1,27 @@
-//! Tests of a device with raw frames: throughput, the tester's own ceiling, latency and loss (RFC 2544 section 26).
+//! Tests of a device with raw frames: throughput, the tester's own ceiling, latency, loss, bursts, recovery (RFC 2544
+//! section 26) and echo.
 //!
 //! Like every method this one is asked for its next trial and told each result. It goes through the plan's frame sizes
-//! one after the other.
+//! one after the other, and at each size through the parts that the test consists of.
 
+mod burst;
+mod echo;
 mod latency;
 mod loss;
+mod recovery;
 mod throughput;
 
+use burst::BurstTest;
+use echo::EchoTest;
 use latency::LatencyTest;
 use linerate_model::{
     Caveat, CaveatKind, DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameStream, FrameTrial,
-    FrameTrialResult, Latency, Record,
+    FrameTrialResult, Latency, Record, Throughput,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use loss::LossTest;
+use recovery::RecoveryTest;
+use std::net::IpAddr;
 use throughput::ThroughputTest;
 
 /// Offered load below the intended one by more than this share is the tester's failing, not the device's.
@@ -27,9 +35,50 @@ pub struct Device {
     plan: DevicePlan,
     ceilings: Vec<Ceiling>,
     outcome: DeviceOutcome,
-    /// The size being measured, and its test; none when all are done.
-    current: Option<(usize, SizeTest)>,
-    trials: u32,
+    /// The throughput of the size being measured, once it is known.
+    throughput: Option<Throughput>,
+    /// What is being measured; none when all is done.
+    current: Option<Current>,
+}
+
+/// One part of the test at one size.
+#[derive(Debug, Clone)]
+struct Current {
+    /// Index of the size.
+    size: usize,
+    /// Index of the part.
+    part: usize,
+    test: SizeTest,
+}
+
+/// What the test at a size consists of. Those that need the throughput come after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Throughput,
+    Latency(Option<FrameRate>),
+    Loss { step_percent: u32 },
+    Burst { repeats: u32 },
+    Recovery { repeats: u32 },
+    Echo { target: IpAddr },
+}
+
+fn parts(test: &DeviceTest) -> Vec<Part> {
+    match *test {
+        DeviceTest::Throughput | DeviceTest::Calibrate | DeviceTest::Goals { .. } => vec![Part::Throughput],
+        DeviceTest::Latency { rate: Some(rate) } => vec![Part::Latency(Some(rate))],
+        DeviceTest::Latency { rate: None } => vec![Part::Throughput, Part::Latency(None)],
+        DeviceTest::Loss { step_percent } => vec![Part::Loss { step_percent }],
+        DeviceTest::Burst { repeats } => vec![Part::Throughput, Part::Burst { repeats }],
+        DeviceTest::Recovery { repeats } => vec![Part::Throughput, Part::Recovery { repeats }],
+        DeviceTest::Echo { target } => vec![Part::Echo { target }],
+        DeviceTest::All { step_percent, repeats } => vec![
+            Part::Throughput,
+            Part::Latency(None),
+            Part::Loss { step_percent },
+            Part::Burst { repeats },
+            Part::Recovery { repeats },
+        ],
+    }
 }
 
 /// What the tester reaches with the device bypassed.
@@ -43,9 +92,37 @@ pub(crate) struct Ceiling {
 /// The test at one size.
 #[derive(Debug, Clone)]
 enum SizeTest {
-    Throughput(Box<ThroughputTest>),
-    Latency(Box<LatencyTest>),
+    Throughput(ThroughputTest),
+    Latency(LatencyTest),
     Loss(LossTest),
+    Burst(BurstTest),
+    Recovery(RecoveryTest),
+    Echo(EchoTest),
+}
+
+impl SizeTest {
+    /// Takes a trial; true when nothing more is needed.
+    fn record(&mut self, result: &FrameTrialResult) -> bool {
+        match self {
+            Self::Throughput(test) => test.record(result),
+            Self::Latency(test) => test.record(result),
+            Self::Loss(test) => test.record(result),
+            Self::Burst(test) => test.record(result),
+            Self::Recovery(test) => test.record(result),
+            Self::Echo(test) => test.record(result),
+        }
+    }
+
+    fn known(&self) -> String {
+        match self {
+            Self::Throughput(test) => format!("throughput {}", test.known()),
+            Self::Latency(test) => test.known(),
+            Self::Loss(test) => test.known(),
+            Self::Burst(test) => test.known(),
+            Self::Recovery(test) => test.known(),
+            Self::Echo(test) => format!("echo {}", test.known()),
+        }
+    }
 }
 
 impl Device {
@@ -62,50 +139,34 @@ impl Device {
                 outcome.throughput.iter().map(of).collect()
             })
             .unwrap_or_default();
-        let mut device = Self { plan, ceilings, outcome: DeviceOutcome::default(), current: None, trials: 0 };
-        device.begin(0);
+        let outcome = DeviceOutcome::default();
+        let mut device = Self { plan, ceilings, outcome, throughput: None, current: None };
+        device.begin(0, 0);
         device
     }
 
     /// The next trial; none when all sizes are done. Asking again without recording gives the same answer.
     pub fn next(&self) -> Option<FrameTrial> {
-        let (index, test) = self.current.as_ref()?;
-        let size = self.plan.sizes[*index];
-        let (load, time, what) = match test {
-            SizeTest::Throughput(test) => test.next().map(|(load, time)| (load, time, "throughput")),
-            SizeTest::Latency(test) => test.next().map(|(load, time)| (load, time, "latency")),
-            SizeTest::Loss(test) => test.next().map(|(load, time)| (load, time, "loss")),
-        }?;
-        Some(self.trial(format!("{what} {}", size.get()), size, load, time))
+        let current = self.current.as_ref()?;
+        self.wanted(self.plan.sizes[current.size], &current.test)
     }
 
     /// Takes the result of the trial last asked for.
     pub fn record(&mut self, result: &FrameTrialResult) {
-        let Some((index, test)) = &mut self.current else { return };
-        self.trials += 1;
-        let done = match test {
-            SizeTest::Throughput(test) => test.record(result),
-            SizeTest::Latency(test) => test.record(result),
-            SizeTest::Loss(test) => test.record(result),
-        };
-        if !done {
-            return;
+        let Some(current) = &mut self.current else { return };
+        if current.test.record(result)
+            && let Some(Current { size, part, test }) = self.current.take()
+        {
+            self.put_down(&test);
+            self.begin(size, part + 1);
         }
-        let next = *index + 1;
-        self.settle_size();
-        self.begin(next);
     }
 
     /// How far it is, in words: the size, and what is known of it.
     pub fn progress(&self) -> String {
-        let Some((index, test)) = &self.current else { return "done".to_owned() };
-        let known = match test {
-            SizeTest::Throughput(test) => test.known(),
-            SizeTest::Latency(test) => test.known(),
-            SizeTest::Loss(test) => test.known(),
-        };
-        let size = self.plan.sizes[*index].get();
-        format!("size {} of {}: {size} bytes, {known}", index + 1, self.plan.sizes.len())
+        let Some(current) = &self.current else { return "done".to_owned() };
+        let (size, of) = (self.plan.sizes[current.size].get(), self.plan.sizes.len());
+        format!("size {} of {of}: {size} bytes, {}", current.size + 1, current.test.known())
     }
 
     /// What was found of the sizes that are done.
@@ -113,39 +174,78 @@ impl Device {
         &self.outcome
     }
 
-    /// Begins the size at `index`, if there is one.
-    fn begin(&mut self, index: usize) {
-        self.current = match self.plan.sizes.get(index) {
-            None => None,
-            Some(size) => {
-                let ceiling = self.ceilings.iter().find(|ceiling| ceiling.frame_bytes == size.get()).cloned();
-                let test = match self.plan.test {
-                    DeviceTest::Throughput | DeviceTest::Calibrate => {
-                        SizeTest::Throughput(Box::new(ThroughputTest::new(&self.plan, *size, ceiling)))
-                    }
-                    DeviceTest::Latency { rate } => {
-                        SizeTest::Latency(Box::new(LatencyTest::new(&self.plan, *size, rate, ceiling)))
-                    }
-                    DeviceTest::Loss { step_percent } => {
-                        SizeTest::Loss(LossTest::new(&self.plan, *size, step_percent, ceiling.as_ref()))
-                    }
-                };
-                Some((index, test))
+    /// Goes on with that part of that size, or with the first one after it that has something to try.
+    fn begin(&mut self, mut size: usize, mut part: usize) {
+        let parts = parts(&self.plan.test);
+        while let Some(frame) = self.plan.sizes.get(size).copied() {
+            let Some(wanted) = parts.get(part) else {
+                (size, part, self.throughput) = (size + 1, 0, None);
+                continue;
+            };
+            let test = self.test(*wanted, frame);
+            if self.wanted(frame, &test).is_some() {
+                self.current = Some(Current { size, part, test });
+                return;
             }
-        };
+            self.put_down(&test);
+            part += 1;
+        }
     }
 
-    /// Puts down what the size that just ended amounts to.
-    fn settle_size(&mut self) {
-        match self.current.take() {
-            Some((_, SizeTest::Throughput(test))) => self.outcome.throughput.push(test.outcome(&self.plan)),
-            Some((_, SizeTest::Latency(test))) => {
-                let (throughput, latency) = test.outcome(&self.plan);
-                self.outcome.throughput.extend(throughput);
-                self.outcome.latency.extend(latency);
+    fn test(&self, part: Part, size: FrameSize) -> SizeTest {
+        let ceiling = self.ceilings.iter().find(|ceiling| ceiling.frame_bytes == size.get());
+        let (plan, throughput) = (&self.plan, self.throughput.as_ref());
+        match part {
+            Part::Throughput => SizeTest::Throughput(ThroughputTest::new(plan, size, ceiling.cloned())),
+            Part::Latency(rate) => {
+                let all = rate.map(|rate| rate.get() * plan.directions.len() as u64);
+                let load = all.or_else(|| throughput.map(|found| found.frames_per_s as u64)).filter(|load| *load > 0);
+                SizeTest::Latency(LatencyTest::new(plan, size, load.map(FrameRate::per_second)))
             }
-            Some((_, SizeTest::Loss(test))) => self.outcome.loss.push(test.outcome(&self.plan)),
-            None => {}
+            Part::Loss { step_percent } => SizeTest::Loss(LossTest::new(plan, size, step_percent, ceiling)),
+            Part::Burst { repeats } => SizeTest::Burst(BurstTest::new(plan, size, repeats, throughput.cloned())),
+            Part::Recovery { repeats } => {
+                SizeTest::Recovery(RecoveryTest::new(plan, size, repeats, throughput, ceiling))
+            }
+            Part::Echo { target } => SizeTest::Echo(EchoTest::new(plan, size, target)),
+        }
+    }
+
+    /// The trial that a test asks for.
+    fn wanted(&self, size: FrameSize, test: &SizeTest) -> Option<FrameTrial> {
+        let trial = |what, (load, time)| self.trial(format!("{what} {}", size.get()), size, load, time);
+        match test {
+            SizeTest::Throughput(test) => test.next().map(|wanted| trial("throughput", wanted)),
+            SizeTest::Latency(test) => test.next().map(|wanted| trial("latency", wanted)),
+            SizeTest::Loss(test) => test.next().map(|wanted| trial("loss", wanted)),
+            SizeTest::Echo(test) => test.next().map(|wanted| trial("echo", wanted)),
+            SizeTest::Burst(test) => test.next().map(|frames| {
+                let mut trial = trial("burst", (FrameRate::per_second(1), Nanos::default()));
+                burst::shape(&mut trial, self.plan.line, frames);
+                trial
+            }),
+            SizeTest::Recovery(test) => test.next().map(|loads| {
+                let mut trial = trial("recovery", (loads.overload, loads.time));
+                recovery::shape(&mut trial, loads);
+                trial
+            }),
+        }
+    }
+
+    /// Puts down what a part that is over amounts to.
+    fn put_down(&mut self, test: &SizeTest) {
+        let (plan, outcome) = (&self.plan, &mut self.outcome);
+        match test {
+            SizeTest::Throughput(test) => {
+                let found = test.outcomes(plan);
+                self.throughput = found.first().cloned();
+                outcome.throughput.extend(found);
+            }
+            SizeTest::Latency(test) => outcome.latency.extend(test.outcome(plan)),
+            SizeTest::Loss(test) => outcome.loss.push(test.outcome(plan)),
+            SizeTest::Burst(test) => outcome.burst.push(test.outcome(plan)),
+            SizeTest::Recovery(test) => outcome.recovery.push(test.outcome(plan)),
+            SizeTest::Echo(test) => outcome.echo.extend(test.outcome(plan)),
         }
     }
 
@@ -157,6 +257,8 @@ impl Device {
             size,
             rate: Some(share),
             count: None,
+            after: Nanos::default(),
+            time: None,
             headers: pair.headers.clone(),
         };
         FrameTrial {
@@ -255,5 +357,7 @@ fn doubts(plan: &DevicePlan) -> Vec<Caveat> {
     doubts
 }
 
+#[cfg(test)]
+mod part_tests;
 #[cfg(test)]
 mod tests;

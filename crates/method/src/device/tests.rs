@@ -16,7 +16,7 @@ fn headers() -> FrameHeaders {
     }
 }
 
-fn plan(test: DeviceTest, both: bool) -> DevicePlan {
+pub(super) fn plan(test: DeviceTest, both: bool) -> DevicePlan {
     let pair = |from, to| PortPair { from, to, headers: headers() };
     DevicePlan {
         test,
@@ -35,7 +35,7 @@ fn plan(test: DeviceTest, both: bool) -> DevicePlan {
 }
 
 /// Forwards at most `device` frames/s; the tester sends at most `tester`.
-fn simulate(trial: FrameTrial, device: u64, tester: u64) -> FrameTrialResult {
+pub(super) fn simulate(trial: FrameTrial, device: u64, tester: u64) -> FrameTrialResult {
     let streams: Vec<FrameStreamResult> = trial
         .streams
         .iter()

@@ -1,67 +1,109 @@
 //! Throughput: the highest rate at which no frame is lost (RFC 1242 section 3.17, RFC 2544 section 26.1).
 
 use super::{Ceiling, directions, doubts, fell_short, highest_load, sum};
-use crate::search::{Bisect, BisectGoal, Counted, Search as _};
+use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Search};
 use linerate_model::{
-    Caveat, CaveatKind, Confidence, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling, FrameTrialResult, Limit,
-    Throughput, Verdict,
+    Caveat, CaveatKind, Confidence, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling, FrameTrialResult,
+    GoalBounds, Limit, SearchGoal, Throughput, Verdict,
 };
-use linerate_units::{FrameRate, FrameSize, Nanos};
+use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 
 /// A result within this share of the tester's ceiling is the tester's own.
 const AT_CEILING: f64 = 0.97;
 /// A result within this share of the line's rate fills it.
-const AT_LINE: f64 = 0.997;
+pub(crate) const AT_LINE: f64 = 0.997;
 
 /// The search at one size.
 #[derive(Debug, Clone)]
 pub(crate) struct ThroughputTest {
     size: FrameSize,
-    search: Bisect,
+    by: By,
     ceiling: Option<Ceiling>,
-    /// Every trial: its load, whether the tester sent all of it, and what was lost of what it sent.
     tried: Vec<Tried>,
-    /// The best trial of full length.
-    decided: Option<FrameTrialResult>,
     caveats: Vec<Caveat>,
 }
 
-#[derive(Debug, Clone, Copy)]
+/// How the rate is searched for.
+#[derive(Debug, Clone)]
+enum By {
+    /// By halving, for the plan's loss.
+    Halving(Bisect),
+    /// For several goals at once.
+    Goals(Vec<SearchGoal>, Mlr),
+}
+
+/// A trial: its load, whether the tester sent all of it, and what was lost of what it sent.
+#[derive(Debug, Clone)]
 struct Tried {
     load: u64,
+    time: Nanos,
     short: bool,
     lost_of_sent: u64,
+    directions: Vec<DirectionCounts>,
+}
+
+impl By {
+    fn search(&self) -> &dyn Search {
+        match self {
+            Self::Halving(search) => search,
+            Self::Goals(_, search) => search,
+        }
+    }
+
+    fn search_mut(&mut self) -> &mut dyn Search {
+        match self {
+            Self::Halving(search) => search,
+            Self::Goals(_, search) => search,
+        }
+    }
 }
 
 impl ThroughputTest {
     pub(crate) fn new(plan: &DevicePlan, size: FrameSize, ceiling: Option<Ceiling>) -> Self {
         let highest = highest_load(plan, size, ceiling.as_ref());
-        let slowest = FrameRate::per_second((plan.directions.len() as u64).max(highest.get() / 10_000).max(1));
-        let search = Bisect::new(BisectGoal {
-            maximum: highest,
-            minimum: slowest.min(highest),
-            width: plan.width,
-            loss: plan.loss,
-            search_time: plan.search_time,
-            final_time: plan.final_time,
-        });
-        Self { size, search, ceiling, tried: Vec::new(), decided: None, caveats: Vec::new() }
+        let slowest = (plan.directions.len() as u64).max(highest.get() / 10_000).max(1);
+        Self::from(plan, size, ceiling, FrameRate::per_second(slowest))
+    }
+
+    /// The search down to `slowest`.
+    pub(crate) fn from(plan: &DevicePlan, size: FrameSize, ceiling: Option<Ceiling>, slowest: FrameRate) -> Self {
+        let highest = highest_load(plan, size, ceiling.as_ref());
+        let named = match &plan.test {
+            DeviceTest::Goals { goals } => goals.as_slice(),
+            _ => &[],
+        };
+        let goals: Vec<Goal> = named.iter().map(|goal| within(Goal::of(*goal), plan.final_time)).collect();
+        let by = match Mlr::new(&goals, slowest, highest) {
+            Ok(search) => By::Goals(named.to_vec(), search),
+            // No goal is named.
+            Err(_) => By::Halving(Bisect::new(BisectGoal {
+                maximum: highest,
+                minimum: slowest.min(highest),
+                width: plan.width,
+                loss: plan.loss,
+                search_time: plan.search_time,
+                final_time: plan.final_time,
+            })),
+        };
+        Self { size, by, ceiling, tried: Vec::new(), caveats: Vec::new() }
     }
 
     pub(crate) fn next(&self) -> Option<(FrameRate, Nanos)> {
-        self.search.next().map(|probe| (probe.load, probe.time))
+        self.by.search().next().map(|probe| (probe.load, probe.time))
     }
 
     /// Takes a trial; true when the search is over.
     pub(crate) fn record(&mut self, result: &FrameTrialResult) -> bool {
-        let Some(probe) = self.search.next() else { return true };
+        let Some(probe) = self.by.search().next() else { return true };
         let (intended, sent) = (sum(result, |stream| stream.intended), sum(result, |stream| stream.sent));
         let received = sum(result, |stream| stream.received);
         self.tried.push(Tried {
             load: probe.load.get(),
+            time: probe.time,
             // What the tester never sent weighs as much as what did not come back.
             short: fell_short(result) || intended.saturating_sub(sent) > sent.saturating_sub(received),
             lost_of_sent: sent.saturating_sub(received),
+            directions: directions(result),
         });
         // Within the tolerance of the offered load, only what was sent can be lost. Beyond it, what was not offered counts as
         // lost too (RFC 9971), so that no rate is reported that the tester did not offer.
@@ -69,41 +111,60 @@ impl ThroughputTest {
             true => (intended, (intended as f64 * result.offered_share()) as u64),
             false => (sent, sent),
         };
-        self.search.record(&Counted { probe, intended: due, forwarded: received.min(offered) });
-        // The last good trial is the one that decided: a search ends with its validation.
-        if self.search.bounds().lower == Some(probe.load) {
-            self.decided = Some(result.clone());
-        }
+        self.by.search_mut().record(&Counted { probe, intended: due, forwarded: received.min(offered) });
         for caveat in &result.caveats {
             if !self.caveats.contains(caveat) {
                 self.caveats.push(caveat.clone());
             }
         }
-        self.search.next().is_none()
+        self.by.search().next().is_none()
     }
 
     pub(crate) fn known(&self) -> String {
         let rate = |bound: Option<FrameRate>| bound.map_or_else(|| "?".to_owned(), |rate| rate.to_string());
-        let bounds = self.search.bounds();
+        let bounds = self.by.search().bounds();
         format!("between {} and {}", rate(bounds.lower), rate(bounds.upper))
     }
 
-    /// What was found, without the trials.
-    pub(crate) fn found(&self) -> Option<FrameRate> {
-        self.search.bounds().lower
+    /// What was found: one result, or one for each goal.
+    pub(crate) fn outcomes(&self, plan: &DevicePlan) -> Vec<Throughput> {
+        match &self.by {
+            By::Halving(search) => {
+                let bounds = search.bounds();
+                vec![self.outcome(plan, bounds, bounds.lower, None)]
+            }
+            By::Goals(names, search) => {
+                let found = names.iter().zip(search.results());
+                found
+                    .map(|(name, found)| {
+                        self.outcome(plan, found.bounds, found.conditional_throughput, Some(bounds_of(*name, found)))
+                    })
+                    .collect()
+            }
+        }
     }
 
-    pub(crate) fn outcome(&self, plan: &DevicePlan) -> Throughput {
-        let directions: Vec<DirectionCounts> = self.decided.as_ref().map(directions).unwrap_or_default();
-        let rate = self.search.bounds().lower.map_or(0.0, |rate| rate.get() as f64);
-        let lines = plan.line.map(|line| (self.size.line_rate(line).get() * plan.directions.len() as u64) as f64);
+    fn outcome(
+        &self,
+        plan: &DevicePlan,
+        bounds: Bounds,
+        rate: Option<FrameRate>,
+        goal: Option<GoalBounds>,
+    ) -> Throughput {
+        // The last trial at the lower bound is the one that decided: a search ends with its validation.
+        let decided = self.tried.iter().rfind(|trial| Some(trial.load) == bounds.lower.map(FrameRate::get));
+        let rate = rate.map_or(0.0, |rate| rate.get() as f64);
+        let lines = lines(plan, self.size);
         let ceiling = self.ceiling.as_ref().map(|ceiling| FrameCeiling {
             record: ceiling.record.clone(),
             frames_per_s: ceiling.frames_per_s,
             share: if ceiling.frames_per_s > 0.0 { rate / ceiling.frames_per_s } else { 0.0 },
         });
-        let verdict = self.verdict(plan, rate, lines, ceiling.as_ref());
-        let mut caveats = doubts(plan);
+        let verdict = self.verdict(plan, rate, lines, ceiling.as_ref(), bounds.upper);
+        let mut caveats = match &goal {
+            None => doubts(plan),
+            Some(goal) => shortened(goal),
+        };
         caveats.extend(self.caveats.iter().cloned());
         match (&plan.test, &ceiling) {
             (DeviceTest::Calibrate, _) => caveats.push(Caveat::new(
@@ -119,14 +180,15 @@ impl ThroughputTest {
         }
         Throughput {
             frame_bytes: self.size.get(),
+            goal,
             frames_per_s: rate,
             bits_per_s: rate * f64::from(self.size.get()) * 8.0,
             line_share: lines.map(|lines| rate / lines),
-            lost_at_frames_per_s: self.search.bounds().upper.map(|load| load.get() as f64),
-            directions,
+            lost_at_frames_per_s: bounds.upper.map(|load| load.get() as f64),
+            directions: decided.map(|trial| trial.directions.clone()).unwrap_or_default(),
             ceiling,
             trials: self.tried.len() as u32,
-            trial_time: self.decided.as_ref().map_or(plan.final_time, |decided| decided.trial.time),
+            trial_time: decided.map_or(plan.final_time, |trial| trial.time),
             limit: verdict.limit,
             verdict,
             caveats,
@@ -134,7 +196,14 @@ impl ThroughputTest {
     }
 
     /// What limited the rate: the line, the tester, or what stands between its ports.
-    fn verdict(&self, plan: &DevicePlan, rate: f64, lines: Option<f64>, ceiling: Option<&FrameCeiling>) -> Verdict {
+    fn verdict(
+        &self,
+        plan: &DevicePlan,
+        rate: f64,
+        lines: Option<f64>,
+        ceiling: Option<&FrameCeiling>,
+        failed: Option<FrameRate>,
+    ) -> Verdict {
         let say = |limit, confidence, evidence: Vec<String>| Verdict { limit, confidence, evidence };
         if let Some(lines) = lines
             && rate >= AT_LINE * lines
@@ -147,7 +216,7 @@ impl ThroughputTest {
             return say(Limit::Tester, Confidence::High, vec![text]);
         }
         // The lowest load that failed tells what gave way first.
-        let failed = self.search.bounds().upper.map(|load| load.get());
+        let failed = failed.map(FrameRate::get);
         let gave_way = self.tried.iter().filter(|trial| Some(trial.load) == failed).collect::<Vec<_>>();
         let short = gave_way.iter().any(|trial| trial.short);
         if let Some(ceiling) = ceiling
@@ -186,4 +255,48 @@ impl ThroughputTest {
             }
         }
     }
+}
+
+/// What the lines of all directions carry, frames per second; none where their rate is unknown.
+pub(crate) fn lines(plan: &DevicePlan, size: FrameSize) -> Option<f64> {
+    plan.line.map(|line| (size.line_rate(line).get() * plan.directions.len() as u64) as f64)
+}
+
+/// The goal with no trial longer than `longest`, and its duration sum as much shorter.
+fn within(goal: Goal, longest: Nanos) -> Goal {
+    let (longest, whole) = (longest.get(), goal.final_time.get());
+    if longest < whole { goal.scaled(Ratio::new(longest, whole)) } else { goal }
+}
+
+fn bounds_of(name: SearchGoal, found: GoalResult) -> GoalBounds {
+    GoalBounds {
+        name,
+        final_time: found.goal.final_time,
+        duration_sum: found.goal.duration_sum,
+        loss: found.goal.loss,
+        exceed: found.goal.exceed,
+        lower: found.bounds.lower,
+        upper: found.bounds.upper,
+        conditional_throughput: found.conditional_throughput,
+        loss_at_lower: found.loss,
+    }
+}
+
+/// A goal whose durations were cut no longer is what its name stands for.
+fn shortened(goal: &GoalBounds) -> Vec<Caveat> {
+    let whole = Goal::of(goal.name);
+    if goal.final_time >= whole.final_time {
+        return Vec::new();
+    }
+    let text = format!(
+        "goal {}: trials took {}, {} at a load together, instead of {} and {}: give --time {}s for a figure to be compared \
+         with others",
+        whole.name,
+        goal.final_time,
+        goal.duration_sum,
+        whole.final_time,
+        whole.duration_sum,
+        whole.final_time.get() / 1_000_000_000
+    );
+    vec![Caveat::new(CaveatKind::ShortTrial, text)]
 }

@@ -3,9 +3,11 @@
 //! A search knows nothing of how a trial is run: it asks for a load and a duration, and is told two counts. It reads no
 //! clock and draws no random number, so the same results always lead to the same next trial.
 mod bisect;
+mod longest;
 pub mod mlr;
 
 pub use bisect::{Bisect, BisectGoal};
+pub use longest::Longest;
 pub use mlr::{Goal, GoalResult, Mlr};
 
 use linerate_units::{FrameRate, Nanos, Ratio};

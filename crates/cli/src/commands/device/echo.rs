@@ -1,0 +1,63 @@
+//! `linerate device echo`: from one port to whoever answers, and back.
+
+use super::{Common, address};
+use crate::exit::Failure;
+use crate::hosts::Company;
+use linerate_agent::Resolve;
+use linerate_model::{DevicePlan, DeviceTest, FrameHeaders, FramePayload, HostName, PortPair};
+use std::net::IpAddr;
+
+/// The frame of a ping as Windows sends it by default: 32 bytes behind Ethernet, IPv4 and ICMP.
+const SIZE: u32 = 78;
+/// The same with IPv6.
+const SIZE_IPV6: u32 = 98;
+
+impl Common {
+    /// The host as given, and its only interface.
+    pub(super) fn one_port(&self) -> Result<(String, Vec<String>), Failure> {
+        if self.both {
+            return Err(Failure::usage("--both: echo requests and their answers go both ways as it is"));
+        }
+        match &self.ports[..] {
+            [port] => Ok(match port.rsplit_once(':') {
+                Some((host, interface)) => (host.to_owned(), vec![interface.to_owned()]),
+                None => (crate::hosts::LOCAL.to_owned(), vec![port.clone()]),
+            }),
+            ports => Err(Failure::usage(format!(
+                "--ports: echo requests leave one port and their answers come back to it; {} were given",
+                ports.len()
+            ))),
+        }
+    }
+
+    /// Echo requests to `target`, whose answers come back to the same port.
+    pub(super) async fn echo_plan(
+        &self,
+        target: IpAddr,
+        host: &HostName,
+        company: &Company,
+    ) -> Result<DevicePlan, Failure> {
+        let (_, ports) = self.one_port()?;
+        let peer = company.peers.find(host).map_err(Failure::measure)?;
+        let found = peer.client.ports(&ports).await.map_err(Failure::measure)?;
+        let [port] = &found[..] else {
+            return Err(Failure::measure("the agent described other ports than were asked for"));
+        };
+        let own = address(0, port, target.is_ipv6());
+        let neighbour = self.gateway.first().copied().unwrap_or(target);
+        let ask = Resolve { interface: port.interface.clone(), mac: port.mac, own, target: neighbour };
+        let headers = FrameHeaders {
+            source_mac: port.mac,
+            destination_mac: peer.client.resolve(&ask).await.map_err(Failure::measure)?,
+            vlans: self.vlan.clone(),
+            source: own,
+            destination: target,
+            payload: FramePayload::Echo,
+        };
+        let default = if target.is_ipv6() { SIZE_IPV6 } else { SIZE };
+        let sizes = self.sizes_or(&[default], headers.smallest_frame(), port.mtu)?;
+        let line = self.line.or_else(|| peer.host.nics.iter().find(|nic| nic.name == port.interface)?.speed);
+        let directions = vec![PortPair { from: 0, to: 0, headers }];
+        self.plan_of(DeviceTest::Echo { target }, host, (ports, line), directions, sizes)
+    }
+}

@@ -1,0 +1,244 @@
+//! The longest burst that comes back whole, and the buffer that it fills (RFC 2544 section 26.4, RFC 9004).
+//!
+//! Bursts are sent at the maximum frame rate, or as fast as the tester can. Where that is less, RFC 9004's formulas hold with
+//! the rate that the bursts really had: they only need to know how fast frames came in while the device forwarded.
+
+use super::throughput::{AT_LINE, lines};
+use super::{doubts, highest_load, sum};
+use crate::search::Longest;
+use linerate_model::{
+    BackToBack, BufferTime, BurstLengths, Caveat, CaveatKind, DevicePlan, FrameTrial, FrameTrialResult, Limit,
+    Throughput,
+};
+use linerate_units::{BitRate, FrameSize, Nanos, Ratio};
+
+/// Bursts last no longer (RFC 2544 section 26.4 asks for trials of 2 s).
+const LONGEST: Nanos = Nanos::from_secs(2);
+/// Where the first search begins, frames.
+const FIRST: u64 = 16;
+/// How narrow each search gets.
+const WIDTH: Ratio = Ratio::new(1, 200);
+/// Repeats that RFC 2544 section 26.4 asks for.
+const STANDARD_REPEATS: u32 = 50;
+
+/// The test at one size.
+#[derive(Debug, Clone)]
+pub(crate) struct BurstTest {
+    size: FrameSize,
+    throughput: Option<Throughput>,
+    repeats: u32,
+    maximum: u64,
+    search: Longest,
+    /// Frames per second of the search's longest whole burst.
+    rate: Option<f64>,
+    found: Vec<Found>,
+    caveats: Vec<Caveat>,
+}
+
+/// What one search found.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    frames: u64,
+    rate: Option<f64>,
+    /// No burst was long enough to lose frames.
+    unlimited: bool,
+}
+
+impl BurstTest {
+    /// The test at `size`, whose throughput is known; none if it was not found.
+    pub(crate) fn new(plan: &DevicePlan, size: FrameSize, repeats: u32, throughput: Option<Throughput>) -> Self {
+        // Calibrated or not, a tester sends no faster than the line; the time ends what it cannot send.
+        let maximum = highest_load(plan, size, None).get().saturating_mul(LONGEST.get() / 1_000_000_000);
+        let search = Longest::new(FIRST, FIRST, maximum, WIDTH);
+        let (rate, found, caveats) = (None, Vec::new(), Vec::new());
+        Self { size, throughput, repeats, maximum, search, rate, found, caveats }
+    }
+
+    /// Why a buffer cannot be seen: nothing is ever held back in it.
+    fn inapplicable(&self) -> Option<String> {
+        let Some(throughput) = self.throughput.as_ref().filter(|found| found.frames_per_s > 0.0) else {
+            return Some("without a throughput there is nothing to tell a buffer from".to_owned());
+        };
+        let rate = throughput.frames_per_s;
+        // RFC 9004 section 5.1: only sizes whose throughput is below the maximum frame rate are tested.
+        match (throughput.limit, throughput.lost_at_frames_per_s) {
+            (Limit::Wire, _) => {
+                Some(format!("the throughput of {rate:.0} frames/s is the maximum frame rate: no burst fills a buffer"))
+            }
+            (Limit::Tester, _) => Some(format!(
+                "the tester cannot send much faster than the {rate:.0} frames/s that the device carries: no burst of its \
+                 fills a buffer"
+            )),
+            (_, None) => Some(format!("up to the highest rate, {rate:.0} frames/s, no frame was lost")),
+            _ => None,
+        }
+    }
+
+    /// The frames of the next burst, all directions together.
+    pub(crate) fn next(&self) -> Option<u64> {
+        let wanted = self.inapplicable().is_none() && (self.found.len() as u32) < self.repeats;
+        wanted.then(|| self.search.next()).flatten()
+    }
+
+    /// Takes a trial; true when nothing more is needed.
+    pub(crate) fn record(&mut self, result: &FrameTrialResult) -> bool {
+        let Some(length) = self.search.next() else { return true };
+        let (sent, received) = (sum(result, |stream| stream.sent), sum(result, |stream| stream.received));
+        let out_of_time = sent < length && self.search.bounds().1.is_none();
+        if out_of_time {
+            self.maximum = self.maximum.min(sent);
+            self.search.cap(sent);
+        }
+        let whole = received >= sent;
+        if whole {
+            self.rate = rate(result);
+        }
+        self.search.record(whole);
+        for caveat in &result.caveats {
+            if !self.caveats.contains(caveat) {
+                self.caveats.push(caveat.clone());
+            }
+        }
+        if self.search.next().is_none() {
+            let (lower, upper) = self.search.bounds();
+            let frames = lower.unwrap_or(0);
+            self.found.push(Found { frames, rate: self.rate.take(), unlimited: upper.is_none() });
+            let step = (frames * WIDTH.part / WIDTH.of).max(1);
+            self.search = Longest::new(frames.max(1), step, self.maximum, WIDTH);
+        }
+        self.next().is_none()
+    }
+
+    pub(crate) fn known(&self) -> String {
+        let frames = |bound: Option<u64>| bound.map_or_else(|| "?".to_owned(), |frames| frames.to_string());
+        let (lower, upper) = self.search.bounds();
+        format!(
+            "burst {} of {}, between {} and {} frames",
+            (self.found.len() as u32 + 1).min(self.repeats),
+            self.repeats,
+            frames(lower),
+            frames(upper)
+        )
+    }
+
+    pub(crate) fn outcome(&self, plan: &DevicePlan) -> BackToBack {
+        let mut caveats = doubts(plan);
+        caveats.extend(self.caveats.iter().cloned());
+        let throughput = self.throughput.as_ref().map_or(0.0, |found| found.frames_per_s);
+        let line = lines(plan, self.size);
+        let sent = mean(self.found.iter().filter_map(|found| found.rate));
+        let frames = lengths(self.found.iter().map(|found| found.frames).collect());
+        let mut say = |kind, text: String| caveats.push(Caveat::new(kind, text));
+        let mut buffer = None;
+        if let Some(why) = self.inapplicable() {
+            say(CaveatKind::NotMeasured, format!("bursts were not tried: {why}"));
+        } else if let (Some(frames), Some(sent)) = (&frames, sent) {
+            // RFC 9004 section 5.4, with the rate of the bursts in place of the maximum frame rate unless they reach it.
+            let rate = line.filter(|line| sent >= AT_LINE * line).unwrap_or(sent);
+            buffer = buffer_of(frames.mean, rate, throughput);
+            if buffer.is_none() {
+                let text = format!(
+                    "the bursts came at {rate:.0} frames/s, no faster than the throughput of {throughput:.0}: their length \
+                     says nothing of a buffer"
+                );
+                say(CaveatKind::NotMeasured, text);
+            } else if line.is_none_or(|line| rate < line) {
+                let of =
+                    line.map_or_else(|| "the line's is unknown".to_owned(), |line| format!("the line's is {line:.0}"));
+                let text = format!(
+                    "the bursts came at {rate:.0} frames/s, all that the tester can ({of}); buffer times are worked out \
+                     with that rate"
+                );
+                say(CaveatKind::BelowOfferedRate, text);
+            }
+        } else {
+            say(CaveatKind::NotMeasured, "not even two frames in a row came back".to_owned());
+        }
+        if self.found.iter().any(|found| found.unlimited) {
+            let text = format!(
+                "bursts of {LONGEST} came back whole, and longer ones were not tried: the buffer may be larger"
+            );
+            say(CaveatKind::NotMeasured, text);
+        }
+        if !self.found.is_empty() && self.repeats < STANDARD_REPEATS {
+            let text = format!(
+                "the burst was searched for {} times; RFC 2544 section 26.4 asks for {STANDARD_REPEATS}: give --repeats \
+                 {STANDARD_REPEATS} for a figure to be compared with others",
+                self.found.len()
+            );
+            say(CaveatKind::ShortTrial, text);
+        }
+        BackToBack {
+            frame_bytes: self.size.get(),
+            throughput_frames_per_s: throughput,
+            burst_frames_per_s: sent,
+            line_frames_per_s: line,
+            frames,
+            buffer,
+            caveats,
+        }
+    }
+}
+
+/// Makes a trial send `frames`, shared between its streams: with no more between them than the line asks for, where that is
+/// known, else without pause.
+pub(crate) fn shape(trial: &mut FrameTrial, line: Option<BitRate>, frames: u64) {
+    let share = (frames / trial.streams.len().max(1) as u64).max(1);
+    trial.time = LONGEST;
+    for stream in &mut trial.streams {
+        (stream.rate, stream.count) = (line.map(|line| stream.size.line_rate(line)), Some(share));
+    }
+}
+
+/// Frames per second within a burst; none of single frames.
+fn rate(result: &FrameTrialResult) -> Option<f64> {
+    let of = |stream: &linerate_model::FrameStreamResult| {
+        let gaps = stream.sent.checked_sub(1).filter(|gaps| *gaps > 0)?;
+        (stream.send_time.get() > 0).then(|| gaps as f64 / stream.send_time.as_secs_f64())
+    };
+    result.streams.iter().map(of).sum()
+}
+
+/// RFC 9004 section 5.4. None where frames came in no faster than they went out.
+fn buffer_of(burst: f64, rate: f64, throughput: f64) -> Option<BufferTime> {
+    let implied_ns = burst / rate * 1e9;
+    let corrected_ns = implied_ns * (1.0 - throughput / rate);
+    (corrected_ns > 0.0).then(|| BufferTime { implied_ns, corrected_ns, frames: corrected_ns * rate / 1e9 })
+}
+
+fn lengths(values: Vec<u64>) -> Option<BurstLengths> {
+    let (min, max) = (*values.iter().min()?, *values.iter().max()?);
+    let mean = mean(values.iter().map(|frames| *frames as f64))?;
+    let squares: f64 = values.iter().map(|frames| (*frames as f64 - mean).powi(2)).sum();
+    let deviation = (squares / (values.len() as f64 - 1.0).max(1.0)).sqrt();
+    Some(BurstLengths { mean, min, max, deviation, values })
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9004 section 3: 26,000 frames at a maximum of 14,880,952 frames/s are 1.75 ms.
+    #[test]
+    fn the_buffer_is_less_than_the_burst_by_what_was_forwarded() {
+        let buffer = buffer_of(26_000.0, 14_880_952.0, 11_000_000.0).expect("a buffer");
+        assert!((buffer.implied_ns - 1_747_200.0).abs() < 1_000.0, "{buffer:?}");
+        assert!((buffer.corrected_ns / buffer.implied_ns - 3_880_952.0 / 14_880_952.0).abs() < 1e-9);
+        assert!((buffer.frames - 26_000.0 * 3_880_952.0 / 14_880_952.0).abs() < 1e-6);
+        assert_eq!(buffer_of(26_000.0, 1_000.0, 1_000.0), None);
+    }
+
+    #[test]
+    fn lengths_have_a_spread() {
+        let lengths = lengths(vec![270, 272, 268, 270]).expect("lengths");
+        assert_eq!((lengths.mean, lengths.min, lengths.max), (270.0, 268, 272));
+        assert!((lengths.deviation - (8.0f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert_eq!(super::lengths(vec![5]).map(|one| one.deviation), Some(0.0));
+        assert_eq!(super::lengths(Vec::new()), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! How long frames go on being lost after an overload (RFC 2544 section 26.5): 110 % of the throughput, then 50 % of it.
+
+use super::{Ceiling, directions, doubts, fell_short, highest_load};
+use linerate_model::{
+    Caveat, CaveatKind, DevicePlan, DirectionCounts, FrameStreamResult, FrameTrial, FrameTrialResult, Recovery,
+    Throughput,
+};
+use linerate_units::{FrameRate, FrameSize, Nanos};
+
+/// The test at one size.
+#[derive(Debug, Clone)]
+pub(crate) struct RecoveryTest {
+    size: FrameSize,
+    throughput: u64,
+    loads: Loads,
+    time: Nanos,
+    repeats: u32,
+    runs: Vec<Run>,
+    caveats: Vec<Caveat>,
+}
+
+/// The loads of a trial, one after the other, all directions together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Loads {
+    pub(crate) overload: FrameRate,
+    pub(crate) reduced: FrameRate,
+    /// Each load's.
+    pub(crate) time: Nanos,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    overload: f64,
+    overload_lost: u64,
+    reduced: f64,
+    /// Nanoseconds from the fall of the load to the last loss; none if it went on to the end.
+    recovery: Option<u64>,
+}
+
+impl RecoveryTest {
+    pub(crate) fn new(
+        plan: &DevicePlan,
+        size: FrameSize,
+        repeats: u32,
+        throughput: Option<&Throughput>,
+        ceiling: Option<&Ceiling>,
+    ) -> Self {
+        let found = throughput.map_or(0, |throughput| throughput.frames_per_s as u64);
+        let share = |percent: u64| FrameRate::per_second((found.saturating_mul(percent) / 100).max(1));
+        let loads = Loads {
+            overload: share(110).min(highest_load(plan, size, ceiling)),
+            reduced: share(50),
+            time: plan.final_time,
+        };
+        let (runs, caveats) = (Vec::new(), Vec::new());
+        Self { size, throughput: found, loads, time: plan.final_time, repeats, runs, caveats }
+    }
+
+    /// Why the device cannot be overloaded.
+    fn inapplicable(&self) -> Option<String> {
+        if self.throughput == 0 {
+            return Some("no rate is known that the device carries".to_owned());
+        }
+        (self.loads.overload.get() <= self.throughput).then(|| {
+            format!(
+                "the throughput of {} frames/s is all that the line or the tester can offer; nothing more overloads the \
+                 device",
+                self.throughput
+            )
+        })
+    }
+
+    /// The loads of the next trial.
+    pub(crate) fn next(&self) -> Option<Loads> {
+        let wanted = self.inapplicable().is_none() && (self.runs.len() as u32) < self.repeats;
+        wanted.then_some(self.loads)
+    }
+
+    /// Takes a trial; true when nothing more is needed.
+    pub(crate) fn record(&mut self, result: &FrameTrialResult) -> bool {
+        // The streams of the overload come first, see `shape`.
+        let half = result.streams.len() / 2;
+        let (overload, reduced) = result.streams.split_at(half);
+        let seconds = self.time.as_secs_f64();
+        let offered = |streams: &[FrameStreamResult]| {
+            streams.iter().map(|stream| stream.sent as f64 / seconds.max(stream.send_time.as_secs_f64())).sum()
+        };
+        let lost = |stream: &FrameStreamResult| stream.sent.saturating_sub(stream.received);
+        let last_loss = |stream: &FrameStreamResult| match stream.last_gap {
+            // What was overtaken came later after all.
+            Some(gap) if lost(stream) > 0 => (gap < stream.send_time).then_some(gap.get()),
+            _ => Some(0),
+        };
+        self.runs.push(Run {
+            overload: offered(overload),
+            overload_lost: overload.iter().map(lost).sum(),
+            reduced: offered(reduced),
+            recovery: reduced.iter().map(last_loss).try_fold(0, |last, stream| stream.map(|stream| last.max(stream))),
+        });
+        let mut doubt = |caveat: Caveat| {
+            if !self.caveats.contains(&caveat) {
+                self.caveats.push(caveat);
+            }
+        };
+        result.caveats.iter().cloned().for_each(&mut doubt);
+        if fell_short(result) {
+            doubt(Caveat::new(
+                CaveatKind::BelowOfferedRate,
+                "the tester sent less than the loads it was to: the overload is what it reached",
+            ));
+        }
+        if directions(result).iter().skip(half).any(|way: &DirectionCounts| way.reordered > 0) {
+            doubt(Caveat::new(
+                CaveatKind::PlaceUnsure,
+                "frames arrived out of order: what seems lost last may have come later, so the times may be too long",
+            ));
+        }
+        self.next().is_none()
+    }
+
+    pub(crate) fn known(&self) -> String {
+        let run = (self.runs.len() as u32 + 1).min(self.repeats);
+        format!("recovery {run} of {} from {}", self.repeats, self.loads.overload)
+    }
+
+    pub(crate) fn outcome(&self, plan: &DevicePlan) -> Recovery {
+        let mut caveats = doubts(plan);
+        caveats.extend(self.caveats.iter().cloned());
+        let runs = self.runs.len().max(1) as f64;
+        let values_ns: Vec<u64> = self.runs.iter().filter_map(|run| run.recovery).collect();
+        let overload_lost = self.runs.iter().map(|run| run.overload_lost).sum();
+        if let Some(why) = self.inapplicable() {
+            caveats.push(Caveat::new(CaveatKind::NotMeasured, format!("recovery was not measured: {why}")));
+        } else if overload_lost == 0 {
+            let text = "the overload lost no frame, so there was nothing to recover from: give a longer --time";
+            caveats.push(Caveat::new(CaveatKind::NotMeasured, text));
+        }
+        let unrecovered = self.runs.iter().filter(|run| run.recovery.is_none()).count() as u32;
+        if unrecovered > 0 {
+            let text = format!("in {unrecovered} of {} runs frames were lost until the end", self.runs.len());
+            caveats.push(Caveat::new(CaveatKind::NotMeasured, format!("{text}: give a longer --time")));
+        }
+        Recovery {
+            frame_bytes: self.size.get(),
+            throughput_frames_per_s: self.throughput as f64,
+            overload_frames_per_s: self.runs.iter().map(|run| run.overload).sum::<f64>() / runs,
+            overload_lost,
+            reduced_frames_per_s: self.runs.iter().map(|run| run.reduced).sum::<f64>() / runs,
+            mean_ns: (!values_ns.is_empty()).then(|| values_ns.iter().sum::<u64>() as f64 / values_ns.len() as f64),
+            values_ns,
+            unrecovered,
+            caveats,
+        }
+    }
+}
+
+/// Makes a trial send one load and then the other: every stream twice, the overload's first.
+pub(crate) fn shape(trial: &mut FrameTrial, loads: Loads) {
+    let share = |load: FrameRate| FrameRate::per_second((load.get() / trial.streams.len().max(1) as u64).max(1));
+    let (overload, reduced) = (share(loads.overload), share(loads.reduced));
+    let mut second = trial.streams.clone();
+    for stream in &mut trial.streams {
+        (stream.rate, stream.time) = (Some(overload), Some(loads.time));
+    }
+    for stream in &mut second {
+        (stream.rate, stream.after, stream.time) = (Some(reduced), loads.time, Some(loads.time));
+    }
+    trial.streams.extend(second);
+    trial.time = loads.time + loads.time;
+}

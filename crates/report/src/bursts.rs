@@ -1,0 +1,155 @@
+//! Bursts and the buffer they fill, recovery from overload, echo: tables and rows of a CSV file.
+
+use crate::device::table;
+use crate::figures::{grouped, nanos, per_second};
+use crate::tables::{Column, Table};
+use linerate_model::{Caveat, DeviceOutcome};
+use std::collections::BTreeMap;
+
+/// Each test's table, where there is one.
+pub(crate) fn tables(outcome: &DeviceOutcome) -> [Option<Table>; 3] {
+    [burst(outcome), recovery(outcome), echo(outcome)]
+}
+
+/// Columns of a CSV file beyond those of the steady rates.
+pub(crate) const CSV_COLUMNS: [&str; 11] = [
+    "goal",
+    "burst_frames_mean",
+    "burst_frames_min",
+    "burst_frames_max",
+    "burst_frames_deviation",
+    "buffer_implied_ns",
+    "buffer_corrected_ns",
+    "buffer_frames",
+    "overload_frames_per_s",
+    "recovery_ns_mean",
+    "unrecovered",
+];
+
+fn ranked(title: &'static str, meaning: &'static str, rank: u8) -> Column {
+    Column { rank, ..Column::new(title, meaning) }
+}
+
+fn frames(value: f64) -> String {
+    if value < 100.0 { format!("{value:.1}") } else { grouped(value.round() as u64) }
+}
+
+fn burst(outcome: &DeviceOutcome) -> Option<Table> {
+    let columns = vec![
+        Column::new("frame", "bytes of a frame, FCS counted"),
+        Column::new("longest burst", "frames in a row that all came back, mean of the searches"),
+        ranked("shortest", "the shortest of the lengths found", 3),
+        ranked("longest", "the longest of them", 3),
+        ranked("deviation", "their standard deviation, frames", 2),
+        ranked("sent at", "frames a second within the bursts", 1),
+        ranked("implied", "time that the burst takes to be sent (RFC 9004)", 2),
+        Column::new("buffer", "the same without what the device forwarded meanwhile (RFC 9004)"),
+        ranked("in frames", "frames that the buffer holds", 1),
+    ];
+    let row = |cell: &linerate_model::BackToBack| {
+        let found = cell.frames.as_ref();
+        let buffer = cell.buffer.as_ref();
+        vec![
+            Some(cell.frame_bytes.to_string()),
+            found.map(|found| frames(found.mean)),
+            found.map(|found| grouped(found.min)),
+            found.map(|found| grouped(found.max)),
+            found.map(|found| format!("{:.1}", found.deviation)),
+            cell.burst_frames_per_s.and_then(per_second),
+            buffer.map(|buffer| nanos(buffer.implied_ns.round() as u64)),
+            buffer.map(|buffer| nanos(buffer.corrected_ns.round() as u64)),
+            buffer.map(|buffer| frames(buffer.frames)),
+        ]
+    };
+    let caption = "Back-to-back frames and buffer time (RFC 2544 section 26.4, RFC 9004)";
+    table(caption, columns, outcome.burst.iter().map(row).collect())
+}
+
+fn recovery(outcome: &DeviceOutcome) -> Option<Table> {
+    let columns = vec![
+        Column::new("frame", "bytes of a frame, FCS counted"),
+        ranked("overload", "frames a second offered first, all directions together", 1),
+        ranked("lost", "frames lost in the overload, all runs together", 2),
+        ranked("then", "frames a second offered afterwards", 1),
+        Column::new("recovery", "from the fall of the load to the last loss, mean of the runs"),
+        ranked("longest", "the longest of the runs", 2),
+        ranked("runs", "runs that recovered, of all", 3),
+    ];
+    let row = |cell: &linerate_model::Recovery| {
+        let runs = cell.values_ns.len() as u64 + u64::from(cell.unrecovered);
+        vec![
+            Some(cell.frame_bytes.to_string()),
+            per_second(cell.overload_frames_per_s).filter(|_| runs > 0),
+            (runs > 0).then(|| grouped(cell.overload_lost)),
+            per_second(cell.reduced_frames_per_s).filter(|_| runs > 0),
+            cell.mean_ns.map(|mean| nanos(mean.round() as u64)),
+            cell.values_ns.iter().max().map(|longest| nanos(*longest)),
+            (runs > 0).then(|| format!("{} of {runs}", cell.values_ns.len())),
+        ]
+    };
+    table("Recovery from overload (RFC 2544 section 26.5)", columns, outcome.recovery.iter().map(row).collect())
+}
+
+fn echo(outcome: &DeviceOutcome) -> Option<Table> {
+    let columns = vec![
+        Column::new("frame, target", "bytes of a frame, FCS counted, and who answers"),
+        Column::new("answers/s", "the highest rate of echo requests that were all answered"),
+        Column::new("loses at", "the lowest rate at which requests went unanswered"),
+        Column::new("limit", "what limited the rate"),
+    ];
+    let row = |cell: &linerate_model::EchoRate| {
+        vec![
+            Some(format!("{}, {}", cell.frame_bytes, cell.target)),
+            per_second(cell.answers_per_s).or_else(|| Some("0".to_owned())),
+            cell.lost_at_requests_per_s.and_then(per_second),
+            Some(cell.limit.to_string()),
+        ]
+    };
+    table("Echo requests answered", columns, outcome.echo.iter().map(row).collect())
+}
+
+/// The doubts of every size.
+pub(crate) fn caveats(outcome: &DeviceOutcome) -> impl Iterator<Item = &Caveat> {
+    let burst = outcome.burst.iter().flat_map(|cell| &cell.caveats);
+    let recovery = outcome.recovery.iter().flat_map(|cell| &cell.caveats);
+    burst.chain(recovery).chain(outcome.echo.iter().flat_map(|cell| &cell.caveats))
+}
+
+/// Rows of a CSV file, by column.
+pub(crate) fn csv_rows(outcome: &DeviceOutcome) -> Vec<BTreeMap<&'static str, String>> {
+    let head = |test: &str, frame_bytes: u32| {
+        BTreeMap::from([("test", test.to_owned()), ("frame_bytes", frame_bytes.to_string())])
+    };
+    let mut rows = Vec::new();
+    for cell in &outcome.burst {
+        let mut row = head("burst", cell.frame_bytes);
+        row.extend(cell.burst_frames_per_s.map(|rate| ("frames_per_s", rate.to_string())));
+        if let Some(found) = &cell.frames {
+            row.insert("burst_frames_mean", found.mean.to_string());
+            row.insert("burst_frames_min", found.min.to_string());
+            row.insert("burst_frames_max", found.max.to_string());
+            row.insert("burst_frames_deviation", found.deviation.to_string());
+        }
+        if let Some(buffer) = &cell.buffer {
+            row.insert("buffer_implied_ns", buffer.implied_ns.to_string());
+            row.insert("buffer_corrected_ns", buffer.corrected_ns.to_string());
+            row.insert("buffer_frames", buffer.frames.to_string());
+        }
+        rows.push(row);
+    }
+    for cell in &outcome.recovery {
+        let mut row = head("recovery", cell.frame_bytes);
+        row.insert("frames_per_s", cell.reduced_frames_per_s.to_string());
+        row.insert("overload_frames_per_s", cell.overload_frames_per_s.to_string());
+        row.extend(cell.mean_ns.map(|mean| ("recovery_ns_mean", mean.to_string())));
+        row.insert("unrecovered", cell.unrecovered.to_string());
+        rows.push(row);
+    }
+    for cell in &outcome.echo {
+        let mut row = head("echo", cell.frame_bytes);
+        row.insert("frames_per_s", cell.answers_per_s.to_string());
+        row.insert("limit", cell.limit.to_string());
+        rows.push(row);
+    }
+    rows
+}
