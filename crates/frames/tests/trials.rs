@@ -1,7 +1,7 @@
 //! Trials over a pair of virtual ports in a namespace of their own: what is counted must be what is true.
 
 use linerate_frames::{Counts, FrameError, port, resolve, run, xdp_possible};
-use linerate_model::{CaveatKind, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameTrial};
+use linerate_model::{CaveatKind, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream, FrameTrial};
 use linerate_sys::clock;
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::{NetNamespace, set_network_setting};
@@ -58,6 +58,7 @@ fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, payload: Frame
         rate: rate.map(FrameRate::per_second),
         count: None,
         headers: FrameHeaders { source_mac, destination_mac, vlans: Vec::new(), source, destination, payload },
+        form: FrameForm::default(),
     }
 }
 

@@ -59,4 +59,6 @@ pub enum CaveatKind {
     ShortTrial,
     /// The tester's ceiling is not known.
     NotCalibrated,
+    /// Frames without a signature were counted by the ports' own counters only.
+    PortCountersOnly,
 }

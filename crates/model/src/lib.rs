@@ -7,6 +7,7 @@
 mod caveat;
 mod device;
 mod device_load;
+mod frame_form;
 mod frames;
 mod half;
 mod histogram;
@@ -28,6 +29,9 @@ pub use device::{
     Throughput,
 };
 pub use device_load::{DeviceInterface, DeviceLoad};
+pub use frame_form::{
+    BadFrame, BadMix, BadVary, FrameBytes, FrameForm, FrameMix, MIX_PERIOD, MOST_VARIED, MixPart, RawFrame, Vary, VaryField, VaryOrder,
+};
 pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, FrameTrial, FrameTrialResult, Mac,
     PortInfo, SIGNATURE_BYTES,

@@ -9,7 +9,7 @@ mod throughput;
 
 use latency::LatencyTest;
 use linerate_model::{
-    Caveat, CaveatKind, DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameStream, FrameTrial,
+    Caveat, CaveatKind, DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameForm, FrameStream, FrameTrial,
     FrameTrialResult, Latency, Record,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
@@ -158,6 +158,7 @@ impl Device {
             rate: Some(share),
             count: None,
             headers: pair.headers.clone(),
+            form: FrameForm::default(),
         };
         FrameTrial {
             name,
