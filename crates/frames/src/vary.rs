@@ -78,3 +78,66 @@ impl Change {
         (((draw >> 32) * u64::from(change.count)) >> 32) as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::headers::frame;
+    use crate::signature::Signature;
+    use linerate_model::{FrameHeaders, FramePayload, Mac};
+
+    /// A frame in two VLANs.
+    fn tagged() -> Vec<u8> {
+        let headers = FrameHeaders {
+            source_mac: Mac([2, 0, 0, 0, 0, 1]),
+            destination_mac: Mac([2, 0, 0, 0, 0xff, 0xff]),
+            vlans: vec![100, 7],
+            source: "198.18.0.1".parse().unwrap(),
+            destination: "198.18.0.2".parse().unwrap(),
+            payload: FramePayload::Udp { source_port: 65_000, destination_port: 7 },
+        };
+        frame(&headers, 68, Signature { tag: 1, stream: 0, number: 0, time: 0 })
+    }
+
+    fn change(text: &str, frame: &[u8]) -> Result<Change, String> {
+        Change::new(&text.parse().unwrap(), &Layout::of(frame), frame)
+    }
+
+    #[test]
+    fn the_outer_tag_varies_and_keeps_its_priority() {
+        let mut frame = tagged();
+        frame[14] |= 0xa0;
+        let change = change("vlan:3", &frame).unwrap();
+        let mut tags = Vec::new();
+        for number in 0..4 {
+            change.apply(&mut frame, number);
+            tags.push([frame[14], frame[15]]);
+            assert_eq!(frame[16..20], [0x81, 0, 0, 7]);
+        }
+        assert_eq!(tags, [[0xa0, 100], [0xa0, 101], [0xa0, 102], [0xa0, 100]]);
+    }
+
+    #[test]
+    fn a_carry_reaches_the_upper_bytes() {
+        let mut frame = tagged();
+        change("dst-mac:2", &frame).unwrap().apply(&mut frame, 1);
+        assert_eq!(frame[..6], [2, 0, 0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn a_range_ends_with_its_field() {
+        let frame = tagged();
+        for (fits, too_many) in [("src-port:536", "src-port:537"), ("vlan:3995", "vlan:3996")] {
+            assert!(change(fits, &frame).is_ok(), "{fits}");
+            assert!(change(too_many, &frame).unwrap_err().contains("room"), "{too_many}");
+        }
+    }
+
+    #[test]
+    fn a_checksum_that_is_not_there_stays_so() {
+        let mut frame = tagged();
+        frame[48..50].fill(0);
+        change("src-ip:9", &frame).unwrap().apply(&mut frame, 5);
+        assert_eq!((frame[48], frame[49], frame[37]), (0, 0, 6));
+    }
+}

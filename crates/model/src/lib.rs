@@ -7,6 +7,7 @@
 mod caveat;
 mod device;
 mod device_load;
+mod frame_flow;
 mod frame_form;
 mod frames;
 mod half;
@@ -29,6 +30,7 @@ pub use device::{
     Throughput,
 };
 pub use device_load::{DeviceInterface, DeviceLoad};
+pub use frame_flow::{AddressTable, FlowRate, FrameFlow, LearningRate};
 pub use frame_form::{
     BadFrame, BadMix, BadVary, FrameBytes, FrameForm, FrameMix, MIX_PERIOD, MOST_VARIED, MixPart, RawFrame, Vary, VaryField, VaryOrder,
 };

@@ -3,10 +3,14 @@
 //! Like every method this one is asked for its next trial and told each result. It goes through the plan's frame sizes
 //! one after the other.
 
+mod addresses;
+mod frames;
 mod latency;
 mod loss;
 mod throughput;
 
+use addresses::AddressTest;
+use frames::FramesTest;
 use latency::LatencyTest;
 use linerate_model::{
     Caveat, CaveatKind, DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameForm, FrameStream, FrameTrial,
@@ -46,6 +50,8 @@ enum SizeTest {
     Throughput(ThroughputTest),
     Latency(LatencyTest),
     Loss(LossTest),
+    Frames(FramesTest),
+    Addresses(AddressTest),
 }
 
 impl Device {
@@ -75,6 +81,9 @@ impl Device {
             SizeTest::Throughput(test) => test.next().map(|(load, time)| (load, time, "throughput")),
             SizeTest::Latency(test) => test.next().map(|(load, time)| (load, time, "latency")),
             SizeTest::Loss(test) => test.next().map(|(load, time)| (load, time, "loss")),
+            SizeTest::Frames(test) if test.is_done() => None,
+            SizeTest::Frames(_) => return Some(self.plain(size)),
+            SizeTest::Addresses(test) => return test.next(&self.plan),
         }?;
         Some(self.trial(format!("{what} {}", size.get()), size, load, time))
     }
@@ -87,6 +96,11 @@ impl Device {
             SizeTest::Throughput(test) => test.record(result),
             SizeTest::Latency(test) => test.record(result),
             SizeTest::Loss(test) => test.record(result),
+            SizeTest::Frames(test) => {
+                test.record(result);
+                true
+            }
+            SizeTest::Addresses(test) => test.record(result, &self.plan),
         };
         if !done {
             return;
@@ -103,6 +117,8 @@ impl Device {
             SizeTest::Throughput(test) => test.known(),
             SizeTest::Latency(test) => test.known(),
             SizeTest::Loss(test) => test.known(),
+            SizeTest::Frames(_) => "sending".to_owned(),
+            SizeTest::Addresses(test) => test.known(),
         };
         let size = self.plan.sizes[*index].get();
         format!("size {} of {}: {size} bytes, {known}", index + 1, self.plan.sizes.len())
@@ -129,6 +145,11 @@ impl Device {
                     DeviceTest::Loss { step_percent } => {
                         SizeTest::Loss(LossTest::new(&self.plan, *size, step_percent, ceiling.as_ref()))
                     }
+                    DeviceTest::Frames { .. } => SizeTest::Frames(FramesTest::default()),
+                    DeviceTest::Addresses { most, learn_rate, ageing } => {
+                        let highest = highest_load(&self.plan, *size, ceiling.as_ref());
+                        SizeTest::Addresses(AddressTest::new(&self.plan, *size, (most, learn_rate, ageing), highest))
+                    }
                 };
                 Some((index, test))
             }
@@ -145,8 +166,22 @@ impl Device {
                 self.outcome.latency.extend(latency);
             }
             Some((_, SizeTest::Loss(test))) => self.outcome.loss.push(test.outcome(&self.plan)),
+            Some((_, SizeTest::Frames(test))) => self.outcome.frames.extend(test.outcome()),
+            Some((_, SizeTest::Addresses(test))) => self.outcome.addresses = Some(test.outcome()),
             None => {}
         }
+    }
+
+    /// The trial of plain generating at `size`.
+    fn plain(&self, size: FrameSize) -> FrameTrial {
+        let name = format!("frames {}", size.get());
+        let mut trial = self.trial(name, size, FrameRate::per_second(1), self.plan.final_time);
+        if let DeviceTest::Frames { rate, count, form } = &self.plan.test {
+            for stream in &mut trial.streams {
+                (stream.rate, stream.count, stream.form) = (*rate, *count, form.clone());
+            }
+        }
+        trial
     }
 
     fn trial(&self, name: String, size: FrameSize, load: FrameRate, time: Nanos) -> FrameTrial {
@@ -237,7 +272,12 @@ fn directions(result: &FrameTrialResult) -> Vec<DirectionCounts> {
 fn latency(result: &FrameTrialResult) -> Option<Latency> {
     let mut all = linerate_model::Histogram::default();
     result.streams.iter().for_each(|stream| all.merge(&stream.latency));
-    (all.count() > 0).then(|| crate::measure::latency_of(&all))
+    latency_of(&all)
+}
+
+/// Its summary, if anything was timed.
+fn latency_of(timed: &linerate_model::Histogram) -> Option<Latency> {
+    (timed.count() > 0).then(|| crate::measure::latency_of(timed))
 }
 
 /// Doubts that hold for every test of this plan.
