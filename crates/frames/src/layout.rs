@@ -111,11 +111,12 @@ impl Layout {
     /// The transport's checksum; none where UDP over IPv4 does without (RFC 768).
     pub(crate) fn transport_checksum(&self, frame: &[u8]) -> Option<usize> {
         let Transport { at, protocol } = self.transport?;
-        let at = at + match protocol {
-            UDP => 6,
-            TCP => 16,
-            _ => 2,
-        };
+        let at = at
+            + match protocol {
+                UDP => 6,
+                TCP => 16,
+                _ => 2,
+            };
         let unused = protocol == UDP && frame[at..at + 2] == [0, 0];
         (!unused).then_some(at)
     }

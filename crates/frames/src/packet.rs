@@ -205,7 +205,8 @@ impl Outgoing {
     fn send(&mut self, plan: &Plan, socket: &PacketSocket, count: usize, totals: &Totals) -> Result<(), Error> {
         let stream = &plan.streams[self.stream];
         let time = clock::now();
-        for (number, (kind, frame)) in (self.sent as u32..=u32::MAX).chain(0..).zip(self.frames.iter_mut().take(count)) {
+        for (number, (kind, frame)) in (self.sent as u32..=u32::MAX).chain(0..).zip(self.frames.iter_mut().take(count))
+        {
             let wanted = stream.frame_of(number);
             if *kind != wanted {
                 *kind = wanted;

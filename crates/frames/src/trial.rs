@@ -129,5 +129,11 @@ fn count_by_ports(plan: &Plan, before: &[Link], counts: &mut Counts) -> Result<(
 
 /// The other means may do better.
 fn falls_back(error: &FrameError) -> bool {
-    matches!(error, FrameError::NoXdp(_) | FrameError::TooLargeForXdp(_) | FrameError::FillingsDiffer | FrameError::PortTaken { .. })
+    matches!(
+        error,
+        FrameError::NoXdp(_)
+            | FrameError::TooLargeForXdp(_)
+            | FrameError::FillingsDiffer
+            | FrameError::PortTaken { .. }
+    )
 }

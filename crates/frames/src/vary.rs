@@ -13,8 +13,7 @@ impl Change {
     /// The change that `vary` means in frames like `frame`; the error says what is wrong with it.
     pub(crate) fn new(vary: &Vary, layout: &Layout, frame: &[u8]) -> Result<Self, String> {
         let Vary { field, count, order } = *vary;
-        let (at, bytes) =
-            layout.field(field).ok_or_else(|| format!("its frames have no {field} that could vary"))?;
+        let (at, bytes) = layout.field(field).ok_or_else(|| format!("its frames have no {field} that could vary"))?;
         let word = frame[at..at + bytes].iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte));
         let (own, highest) = match (field, bytes) {
             // Identifiers 0 and 4095 are no VLAN's (IEEE 802.1Q, table 9-2).
@@ -52,9 +51,10 @@ impl Change {
         let value = change.base.wrapping_add(self.index(number)).to_be_bytes();
         let (at, new) = (change.at as usize, if change.wide { &value[..] } else { &value[2..] });
         let word = |bytes: &[u8]| u16::from_be_bytes([bytes[0], bytes[1]]);
-        let difference = frame[at..].chunks_exact(2).zip(new.chunks_exact(2)).map(|(old, new)| {
-            u64::from(!word(old)) + u64::from(word(new))
-        });
+        let difference = frame[at..]
+            .chunks_exact(2)
+            .zip(new.chunks_exact(2))
+            .map(|(old, new)| u64::from(!word(old)) + u64::from(word(new)));
         let difference = difference.sum();
         frame[at..at + new.len()].copy_from_slice(new);
         if change.ip_checksum > 0 {

@@ -25,7 +25,11 @@ fn vary(texts: &[&str]) -> FrameForm {
 
 /// The frames that a trial of one stream puts on the wire, as their beginnings. The stream is meant for a port aside, so that
 /// nothing counts it and takes it away where it arrives.
-fn captured(engine: FrameEngine, mut stream: FrameStream, namespace: &linerate_sys::namespace::NetNamespace) -> Vec<Vec<u8>> {
+fn captured(
+    engine: FrameEngine,
+    mut stream: FrameStream,
+    namespace: &linerate_sys::namespace::NetNamespace,
+) -> Vec<Vec<u8>> {
     let mut route = Route::open().unwrap();
     if route.index_of("aside").is_err() {
         route.add_veth("aside", "aside-far", namespace, 1500).unwrap();
@@ -96,7 +100,9 @@ fn counting_fields_take_each_value_in_turn() {
             ("src-port", [34, 54]),
             ("dst-port", [36, 56]),
         ] {
-            for (family, payload) in [(0, UDP), (1, UDP), (0, TCP), (1, TCP), (0, FramePayload::Echo), (1, FramePayload::Echo)] {
+            for (family, payload) in
+                [(0, UDP), (1, UDP), (0, TCP), (1, TCP), (0, FramePayload::Echo), (1, FramePayload::Echo)]
+            {
                 let port = field.ends_with("port");
                 if port && payload == FramePayload::Echo {
                     continue;
@@ -135,7 +141,8 @@ fn random_fields_stay_in_range_and_both_engines_agree() {
             frames.iter().map(|frame| [&frame[..24], &frame[26..40]].concat()).collect::<Vec<_>>()
         });
         assert!(seen[0] == seen[1], "the engines send the same frames");
-        let values = |from: usize, until: usize| seen[0].iter().map(|f| f[from..until].to_vec()).collect::<BTreeSet<_>>();
+        let values =
+            |from: usize, until: usize| seen[0].iter().map(|f| f[from..until].to_vec()).collect::<BTreeSet<_>>();
         let addresses = values(24, 28);
         assert_eq!(addresses.len(), 100, "4,000 draws find each of 100 addresses");
         assert_eq!(addresses.first().map(|a| a[3]), Some(1), "from the port's own up");
@@ -224,7 +231,11 @@ fn raw_frames_arrive_as_they_are() {
             // Signed it is counted one by one, and its checksum is as right or wrong as it was.
             wish.form = raw(bytes.clone(), true);
             let result = &counts(&trial(engine, 1_000, vec![wish])).streams[0];
-            assert_eq!((result.received, result.by_port_counters, result.latency.count()), (100, false, 100), "{engine:?}");
+            assert_eq!(
+                (result.received, result.by_port_counters, result.latency.count()),
+                (100, false, 100),
+                "{engine:?}"
+            );
         }
     });
 }

@@ -1,5 +1,6 @@
 //! What makes the frames of a stream other than plain: bytes of their own, fields that vary, sizes that mix.
 
+use crate::Mac;
 use linerate_units::FrameSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,14 @@ pub struct RawFrame {
     pub signed: bool,
 }
 
+impl RawFrame {
+    /// Where the frame says it comes from.
+    pub fn source_mac(&self) -> Mac {
+        let [.., a, b, c, d, e, f] = *self.bytes.0.first_chunk::<12>().expect("a frame has both addresses");
+        Mac([a, b, c, d, e, f])
+    }
+}
+
 /// Bytes of a frame, written in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameBytes(Vec<u8>);
@@ -65,7 +74,9 @@ pub struct FrameBytes(Vec<u8>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {
     /// Not hexadecimal.
-    #[error("`{0}` is not a frame in hexadecimal: pairs of digits from the destination address on, as in 0200000000020200...")]
+    #[error(
+        "`{0}` is not a frame in hexadecimal: pairs of digits from the destination address on, as in 0200000000020200..."
+    )]
     NotHex(String),
     /// No frame is so short or so long.
     #[error("a raw frame of {0} bytes: give 14 to {RAW_BYTES}, from the destination address on, without the FCS")]
@@ -274,7 +285,8 @@ impl FrameMix {
     }
 
     fn total(&self, count: u64, bytes: impl Fn(FrameSize) -> u32) -> u64 {
-        let round: Vec<u64> = self.round().iter().map(|index| u64::from(bytes(self.0[usize::from(*index)].size))).collect();
+        let round: Vec<u64> =
+            self.round().iter().map(|index| u64::from(bytes(self.0[usize::from(*index)].size))).collect();
         let frames = round.len().max(1) as u64;
         let rest: u64 = round.iter().take((count % frames) as usize).sum();
         count / frames * round.iter().sum::<u64>() + rest

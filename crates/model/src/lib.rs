@@ -32,7 +32,8 @@ pub use device::{
 pub use device_load::{DeviceInterface, DeviceLoad};
 pub use frame_flow::{AddressTable, FlowRate, FrameFlow, LearningRate};
 pub use frame_form::{
-    BadFrame, BadMix, BadVary, FrameBytes, FrameForm, FrameMix, MIX_PERIOD, MOST_VARIED, MixPart, RawFrame, Vary, VaryField, VaryOrder,
+    BadFrame, BadMix, BadVary, FrameBytes, FrameForm, FrameMix, MIX_PERIOD, MOST_VARIED, MixPart, RawFrame, Vary,
+    VaryField, VaryOrder,
 };
 pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, FrameTrial, FrameTrialResult, Mac,

@@ -1,6 +1,7 @@
 //! What was found about a device: tables, verdicts and doubts, the same for every form of report.
 
 use crate::figures::{nanos, per_second, percent, rate};
+use crate::frames;
 use crate::sentences;
 use crate::tables::{Column, Table};
 use linerate_model::{Caveat, DeviceOutcome, DeviceTest, Record};
@@ -8,7 +9,8 @@ use linerate_model::{Caveat, DeviceOutcome, DeviceTest, Record};
 /// Each test's table.
 pub(crate) fn tables(record: &Record) -> Vec<Table> {
     let Some(outcome) = &record.outcome else { return Vec::new() };
-    [throughput(record, outcome), directions(outcome), latency(outcome), loss(outcome)].into_iter().flatten().collect()
+    let searched = [throughput(record, outcome), directions(outcome), latency(outcome), loss(outcome)];
+    searched.into_iter().flatten().chain(frames::tables(outcome)).collect()
 }
 
 fn throughput(record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
@@ -113,7 +115,7 @@ fn loss(outcome: &DeviceOutcome) -> Option<Table> {
     table("Frame loss against load (RFC 2544 section 26.3)", columns, rows.collect())
 }
 
-fn table(caption: &str, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
+pub(crate) fn table(caption: &str, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
     (!rows.is_empty()).then(|| Table { caption: caption.to_owned(), columns, rows })
 }
 
@@ -129,7 +131,9 @@ pub(crate) fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
         let throughput = outcome.throughput.iter().flat_map(|cell| &cell.caveats);
         let latency = outcome.latency.iter().flat_map(|cell| &cell.caveats);
         let loss = outcome.loss.iter().flat_map(|curve| &curve.caveats);
-        throughput.chain(latency).chain(loss)
+        let frames = outcome.frames.iter().flat_map(|flow| &flow.caveats);
+        let addresses = outcome.addresses.iter().flat_map(|table| &table.caveats);
+        throughput.chain(latency).chain(loss).chain(frames).chain(addresses)
     })
 }
 
@@ -150,7 +154,8 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
         "received",
         "loss_ratio",
     ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let head = [&head[..], &frames::CSV_COLUMNS].concat();
+    let mut rows = vec![head.iter().map(|name| (*name).to_owned()).collect()];
     let none = String::new;
     for cell in &outcome.throughput {
         let share = cell.line_share.map(|share| share.to_string()).unwrap_or_default();
@@ -204,5 +209,12 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
             ]);
         }
     }
+    for named in frames::csv_rows(outcome) {
+        let cell =
+            |name: &&str| named.iter().find(|(of, _)| of == name).map(|(_, text)| text.clone()).unwrap_or_default();
+        rows.push(head.iter().map(cell).collect());
+    }
+    // Columns of other tests are empty.
+    rows.iter_mut().for_each(|row: &mut Vec<String>| row.resize(head.len(), String::new()));
     rows
 }

@@ -265,13 +265,7 @@ pub struct Receiver {
 impl Receiver {
     /// Loads the program for the trial `tag` and attaches it to `ports`; the stream at index i is to arrive at interface
     /// `destinations[i]`. With `sized` it counts bytes too.
-    pub fn attach(
-        object: &[u8],
-        tag: u16,
-        sized: bool,
-        destinations: &[u32],
-        ports: &[u32],
-    ) -> Result<Self, Error> {
+    pub fn attach(object: &[u8], tag: u16, sized: bool, destinations: &[u32], ports: &[u32]) -> Result<Self, Error> {
         let count = destinations.len() as u32;
         let mut loader = EbpfLoader::new();
         for map in ["counters", "numbers", "latencies"] {
@@ -282,7 +276,8 @@ impl Receiver {
             .map_err(|error| Error::new("bpf(BPF_MAP_CREATE)", "the receiving program", cause(&error)))?;
         let mut settings: Array<_, [u64; 3]> = array(&mut program, "settings")?;
         settings
-            .set(0, [u64::from(tag), u64::from(count), u64::from(sized)], 0).map_err(|error| map_failed("settings", error))?;
+            .set(0, [u64::from(tag), u64::from(count), u64::from(sized)], 0)
+            .map_err(|error| map_failed("settings", error))?;
         let mut counters: Array<_, [u64; COUNTER_WORDS]> = array(&mut program, "counters")?;
         for (index, link) in (0..).zip(destinations) {
             let mut words = [0; COUNTER_WORDS];

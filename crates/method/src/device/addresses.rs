@@ -364,7 +364,14 @@ mod tests {
             }
             let observation = Observation::default();
             let streams = vec![counts];
-            FrameTrialResult { trial, engine: FrameEngine::Xdp, started_unix_ns: 0, streams, observation, caveats: vec![] }
+            FrameTrialResult {
+                trial,
+                engine: FrameEngine::Xdp,
+                started_unix_ns: 0,
+                streams,
+                observation,
+                caveats: vec![],
+            }
         }
     }
 

@@ -1,9 +1,7 @@
 //! Plain generating and receiving: one trial a size, and what became of each stream.
 
 use super::latency_of;
-use linerate_model::{
-    Caveat, CaveatKind, FlowRate, FrameFlow, FrameStream, FrameStreamResult, FrameTrialResult,
-};
+use linerate_model::{Caveat, CaveatKind, FlowRate, FrameFlow, FrameStream, FrameStreamResult, FrameTrialResult};
 use linerate_units::Nanos;
 
 /// The trial at one size.
