@@ -169,3 +169,94 @@ pub(crate) fn csv_rows(outcome: &DeviceOutcome) -> Vec<Vec<(&'static str, String
     };
     outcome.frames.iter().map(flow).chain(outcome.addresses.iter().map(table)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::{FrameEngine, Latency, LearningRate};
+    use linerate_units::Nanos;
+
+    fn outcome() -> DeviceOutcome {
+        let rate = FlowRate {
+            frames_per_s: 20_000.0,
+            frame_bits_per_s: 57.9e6,
+            wire_bits_per_s: 61.1e6,
+            time: Nanos::from_secs(1),
+        };
+        let latency = Latency {
+            p50: 3_000,
+            p90: 4_000,
+            p99: 5_000,
+            p999: 6_000,
+            max: 7_000,
+            min: 1_000,
+            mean: 3_100.0,
+            count: 19_990,
+            distribution: Vec::new(),
+        };
+        let flow = FrameFlow {
+            from: "p0".into(),
+            to: "=p1".into(),
+            frame_bytes: 1518,
+            mix: Some(linerate_model::FrameMix::imix()),
+            engine: FrameEngine::Xdp,
+            intended: 20_000,
+            sent: 20_000,
+            received: 19_990,
+            lost: 10,
+            duplicates: 0,
+            reordered: 2,
+            flooded: 0,
+            offered: Some(rate),
+            arrived: Some(rate),
+            sent_bytes: 7_236_666,
+            received_bytes: 7_230_000,
+            latency_ns: Some(latency),
+            by_port_counters: false,
+            caveats: Vec::new(),
+        };
+        let unsigned = FrameFlow { by_port_counters: true, latency_ns: None, arrived: None, mix: None, ..flow.clone() };
+        let learning = LearningRate { addresses: 997, frames_per_s: 50_000.0, flooded_at_frames_per_s: None };
+        let addresses = AddressTable {
+            frame_bytes: 64,
+            learned: 997,
+            own: 3,
+            capacity: 1_000,
+            flooded_at: Some(998),
+            learn_frames_per_s: 10_000.0,
+            learning: Some(learning),
+            trials: 6,
+            caveats: Vec::new(),
+        };
+        DeviceOutcome { frames: vec![flow, unsigned], addresses: Some(addresses), ..DeviceOutcome::default() }
+    }
+
+    #[test]
+    fn every_table_is_whole() {
+        let tables: Vec<Table> = tables(&outcome()).collect();
+        assert_eq!(tables.iter().map(|table| table.rows.len()).collect::<Vec<_>>(), [2, 2, 1, 1]);
+        for table in &tables {
+            assert!(table.rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.caption);
+        }
+        let cell = |table: usize, row: usize, column: usize| tables[table].rows[row][column].as_deref();
+        assert_eq!(cell(0, 0, 0), Some("64:7,594:4,1518:1, p0 to =p1"));
+        assert_eq!((cell(0, 0, 5), cell(0, 1, 5)), (Some("2"), None), "a port's counter knows no order");
+        assert_eq!((cell(1, 0, 3), cell(1, 0, 4)), (Some("57.9 Mbit/s"), Some("61.1 Mbit/s")));
+        assert_eq!((cell(3, 0, 1), cell(3, 0, 5)), (Some("1,000"), Some("50,000/s")));
+    }
+
+    #[test]
+    fn a_table_that_never_flooded_may_be_larger() {
+        let mut outcome = outcome();
+        outcome.addresses.iter_mut().for_each(|table| table.flooded_at = None);
+        let shown = addresses(&outcome).expect("a table");
+        assert_eq!(shown.rows[0][1].as_deref(), Some("at least 1,000"));
+    }
+
+    #[test]
+    fn rows_of_a_file_have_known_columns() {
+        let rows = csv_rows(&outcome());
+        let find = |row: usize, name: &str| rows[row].iter().find(|(of, _)| *of == name).map(|(_, text)| text.as_str());
+        assert_eq!((rows.len(), find(0, "loss_ratio"), find(2, "addresses")), (3, Some("0.0005"), Some("1000")));
+    }
+}

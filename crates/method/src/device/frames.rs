@@ -1,6 +1,6 @@
 //! Plain generating and receiving: one trial a size, and what became of each stream.
 
-use super::latency_of;
+use super::{SHORTFALL_BEARABLE, latency_of};
 use linerate_model::{Caveat, CaveatKind, FlowRate, FrameFlow, FrameStream, FrameStreamResult, FrameTrialResult};
 use linerate_units::Nanos;
 
@@ -29,12 +29,20 @@ impl FramesTest {
 fn flow(result: &FrameTrialResult, stream: &FrameStream, counts: &FrameStreamResult) -> FrameFlow {
     let port = |index: u16| result.trial.ports.get(usize::from(index)).cloned().unwrap_or_default();
     let mut caveats = result.caveats.clone();
-    if counts.intended.saturating_sub(counts.sent) > counts.intended / 200 {
+    let offered = rate(counts.sent, counts.sent_bytes, counts.send_time);
+    let slow = stream
+        .rate
+        .zip(offered)
+        .is_some_and(|(asked, offered)| offered.frames_per_s < asked.get() as f64 * (1.0 - SHORTFALL_BEARABLE));
+    if slow || counts.intended.saturating_sub(counts.sent) > counts.intended / 200 {
         caveats.push(Caveat::new(
             CaveatKind::BelowOfferedRate,
             format!(
-                "only {} of the {} frames that were due were sent: this host cannot send so many; ask for a lower rate",
-                counts.sent, counts.intended
+                "{} of {} frames that were due were sent, {:.0} a second: less than was asked for, because this host was held up \
+                 or cannot send so many; ask for a lower rate, or measure when it is quiet",
+                counts.sent,
+                counts.intended,
+                offered.map_or(0.0, |offered| offered.frames_per_s)
             ),
         ));
     }
@@ -51,7 +59,7 @@ fn flow(result: &FrameTrialResult, stream: &FrameStream, counts: &FrameStreamRes
         duplicates: counts.duplicates,
         reordered: counts.reordered,
         flooded: counts.flooded,
-        offered: rate(counts.sent, counts.sent_bytes, counts.send_time),
+        offered,
         arrived: rate(counts.received, counts.received_bytes, counts.receive_time),
         sent_bytes: counts.sent_bytes,
         received_bytes: counts.received_bytes,

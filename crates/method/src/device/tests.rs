@@ -149,7 +149,7 @@ fn plain_generating_runs_once_and_says_what_was_counted() {
     let test =
         DeviceTest::Frames { rate: Some(FrameRate::per_second(1_000)), count: Some(500), form: FrameForm::default() };
     let mut device =
-        Device::new(DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test, true) }, None);
+        Device::new(DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test(), true) }, None);
     let trial = device.next().expect("one trial");
     assert!(trial.streams.iter().all(|stream| stream.count == Some(500)));
     let mut result = simulate(trial, 1_000_000, 1_000_000);
@@ -164,4 +164,12 @@ fn plain_generating_runs_once_and_says_what_was_counted() {
     let offered = flows[0].offered.expect("a rate");
     assert_eq!((offered.frames_per_s, offered.frame_bits_per_s, offered.wire_bits_per_s), (1_000.0, 512e3, 672e3));
     assert_eq!(flows[0].arrived, None, "no time, no rate");
+    assert_eq!(flows[0].caveats, []);
+
+    // At half the rate asked for, all frames sent are no excuse.
+    device =
+        Device::new(DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test(), true) }, None);
+    result.streams.iter_mut().for_each(|stream| stream.send_time = Nanos::from_secs(1));
+    device.record(&result);
+    assert_eq!(device.outcome().frames[0].caveats[0].kind, CaveatKind::BelowOfferedRate);
 }
