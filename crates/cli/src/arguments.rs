@@ -1,6 +1,6 @@
 //! The command line. Each command's own words are beside its code; what several share is here.
 
-use crate::commands::{agent, completions, device, lab, man, probe, report, results, stream, transact};
+use crate::commands::{agent, completions, device, frames, lab, man, probe, report, results, stream, transact};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use linerate_method::Expectation;
@@ -21,6 +21,7 @@ Examples:
   linerate stream A B --udp --expect 'loss<=0.1%'
   linerate transact A B --rate 10k               Latency at 10,000 requests a second
   linerate device throughput --ports eth1,eth2   A switch or router between two ports, RFC 2544
+  linerate frames --ports eth1,eth2 --rate 100k  Raw frames from port to port, counted
 
 Hosts are given as the join line an agent printed, as `local` (this machine), or by a lab host's name.
 
@@ -40,6 +41,7 @@ pub(crate) enum Command {
     Stream(stream::Arguments),
     Transact(transact::Arguments),
     Device(device::Arguments),
+    Frames(frames::Arguments),
     Lab(lab::Arguments),
     Agent(agent::Arguments),
     Probe(probe::Arguments),

@@ -18,6 +18,7 @@
 struct settings {
 	__u64 tag;
 	__u64 streams;
+	__u64 sized;      // some stream mixes sizes: bytes are counted
 };
 
 struct counters {
@@ -30,6 +31,7 @@ struct counters {
 	__u64 last;
 	__u64 expected;   // one above the highest number so far
 	__u64 last_gap;   // when the last frame was sent before which numbers were missing; 0 for none
+	__u64 bytes;      // of the frames received, FCS not counted
 };
 
 struct numbers {
@@ -68,7 +70,8 @@ struct {
 	__type(value, struct latencies);
 } latencies SEC(".maps");
 
-// The signature behind Ethernet, up to two VLAN tags, IPv4 without options or IPv6, UDP or ICMP; none in other frames.
+// The signature behind Ethernet, up to two VLAN tags, IPv4 without options or IPv6, UDP, ICMP or TCP without options; none in
+// other frames.
 static __always_inline __u8 *find_signature(__u8 *at, __u8 *end)
 {
 	__u16 type;
@@ -91,12 +94,16 @@ static __always_inline __u8 *find_signature(__u8 *at, __u8 *end)
 		if (at + 20 + 8 + SIGNATURE > end || at[0] != 0x45)
 			return 0;
 		carried = at[9];
+		if (carried == 6)
+			return at + 20 + 20 + SIGNATURE <= end && at[32] >> 4 == 5 ? at + 40 : 0;
 		return carried == 17 || carried == 1 ? at + 28 : 0;
 	}
 	if (type == bpf_htons(ETH_P_IPV6)) {
 		if (at + 40 + 8 + SIGNATURE > end)
 			return 0;
 		carried = at[6];
+		if (carried == 6)
+			return at + 40 + 20 + SIGNATURE <= end && at[52] >> 4 == 5 ? at + 60 : 0;
 		return carried == 17 || carried == 58 ? at + 48 : 0;
 	}
 	return 0;
@@ -171,6 +178,8 @@ int receive(struct xdp_md *context)
 		count->first = now;
 	count->last = now;
 	__sync_fetch_and_add(&count->received, 1);
+	if (trial->sized)
+		__sync_fetch_and_add(&count->bytes, end - frame);
 	if (number < count->expected) {
 		__sync_fetch_and_add(&count->reordered, 1);
 	} else {

@@ -8,20 +8,43 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 
-#define HEAD 88          // the longest headers (70 bytes) and the signature (18), a multiple of 8
+#define HEAD 104         // the longest headers (82 bytes) and the signature (18), filled up to a multiple of 8
 #define LOOKS 16         // streams looked at in a turn
 #define CATCH_UP 100000  // ns of delay that are made up for; beyond it the schedule moves
 
-struct stream {
+#define ROUND 64         // frames after which a mix of sizes begins anew
+#define CHANGES 4        // fields that vary
+
+// A field that varies; what it means is in crates/frames/src/vary.rs.
+struct change {
+	__u32 at;                  // where in the frame it begins
+	__u32 wide;                // it has four bytes, otherwise two
+	__u32 base;                // its first value
+	__u32 count;               // how many values it takes
+	__u32 random;              // by chance, otherwise one after the other
+	__u32 ip_checksum;         // where the checksums are that cover it; 0 for none
+	__u32 transport_checksum;
+	__u32 udp;                 // the latter is UDP's
+};
+
+struct frame {
 	__u8 head[HEAD];      // headers, signature, filling
-	__u64 signature_at;   // where in the frame the signature begins
 	__u64 length;         // bytes of the frame, FCS not counted
+};
+
+struct stream {
+	__u64 frames;         // index of its first frame; one of a mix has one for each size
+	__u64 round;          // frames after which the sizes begin anew; 1 if there is one size
+	__u64 changes;        // how many fields vary
+	__u64 signature_at;   // where in the frame the signature begins; 0 without one
 	__u64 interface;
 	__u64 start;          // CLOCK_MONOTONIC, ns
 	__u64 end;            // nothing is sent from here on
 	__u64 gap;            // ns between frames; 0 sends without pause
 	__u64 gap_fraction;   // in 2^-32 ns
 	__u64 limit;          // frames at the most; 0 for no limit
+	__u8 sizes[ROUND];    // which frame comes when in a round
+	struct change change[CHANGES];
 	// What follows is the program's.
 	__u64 next;           // when the next frame is due; user space sets it to `start`
 	__u64 next_fraction;
@@ -43,6 +66,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct stream);
 } streams SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct frame);
+} frames SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -92,6 +122,49 @@ static __always_inline void sign(__u8 *signature, __u32 number, __u64 now)
 	*(__u64 *)(signature + 10) = now_sent;
 }
 
+static __always_inline __u32 index_of(const struct change *change, __u32 number)
+{
+	if (!change->random)
+		return change->count ? number % change->count : 0;
+	__u64 draw = ((__u64)number + 1 + ((__u64)change->at << 32)) * 0x9e3779b97f4a7c15;
+	draw ^= draw >> 32;
+	draw *= 0xbf58476d1ce4e5b9;
+	return ((draw >> 32) * change->count) >> 32;
+}
+
+// Brings a checksum up to date by RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
+static __always_inline void mend(__u8 *head, __u32 at, __u32 difference, __u32 udp)
+{
+	if (at == 0 || at > HEAD - 2)
+		return;
+	__u32 sum = (__u16)~*(__u16 *)(head + at) + difference;
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	__u16 checksum = ~sum;
+	// To UDP zero says that there is none (RFC 768).
+	*(__u16 *)(head + at) = udp && checksum == 0 ? 0xffff : checksum;
+}
+
+// Gives a field the value of frame `number`. The head keeps it until the next.
+static __always_inline void vary(__u8 *head, const struct change *change, __u32 number)
+{
+	__u32 at = change->at, value = change->base + index_of(change, number), difference = 0;
+
+	if (at > HEAD - 4)
+		return;
+	__u16 *word = (__u16 *)(head + at);
+	if (change->wide) {
+		__u16 upper = bpf_htons(value >> 16);
+		difference = (__u16)~*word + upper;
+		*word++ = upper;
+	}
+	__u16 lower = bpf_htons(value);
+	difference += (__u16)~*word + lower;
+	*word = lower;
+	mend(head, change->ip_checksum, difference, 0);
+	mend(head, change->transport_checksum, difference, change->udp);
+}
+
 SEC("xdp")
 int transmit(struct xdp_md *context)
 {
@@ -116,27 +189,36 @@ int transmit(struct xdp_md *context)
 	if (!due || !stream)
 		return XDP_DROP;
 
-	long spare = (long)stream->length - (long)(context->data_end - context->data);
+	at = stream->frames;
+	if (stream->round > 1)
+		at += stream->sizes[((__u32)stream->sent % (__u32)stream->round) & (ROUND - 1)];
+	struct frame *sending = bpf_map_lookup_elem(&frames, &at);
+	if (!sending)
+		return XDP_DROP;
+	long spare = (long)sending->length - (long)(context->data_end - context->data);
 	if (spare > 0 || (spare < 0 && bpf_xdp_adjust_tail(context, spare)))
 		return XDP_DROP;
 
+	for (int i = 0; i < CHANGES && i < stream->changes; i++)
+		vary(sending->head, &stream->change[i], stream->sent);
 	__u64 signature_at = stream->signature_at;
 	if (signature_at > HEAD - 18)
 		return XDP_DROP;
-	sign(stream->head + signature_at, stream->sent, now);
+	if (signature_at)
+		sign(sending->head + signature_at, stream->sent, now);
 
 	// A frame comes back from its last journey as others left it, so all of its head is written anew.
 	__u8 *frame = (__u8 *)(long)context->data, *end = (__u8 *)(long)context->data_end;
 	if (frame + HEAD <= end) {
 #pragma unroll
 		for (int i = 0; i < HEAD; i += 8)
-			*(__u64 *)(frame + i) = *(__u64 *)(stream->head + i);
+			*(__u64 *)(frame + i) = *(__u64 *)(sending->head + i);
 	} else {
 #pragma unroll
 		for (int i = 0; i < HEAD; i += 4) {
 			if (frame + i + 4 > end)
 				break;
-			*(__u32 *)(frame + i) = *(__u32 *)(stream->head + i);
+			*(__u32 *)(frame + i) = *(__u32 *)(sending->head + i);
 		}
 	}
 

@@ -9,6 +9,8 @@ const REMEMBERED: usize = 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
     pub(crate) received: u64,
+    /// Of the frames received, FCS not counted.
+    pub(crate) bytes: u64,
     pub(crate) duplicates: u64,
     pub(crate) reordered: u64,
     pub(crate) first: u64,
@@ -26,6 +28,7 @@ impl Account {
     pub(crate) fn new() -> Self {
         Self {
             received: 0,
+            bytes: 0,
             duplicates: 0,
             reordered: 0,
             first: 0,
@@ -37,8 +40,8 @@ impl Account {
         }
     }
 
-    /// Frame `number`, sent at `sent`, arrived at `at`.
-    pub(crate) fn arrived(&mut self, number: u32, sent: u64, at: u64) {
+    /// Frame `number` of `bytes`, sent at `sent`, arrived at `at`.
+    pub(crate) fn arrived(&mut self, number: u32, sent: u64, at: u64, bytes: u64) {
         let next = u64::from(number) + 1;
         if std::mem::replace(&mut self.seen[number as usize % REMEMBERED], next) == next {
             self.duplicates += 1;
@@ -49,6 +52,7 @@ impl Account {
         }
         self.last = at;
         self.received += 1;
+        self.bytes += bytes;
         if next <= self.expected {
             self.reordered += 1;
         } else {
@@ -69,9 +73,9 @@ mod tests {
     fn counts_duplicates_and_reordering() {
         let mut account = Account::new();
         for (number, at) in [(0, 100), (1, 200), (3, 300), (2, 400), (3, 500), (9, 600)] {
-            account.arrived(number, at - 50, at);
+            account.arrived(number, at - 50, at, 60);
         }
-        assert_eq!((account.received, account.duplicates, account.reordered), (5, 1, 1));
+        assert_eq!((account.received, account.duplicates, account.reordered, account.bytes), (5, 1, 1, 300));
         assert_eq!((account.first, account.last), (100, 600));
         assert_eq!((account.expected, account.last_gap), (10, Some(550)), "4 to 8 were missing before frame 9");
         assert_eq!((account.latency.count(), account.latency.quantile(0.5)), (5, 50));

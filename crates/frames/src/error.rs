@@ -45,6 +45,9 @@ pub enum FrameError {
     /// XDP cannot carry such frames.
     #[error("a frame of {0} bytes is too large for XDP: use packet sockets")]
     TooLargeForXdp(u32),
+    /// XDP fills all frames of a trial alike.
+    #[error("a raw frame and others that differ behind their headers cannot share a trial by XDP: use packet sockets")]
+    FillingsDiffer,
     /// The kernel does not let us load programs.
     #[error("XDP is not permitted here: {0}; run as root, or use packet sockets")]
     NoXdp(linerate_sys::Error),

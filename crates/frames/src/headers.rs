@@ -1,18 +1,12 @@
 //! Frames from their headers, and the way back to the signature.
 
+use crate::layout::{ICMP, ICMPV6, IPV4, IPV6, Layout, OUTER_VLAN, TCP, UDP, VLAN};
 use crate::signature::{BYTES, Signature, sum};
 use linerate_model::{FrameHeaders, FramePayload};
 use std::net::IpAddr;
 
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-/// IEEE 802.1Q.
-const VLAN: u16 = 0x8100;
-/// IEEE 802.1ad: the outer one of two.
-const OUTER_VLAN: u16 = 0x88a8;
-const ICMP: u8 = 1;
-const UDP: u8 = 17;
-const ICMPV6: u8 = 58;
+/// The ACK flag (RFC 9293 section 3.1).
+const ACK: u8 = 0x10;
 
 /// A whole frame of `length` bytes (FCS not counted) with `signature`; filled with zeros. Both addresses must be of one
 /// family, and `length` must have room for headers and signature.
@@ -22,6 +16,7 @@ pub(crate) fn frame(headers: &FrameHeaders, length: usize, signature: Signature)
     let packet = length - begin;
     let protocol = match (headers.payload, headers.source) {
         (FramePayload::Udp { .. }, _) => UDP,
+        (FramePayload::Tcp { .. }, _) => TCP,
         (FramePayload::Echo, IpAddr::V4(_)) => ICMP,
         (FramePayload::Echo, IpAddr::V6(_)) => ICMPV6,
     };
@@ -59,6 +54,12 @@ pub(crate) fn frame(headers: &FrameHeaders, length: usize, signature: Signature)
             frame.extend(signature.tag.to_be_bytes());
             frame.extend(signature.stream.to_be_bytes());
         }
+        FramePayload::Tcp { source_port, destination_port } => {
+            frame.extend(source_port.to_be_bytes());
+            frame.extend(destination_port.to_be_bytes());
+            // Sequence and acknowledgement number, five words of header, the widest window; no urgent data.
+            frame.extend([0, 0, 0, 1, 0, 0, 0, 1, 5 << 4, ACK, 0xff, 0xff, 0, 0, 0, 0]);
+        }
     }
     frame.extend(signature.to_bytes());
     frame.resize(length, 0);
@@ -77,7 +78,12 @@ pub(crate) fn frame(headers: &FrameHeaders, length: usize, signature: Signature)
         0 if protocol == UDP => 0xffff,
         checksum => checksum,
     };
-    let at = transport + if protocol == UDP { 6 } else { 2 };
+    let at = transport
+        + match protocol {
+            UDP => 6,
+            TCP => 16,
+            _ => 2,
+        };
     frame[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     frame
 }
@@ -111,17 +117,8 @@ pub(crate) fn link_header(destination: [u8; 6], source: [u8; 6], vlans: &[u16], 
 
 /// Where the signature is in a frame that might be one of ours.
 pub(crate) fn find_signature(frame: &[u8]) -> Option<Signature> {
-    let short = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
-    let mut at = 14;
-    while matches!(short(at - 2)?, VLAN | OUTER_VLAN) && at < 22 {
-        at += 4;
-    }
-    let transport = match short(at - 2)? {
-        IPV4 if *frame.get(at)? == 0x45 && matches!(*frame.get(at + 9)?, UDP | ICMP) => at + 20,
-        IPV6 if matches!(*frame.get(at + 6)?, UDP | ICMPV6) => at + 40,
-        _ => return None,
-    };
-    Signature::read(frame.get(transport + 8..transport + 8 + BYTES)?)
+    let at = Layout::of(frame).signature_at(frame)?;
+    Signature::read(frame.get(at..at + BYTES)?)
 }
 
 /// An address's bytes.
@@ -140,6 +137,8 @@ mod tests {
 
     const UDP_7: FramePayload = FramePayload::Udp { source_port: 49_152, destination_port: 7 };
 
+    const TCP_7: FramePayload = FramePayload::Tcp { source_port: 49_152, destination_port: 7 };
+
     fn headers(source: &str, destination: &str, vlans: &[u16], payload: FramePayload) -> FrameHeaders {
         FrameHeaders {
             source_mac: Mac([2, 0, 0, 0, 0, 1]),
@@ -156,7 +155,7 @@ mod tests {
     fn frames_are_valid() {
         for (source, destination) in [("198.18.0.1", "198.18.1.2"), ("2001:2::1", "2001:2:0:1::2")] {
             for vlans in [&[][..], &[5], &[7, 4094]] {
-                for payload in [UDP_7, FramePayload::Echo] {
+                for payload in [UDP_7, TCP_7, FramePayload::Echo] {
                     let headers = headers(source, destination, vlans, payload);
                     let smallest = headers.smallest_frame().without_fcs() as usize;
                     for length in [smallest, smallest + 1, 512, 1514] {
@@ -196,14 +195,36 @@ mod tests {
                 };
                 header.checksum == checksum
             }
+            TransportSlice::Tcp(tcp) => {
+                let header = tcp.to_header();
+                assert!(header.ack && !header.syn && tcp.payload().len() >= BYTES);
+                let checksum = match net.ipv4_ref() {
+                    Some(v4) => header.calc_checksum_ipv4(&v4.header().to_header(), tcp.payload()).unwrap(),
+                    None => {
+                        let v6 = net.ipv6_ref().unwrap();
+                        header.calc_checksum_ipv6(&v6.header().to_header(), tcp.payload()).unwrap()
+                    }
+                };
+                header.checksum == checksum
+            }
             TransportSlice::Icmpv4(icmp) => sum(icmp.slice()) == 0xffff,
             TransportSlice::Icmpv6(icmp) => {
                 let header = net.ipv6_ref().unwrap().header();
                 icmp.is_checksum_valid(header.source(), header.destination())
             }
-            other => panic!("{other:?}"),
         };
         assert!(correct, "{headers:?} at {length}");
+    }
+
+    /// The outer of two tags is the provider's (IEEE 802.1ad).
+    #[test]
+    fn the_outer_of_two_tags_has_a_type_of_its_own() {
+        let tags = |vlans: &[u16]| {
+            let frame = ethernet(&headers("198.18.0.1", "198.18.0.2", vlans, UDP_7));
+            frame[12..].to_vec()
+        };
+        assert_eq!(tags(&[7, 4094]), [0x88, 0xa8, 0, 7, 0x81, 0, 0x0f, 0xfe, 8, 0]);
+        assert_eq!(tags(&[5]), [0x81, 0, 0, 5, 8, 0]);
     }
 
     #[test]
@@ -215,7 +236,7 @@ mod tests {
         );
         assert!(find_signature(&frame).is_some());
         assert_eq!(find_signature(&frame[..59]), None);
-        frame[23] = 6;
+        frame[23] = 2;
         assert_eq!(find_signature(&frame), None);
         assert_eq!(find_signature(&[0x81; 10]), None);
     }

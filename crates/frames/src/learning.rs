@@ -20,6 +20,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(crate) fn send(plan: &Plan) -> Result<(), Error> {
     // Port, own address, peer's address, VLANs.
     let mut whereabouts: BTreeSet<(usize, Mac, Mac, &[u16])> = BTreeSet::new();
+    // A port that only listens is known too: what floods to it was not meant for it.
+    let first = plan.ports.first().map(|port| port.mac).unwrap_or_default();
+    whereabouts.extend(plan.ports.iter().enumerate().map(|(index, port)| (index, port.mac, first, &[][..])));
     for stream in &plan.streams {
         let headers = &stream.wish.headers;
         let vlans = headers.vlans.as_slice();

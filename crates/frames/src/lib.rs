@@ -4,8 +4,10 @@
 //! sockets that the kernel takes away with the process.
 
 mod account;
+mod capture;
 mod error;
 mod headers;
+mod layout;
 mod learning;
 mod packet;
 mod plan;
@@ -13,8 +15,10 @@ mod port;
 mod resolve;
 mod signature;
 mod trial;
+mod vary;
 mod xdp;
 
+pub use capture::{BadCapture, first_frame};
 pub use error::FrameError;
 pub use port::port;
 pub use resolve::resolve;

@@ -5,7 +5,7 @@ use crate::account::Account;
 use crate::headers::find_signature;
 use crate::plan::{Plan, deal};
 use crate::signature::{BYTES, Signature};
-use crate::trial::{Counts, LEAD, LOOK, Task};
+use crate::trial::{Counts, FCS, LEAD, LOOK, Task};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult};
 use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
 use linerate_sys::{Error, affinity, clock};
@@ -83,6 +83,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
         let result = &mut results[sent.stream];
         result.intended = task.intended(sent.stream, sent.sent, elapsed);
         result.sent = sent.sent;
+        result.sent_bytes = plan.streams[sent.stream].wish.bytes(sent.sent);
         result.send_time = Nanos::new(sent.last.saturating_sub(sent.first));
         let account = &accounts[plan.streams[sent.stream].to][sent.stream];
         result.last_gap = match account.expected < sent.sent {
@@ -100,6 +101,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
             result.received = account.received;
             result.duplicates = account.duplicates;
             result.reordered = account.reordered;
+            result.received_bytes = account.bytes + FCS * account.received;
             result.receive_time = Nanos::new(account.last.saturating_sub(account.first));
             result.latency = account.latency;
         }
@@ -122,8 +124,8 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
 /// A stream on its way out.
 struct Outgoing {
     stream: usize,
-    /// Frames of one call, one behind another.
-    frames: Vec<u8>,
+    /// Frames of one call, and which of the stream's each is.
+    frames: Vec<(usize, Vec<u8>)>,
     /// When the next frame is due, in 2^-32 ns.
     next: u128,
     sent: u64,
@@ -148,7 +150,7 @@ fn send(
         let socket = PacketSocket::open(plan.ports[plan.streams[stream].from].link, None)?;
         // Without it frames only take longer.
         let _ = socket.bypass_queue();
-        let frames = plan.streams[stream].frame.repeat(BATCH);
+        let frames = vec![(0, plan.streams[stream].frames[0].clone()); BATCH];
         let next = u128::from(plan.streams[stream].begin(start)) << 32;
         lane.push((socket, Outgoing { stream, frames, next, sent: 0, first: 0, last: 0 }));
     }
@@ -207,13 +209,22 @@ impl Outgoing {
     /// Numbers and stamps `count` frames and hands them over; what the port refuses keeps its number for the next time.
     fn send(&mut self, plan: &Plan, socket: &PacketSocket, count: usize, totals: &Totals) -> Result<(), Error> {
         let stream = &plan.streams[self.stream];
-        let length = stream.frame.len();
         let time = clock::now();
-        for (number, frame) in (self.sent as u32..).zip(self.frames.chunks_exact_mut(length).take(count)) {
-            let signature = Signature { tag: plan.tag, stream: self.stream as u16, number, time };
-            frame[stream.signature_at..stream.signature_at + BYTES].copy_from_slice(&signature.to_bytes());
+        for (number, (kind, frame)) in (self.sent as u32..=u32::MAX).chain(0..).zip(self.frames.iter_mut().take(count))
+        {
+            let wanted = stream.frame_of(number);
+            if *kind != wanted {
+                *kind = wanted;
+                frame.clone_from(&stream.frames[wanted]);
+            }
+            stream.changes.iter().for_each(|change| change.apply(frame, number));
+            if let Some(at) = stream.signature_at {
+                let signature = Signature { tag: plan.tag, stream: self.stream as u16, number, time };
+                frame[at..at + BYTES].copy_from_slice(&signature.to_bytes());
+            }
         }
-        let sent = match socket.send_many(&self.frames[..count * length], length) {
+        let frames: Vec<&[u8]> = self.frames[..count].iter().map(|(_, frame)| frame.as_slice()).collect();
+        let sent = match socket.send_many(&frames) {
             Ok(sent) => sent as u64,
             Err(error) if error.raw_os_error() == Some(nobufs()) => 0,
             Err(error) => {
@@ -264,8 +275,10 @@ fn receive(
             let Some(signature) = find_signature(frame).filter(|signature| signature.tag == plan.tag) else { continue };
             let Some(account) = accounts.get_mut(usize::from(signature.stream)) else { continue };
             let at = if stamp == 0 { clock::now() } else { stamp.saturating_sub(offset) };
-            account.arrived(signature.number, signature.time, at);
-            if plan.streams[usize::from(signature.stream)].to == port {
+            let stream = &plan.streams[usize::from(signature.stream)];
+            let bytes = stream.frames[stream.frame_of(signature.number)].len();
+            account.arrived(signature.number, signature.time, at, bytes as u64);
+            if stream.to == port {
                 totals.received.fetch_add(1, Ordering::Relaxed);
             }
         }

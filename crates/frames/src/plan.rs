@@ -2,9 +2,11 @@
 
 use crate::FrameError;
 use crate::headers::frame;
+use crate::layout::Layout;
 use crate::port::{mac, usable};
-use crate::signature::Signature;
-use linerate_model::{FrameStream, FrameTrial, Mac};
+use crate::signature::{BYTES, Signature};
+use crate::vary::Change;
+use linerate_model::{FrameStream, FrameTrial, MOST_VARIED, Mac, RawFrame};
 use linerate_sys::clock;
 use linerate_sys::netlink::Route;
 use linerate_units::Nanos;
@@ -24,10 +26,14 @@ pub(crate) struct Stream {
     pub(crate) wish: FrameStream,
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// A frame of it, with number 0.
-    pub(crate) frame: Vec<u8>,
-    /// Where the signature begins in it.
-    pub(crate) signature_at: usize,
+    /// Its frame, with number 0; of a mix one for each size.
+    pub(crate) frames: Vec<Vec<u8>>,
+    /// Which of them comes when; then again from the first.
+    pub(crate) round: Vec<u8>,
+    /// Fields that vary.
+    pub(crate) changes: Vec<Change>,
+    /// Where the signature begins; none in frames without one.
+    pub(crate) signature_at: Option<usize>,
     /// Between frames, in 2^-32 ns; 0 sends without pause.
     pub(crate) gap: u128,
     /// Frames that are due in the trial's time; none without a rate or a count.
@@ -61,30 +67,19 @@ impl Plan {
         let tag = tag();
         let mut streams = Vec::with_capacity(trial.streams.len());
         for (index, wish) in (0u16..).zip(&trial.streams) {
-            let headers = &wish.headers;
             let (from, to) = (usize::from(wish.from), usize::from(wish.to));
             if from.max(to) >= ports.len() {
                 return Err(bad(format!("stream {index} goes from port {from} to {to} of {}", ports.len())));
             }
-            if headers.source.is_ipv4() != headers.destination.is_ipv4() {
-                return Err(bad(format!(
-                    "stream {index}: {} and {} are of two families",
-                    headers.source, headers.destination
-                )));
-            }
-            if headers.vlans.len() > 2 {
-                return Err(bad(format!("stream {index} has {} VLAN tags; at most 2 are read", headers.vlans.len())));
-            }
-            let smallest = headers.smallest_frame();
-            if wish.size < smallest {
-                let (size, smallest) = (wish.size.get(), smallest.get());
-                return Err(bad(format!(
-                    "stream {index}: frames of {size} bytes have no room for the headers and the \
-                     signature; the smallest are {smallest}"
-                )));
-            }
-            let length = wish.size.without_fcs() as usize;
             let signature = Signature { tag, stream: index, number: 0, time: 0 };
+            let frames = frames(wish, signature).map_err(|why| bad(format!("stream {index}: {why}")))?;
+            let layout = Layout::of(&frames[0]);
+            let signature_at = layout.signature_at(&frames[0]).filter(|_| wish.form.signed());
+            if wish.form.vary.len() > MOST_VARIED {
+                return Err(bad(format!("stream {index} varies more than {MOST_VARIED} fields")));
+            }
+            let changes = wish.form.vary.iter().map(|vary| Change::new(vary, &layout, &frames[0]));
+            let changes = changes.collect::<Result<_, _>>().map_err(|why| bad(format!("stream {index}: {why}")))?;
             let rate = wish.rate.map(|rate| rate.get());
             if rate == Some(0) {
                 return Err(bad(format!("stream {index} has rate 0: leave the stream out")));
@@ -101,14 +96,25 @@ impl Plan {
                 wish: wish.clone(),
                 from,
                 to,
-                frame: frame(headers, length, signature),
-                signature_at: headers.bytes() as usize,
+                frames,
+                round: wish.form.mix.as_ref().map_or_else(|| vec![0], |mix| mix.round()),
+                changes,
+                signature_at,
                 gap: rate.map_or(0, |rate| (1_000_000_000u128 << 32) / u128::from(rate)),
                 due: match (in_time, wish.count) {
                     (Some(in_time), Some(count)) => Some(in_time.min(count)),
                     (in_time, count) => in_time.or(count),
                 },
             });
+        }
+        let unsigned = |stream: &&Stream| stream.signature_at.is_none();
+        for stream in streams.iter().filter(unsigned) {
+            if streams.iter().filter(|other| other.to == stream.to).count() > 1 {
+                return Err(bad(format!(
+                    "frames without a signature and other frames go to port {}: its counter cannot tell them apart",
+                    ports[stream.to].interface
+                )));
+            }
         }
         Ok(Self { name: trial.name.clone(), tag, ports, streams, time: trial.time.get() })
     }
@@ -137,6 +143,68 @@ impl Stream {
     pub(crate) fn length(&self, time: u64) -> u64 {
         self.wish.length(Nanos::new(time)).get()
     }
+}
+
+impl Stream {
+    /// Which of its frames has `number`.
+    pub(crate) fn frame_of(&self, number: u32) -> usize {
+        usize::from(self.round[number as usize % self.round.len()])
+    }
+}
+
+/// The frames of a stream: one, or one for each size of a mix. The error says what is wrong with the stream.
+fn frames(wish: &FrameStream, signature: Signature) -> Result<Vec<Vec<u8>>, String> {
+    if let Some(raw) = &wish.form.raw {
+        if wish.form.mix.is_some() || wish.size != raw.bytes.size() {
+            let size = raw.bytes.size().get();
+            return Err(format!("its raw frame has {size} bytes with FCS, and cannot have another size"));
+        }
+        return Ok(vec![raw_frame(raw, signature)?]);
+    }
+    let headers = &wish.headers;
+    if headers.source.is_ipv4() != headers.destination.is_ipv4() {
+        return Err(format!("{} and {} are of two families", headers.source, headers.destination));
+    }
+    if headers.vlans.len() > 2 {
+        return Err(format!("it has {} VLAN tags; at most 2 are read", headers.vlans.len()));
+    }
+    let sizes = match &wish.form.mix {
+        None => vec![wish.size],
+        Some(mix) if mix.largest() != Some(wish.size) => {
+            return Err(format!("its size of {} is not the largest of the mix {mix}", wish.size.get()));
+        }
+        Some(mix) => mix.parts().iter().map(|part| part.size).collect(),
+    };
+    let smallest = headers.smallest_frame();
+    if let Some(size) = sizes.iter().find(|size| **size < smallest) {
+        return Err(format!(
+            "frames of {} bytes have no room for the headers and the signature; the smallest are {}",
+            size.get(),
+            smallest.get()
+        ));
+    }
+    Ok(sizes.iter().map(|size| frame(headers, size.without_fcs() as usize, signature)).collect())
+}
+
+/// A raw frame, filled up to Ethernet's minimum. With a signature it carries one in the place of its payload's beginning,
+/// and its checksum is brought up to date.
+fn raw_frame(raw: &RawFrame, signature: Signature) -> Result<Vec<u8>, String> {
+    let mut frame = raw.bytes.get().to_vec();
+    frame.resize(frame.len().max(raw.bytes.size().without_fcs() as usize), 0);
+    if raw.signed {
+        let layout = Layout::of(raw.bytes.get());
+        let at = layout.signature_at(raw.bytes.get()).ok_or_else(|| {
+            format!(
+                "its raw frame has no room for a signature: that takes {BYTES} bytes of payload behind UDP, ICMP or TCP \
+                 without options, over IPv6 or IPv4 without options; send it without a signature"
+            )
+        })?;
+        let old = frame[at..at + BYTES].to_vec();
+        let new = signature.to_bytes();
+        frame[at..at + BYTES].copy_from_slice(&new);
+        layout.mend_transport(&mut frame, &old, &new);
+    }
+    Ok(frame)
 }
 
 /// Frames that are due within `time` nanoseconds at `rate`, the first at once.

@@ -4,6 +4,7 @@ use crate::plan::{Plan, in_time};
 use crate::{FrameError, learning, packet, xdp};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult, FrameTrial};
 use linerate_sys::clock;
+use linerate_sys::netlink::{Link, Route};
 use linerate_sys::packet::PacketSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,6 +13,9 @@ use std::time::Duration;
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 /// From the beginning of a trial to its first frame: for the threads to be ready.
 pub(crate) const LEAD: u64 = 20_000_000;
+
+/// Bytes of a frame's check sequence, which no port hands over.
+pub(crate) const FCS: u64 = 4;
 
 /// What a trial counted.
 #[derive(Debug)]
@@ -77,12 +81,22 @@ pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -
     }
     learning::send(&plan)?;
     let task = Task { plan: &plan, settle: trial.settle.get(), stop, progress };
-    match trial.engine {
-        FrameEngine::Xdp => xdp::run(&task),
-        FrameEngine::PacketSocket => packet::run(&task),
-        FrameEngine::Auto => match xdp::possible_for(&plan).and_then(|()| xdp::run(&task)) {
+    let unsigned = plan.streams.iter().any(|stream| stream.signature_at.is_none());
+    let before = if unsigned { Route::open()?.links()? } else { Vec::new() };
+    let mut counts = by_engine(trial.engine, &task)?;
+    if unsigned {
+        count_by_ports(&plan, &before, &mut counts)?;
+    }
+    Ok(counts)
+}
+
+fn by_engine(engine: FrameEngine, task: &Task<'_>) -> Result<Counts, FrameError> {
+    match engine {
+        FrameEngine::Xdp => xdp::run(task),
+        FrameEngine::PacketSocket => packet::run(task),
+        FrameEngine::Auto => match xdp::possible_for(task.plan).and_then(|()| xdp::run(task)) {
             Err(error) if falls_back(&error) => {
-                let mut counts = packet::run(&task)?;
+                let mut counts = packet::run(task)?;
                 let text = format!(
                     "packet sockets stood in for XDP ({error}): they send and receive far fewer frames a second; compare \
                      with a trial port to port before blaming the device"
@@ -95,7 +109,34 @@ pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -
     }
 }
 
+/// What arrived of frames without a signature: all that their port received since `before`. No other frames of the trial go
+/// there.
+fn count_by_ports(plan: &Plan, before: &[Link], counts: &mut Counts) -> Result<(), FrameError> {
+    let after = Route::open()?.links()?;
+    for (stream, result) in plan.streams.iter().zip(&mut counts.streams).filter(|(s, _)| s.signature_at.is_none()) {
+        let port = &plan.ports[stream.to];
+        let of = |links: &[Link]| links.iter().find(|link| link.index == port.link).map(|link| link.counters);
+        let (Some(now), Some(then)) = (of(&after), of(before)) else { continue };
+        result.received = now.rx_packets.saturating_sub(then.rx_packets);
+        result.received_bytes = now.rx_bytes.saturating_sub(then.rx_bytes) + FCS * result.received;
+        result.by_port_counters = true;
+        let text = format!(
+            "the frames to port {} carry no signature: what its own counter rose by is all that is known, other traffic \
+             included; duplicates, order, flooding and latency are not known",
+            port.interface
+        );
+        counts.caveats.push(Caveat::new(CaveatKind::PortCountersOnly, text));
+    }
+    Ok(())
+}
+
 /// The other means may do better.
 fn falls_back(error: &FrameError) -> bool {
-    matches!(error, FrameError::NoXdp(_) | FrameError::TooLargeForXdp(_) | FrameError::PortTaken { .. })
+    matches!(
+        error,
+        FrameError::NoXdp(_)
+            | FrameError::TooLargeForXdp(_)
+            | FrameError::FillingsDiffer
+            | FrameError::PortTaken { .. }
+    )
 }

@@ -1,11 +1,11 @@
 //! Frames by XDP: programs in the kernel send, count and time them; user space only starts, waits and reads.
 
 use crate::plan::{Plan, deal};
-use crate::trial::{Counts, LEAD, LOOK, Task};
+use crate::trial::{Counts, FCS, LEAD, LOOK, Task};
 use crate::{FrameError, FrameError::NoXdp};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
-use linerate_sys::xdp::{HEAD, Lane, Receiver, TransmitStream, include_bytes_aligned};
+use linerate_sys::xdp::{HEAD, Lane, Receiver, TransmitFrame, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, affinity, bpf, clock};
 use linerate_units::Nanos;
 use std::sync::atomic::Ordering;
@@ -29,7 +29,18 @@ pub(crate) fn possible_for(plan: &Plan) -> Result<(), FrameError> {
     if let Some(stream) = plan.streams.iter().find(|stream| stream.wish.size.without_fcs() > LARGEST) {
         return Err(FrameError::TooLargeForXdp(stream.wish.size.get()));
     }
+    let filling = filling(plan);
+    let fits = |frame: &Vec<u8>| frame.get(HEAD..).is_none_or(|tail| filling[HEAD..].starts_with(tail));
+    if !plan.streams.iter().flat_map(|stream| &stream.frames).all(fits) {
+        return Err(FrameError::FillingsDiffer);
+    }
     xdp_possible()
+}
+
+/// The longest frame: all others are as it is behind their heads.
+fn filling(plan: &Plan) -> &[u8] {
+    let frames = plan.streams.iter().flat_map(|stream| &stream.frames);
+    frames.max_by_key(|frame| frame.len()).map_or(&[], Vec::as_slice)
 }
 
 /// Runs the trial.
@@ -44,7 +55,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
     let mut lanes = Vec::with_capacity(dealt.len());
     for streams in &dealt {
         let wishes: Vec<TransmitStream> = streams.iter().map(|&index| wish(plan, index, start)).collect();
-        lanes.push(Lane::load(TRANSMIT, &wishes)?);
+        lanes.push(Lane::load(TRANSMIT, &wishes, filling(plan))?);
     }
     let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
     let deadline = start + plan.time + plan.patience() + GRACE;
@@ -92,8 +103,13 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
             let result = &mut results[index];
             result.intended = task.intended(index, sent.sent, elapsed);
             result.sent = sent.sent;
+            result.sent_bytes = plan.streams[index].wish.bytes(sent.sent);
             result.send_time = Nanos::new(sent.last.saturating_sub(sent.first));
             result.received = arrived.received;
+            result.received_bytes = match plan.streams[index].wish.form.mix {
+                None => plan.streams[index].wish.bytes(arrived.received),
+                Some(_) => arrived.bytes + FCS * arrived.received,
+            };
             result.duplicates = arrived.duplicates;
             result.reordered = arrived.reordered;
             result.flooded = arrived.flooded;
@@ -114,7 +130,8 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
 fn attach(plan: &Plan) -> Result<Receiver, FrameError> {
     let destinations: Vec<u32> = plan.streams.iter().map(|stream| plan.ports[stream.to].link).collect();
     let ports: Vec<u32> = plan.ports.iter().map(|port| port.link).collect();
-    Receiver::attach(RECEIVE, plan.tag, &destinations, &ports).map_err(|source| {
+    let sized = plan.streams.iter().any(|stream| stream.wish.form.mix.is_some());
+    Receiver::attach(RECEIVE, plan.tag, sized, &destinations, &ports).map_err(|source| {
         let taken = source.source.kind() == std::io::ErrorKind::ResourceBusy;
         match plan.ports.iter().find(|port| source.object == format!("interface {}", port.link)) {
             Some(port) if taken => FrameError::PortTaken { interface: port.interface.clone(), source },
@@ -126,13 +143,17 @@ fn attach(plan: &Plan) -> Result<Receiver, FrameError> {
 
 fn wish(plan: &Plan, index: usize, start: u64) -> TransmitStream {
     let stream = &plan.streams[index];
-    let mut head = [0; HEAD];
-    let known = stream.frame.len().min(HEAD);
-    head[..known].copy_from_slice(&stream.frame[..known]);
+    let transmit = |frame: &Vec<u8>| {
+        let mut head = [0; HEAD];
+        let known = frame.len().min(HEAD);
+        head[..known].copy_from_slice(&frame[..known]);
+        TransmitFrame { head, length: frame.len() as u32 }
+    };
     TransmitStream {
-        head,
-        signature_at: stream.signature_at as u32,
-        length: stream.frame.len() as u32,
+        frames: stream.frames.iter().map(transmit).collect(),
+        round: stream.round.clone(),
+        changes: stream.changes.iter().map(|change| change.for_xdp()).collect(),
+        signature_at: stream.signature_at.map(|at| at as u32),
         link: plan.ports[stream.from].link,
         start: stream.begin(start),
         end: plan.end(stream, start),

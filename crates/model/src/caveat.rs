@@ -63,4 +63,6 @@ pub enum CaveatKind {
     Repeated,
     /// Something was not measured, because it does not apply or could not be brought about.
     NotMeasured,
+    /// Frames without a signature were counted by the ports' own counters only.
+    PortCountersOnly,
 }

@@ -1,8 +1,8 @@
 //! Tests of a device with raw frames: what is asked and what was found.
 
 use crate::{
-    BackToBack, Caveat, EchoRate, FrameEngine, FrameHeaders, GoalBounds, HostName, Latency, RecordId, Recovery,
-    SearchGoal, Verdict,
+    AddressTable, BackToBack, Caveat, EchoRate, FrameEngine, FrameFlow, FrameForm, FrameHeaders, GoalBounds, HostName,
+    Latency, RecordId, Recovery, SearchGoal, Verdict,
 };
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
 use schemars::JsonSchema;
@@ -94,6 +94,26 @@ pub enum DeviceTest {
         /// How often burst and recovery are measured.
         repeats: u32,
     },
+    /// Plain generating and receiving, which searches nothing.
+    Frames {
+        /// Frames per second of each direction; none sends as fast as it goes.
+        rate: Option<FrameRate>,
+        /// So many frames at the most, each direction.
+        count: Option<u64>,
+        /// What makes the frames other than plain ones.
+        form: FrameForm,
+    },
+    /// How many addresses a switch keeps, and how fast it learns them (RFC 2889 sections 5.7 and 5.8). Of three ports the
+    /// first tests, the second is where addresses are learned, the third listens for what floods.
+    Addresses {
+        /// At most so many addresses.
+        most: u32,
+        /// Addresses a second that the device surely learns.
+        learn_rate: FrameRate,
+        /// How long it keeps an address that is silent; zero if that is not waited for, and so the learning rate cannot be
+        /// measured.
+        ageing: Nanos,
+    },
 }
 
 /// What was found, by test.
@@ -118,6 +138,12 @@ pub struct DeviceOutcome {
     /// The highest rate of answered echo requests, by frame size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub echo: Vec<EchoRate>,
+    /// Plain generating, one entry for each stream.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub frames: Vec<FrameFlow>,
+    /// The address table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<AddressTable>,
 }
 
 /// The highest rate without loss at one frame size.

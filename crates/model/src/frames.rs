@@ -3,7 +3,7 @@
 //! A port is an interface of a host that tests a device. A trial sends streams of frames from port to port; every frame
 //! carries its trial, stream, number and time of sending, so that the receiving ports can count and time each one.
 
-use crate::{Caveat, Histogram, Observation};
+use crate::{Caveat, FrameForm, Histogram, Observation};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,12 +122,23 @@ pub enum FramePayload {
     },
     /// ICMP or ICMPv6 echo requests, whose replies are counted where they arrive.
     Echo,
+    /// TCP segments of a connection that nobody opened: data with ACK set, no SYN, always the same numbers.
+    Tcp {
+        /// Source port.
+        source_port: u16,
+        /// Destination port.
+        destination_port: u16,
+    },
 }
 
 impl FrameHeaders {
-    /// Bytes before the signature: Ethernet 14, VLAN 4 each, IPv4 20 or IPv6 40, UDP or ICMP 8.
+    /// Bytes before the signature: Ethernet 14, VLAN 4 each, IPv4 20 or IPv6 40, UDP or ICMP 8, TCP 20.
     pub fn bytes(&self) -> u32 {
-        14 + 4 * self.vlans.len() as u32 + if self.source.is_ipv4() { 20 } else { 40 } + 8
+        let transport = match self.payload {
+            FramePayload::Udp { .. } | FramePayload::Echo => 8,
+            FramePayload::Tcp { .. } => 20,
+        };
+        14 + 4 * self.vlans.len() as u32 + if self.source.is_ipv4() { 20 } else { 40 } + transport
     }
 
     /// The smallest frame that has room for the headers and the signature.
@@ -146,7 +157,7 @@ pub struct FrameStream {
     pub from: u16,
     /// Index of the port that is to receive.
     pub to: u16,
-    /// Size of the frames, FCS counted.
+    /// Size of the frames, FCS counted; of a mix the largest.
     pub size: FrameSize,
     /// Frames per second; none sends as fast as it goes.
     pub rate: Option<FrameRate>,
@@ -160,6 +171,16 @@ pub struct FrameStream {
     pub time: Option<Nanos>,
     /// The frames' headers.
     pub headers: FrameHeaders,
+    /// What makes the frames other than plain ones.
+    #[serde(default, skip_serializing_if = "FrameForm::is_plain")]
+    pub form: FrameForm,
+}
+
+impl FrameStream {
+    /// Bytes of its first `count` frames, FCS counted.
+    pub fn bytes(&self, count: u64) -> u64 {
+        self.form.bytes(self.size, count)
+    }
 }
 
 impl FrameStream {
@@ -207,6 +228,16 @@ pub struct FrameStreamResult {
     /// frame of all, if it did not arrive. None if the frames that arrived had no gap between them.
     #[serde(default)]
     pub last_gap: Option<Nanos>,
+    /// Bytes of the frames sent, FCS counted.
+    #[serde(default)]
+    pub sent_bytes: u64,
+    /// Bytes of the frames received, FCS counted, duplicates left out.
+    #[serde(default)]
+    pub received_bytes: u64,
+    /// The frames carry no signature: `received` is all that the receiving port's own counter rose by, whoever sent it, and
+    /// duplicates, order and latency are not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_port_counters: bool,
     /// From the first to the last frame received.
     pub receive_time: Nanos,
     /// From the moment a frame is given to the sending port to the moment the receiving port has it, nanoseconds.

@@ -8,6 +8,8 @@ mod caveat;
 mod device;
 mod device_found;
 mod device_load;
+mod frame_flow;
+mod frame_form;
 mod frames;
 mod half;
 mod histogram;
@@ -30,6 +32,11 @@ pub use device::{
 };
 pub use device_found::{BackToBack, BufferTime, BurstLengths, EchoRate, GoalBounds, Recovery, SearchGoal};
 pub use device_load::{DeviceInterface, DeviceLoad};
+pub use frame_flow::{AddressTable, FlowRate, FrameFlow, LearningRate};
+pub use frame_form::{
+    BadFrame, BadMix, BadVary, FrameBytes, FrameForm, FrameMix, MIX_PERIOD, MOST_VARIED, MixPart, RawFrame, Vary,
+    VaryField, VaryOrder,
+};
 pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, FrameTrial, FrameTrialResult, Mac,
     PortInfo, SIGNATURE_BYTES,

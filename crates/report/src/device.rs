@@ -2,6 +2,7 @@
 
 use crate::bursts;
 use crate::figures::{nanos, per_second, percent, rate};
+use crate::frames;
 use crate::sentences;
 use crate::tables::{Column, Table};
 use linerate_model::{Caveat, DeviceOutcome, DeviceTest, Record};
@@ -10,7 +11,8 @@ use linerate_model::{Caveat, DeviceOutcome, DeviceTest, Record};
 pub(crate) fn tables(record: &Record) -> Vec<Table> {
     let Some(outcome) = &record.outcome else { return Vec::new() };
     let steady = [throughput(record, outcome), directions(outcome), latency(outcome), loss(outcome)];
-    steady.into_iter().chain(bursts::tables(outcome)).flatten().collect()
+    let bursts = bursts::tables(outcome);
+    steady.into_iter().chain(bursts).flatten().chain(frames::tables(outcome)).collect()
 }
 
 fn throughput(record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
@@ -144,7 +146,9 @@ pub(crate) fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
         let throughput = outcome.throughput.iter().flat_map(|cell| &cell.caveats);
         let latency = outcome.latency.iter().flat_map(|cell| &cell.caveats);
         let loss = outcome.loss.iter().flat_map(|curve| &curve.caveats);
-        throughput.chain(latency).chain(loss).chain(bursts::caveats(outcome))
+        let frames = outcome.frames.iter().flat_map(|flow| &flow.caveats);
+        let addresses = outcome.addresses.iter().flat_map(|table| &table.caveats);
+        throughput.chain(latency).chain(loss).chain(bursts::caveats(outcome)).chain(frames).chain(addresses)
     })
 }
 
@@ -165,8 +169,7 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
         "received",
         "loss_ratio",
     ];
-    let head: Vec<&str> = head.into_iter().chain(bursts::CSV_COLUMNS).collect();
-    let width = head.len();
+    let head: Vec<&str> = head.into_iter().chain(bursts::CSV_COLUMNS).chain(frames::CSV_COLUMNS).collect();
     let mut rows = vec![head.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()];
     let none = String::new;
     for cell in &outcome.throughput {
@@ -222,11 +225,10 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
             ]);
         }
     }
-    for row in bursts::csv_rows(outcome) {
+    for row in bursts::csv_rows(outcome).into_iter().chain(frames::csv_rows(outcome)) {
         rows.push(head.iter().map(|name| row.get(name).cloned().unwrap_or_default()).collect());
     }
-    for row in &mut rows {
-        row.resize(width, String::new());
-    }
+    // Columns of other tests are empty.
+    rows.iter_mut().for_each(|row: &mut Vec<String>| row.resize(head.len(), String::new()));
     rows
 }

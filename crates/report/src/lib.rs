@@ -10,6 +10,7 @@ mod charts;
 mod csv;
 mod device;
 mod figures;
+mod frames;
 mod html;
 mod json;
 mod markdown;

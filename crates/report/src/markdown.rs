@@ -19,8 +19,11 @@ pub fn markdown(record: &Record) -> String {
         }
     }
     if record.outcome.is_some() {
-        text.push_str("\n## What limited the results\n\n");
-        for (name, said) in device::verdicts(record) {
+        let verdicts = device::verdicts(record);
+        if !verdicts.is_empty() {
+            text.push_str("\n## What limited the results\n\n");
+        }
+        for (name, said) in verdicts {
             text.push_str(&format!("- **{}**: {}\n", escaped(&name), escaped(&said)));
         }
     } else if record.results.is_empty() {

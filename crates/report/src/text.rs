@@ -41,9 +41,12 @@ pub fn text(record: &Record, style: &Style) -> String {
         page.table(&table);
     }
     if record.outcome.is_some() {
-        page.blank();
-        page.heading("What limited the results");
-        for (name, said) in device::verdicts(record) {
+        let verdicts = device::verdicts(record);
+        if !verdicts.is_empty() {
+            page.blank();
+            page.heading("What limited the results");
+        }
+        for (name, said) in verdicts {
             page.entry(&name, &said);
         }
         page.caveats(record);

@@ -3,7 +3,7 @@
 use crate::run::begin;
 use crate::{Outcome, Peers, RunError};
 use linerate_method::device::{Device, spoilt};
-use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameTrial, FrameTrialResult, Plan, Record, Repeats};
+use linerate_model::{Caveat, CaveatKind, DevicePlan, DeviceTest, FrameTrial, FrameTrialResult, Plan, Record, Repeats};
 use linerate_store::Store;
 use tokio::sync::watch;
 
@@ -92,7 +92,9 @@ impl DeviceRun<'_> {
         on_event: &mut dyn FnMut(DeviceEvent<'_>),
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<FrameTrialResult, RunError> {
-        let mut retries = SPOILT_RETRIES;
+        // Plain generating is asked for once: what was spoilt is said, and not sent again.
+        let once = matches!(self.plan.test, DeviceTest::Frames { .. });
+        let mut retries = if once { 0 } else { SPOILT_RETRIES };
         loop {
             let mut result = self.once(trial, cancel).await?;
             let Some(reason) = spoilt(&result) else { return Ok(result) };

@@ -115,11 +115,11 @@ impl PacketSocket {
         }
     }
 
-    /// Sends `frames`, which lie one behind another with `length` bytes each; returns how many the kernel took.
-    pub fn send_many(&self, frames: &[u8], length: usize) -> io::Result<usize> {
+    /// Sends `frames` in one call; returns how many the kernel took.
+    pub fn send_many(&self, frames: &[&[u8]]) -> io::Result<usize> {
         let mut pieces: Vec<libc::iovec> = frames
-            .chunks_exact(length)
-            .map(|frame| libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: length })
+            .iter()
+            .map(|frame| libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() })
             .collect();
         let mut headers: Vec<libc::mmsghdr> = pieces.iter_mut().map(|piece| header(piece, &mut [])).collect();
         // SAFETY: the headers point to `pieces` and those into `frames`, all of which outlive the call, which only reads.

@@ -13,14 +13,25 @@ use std::io;
 pub use aya::include_bytes_aligned;
 
 /// Bytes of a frame that the program writes: headers, signature, filling.
-pub const HEAD: usize = 88;
-const HEAD_WORDS: usize = HEAD / 8;
-/// struct stream of transmit.bpf.c, in words of 64 bits.
-const STREAM_WORDS: usize = HEAD_WORDS + 14;
+pub const HEAD: usize = 104;
+/// Frames after which a mix of sizes must begin anew.
+const ROUND: usize = 64;
+/// Fields that may vary.
+const CHANGES: usize = 4;
+/// struct change of transmit.bpf.c, in words of 64 bits: two numbers in each.
+const CHANGE_WORDS: usize = 4;
+/// struct frame.
+const FRAME_WORDS: usize = HEAD / 8 + 1;
+/// What struct stream says of when and where, then the sizes of a round, the changes, and what is the program's.
+const ORDER_WORDS: usize = 10;
+const SIZES_WORDS: usize = ROUND / 8;
+const PROGRAM: usize = ORDER_WORDS + SIZES_WORDS + CHANGES * CHANGE_WORDS;
+/// struct stream.
+const STREAM_WORDS: usize = PROGRAM + 6;
 /// struct lane.
 const LANE_WORDS: usize = 3;
 /// struct counters of receive.bpf.c.
-const COUNTER_WORDS: usize = 9;
+const COUNTER_WORDS: usize = 10;
 /// Durations that are told apart by the nanosecond.
 const FINEST: usize = 512;
 const PER_OCTAVE: usize = 256;
@@ -29,15 +40,47 @@ const BUCKETS: usize = FINEST + 25 * PER_OCTAVE;
 /// later on the same core: a call of a millisecond made it hold up the sender for half of one, 20 times a second.
 const TURNS: u32 = 1 << 18;
 
+/// A frame to be sent.
+#[derive(Debug, Clone)]
+pub struct TransmitFrame {
+    /// Its first bytes.
+    pub head: [u8; HEAD],
+    /// Bytes of it, FCS not counted.
+    pub length: u32,
+}
+
+/// A field that varies from frame to frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FieldChange {
+    /// Where in the frame it begins: an even number.
+    pub at: u32,
+    /// It has four bytes, otherwise two.
+    pub wide: bool,
+    /// Its first value.
+    pub base: u32,
+    /// How many values it takes, at least one.
+    pub count: u32,
+    /// By chance, otherwise one after the other.
+    pub random: bool,
+    /// Where the IPv4 header's checksum is, if it covers the field; 0 for none.
+    pub ip_checksum: u32,
+    /// Where the transport's checksum is, if it covers the field; 0 for none.
+    pub transport_checksum: u32,
+    /// The latter is UDP's.
+    pub udp: bool,
+}
+
 /// A stream to be sent.
 #[derive(Debug, Clone)]
 pub struct TransmitStream {
-    /// The frame's first bytes.
-    pub head: [u8; HEAD],
-    /// Where the signature begins in it.
-    pub signature_at: u32,
-    /// Bytes of the frame, FCS not counted.
-    pub length: u32,
+    /// Its frame; of a mix one for each size.
+    pub frames: Vec<TransmitFrame>,
+    /// Which of them comes when, at most 64; then again from the first.
+    pub round: Vec<u8>,
+    /// Fields that vary, at most four.
+    pub changes: Vec<FieldChange>,
+    /// Where the signature begins in a frame; none leaves the frames unsigned.
+    pub signature_at: Option<u32>,
     /// The number of the interface that sends.
     pub link: u32,
     /// When sending begins, on [`crate::clock::now`]'s clock.
@@ -67,18 +110,20 @@ pub struct Lane {
     streams: Array<MapData, [u64; STREAM_WORDS]>,
     lane: Array<MapData, [u64; LANE_WORDS]>,
     count: u32,
-    /// The longest frame; the program cuts it to each stream's.
+    /// As long as the longest frame; the program cuts it to each stream's, and writes the head.
     frame: Vec<u8>,
     /// Where the program is attached, see [`Lane::load`].
     _namespace: NetNamespace,
 }
 
 impl Lane {
-    /// Loads the program for `streams`.
-    pub fn load(object: &[u8], streams: &[TransmitStream]) -> Result<Self, Error> {
+    /// Loads the program for `streams`. Behind their heads all frames are as `filling` is there, and zero beyond its end.
+    pub fn load(object: &[u8], streams: &[TransmitStream], filling: &[u8]) -> Result<Self, Error> {
         let count = streams.len() as u32;
+        let frames: Vec<&TransmitFrame> = streams.iter().flat_map(|stream| &stream.frames).collect();
         let mut program = EbpfLoader::new()
             .map_max_entries("streams", count.max(1))
+            .map_max_entries("frames", (frames.len() as u32).max(1))
             .load(object)
             .map_err(|error| Error::new("bpf(BPF_MAP_CREATE)", "the sending program", cause(&error)))?;
         // A program that is attached nowhere costs two grace periods a call, 25 ms: the kernel builds its dispatcher anew
@@ -91,13 +136,21 @@ impl Lane {
                 .map_err(|error| failed("bpf(BPF_LINK_CREATE)", "lo of an empty namespace", error))
         })??;
         let mut map: Array<_, [u64; STREAM_WORDS]> = array(&mut program, "streams")?;
+        let mut first = 0;
         for (index, stream) in (0..).zip(streams) {
-            map.set(index, words(stream), 0).map_err(|error| map_failed("streams", error))?;
+            map.set(index, stream_words(stream, first), 0).map_err(|error| map_failed("streams", error))?;
+            first += stream.frames.len() as u64;
+        }
+        let mut heads: Array<_, [u64; FRAME_WORDS]> = array(&mut program, "frames")?;
+        for (index, frame) in (0..).zip(&frames) {
+            heads.set(index, frame_words(frame), 0).map_err(|error| map_failed("frames", error))?;
         }
         let mut lane: Array<_, [u64; LANE_WORDS]> = array(&mut program, "lanes")?;
         lane.set(0, [u64::from(count), 0, 0], 0).map_err(|error| map_failed("lanes", error))?;
-        let longest = streams.iter().map(|stream| stream.length).max().unwrap_or_default();
-        Ok(Self { program, streams: map, lane, count, frame: vec![0; longest as usize], _namespace: namespace })
+        let longest = frames.iter().map(|frame| frame.length).max().unwrap_or_default() as usize;
+        let mut frame = filling[..filling.len().min(longest)].to_vec();
+        frame.resize(longest, 0);
+        Ok(Self { program, streams: map, lane, count, frame, _namespace: namespace })
     }
 
     /// Sends what is due for 20 to 200 ms, in batches of `batch` turns. False once all streams have ended.
@@ -128,28 +181,57 @@ impl Lane {
     /// What was sent of the stream at `index`.
     pub fn sent(&self, index: u32) -> Result<Transmitted, Error> {
         let words = self.streams.get(&index, 0).map_err(|error| map_failed("streams", error))?;
-        let [sent, first, last] = [10, 11, 12].map(|word| words[HEAD_WORDS + word]);
+        let [_, _, sent, first, last, _] = *words.last_chunk().expect("a stream has more words");
         Ok(Transmitted { sent, first, last })
     }
 }
 
-/// struct stream of transmit.bpf.c.
-fn words(stream: &TransmitStream) -> [u64; STREAM_WORDS] {
+/// struct stream of transmit.bpf.c; `first` is the index of its first frame.
+fn stream_words(stream: &TransmitStream, first: u64) -> [u64; STREAM_WORDS] {
     let mut words = [0; STREAM_WORDS];
-    for (word, bytes) in words.iter_mut().zip(stream.head.as_chunks().0) {
-        *word = u64::from_ne_bytes(*bytes);
-    }
-    words[HEAD_WORDS..HEAD_WORDS + 9].copy_from_slice(&[
-        u64::from(stream.signature_at),
-        u64::from(stream.length),
+    words[..ORDER_WORDS].copy_from_slice(&[
+        first,
+        stream.round.len().clamp(1, ROUND) as u64,
+        stream.changes.len().min(CHANGES) as u64,
+        u64::from(stream.signature_at.unwrap_or(0)),
         u64::from(stream.link),
         stream.start,
         stream.end,
         (stream.gap >> 32) as u64,
         (stream.gap & 0xffff_ffff) as u64,
         stream.limit,
-        stream.start,
     ]);
+    let mut sizes = [0; ROUND];
+    sizes.iter_mut().zip(&stream.round).for_each(|(size, index)| *size = *index);
+    for (word, bytes) in words[ORDER_WORDS..].iter_mut().zip(sizes.as_chunks().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    let changes = words[ORDER_WORDS + SIZES_WORDS..PROGRAM].chunks_exact_mut(CHANGE_WORDS);
+    for (words, change) in changes.zip(&stream.changes) {
+        let flags = [change.wide, change.random, change.udp].map(u32::from);
+        let numbers = [
+            [change.at, flags[0]],
+            [change.base, change.count],
+            [flags[1], change.ip_checksum],
+            [change.transport_checksum, flags[2]],
+        ];
+        for (word, [low, high]) in words.iter_mut().zip(numbers) {
+            let [a, b, c, d] = low.to_ne_bytes();
+            let [e, f, g, h] = high.to_ne_bytes();
+            *word = u64::from_ne_bytes([a, b, c, d, e, f, g, h]);
+        }
+    }
+    words[PROGRAM] = stream.start;
+    words
+}
+
+/// struct frame.
+fn frame_words(frame: &TransmitFrame) -> [u64; FRAME_WORDS] {
+    let mut words = [0; FRAME_WORDS];
+    for (word, bytes) in words.iter_mut().zip(frame.head.as_chunks().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    words[FRAME_WORDS - 1] = u64::from(frame.length);
     words
 }
 
@@ -172,6 +254,8 @@ pub struct Arrived {
     pub expected: u64,
     /// When the last frame was sent before which numbers were missing.
     pub last_gap: Option<u64>,
+    /// Bytes of the frames received, FCS not counted; zero unless the receiver was to count them.
+    pub bytes: u64,
 }
 
 /// The receiving program, attached to all ports of a trial until it is dropped.
@@ -184,8 +268,8 @@ pub struct Receiver {
 
 impl Receiver {
     /// Loads the program for the trial `tag` and attaches it to `ports`; the stream at index i is to arrive at interface
-    /// `destinations[i]`.
-    pub fn attach(object: &[u8], tag: u16, destinations: &[u32], ports: &[u32]) -> Result<Self, Error> {
+    /// `destinations[i]`. With `sized` it counts bytes too.
+    pub fn attach(object: &[u8], tag: u16, sized: bool, destinations: &[u32], ports: &[u32]) -> Result<Self, Error> {
         let count = destinations.len() as u32;
         let mut loader = EbpfLoader::new();
         for map in ["counters", "numbers", "latencies"] {
@@ -194,8 +278,10 @@ impl Receiver {
         let mut program = loader
             .load(object)
             .map_err(|error| Error::new("bpf(BPF_MAP_CREATE)", "the receiving program", cause(&error)))?;
-        let mut settings: Array<_, [u64; 2]> = array(&mut program, "settings")?;
-        settings.set(0, [u64::from(tag), u64::from(count)], 0).map_err(|error| map_failed("settings", error))?;
+        let mut settings: Array<_, [u64; 3]> = array(&mut program, "settings")?;
+        settings
+            .set(0, [u64::from(tag), u64::from(count), u64::from(sized)], 0)
+            .map_err(|error| map_failed("settings", error))?;
         let mut counters: Array<_, [u64; COUNTER_WORDS]> = array(&mut program, "counters")?;
         for (index, link) in (0..).zip(destinations) {
             let mut words = [0; COUNTER_WORDS];
@@ -229,10 +315,10 @@ impl Receiver {
 
     /// What arrived of the stream at `index` so far.
     pub fn arrived(&self, index: u32) -> Result<Arrived, Error> {
-        let [_, received, duplicates, reordered, flooded, first, last, expected, last_gap] =
+        let [_, received, duplicates, reordered, flooded, first, last, expected, last_gap, bytes] =
             self.counters.get(&index, 0).map_err(|error| map_failed("counters", error))?;
         let last_gap = (last_gap != 0).then_some(last_gap);
-        Ok(Arrived { received, duplicates, reordered, flooded, first, last, expected, last_gap })
+        Ok(Arrived { received, duplicates, reordered, flooded, first, last, expected, last_gap, bytes })
     }
 
     /// The latencies of the stream at `index`: nanoseconds and how many frames.

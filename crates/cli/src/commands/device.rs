@@ -11,8 +11,8 @@ use crate::progress::DeviceBar;
 use clap::{Args, Subcommand, ValueEnum};
 use linerate_agent::Resolve;
 use linerate_model::{
-    DevicePlan, DeviceTest, FrameEngine, FrameHeaders, FramePayload, HostName, Mac, PortInfo, PortPair, Record,
-    SearchGoal,
+    DevicePlan, DeviceTest, FrameEngine, FrameForm, FrameHeaders, FramePayload, HostName, Mac, PortInfo, PortPair,
+    Record, SearchGoal,
 };
 use linerate_runner::{DeviceRun, Outcome};
 use linerate_store::Store;
@@ -23,7 +23,7 @@ use tokio::sync::watch;
 /// The sizes of RFC 2544 section 9.1 for Ethernet.
 const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
 /// The echo port, which RFC 2544 appendix C.2.6.4 asks for.
-const PORT: u16 = 7;
+const UDP: FramePayload = FramePayload::Udp { source_port: 7, destination_port: 7 };
 /// Records looked through for a calibration.
 const RECENT: usize = 200;
 
@@ -38,6 +38,7 @@ Examples:
   linerate device burst --ports eth1,eth2 --sizes 64    how many frames in a row the device takes, and its buffer
   linerate device echo --ports eth1 --target 198.18.0.254
   linerate device all --ports eth1,eth2 --time 60s      throughput, latency, loss, burst and recovery in one record
+  linerate device addresses --ports eth1,eth2,eth3      how many addresses a switch keeps (RFC 2889)
   linerate lab --device bridge -- device throughput --ports tester:p0,tester:p1 --sizes 64,512
 
 Only for a device and ports set apart for the test (RFC 6815): the frames fill the ports and all that is behind them. \
@@ -78,6 +79,22 @@ enum Test {
         /// Steps of the load, percent of the highest
         #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
         step: u32,
+    },
+    /// How many addresses a switch keeps, and how fast it learns them (RFC 2889 sections 5.7 and 5.8); three ports
+    #[command(after_help = ADDRESSES_HELP)]
+    Addresses {
+        #[command(flatten)]
+        common: Common,
+        /// At most so many addresses
+        #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+        most: u32,
+        /// Addresses a second that the device surely learns
+        #[arg(long, value_name = "RATE", default_value = "10k")]
+        learn_rate: FrameRate,
+        /// After how long the device forgets an address: waited for after each probe, and needed to measure how fast it
+        /// learns [default: not waited for]
+        #[arg(long, value_name = "TIME", default_value = "0s", hide_default_value = true)]
+        ageing: Nanos,
     },
     /// The longest burst that comes back whole, and the buffer it fills (RFC 2544 section 26.4, RFC 9004)
     ///
@@ -137,63 +154,76 @@ fn goal(text: &str) -> Result<SearchGoal, String> {
     })
 }
 
+const ADDRESSES_HELP: &str = "\
+Ports: the first tests, the second is where addresses are learned, the third listens for what floods.
+
+The tester's three ports are known to the device too: the capacity is the addresses learned and these three. The device's \
+own addresses are not counted.
+
+Example:
+  linerate lab --device reference,addresses=1000 -- device addresses --ports tester:p0,tester:p1,tester:p2";
+
 #[derive(Debug, Args)]
-struct Common {
-    /// The two ports: interfaces of this machine, or HOST:INTERFACE; one for echo
+pub(super) struct Common {
+    /// The ports, two for most tests, one for echo: interfaces of this machine, or HOST:INTERFACE
     #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', required = true)]
-    ports: Vec<String>,
+    pub(super) ports: Vec<String>,
 
     /// Frame sizes in bytes, FCS counted [default: 64,128,256,512,1024,1280,1518; echo: 78, with IPv6 98]
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
-    sizes: Vec<u32>,
+    pub(super) sizes: Vec<u32>,
 
     /// Send both ways at once
     #[arg(long)]
-    both: bool,
+    pub(super) both: bool,
 
     /// Length of the trial that decides; RFC 2544 asks for 60s
     #[arg(long, short = 't', value_name = "TIME", default_value = "2s")]
-    time: Nanos,
+    pub(super) time: Nanos,
 
     /// Length of the trials while searching
     #[arg(long, value_name = "TIME", default_value = "500ms")]
-    search_time: Nanos,
+    pub(super) search_time: Nanos,
 
     /// Wait for stragglers after each trial; RFC 2544 asks for 2s
     #[arg(long, value_name = "TIME", default_value = "100ms")]
-    settle: Nanos,
+    pub(super) settle: Nanos,
 
     /// What the ports' line carries, where they do not know it
     #[arg(long, value_name = "RATE")]
-    line: Option<BitRate>,
+    pub(super) line: Option<BitRate>,
 
     /// Loss that is still no loss, as in 0.5%
     #[arg(long, value_name = "RATIO", default_value = "0")]
-    loss: Ratio,
+    pub(super) loss: Ratio,
 
     /// Test with IPv6 frames (at least 84 bytes)
     #[arg(short = '6', long = "ipv6")]
-    ipv6: bool,
+    pub(super) ipv6: bool,
 
     /// VLAN the frames carry; two are QinQ, outer first
     #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4094))]
-    vlan: Vec<u16>,
+    pub(super) vlan: Vec<u16>,
 
     /// The device is a router, with this address at the sending port (a second one for the other way) [default: the first
     /// address of the port's network, if the ports are in different networks]
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
-    gateway: Vec<IpAddr>,
+    pub(super) gateway: Vec<IpAddr>,
 
     /// How frames are sent and received
     #[arg(long, value_enum, default_value_t = Engine::Auto)]
-    engine: Engine,
+    pub(super) engine: Engine,
 
     #[command(flatten)]
-    results: Results,
+    pub(super) results: Results,
+
+    /// What the test packets carry.
+    #[arg(skip = UDP)]
+    pub(super) payload: FramePayload,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Engine {
+pub(super) enum Engine {
     /// XDP where the host can, packet sockets otherwise
     Auto,
     /// Programs in the driver's path
@@ -220,13 +250,16 @@ impl Arguments {
             Test::Recovery { common, repeats } => (common, DeviceTest::Recovery { repeats: *repeats }),
             Test::Echo { common, target } => (common, DeviceTest::Echo { target: *target }),
             Test::All { common, step, repeats } => (common, DeviceTest::All { step_percent: *step, repeats: *repeats }),
+            Test::Addresses { common, most, learn_rate, ageing } => {
+                (common, DeviceTest::Addresses { most: *most, learn_rate: *learn_rate, ageing: *ageing })
+            }
         })
     }
 
-    /// Whether its result is held against the tester's ceiling; a calibration is that ceiling.
+    /// Whether its result is held against the tester's ceiling; a calibration is that ceiling, and addresses are no rate.
     pub(crate) fn wants_ceiling(&self) -> bool {
         // Between what and what would a cable join the one port of an echo test?
-        !matches!(self.test, Test::Calibrate(_) | Test::Echo { .. })
+        !matches!(self.test, Test::Calibrate(_) | Test::Echo { .. } | Test::Addresses { .. })
     }
 }
 
@@ -237,6 +270,17 @@ pub(crate) async fn run(
     cancel: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
     let (common, test) = arguments.parts()?;
+    run_test(common, test, book, calibrated, cancel).await
+}
+
+/// Runs one test and shows what came of it.
+pub(super) async fn run_test(
+    common: &Common,
+    test: DeviceTest,
+    book: HostBook,
+    calibrated: Option<Record>,
+    cancel: watch::Receiver<bool>,
+) -> Result<(), Failure> {
     let results = &common.results;
     if let Some(expectation) = results.expect.first() {
         return Err(Failure::usage(format!(
@@ -244,7 +288,7 @@ pub(crate) async fn run(
         )));
     }
     results.out.as_deref().map_or(Ok(()), super::report::check_report_file)?;
-    let tester = alone(&common.ports_for(&test)?.0).map_err(Failure::usage)?;
+    let tester = alone(&common.ports(&test)?.0).map_err(Failure::usage)?;
     let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(&book, &tester, cancel.clone()).await?;
     let outcome = measure(common, test, tester.listener(), &company, &store, calibrated, cancel).await;
@@ -259,7 +303,7 @@ pub(crate) async fn calibrate(
     cancel: watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
     let (common, _) = arguments.parts()?;
-    let tester = alone(&common.ports()?.0).map_err(Failure::usage)?;
+    let tester = alone(&common.ports(&DeviceTest::Calibrate)?.0).map_err(Failure::usage)?;
     let store = Store::open(common.results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(book, &tester, cancel.clone()).await?;
     let outcome = measure(common, DeviceTest::Calibrate, tester.listener(), &company, &store, None, cancel).await;
@@ -318,39 +362,36 @@ fn calibration_of(plan: &DevicePlan, store: &Store) -> Result<Option<Record>, Fa
 }
 
 impl Common {
-    /// The host as given, which may be a join line, and as many interfaces as the test needs.
-    fn ports_for(&self, test: &DeviceTest) -> Result<(String, Vec<String>), Failure> {
-        match test {
-            DeviceTest::Echo { .. } => self.one_port(),
-            _ => self.ports(),
-        }
-    }
-
-    /// The host and its two interfaces.
-    fn ports(&self) -> Result<(String, Vec<String>), Failure> {
+    /// The host as given, which may be a join line, and its interfaces, as many as the test takes.
+    fn ports(&self, test: &DeviceTest) -> Result<(String, Vec<String>), Failure> {
         let read = |text: &String| match text.rsplit_once(':') {
             Some((host, interface)) => (host.to_owned(), interface.to_owned()),
             None => (crate::hosts::LOCAL.to_owned(), text.clone()),
         };
-        let ports: Vec<(String, String)> = self.ports.iter().map(read).collect();
-        let [(host, first), (other, second)] = &ports[..] else {
-            return Err(Failure::usage(format!(
-                "--ports takes two ports, as in eth1,eth2; {} were given",
-                ports.len()
-            )));
+        let (hosts, ports): (Vec<String>, Vec<String>) = self.ports.iter().map(read).unzip();
+        let (wanted, example) = match test {
+            DeviceTest::Addresses { .. } => (3, "three ports (test, learning, monitoring), as in eth1,eth2,eth3"),
+            DeviceTest::Echo { .. } => (1, "one port, as in eth1"),
+            _ => (2, "two ports, as in eth1,eth2"),
         };
-        if host != other {
-            return Err(Failure::usage(format!(
-                "--ports: {first} and {second} are of different hosts: both ports must be of one host, whose clock times \
-                 the frames"
-            )));
+        if ports.len() != wanted {
+            return Err(Failure::usage(format!("--ports takes {example}; {} were given", ports.len())));
         }
-        if first == second {
-            return Err(Failure::usage(format!(
-                "--ports: {first} is there twice; a device is tested from port to port"
-            )));
+        for (index, port) in ports.iter().enumerate() {
+            if hosts[index] != hosts[0] {
+                return Err(Failure::usage(format!(
+                    "--ports: {} and {port} are of different hosts: all ports must be of one host, whose clock times the \
+                     frames",
+                    ports[0]
+                )));
+            }
+            if ports[..index].contains(port) {
+                return Err(Failure::usage(format!(
+                    "--ports: {port} is there twice; a device is tested from port to port"
+                )));
+            }
         }
-        Ok((host.clone(), vec![first.clone(), second.clone()]))
+        Ok((hosts[0].clone(), ports))
     }
 
     fn sizes(&self, smallest: FrameSize, mtu: u32) -> Result<Vec<FrameSize>, Failure> {
@@ -381,10 +422,10 @@ impl Common {
     }
 
     async fn plan(&self, test: DeviceTest, host: &HostName, company: &Company) -> Result<DevicePlan, Failure> {
-        let (_, ports) = self.ports()?;
+        let (_, ports) = self.ports(&test)?;
         let peer = company.peers.find(host).map_err(Failure::measure)?;
         let found = peer.client.ports(&ports).await.map_err(Failure::measure)?;
-        let [first, second] = &found[..] else {
+        let [first, second, ..] = &found[..] else {
             return Err(Failure::measure("the agent described other ports than were asked for"));
         };
         let mut directions = vec![self.direction(company, host, (0, first), (1, second), &test).await?];
@@ -393,8 +434,34 @@ impl Common {
         }
         let speed = |port: &PortInfo| peer.host.nics.iter().find(|nic| nic.name == port.interface)?.speed;
         let line = self.line.or_else(|| speed(first).into_iter().chain(speed(second)).min());
-        let sizes = self.sizes(directions[0].headers.smallest_frame(), first.mtu.min(second.mtu))?;
-        if let DeviceTest::Latency { rate: Some(rate) } = &test
+        let smallest = directions[0].headers.smallest_frame();
+        let mut sizes = self.sizes(smallest, first.mtu.min(second.mtu))?;
+        match &test {
+            DeviceTest::Addresses { .. } if self.sizes.len() > 1 => {
+                return Err(Failure::usage("--sizes: an address table is tested with frames of one size"));
+            }
+            DeviceTest::Addresses { learn_rate, .. } if learn_rate.get() == 0 => {
+                return Err(Failure::usage("--learn-rate 0 never shows the device an address; leave it out for 10k"));
+            }
+            DeviceTest::Addresses { .. } => sizes.truncate(1),
+            DeviceTest::Frames { form, .. } => {
+                let parts = form.mix.iter().flat_map(|mix| mix.parts());
+                if let Some(part) = parts.into_iter().find(|part| part.size < smallest) {
+                    return Err(Failure::usage(format!(
+                        "--sizes: these frames carry headers and a signature and need {} bytes at least, not {}",
+                        smallest.get(),
+                        part.size.get()
+                    )));
+                }
+                if let Some(raw) = &form.raw {
+                    // Switches are to learn the address that the frame comes from.
+                    directions[0].headers.source_mac = raw.source_mac();
+                }
+            }
+            _ => {}
+        }
+        if let DeviceTest::Latency { rate: Some(rate) }
+        | DeviceTest::Frames { rate: Some(rate), form: FrameForm { mix: None, .. }, .. } = &test
             && let Some(line) = line
             && let Some(size) = sizes.iter().find(|size| size.line_rate(line) < *rate)
         {
@@ -452,7 +519,7 @@ impl Common {
     ) -> Result<PortPair, Failure> {
         let own = address(from, source, self.ipv6);
         let gateway = match self.gateway.get(usize::from(from)).or(self.gateway.first()) {
-            _ if *test == DeviceTest::Calibrate => None,
+            _ if *test == DeviceTest::Calibrate || is_raw(test) => None,
             Some(gateway) => Some(*gateway),
             None => self.router_between(source, destination),
         };
@@ -471,7 +538,7 @@ impl Common {
             vlans: self.vlan.clone(),
             source: own,
             destination: address(to, destination, self.ipv6),
-            payload: FramePayload::Udp { source_port: PORT, destination_port: PORT },
+            payload: self.payload,
         };
         Ok(PortPair { from, to, headers })
     }
@@ -500,6 +567,11 @@ fn address(index: u16, port: &PortInfo, ipv6: bool) -> IpAddr {
     }
     let benchmark = Ipv4Addr::new(198, 18, 0, host as u8);
     port.ipv4.map_or(benchmark, |(address, _)| address).into()
+}
+
+/// Whether the frames have addresses of their own.
+fn is_raw(test: &DeviceTest) -> bool {
+    matches!(test, DeviceTest::Frames { form, .. } if form.raw.is_some())
 }
 
 #[cfg(test)]
@@ -531,12 +603,19 @@ mod tests {
 
     #[test]
     fn ports_are_two_of_one_host() {
-        let read = |ports: &str| common(&["--ports", ports]).ports().ok();
+        let read = |ports: &str| common(&["--ports", ports]).ports(&DeviceTest::Throughput).ok();
         assert_eq!(read("tester:p0,tester:p1"), Some(("tester".to_owned(), vec!["p0".into(), "p1".into()])));
         assert_eq!(read("eth1,eth2").map(|(host, _)| host), Some("local".to_owned()));
         for bad in ["a:p0,b:p1", "p0,p0", "p0", "p0,p1,p2"] {
             assert_eq!(read(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn an_address_table_takes_three_ports() {
+        let test = DeviceTest::Addresses { most: 1, learn_rate: FrameRate::per_second(1), ageing: Nanos::default() };
+        let read = |ports: &str| common(&["--ports", ports]).ports(&test).ok().map(|(_, ports)| ports.len());
+        assert_eq!([read("a,b,c"), read("a,b"), read("a,b,a"), read("x:a,x:b,y:c")], [Some(3), None, None, None]);
     }
 
     #[test]

@@ -110,9 +110,9 @@ impl Arguments {
         }
     }
 
-    /// The bench asked for; a device test has one of its own.
+    /// The bench asked for; what sends raw frames has one of its own.
     fn bench(&self, command: &Wanted) -> Result<Bench, Failure> {
-        let usual = if command.device().is_some() { "tester" } else { "switch" };
+        let usual = if command.takes_ports() { "tester" } else { "switch" };
         let mut bench = Bench::find(self.bench.as_deref().unwrap_or(usual)).map_err(failure)?;
         if let Some(device) = self.device {
             bench = bench.with_device(device);
@@ -169,6 +169,15 @@ enum Wanted {
 }
 
 impl Wanted {
+    /// Whether it works with a tester's ports rather than with hosts.
+    fn takes_ports(&self) -> bool {
+        match self {
+            Self::Device(_) => true,
+            Self::Command(command) => matches!(**command, Command::Frames(_)),
+            Self::Nothing => false,
+        }
+    }
+
     /// The device test, if it is one.
     fn device(&self) -> Option<&super::device::Arguments> {
         match self {

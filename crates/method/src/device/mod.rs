@@ -4,18 +4,22 @@
 //! Like every method this one is asked for its next trial and told each result. It goes through the plan's frame sizes
 //! one after the other, and at each size through the parts that the test consists of.
 
+mod addresses;
 mod burst;
 mod echo;
+mod frames;
 mod latency;
 mod loss;
 mod recovery;
 mod throughput;
 
+use addresses::AddressTest;
 use burst::BurstTest;
 use echo::EchoTest;
+use frames::FramesTest;
 use latency::LatencyTest;
 use linerate_model::{
-    Caveat, CaveatKind, DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameStream, FrameTrial,
+    Caveat, CaveatKind, DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameForm, FrameStream, FrameTrial,
     FrameTrialResult, Latency, Record, Throughput,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
@@ -60,6 +64,8 @@ enum Part {
     Burst { repeats: u32 },
     Recovery { repeats: u32 },
     Echo { target: IpAddr },
+    Frames,
+    Addresses { most: u32, learn_rate: FrameRate, ageing: Nanos },
 }
 
 fn parts(test: &DeviceTest) -> Vec<Part> {
@@ -71,6 +77,8 @@ fn parts(test: &DeviceTest) -> Vec<Part> {
         DeviceTest::Burst { repeats } => vec![Part::Throughput, Part::Burst { repeats }],
         DeviceTest::Recovery { repeats } => vec![Part::Throughput, Part::Recovery { repeats }],
         DeviceTest::Echo { target } => vec![Part::Echo { target }],
+        DeviceTest::Frames { .. } => vec![Part::Frames],
+        DeviceTest::Addresses { most, learn_rate, ageing } => vec![Part::Addresses { most, learn_rate, ageing }],
         DeviceTest::All { step_percent, repeats } => vec![
             Part::Throughput,
             Part::Latency(None),
@@ -98,11 +106,13 @@ enum SizeTest {
     Burst(BurstTest),
     Recovery(RecoveryTest),
     Echo(EchoTest),
+    Frames(FramesTest),
+    Addresses(AddressTest),
 }
 
 impl SizeTest {
-    /// Takes a trial; true when nothing more is needed.
-    fn record(&mut self, result: &FrameTrialResult) -> bool {
+    /// Takes a trial of `plan`; true when nothing more is needed.
+    fn record(&mut self, result: &FrameTrialResult, plan: &DevicePlan) -> bool {
         match self {
             Self::Throughput(test) => test.record(result),
             Self::Latency(test) => test.record(result),
@@ -110,6 +120,11 @@ impl SizeTest {
             Self::Burst(test) => test.record(result),
             Self::Recovery(test) => test.record(result),
             Self::Echo(test) => test.record(result),
+            Self::Frames(test) => {
+                test.record(result);
+                true
+            }
+            Self::Addresses(test) => test.record(result, plan),
         }
     }
 
@@ -121,6 +136,8 @@ impl SizeTest {
             Self::Burst(test) => test.known(),
             Self::Recovery(test) => test.known(),
             Self::Echo(test) => format!("echo {}", test.known()),
+            Self::Frames(_) => "sending".to_owned(),
+            Self::Addresses(test) => test.known(),
         }
     }
 }
@@ -154,7 +171,7 @@ impl Device {
     /// Takes the result of the trial last asked for.
     pub fn record(&mut self, result: &FrameTrialResult) {
         let Some(current) = &mut self.current else { return };
-        if current.test.record(result)
+        if current.test.record(result, &self.plan)
             && let Some(Current { size, part, test }) = self.current.take()
         {
             self.put_down(&test);
@@ -208,6 +225,11 @@ impl Device {
                 SizeTest::Recovery(RecoveryTest::new(plan, size, repeats, throughput, ceiling))
             }
             Part::Echo { target } => SizeTest::Echo(EchoTest::new(plan, size, target)),
+            Part::Frames => SizeTest::Frames(FramesTest::default()),
+            Part::Addresses { most, learn_rate, ageing } => {
+                let highest = highest_load(plan, size, ceiling);
+                SizeTest::Addresses(AddressTest::new(plan, size, (most, learn_rate, ageing), highest))
+            }
         }
     }
 
@@ -229,6 +251,8 @@ impl Device {
                 recovery::shape(&mut trial, loads);
                 trial
             }),
+            SizeTest::Frames(test) => (!test.is_done()).then(|| self.plain(size)),
+            SizeTest::Addresses(test) => test.next(&self.plan),
         }
     }
 
@@ -246,7 +270,21 @@ impl Device {
             SizeTest::Burst(test) => outcome.burst.push(test.outcome(plan)),
             SizeTest::Recovery(test) => outcome.recovery.push(test.outcome(plan)),
             SizeTest::Echo(test) => outcome.echo.extend(test.outcome(plan)),
+            SizeTest::Frames(test) => outcome.frames.extend(test.outcome()),
+            SizeTest::Addresses(test) => outcome.addresses = Some(test.outcome()),
         }
+    }
+
+    /// The trial of plain generating at `size`.
+    fn plain(&self, size: FrameSize) -> FrameTrial {
+        let name = format!("frames {}", size.get());
+        let mut trial = self.trial(name, size, FrameRate::per_second(1), self.plan.final_time);
+        if let DeviceTest::Frames { rate, count, form } = &self.plan.test {
+            for stream in &mut trial.streams {
+                (stream.rate, stream.count, stream.form) = (*rate, *count, form.clone());
+            }
+        }
+        trial
     }
 
     fn trial(&self, name: String, size: FrameSize, load: FrameRate, time: Nanos) -> FrameTrial {
@@ -260,6 +298,7 @@ impl Device {
             after: Nanos::default(),
             time: None,
             headers: pair.headers.clone(),
+            form: FrameForm::default(),
         };
         FrameTrial {
             name,
@@ -338,7 +377,12 @@ fn directions(result: &FrameTrialResult) -> Vec<DirectionCounts> {
 fn latency(result: &FrameTrialResult) -> Option<Latency> {
     let mut all = linerate_model::Histogram::default();
     result.streams.iter().for_each(|stream| all.merge(&stream.latency));
-    (all.count() > 0).then(|| crate::measure::latency_of(&all))
+    latency_of(&all)
+}
+
+/// Its summary, if anything was timed.
+fn latency_of(timed: &linerate_model::Histogram) -> Option<Latency> {
+    (timed.count() > 0).then(|| crate::measure::latency_of(timed))
 }
 
 /// Doubts that hold for every test of this plan.

@@ -143,3 +143,33 @@ fn a_loss_curve_ends_after_two_loads_without_loss() {
     assert!((points[0].loss_ratio - (1.0 - 500_000.0 / 812_744.0)).abs() < 0.001);
     assert_eq!((points[4].loss_ratio, points[5].loss_ratio), (0.0, 0.0));
 }
+
+#[test]
+fn plain_generating_runs_once_and_says_what_was_counted() {
+    let test =
+        DeviceTest::Frames { rate: Some(FrameRate::per_second(1_000)), count: Some(500), form: FrameForm::default() };
+    let mut device =
+        Device::new(DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test.clone(), true) }, None);
+    let trial = device.next().expect("one trial");
+    assert!(trial.streams.iter().all(|stream| stream.count == Some(500)));
+    let mut result = simulate(trial, 1_000_000, 1_000_000);
+    for stream in &mut result.streams {
+        (stream.sent, stream.sent_bytes, stream.send_time) = (501, 501 * 64, Nanos::from_millis(500));
+        (stream.received, stream.by_port_counters) = (499, false);
+    }
+    device.record(&result);
+    assert_eq!(device.next(), None);
+    let flows = &device.outcome().frames;
+    assert_eq!((flows.len(), flows[0].lost, flows[1].from.as_str()), (2, 2, "p1"));
+    let offered = flows[0].offered.expect("a rate");
+    assert_eq!((offered.frames_per_s, offered.frame_bits_per_s, offered.wire_bits_per_s), (1_000.0, 512e3, 672e3));
+    assert_eq!(flows[0].arrived, None, "no time, no rate");
+    assert_eq!(flows[0].caveats, []);
+
+    // At half the rate asked for, all frames sent are no excuse.
+    device =
+        Device::new(DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test.clone(), true) }, None);
+    result.streams.iter_mut().for_each(|stream| stream.send_time = Nanos::from_secs(1));
+    device.record(&result);
+    assert_eq!(device.outcome().frames[0].caveats[0].kind, CaveatKind::BelowOfferedRate);
+}

@@ -1,0 +1,307 @@
+//! `linerate frames`: frames sent from port to port and counted where they arrive, without a search.
+
+use super::device::{Common, run_test};
+use crate::arguments::Results;
+use crate::exit::Failure;
+use crate::hosts::HostBook;
+use clap::Args;
+use linerate_frames::first_frame;
+use linerate_model::{DeviceTest, FrameBytes, FrameForm, FrameMix, FramePayload, RawFrame, Vary};
+use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use tokio::sync::watch;
+
+/// The longest that a count may take where no rate says how long it takes.
+const COUNT_TIME: Nanos = Nanos::from_secs(60);
+/// How long is sent where neither a time nor a count says so.
+const USUAL_TIME: Nanos = Nanos::from_secs(10);
+/// Ports of test traffic: the echo port (RFC 2544 appendix C.2.6.4).
+const PORT: u16 = 7;
+
+/// Send raw frames from one port to another and count what arrives
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  linerate frames --ports eth1,eth2                                 10,000 frames of 64 bytes a second for 10 s
+  linerate frames --ports eth1,eth2 --rate max --time 5s --both
+  linerate frames --ports eth1,eth2 --rate 1Gbit/s --sizes imix     64, 594 and 1518 bytes, 7 to 4 to 1
+  linerate frames --ports eth1,eth2 --count 1000 --template tcp --vary src-ip:1000 --vary src-port:500:random
+  linerate frames --ports eth1,eth2 --count 1 --template pcap:odd.pcap
+  linerate lab --device bridge -- frames --ports tester:p0,tester:p1 --vlan 100,7
+
+Only for a device and ports set apart for the test (RFC 6815): the frames fill the ports and all that is behind them. \
+Ports are interfaces of this machine, or HOST:INTERFACE of an agent started with --allow-frames.")]
+pub(crate) struct Arguments {
+    /// The sending and the receiving port: interfaces of this machine, or HOST:INTERFACE
+    #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', required = true)]
+    ports: Vec<String>,
+
+    /// Frames a second of each direction (100k), bits a second on the line, preamble and gap counted (1Gbit/s), or max
+    #[arg(long, value_name = "RATE", default_value = "10k")]
+    rate: Rate,
+
+    /// Size of the frames in bytes, FCS counted
+    #[arg(long, value_name = "BYTES", default_value_t = 64, conflicts_with = "sizes")]
+    size: u32,
+
+    /// Sizes that mix, each with its weight: imix (64:7,594:4,1518:1), or a list like it
+    #[arg(long, value_name = "MIX")]
+    sizes: Option<FrameMix>,
+
+    /// So many frames at the most, each direction
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+
+    /// How long to send [default: 10s; with --count as long as it takes, at --rate max 60s at the most]
+    #[arg(long, short = 't', value_name = "TIME")]
+    time: Option<Nanos>,
+
+    /// What the frames are: udp, tcp (segments with data and ACK, no connection), echo (ICMP requests), hex:BYTES from the
+    /// destination address on without FCS, or pcap:FILE for the first frame of a capture
+    #[arg(long, value_name = "TEMPLATE", default_value = "udp")]
+    template: Template,
+
+    /// Write a signature over the payload of a hex: or pcap: frame, so that each is counted and timed; without it only the
+    /// ports' counters count them
+    #[arg(long)]
+    sign: bool,
+
+    /// A field that varies, FIELD:COUNT or FIELD:COUNT:random, over so many values from its own up; may be repeated. Fields:
+    /// src-mac, dst-mac, vlan (the outer one), src-ip, dst-ip, src-port, dst-port
+    #[arg(long, value_name = "FIELD:COUNT")]
+    vary: Vec<Vary>,
+
+    /// VLAN the frames carry; two are QinQ, outer first (its type is 0x88a8)
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4094))]
+    vlan: Vec<u16>,
+
+    /// Send both ways at once
+    #[arg(long)]
+    both: bool,
+
+    /// Send IPv6 (frames of at least 84 bytes)
+    #[arg(short = '6', long = "ipv6")]
+    ipv6: bool,
+
+    /// The device is a router, with this address at the sending port (a second one for the other way)
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
+    gateway: Vec<IpAddr>,
+
+    /// Wait for stragglers at the end
+    #[arg(long, value_name = "TIME", default_value = "200ms")]
+    settle: Nanos,
+
+    /// How frames are sent and received
+    #[arg(long, value_enum, default_value_t = super::device::Engine::Auto)]
+    engine: super::device::Engine,
+
+    #[command(flatten)]
+    results: Results,
+}
+
+/// How fast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rate {
+    Frames(FrameRate),
+    Wire(BitRate),
+    Most,
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rate = match text {
+            "max" => Some(Self::Most),
+            _ => text.parse().map(Self::Frames).or_else(|_| text.parse().map(Self::Wire)).ok(),
+        };
+        rate.filter(|rate| !matches!(rate, Self::Frames(rate) if rate.get() == 0)).ok_or_else(|| {
+            format!("`{text}` is not a rate: write frames a second (100k), bits a second on the line (1Gbit/s), or max")
+        })
+    }
+}
+
+/// What the frames are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Template {
+    Headers(FramePayload),
+    Raw(FrameBytes),
+    Capture(PathBuf),
+}
+
+impl FromStr for Template {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (source_port, destination_port) = (PORT, PORT);
+        match (text, text.split_once(':')) {
+            ("udp", _) => Ok(Self::Headers(FramePayload::Udp { source_port, destination_port })),
+            ("tcp", _) => Ok(Self::Headers(FramePayload::Tcp { source_port, destination_port })),
+            ("echo", _) => Ok(Self::Headers(FramePayload::Echo)),
+            (_, Some(("hex", bytes))) => bytes.parse().map(Self::Raw).map_err(|error| format!("{error}")),
+            (_, Some(("pcap", file))) => Ok(Self::Capture(file.into())),
+            _ => Err(format!("`{text}` is no template: write udp, tcp, echo, hex:BYTES or pcap:FILE")),
+        }
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    let (common, test) = arguments.test()?;
+    run_test(&common, test, book, None, cancel).await
+}
+
+impl Arguments {
+    /// The same as a device test of one trial.
+    fn test(self) -> Result<(Common, DeviceTest), Failure> {
+        let raw = self.raw_frame()?;
+        let size = match (&raw, &self.sizes) {
+            (Some(raw), _) => raw.bytes.size(),
+            (None, Some(mix)) => mix.largest().unwrap_or(FrameSize::carrying(0, 0)),
+            (None, None) => {
+                FrameSize::with_fcs(self.size).map_err(|error| Failure::usage(format!("--size: {error}")))?
+            }
+        };
+        let rate = self.frames_per_s(size)?;
+        let time = match (self.time, self.count, rate) {
+            (Some(time), ..) => time,
+            (None, None, _) => USUAL_TIME,
+            (None, Some(_), None) => COUNT_TIME,
+            // The count ends it; the time has room for a tester that is held up.
+            (None, Some(count), Some(rate)) => {
+                let nanos = 2 * u128::from(count) * 1_000_000_000 / u128::from(rate.get());
+                Nanos::new(u64::try_from(nanos).unwrap_or(u64::MAX / 4)) + Nanos::from_secs(1)
+            }
+        };
+        let payload = match self.template {
+            Template::Headers(payload) => payload,
+            Template::Raw(_) | Template::Capture(_) => FramePayload::Udp { source_port: PORT, destination_port: PORT },
+        };
+        let form = FrameForm { raw, vary: self.vary, mix: self.sizes };
+        let common = Common {
+            ports: self.ports,
+            sizes: vec![size.get()],
+            both: self.both,
+            time,
+            search_time: time,
+            settle: self.settle,
+            line: None,
+            loss: Ratio::new(0, 1),
+            ipv6: self.ipv6,
+            vlan: self.vlan,
+            gateway: self.gateway,
+            engine: self.engine,
+            results: self.results,
+            payload,
+        };
+        Ok((common, DeviceTest::Frames { rate, count: self.count, form }))
+    }
+
+    /// The frame given byte by byte, if there is one.
+    fn raw_frame(&self) -> Result<Option<RawFrame>, Failure> {
+        let bytes = match &self.template {
+            Template::Headers(_) if self.sign => {
+                return Err(Failure::usage(
+                    "--sign is for hex: and pcap: templates; udp, tcp and echo are signed anyway",
+                ));
+            }
+            Template::Headers(_) => return Ok(None),
+            Template::Raw(bytes) => bytes.clone(),
+            Template::Capture(file) => {
+                let failed = |why: String| Failure::usage(format!("--template pcap:{}: {why}", file.display()));
+                let content = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
+                let frame = first_frame(&content).map_err(|error| failed(error.to_string()))?;
+                FrameBytes::new(frame.to_vec()).map_err(|error| failed(error.to_string()))?
+            }
+        };
+        let given = [
+            ("--sizes", self.sizes.is_some()),
+            ("--vlan", !self.vlan.is_empty()),
+            ("--ipv6", self.ipv6),
+            ("--gateway", !self.gateway.is_empty()),
+            ("--both", self.both),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(Failure::usage(format!(
+                "{option} does not go with a hex: or pcap: template: size, tags and addresses are the frame's own, and it goes \
+                 one way"
+            ))),
+            None => Ok(Some(RawFrame { bytes, signed: self.sign })),
+        }
+    }
+
+    /// Frames a second; none sends as fast as it goes.
+    fn frames_per_s(&self, size: FrameSize) -> Result<Option<FrameRate>, Failure> {
+        let bits = match self.rate {
+            Rate::Most => return Ok(None),
+            Rate::Frames(rate) => return Ok(Some(rate)),
+            Rate::Wire(bits) => bits,
+        };
+        let (bytes, frames) = match &self.sizes {
+            None => (u64::from(size.on_the_wire()), 1),
+            Some(mix) => mix.round_on_the_wire(),
+        };
+        match bits.scaled(frames, bytes * 8).get() {
+            0 => {
+                Err(Failure::usage(format!("--rate {bits}: less than a frame a second; give frames a second, as in 1")))
+            }
+            rate => Ok(Some(FrameRate::per_second(rate))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test(arguments: &[&str]) -> Result<(Common, DeviceTest), Failure> {
+        #[derive(clap::Parser)]
+        struct Only {
+            #[command(flatten)]
+            arguments: Arguments,
+        }
+        let words = ["x", "--ports", "a,b"].iter().chain(arguments);
+        <Only as clap::Parser>::try_parse_from(words).expect("good arguments").arguments.test()
+    }
+
+    fn rate(arguments: &[&str]) -> Option<u64> {
+        match test(arguments) {
+            Ok((_, DeviceTest::Frames { rate, .. })) => rate.map(|rate| rate.get()),
+            other => panic!("{:?}", other.map(|(_, test)| test)),
+        }
+    }
+
+    #[test]
+    fn rates_are_of_frames_or_of_the_line() {
+        assert_eq!(rate(&[]), Some(10_000));
+        assert_eq!(rate(&["--rate", "max"]), None);
+        assert_eq!(rate(&["--rate", "1Gbit/s"]), Some(1_488_095));
+        // 12 frames take 7 x 84, 4 x 614 and 1538 bytes.
+        assert_eq!(rate(&["--rate", "1Gbit/s", "--sizes", "imix"]), Some(327_225));
+        for bad in ["0", "fast", "-1"] {
+            assert!(bad.parse::<Rate>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_count_has_time_at_its_rate() {
+        let time = |arguments: &[&str]| test(arguments).ok().map(|(common, _)| common.time);
+        assert_eq!(time(&[]), Some(USUAL_TIME));
+        assert_eq!(time(&["--count", "500"]), Some(Nanos::from_millis(1_100)));
+        assert_eq!(time(&["--count", "500", "--rate", "max"]), Some(COUNT_TIME));
+        assert_eq!(time(&["--count", "500", "--time", "2s"]), Some(Nanos::from_secs(2)));
+    }
+
+    #[test]
+    fn a_raw_frame_is_all_its_own() {
+        const FRAME: &str = "hex:020000000002 020000000001 88b5 00";
+        let (common, _) = test(&["--template", FRAME]).unwrap_or_else(|_| panic!("a raw frame"));
+        assert_eq!(common.sizes, [64]);
+        for more in [&["--both"][..], &["--vlan", "5"], &["-6"], &["--sizes", "imix"]] {
+            assert!(test(&[&["--template", FRAME], more].concat()).is_err(), "{more:?}");
+        }
+        assert!(test(&["--sign"]).is_err() && test(&["--template", "pcap:/nowhere"]).is_err());
+        assert!("hex:zz".parse::<Template>().is_err() && "arp".parse::<Template>().is_err());
+    }
+}

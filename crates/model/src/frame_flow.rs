@@ -1,0 +1,98 @@
+//! What plain generating counted, and what an address table held.
+
+use crate::{Caveat, FrameEngine, FrameMix, Latency};
+use linerate_units::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One stream of plain generating and receiving.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FrameFlow {
+    /// The sending port.
+    pub from: String,
+    /// The receiving port.
+    pub to: String,
+    /// The frames, FCS counted; of a mix the largest.
+    pub frame_bytes: u32,
+    /// The sizes, where they are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mix: Option<FrameMix>,
+    /// The means that was used; never `auto`.
+    pub engine: FrameEngine,
+    /// Frames that were due; without a rate, those that were sent.
+    pub intended: u64,
+    /// Frames given to the sending port.
+    pub sent: u64,
+    /// Frames that arrived, duplicates left out.
+    pub received: u64,
+    /// Frames sent that did not arrive.
+    pub lost: u64,
+    /// Further copies.
+    pub duplicates: u64,
+    /// Frames that arrived after one with a higher number.
+    pub reordered: u64,
+    /// Copies that arrived at other ports.
+    pub flooded: u64,
+    /// What was sent, from the first frame to the last; none of fewer than two frames.
+    pub offered: Option<FlowRate>,
+    /// What arrived, likewise.
+    pub arrived: Option<FlowRate>,
+    /// Bytes of the frames sent, FCS counted.
+    pub sent_bytes: u64,
+    /// Bytes of the frames received, FCS counted.
+    pub received_bytes: u64,
+    /// From port to port, nanoseconds; none where no frame was timed.
+    pub latency_ns: Option<Latency>,
+    /// `received` is all that the receiving port's own counter rose by, whoever sent it: the frames carry no signature.
+    pub by_port_counters: bool,
+    /// Doubts.
+    pub caveats: Vec<Caveat>,
+}
+
+/// A rate, by layer.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowRate {
+    /// Frames per second.
+    pub frames_per_s: f64,
+    /// Bits per second of frames, FCS counted, preamble and gap not.
+    pub frame_bits_per_s: f64,
+    /// Bits per second that they take on the line: with preamble and gap.
+    pub wire_bits_per_s: f64,
+    /// From the first to the last frame.
+    pub time: Nanos,
+}
+
+/// How many addresses a switch keeps, and how fast it learns them (RFC 2889 sections 5.7 and 5.8).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AddressTable {
+    /// The frames, FCS counted.
+    pub frame_bytes: u32,
+    /// The most addresses that were learned from one port, and none of them flooded.
+    pub learned: u32,
+    /// Addresses of the tester's own ports, which the device knew besides.
+    pub own: u32,
+    /// Both together: what the table holds.
+    pub capacity: u32,
+    /// The fewest addresses of which some flooded; none if all that were tried were kept: the table is no smaller than
+    /// `capacity`, and may be larger.
+    pub flooded_at: Option<u32>,
+    /// Addresses shown to the device a second.
+    pub learn_frames_per_s: f64,
+    /// How fast it learns; none if that was not measured.
+    pub learning: Option<LearningRate>,
+    /// Trials this took.
+    pub trials: u32,
+    /// Doubts.
+    pub caveats: Vec<Caveat>,
+}
+
+/// The highest rate at which every new address is learned (RFC 2889 section 5.8).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LearningRate {
+    /// New addresses in each trial.
+    pub addresses: u32,
+    /// Addresses a second, none of which flooded; zero if some flooded at every rate.
+    pub frames_per_s: f64,
+    /// The lowest rate at which some flooded.
+    pub flooded_at_frames_per_s: Option<f64>,
+}
