@@ -4,9 +4,11 @@
 //! sockets that the kernel takes away with the process.
 
 mod account;
+mod carrier;
 mod error;
 mod headers;
 mod learning;
+mod meets;
 mod packet;
 mod plan;
 mod port;

@@ -1,5 +1,6 @@
 //! A trial from its beginning to its end, by whichever means.
 
+use crate::carrier::Carrier;
 use crate::plan::{Plan, in_time};
 use crate::{FrameError, learning, packet, xdp};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult, FrameTrial};
@@ -62,7 +63,8 @@ impl Task<'_> {
 }
 
 /// Runs a trial and returns when it is over: attaches the receivers, lets the ports be learned, sends, waits for
-/// stragglers, reads, detaches. `progress` hears of frames sent and received so far; `stop` ends the trial early.
+/// stragglers, reads, detaches. `progress` hears of frames sent and received so far; `stop` ends the trial early, and is set
+/// where a port's link went down.
 pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -> Result<Counts, FrameError> {
     let plan = Plan::new(trial)?;
     // Frames may go to addresses that are not the ports' own; the ports hear them while these sockets are open.
@@ -73,13 +75,29 @@ pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -
         ears.push(socket);
     }
     learning::send(&plan)?;
-    let task = Task { plan: &plan, settle: trial.settle.get(), stop, progress };
-    match trial.engine {
-        FrameEngine::Xdp => xdp::run(&task),
-        FrameEngine::PacketSocket => packet::run(&task),
-        FrameEngine::Auto => match xdp::possible_for(&plan).and_then(|()| xdp::run(&task)) {
+    let carrier = Carrier::of(&plan)?;
+    let progress = |sent, received| {
+        progress(sent, received);
+        if carrier.lost_now() {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let task = Task { plan: &plan, settle: trial.settle.get(), stop, progress: &progress };
+    let counts = by(trial.engine, &task);
+    match carrier.lost() {
+        Some(port) => Err(FrameError::WentDown(port)),
+        None => counts,
+    }
+}
+
+/// Runs it by the means asked for.
+fn by(engine: FrameEngine, task: &Task<'_>) -> Result<Counts, FrameError> {
+    match engine {
+        FrameEngine::Xdp => xdp::run(task),
+        FrameEngine::PacketSocket => packet::run(task),
+        FrameEngine::Auto => match xdp::possible_for(task.plan).and_then(|()| xdp::run(task)) {
             Err(error) if falls_back(&error) => {
-                let mut counts = packet::run(&task)?;
+                let mut counts = packet::run(task)?;
                 let text = format!(
                     "packet sockets stood in for XDP ({error}): they send and receive far fewer frames a second; compare \
                      with a trial port to port before blaming the device"

@@ -59,4 +59,6 @@ pub enum CaveatKind {
     ShortTrial,
     /// The tester's ceiling is not known.
     NotCalibrated,
+    /// What the device says of its own load is missing, or is not of the trial alone.
+    DeviceLoad,
 }

@@ -27,7 +27,7 @@ pub use device::{
     DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling, FrameLatency, LossCurve, LossPoint, PortPair,
     Throughput,
 };
-pub use device_load::{DeviceInterface, DeviceLoad};
+pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, FrameTrial, FrameTrialResult, Mac,
     PortInfo, SIGNATURE_BYTES,

@@ -1,17 +1,19 @@
 //! `linerate device`: a switch or router between two ports of a host, tested with raw frames.
 
 use crate::arguments::Results;
+use crate::device_load::LoadSource;
 use crate::exit::Failure;
 use crate::hosts::{Company, HostBook, alone};
 use crate::measure::{command, conclude, reach};
 use crate::output::say;
 use crate::progress::DeviceBar;
+use crate::session;
 use clap::{Args, Subcommand, ValueEnum};
 use linerate_agent::Resolve;
 use linerate_model::{
     DevicePlan, DeviceTest, FrameEngine, FrameHeaders, FramePayload, HostName, Mac, PortInfo, PortPair, Record,
 };
-use linerate_runner::{DeviceRun, Outcome};
+use linerate_runner::{DeviceRun, DeviceWatch, Outcome};
 use linerate_store::Store;
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -115,6 +117,13 @@ struct Common {
     #[arg(long, value_enum, default_value_t = Engine::Auto)]
     engine: Engine,
 
+    /// Use the ports even if they carry your SSH session, or are joined to what carries it
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    load: LoadSource,
+
     #[command(flatten)]
     results: Results,
 }
@@ -161,8 +170,14 @@ pub(crate) async fn run(
     results.out.as_deref().map_or(Ok(()), super::report::check_report_file)?;
     let tester = alone(&common.ports()?.0).map_err(Failure::usage)?;
     let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
-    let company = reach(&book, &tester, cancel.clone()).await?;
-    let outcome = measure(common, test, tester.listener(), &company, &store, calibrated, cancel).await;
+    let mut company = reach(&book, &tester, cancel.clone()).await?;
+    let outcome = match common.load.watch(&book, &mut company, tester.listener()).await {
+        Ok(load) => {
+            let beside = Beside { calibrated, load };
+            measure(common, test, tester.listener(), &company, &store, beside, cancel).await
+        }
+        Err(failure) => Err(failure),
+    };
     company.dismiss().await;
     conclude(outcome?, results)
 }
@@ -177,9 +192,19 @@ pub(crate) async fn calibrate(
     let tester = alone(&common.ports()?.0).map_err(Failure::usage)?;
     let store = Store::open(common.results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(book, &tester, cancel.clone()).await?;
-    let outcome = measure(common, DeviceTest::Calibrate, tester.listener(), &company, &store, None, cancel).await;
+    let outcome =
+        measure(common, DeviceTest::Calibrate, tester.listener(), &company, &store, Beside::default(), cancel).await;
     company.dismiss().await;
     outcome
+}
+
+/// What stands beside a test.
+#[derive(Default)]
+struct Beside {
+    /// The tester's ceiling; none looks for it in the store.
+    calibrated: Option<Record>,
+    /// Follows the device's own load.
+    load: Option<DeviceWatch>,
 }
 
 async fn measure(
@@ -188,7 +213,7 @@ async fn measure(
     host: &HostName,
     company: &Company,
     store: &Store,
-    calibrated: Option<Record>,
+    Beside { calibrated, load }: Beside,
     cancel: watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
     let plan = common.plan(test, host, company).await?;
@@ -203,6 +228,7 @@ async fn measure(
         peers: &company.peers,
         store: Some(store),
         calibration: calibration.as_ref(),
+        load,
     };
     let mut bar = DeviceBar::new();
     Ok(run.execute(&mut |event| bar.note(&event), cancel).await)
@@ -287,6 +313,7 @@ impl Common {
         let [first, second] = &found[..] else {
             return Err(Failure::measure("the agent described other ports than were asked for"));
         };
+        session::spare(peer, &found, self.force)?;
         let mut directions = vec![self.direction(company, host, (0, first), (1, second), &test).await?];
         if self.both {
             directions.push(self.direction(company, host, (1, second), (0, first), &test).await?);
@@ -396,7 +423,14 @@ mod tests {
 
     fn port(address: [u8; 4], prefix: u8) -> PortInfo {
         let ipv4 = Some((Ipv4Addr::from(address), prefix));
-        PortInfo { interface: "p0".to_owned(), mac: Mac([2, 0, 0, 0, 0, 1]), ipv4, ipv6: None, mtu: 1500 }
+        PortInfo {
+            interface: "p0".to_owned(),
+            mac: Mac([2, 0, 0, 0, 0, 1]),
+            ipv4,
+            ipv6: None,
+            mtu: 1500,
+            meets: vec!["p0".to_owned()],
+        }
     }
 
     fn common(arguments: &[&str]) -> Common {

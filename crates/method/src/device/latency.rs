@@ -3,7 +3,7 @@
 //! The RFC times one tagged frame of a stream; here each frame carries its time, so that the whole distribution is known.
 
 use super::throughput::ThroughputTest;
-use super::{Ceiling, doubts, fell_short, latency, sum};
+use super::{Ceiling, doubts, fell_short, latency, load, sum};
 use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameLatency, FrameTrialResult, Throughput};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
@@ -65,6 +65,7 @@ impl LatencyTest {
         let found = timed.map(|(result, latency_ns)| {
             let mut caveats = doubts(plan);
             caveats.extend(result.caveats.iter().cloned());
+            caveats.extend(load::doubts(result.device_load.as_ref()));
             if fell_short(result) {
                 caveats.push(Caveat::new(
                     CaveatKind::BelowOfferedRate,
@@ -76,6 +77,7 @@ impl LatencyTest {
                 frames_per_s: result.offered(),
                 lost: sum(result, |stream| stream.lost()),
                 latency_ns,
+                device_load: result.device_load.clone(),
                 caveats,
             }
         });

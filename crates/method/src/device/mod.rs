@@ -4,6 +4,7 @@
 //! one after the other.
 
 mod latency;
+mod load;
 mod loss;
 mod throughput;
 

@@ -50,7 +50,7 @@ fn simulate(trial: FrameTrial, device: u64, tester: u64) -> FrameTrialResult {
         })
         .collect();
     let (engine, observation) = (FrameEngine::Xdp, Observation::default());
-    FrameTrialResult { trial, engine, started_unix_ns: 0, streams, observation, caveats: Vec::new() }
+    FrameTrialResult { trial, engine, started_unix_ns: 0, streams, observation, device_load: None, caveats: Vec::new() }
 }
 
 fn run(plan: DevicePlan, device: u64, tester: u64, calibration: Option<&Record>) -> DeviceOutcome {

@@ -1,6 +1,6 @@
 //! Throughput: the highest rate at which no frame is lost (RFC 1242 section 3.17, RFC 2544 section 26.1).
 
-use super::{Ceiling, directions, doubts, fell_short, highest_load, sum};
+use super::{Ceiling, directions, doubts, fell_short, highest_load, load, sum};
 use crate::search::{Bisect, BisectGoal, Counted, Search as _};
 use linerate_model::{
     Caveat, CaveatKind, Confidence, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling, FrameTrialResult, Limit,
@@ -105,6 +105,8 @@ impl ThroughputTest {
         let verdict = self.verdict(plan, rate, lines, ceiling.as_ref());
         let mut caveats = doubts(plan);
         caveats.extend(self.caveats.iter().cloned());
+        let device_load = self.decided.as_ref().and_then(|decided| decided.device_load.clone());
+        caveats.extend(load::doubts(device_load.as_ref()));
         match (&plan.test, &ceiling) {
             (DeviceTest::Calibrate, _) => caveats.push(Caveat::new(
                 CaveatKind::TesterCeiling,
@@ -127,6 +129,7 @@ impl ThroughputTest {
             ceiling,
             trials: self.tried.len() as u32,
             trial_time: self.decided.as_ref().map_or(plan.final_time, |decided| decided.trial.time),
+            device_load,
             limit: verdict.limit,
             verdict,
             caveats,
