@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::hosts::{Company, HostBook, Parties};
 use crate::output::{print, say, style};
 use crate::progress::Bar;
-use linerate_method::Expectation;
+use linerate_method::{Expectation, Judgement};
 use linerate_model::{Plan, Record};
 use linerate_observe::snmp::Target;
 use linerate_runner::{Outcome, Peers, Run};
@@ -76,13 +76,18 @@ pub(crate) fn conclude(outcome: Outcome, results: &Results) -> Result<(), Failur
 /// Holds each expectation against the results that have its figure.
 fn judge(expectations: &[Expectation], record: &Record) -> Result<(), Failure> {
     let mut missed = false;
+    let mut take = |judgement: Judgement| {
+        missed |= !judgement.met;
+        say(&format!("expected: {}", judgement.text));
+    };
     for expectation in expectations {
+        if let (Some(plan), Some(outcome)) = (&record.plan.device, &record.outcome) {
+            expectation.judge_device(plan, outcome).into_iter().for_each(&mut take);
+        }
         let cells = record.plan.cells.iter().filter(|cell| expectation.applies_to(&cell.workload));
         let names: Vec<&str> = cells.map(|cell| cell.name.as_str()).collect();
         for result in record.results.iter().filter(|result| names.contains(&result.name.as_str())) {
-            let judgement = expectation.judge(result);
-            missed |= !judgement.met;
-            say(&format!("expected: {}", judgement.text));
+            take(expectation.judge(result));
         }
     }
     if missed { Err(Failure::Missed) } else { Ok(()) }

@@ -8,6 +8,7 @@
 mod charts;
 mod csv;
 mod device;
+mod device_charts;
 mod figures;
 mod html;
 mod json;

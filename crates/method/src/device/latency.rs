@@ -15,7 +15,7 @@ pub(crate) struct LatencyTest {
     throughput: Option<ThroughputTest>,
     rate: Option<FrameRate>,
     time: Nanos,
-    measured: Option<FrameTrialResult>,
+    measured: Option<Box<FrameTrialResult>>,
 }
 
 impl LatencyTest {
@@ -46,7 +46,7 @@ impl LatencyTest {
             (None, Some(search)) => {
                 search.record(result);
             }
-            _ => self.measured = Some(result.clone()),
+            _ => self.measured = Some(Box::new(result.clone())),
         }
         self.next().is_none()
     }
@@ -61,7 +61,7 @@ impl LatencyTest {
 
     pub(crate) fn outcome(&self, plan: &DevicePlan) -> (Option<Throughput>, Option<FrameLatency>) {
         let throughput = self.throughput.as_ref().map(|search| search.outcome(plan));
-        let timed = self.measured.as_ref().and_then(|result| Some((result, latency(result)?)));
+        let timed = self.measured.as_deref().and_then(|result| Some((result, latency(result)?)));
         let found = timed.map(|(result, latency_ns)| {
             let mut caveats = doubts(plan);
             caveats.extend(result.caveats.iter().cloned());

@@ -45,7 +45,7 @@ fn simulate(trial: FrameTrial, device: u64, tester: u64) -> FrameTrialResult {
             let sent = intended.min(frames(tester / trial.streams.len() as u64));
             let received = sent.min(frames(device / trial.streams.len() as u64));
             let mut latency = linerate_model::Histogram::default();
-            latency.record(1_000);
+            latency.record_many(1_000, received);
             FrameStreamResult { intended, sent, received, latency, ..FrameStreamResult::default() }
         })
         .collect();
@@ -142,4 +142,37 @@ fn a_loss_curve_ends_after_two_loads_without_loss() {
     assert_eq!(points.len(), 6);
     assert!((points[0].loss_ratio - (1.0 - 500_000.0 / 812_744.0)).abs() < 0.001);
     assert_eq!((points[4].loss_ratio, points[5].loss_ratio), (0.0, 0.0));
+}
+
+#[test]
+fn expectations_are_held_against_each_size() {
+    let outcome = run(plan(DeviceTest::Throughput, false), 1_000_000, 10_000_000, None);
+    let judge = |text: &str, test: DeviceTest, outcome: &DeviceOutcome| {
+        let expectation: crate::Expectation = text.parse().expect(text);
+        assert!(expectation.applies_to_device(&test), "{text}");
+        expectation.judge_device(&plan(test, false), outcome).iter().map(|j| j.met).collect::<Vec<_>>()
+    };
+    // A million frames/s at 64 and 512 bytes, the line's 812,744 at 1518.
+    for (text, met) in [
+        ("frames>=990000/s", [true, true, false]),
+        ("throughput>=1Gbit/s", [false, true, true]),
+        ("share>=99%", [false, false, true]),
+    ] {
+        assert_eq!(judge(text, DeviceTest::Throughput, &outcome), met, "{text}");
+    }
+    let timed = DeviceTest::Latency { rate: Some(FrameRate::per_second(500_000)) };
+    let outcome = run(plan(timed.clone(), false), 250_000, 10_000_000, None);
+    for (text, met) in [("latency.p99<=2us", true), ("p50<1us", false), ("loss<=50.1%", true), ("loss<=49%", false)] {
+        assert_eq!(judge(text, timed.clone(), &outcome), [met; 3], "{text}");
+    }
+    let curve = DeviceTest::Loss { step_percent: 10 };
+    let outcome = run(plan(curve.clone(), false), 1_000_000, 100_000_000, None);
+    assert_eq!(judge("loss<=1%", curve.clone(), &outcome), [false, false, true]);
+    // Nothing found is nothing met.
+    assert_eq!(judge("loss<=100%", curve, &DeviceOutcome::default()), [false; 3]);
+    for (text, test) in
+        [("p99<1s", DeviceTest::Throughput), ("jitter<1s", timed), ("packets>=1", DeviceTest::Calibrate)]
+    {
+        assert!(!text.parse::<crate::Expectation>().expect(text).applies_to_device(&test), "{text}");
+    }
 }

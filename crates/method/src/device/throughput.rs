@@ -22,7 +22,7 @@ pub(crate) struct ThroughputTest {
     /// Every trial: its load, whether the tester sent all of it, and what was lost of what it sent.
     tried: Vec<Tried>,
     /// The best trial of full length.
-    decided: Option<FrameTrialResult>,
+    decided: Option<Box<FrameTrialResult>>,
     caveats: Vec<Caveat>,
 }
 
@@ -72,7 +72,7 @@ impl ThroughputTest {
         self.search.record(&Counted { probe, intended: due, forwarded: received.min(offered) });
         // The last good trial is the one that decided: a search ends with its validation.
         if self.search.bounds().lower == Some(probe.load) {
-            self.decided = Some(result.clone());
+            self.decided = Some(Box::new(result.clone()));
         }
         for caveat in &result.caveats {
             if !self.caveats.contains(caveat) {
@@ -94,7 +94,7 @@ impl ThroughputTest {
     }
 
     pub(crate) fn outcome(&self, plan: &DevicePlan) -> Throughput {
-        let directions: Vec<DirectionCounts> = self.decided.as_ref().map(directions).unwrap_or_default();
+        let directions: Vec<DirectionCounts> = self.decided.as_deref().map(directions).unwrap_or_default();
         let rate = self.search.bounds().lower.map_or(0.0, |rate| rate.get() as f64);
         let lines = plan.line.map(|line| (self.size.line_rate(line).get() * plan.directions.len() as u64) as f64);
         let ceiling = self.ceiling.as_ref().map(|ceiling| FrameCeiling {
