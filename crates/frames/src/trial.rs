@@ -85,7 +85,7 @@ pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -
     let task = Task { plan: &plan, settle: trial.settle.get(), stop, progress: &progress };
     let counts = by(trial.engine, &task);
     match carrier.lost() {
-        Some(port) => Err(FrameError::WentDown(port)),
+        Some(interface) => Err(FrameError::WentDown { interface, trial: trial.name.clone() }),
         None => counts,
     }
 }

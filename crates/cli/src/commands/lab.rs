@@ -114,7 +114,7 @@ impl Arguments {
     fn bench(&self, command: &Wanted) -> Result<Bench, Failure> {
         let usual = if command.device().is_some() { "tester" } else { "switch" };
         let mut bench = Bench::find(self.bench.as_deref().unwrap_or(usual)).map_err(failure)?;
-        if let Some(device) = self.device.clone() {
+        if let Some(device) = self.device {
             bench = bench.with_device(device);
         }
         if let Some(hosts) = self.hosts {

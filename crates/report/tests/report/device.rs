@@ -114,7 +114,6 @@ pub(crate) fn record() -> Record {
         throughput: SIZES.map(throughput).to_vec(),
         latency: SIZES.map(latency).to_vec(),
         loss: SIZES.map(loss).to_vec(),
-        ..DeviceOutcome::default()
     });
     record
 }
