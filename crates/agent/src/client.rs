@@ -5,7 +5,8 @@ use crate::sse::Events;
 use crate::{AgentError, PROTOCOL, PROTOCOL_HEADER, Resolve, Start, frames, pin};
 use futures_util::{Stream, StreamExt as _};
 use linerate_model::{
-    Connect, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, Join, Mac, PortInfo, Prepared, Progress, TrialId,
+    Connect, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, HostCounters, Join, Mac, PortInfo, Prepared,
+    Progress, TrialId,
 };
 use linerate_units::Nanos;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -92,6 +93,11 @@ impl Client {
     /// What the host is and what it can do.
     pub async fn host(&self) -> Result<Host, AgentError> {
         self.json(self.request(Method::GET, &["host"]), "describe its host").await
+    }
+
+    /// What the host has counted since it was started.
+    pub async fn counters(&self) -> Result<HostCounters, AgentError> {
+        self.json(self.request(Method::GET, &["counters"]), "tell its counters").await
     }
 
     /// Prepares the host's half of a trial.

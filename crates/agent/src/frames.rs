@@ -92,6 +92,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, trial: FrameTrial) -> Result<Frame
             started_unix_ns: counts.started_unix_ns,
             streams: counts.streams,
             observation: seen.finish(),
+            device_load: None,
             caveats: counts.caveats,
         })
     })

@@ -14,7 +14,8 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Json, Router};
 use futures_util::{Stream, StreamExt as _};
 use linerate_model::{
-    Connect, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, Mac, PortInfo, Prepared, Progress, TrialId,
+    Connect, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, HostCounters, Mac, PortInfo, Prepared, Progress,
+    TrialId,
 };
 use linerate_units::Nanos;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -89,7 +90,7 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// All of it.
-pub(crate) static ROUTES: [Route; 12] = [
+pub(crate) static ROUTES: [Route; 13] = [
     Route {
         method: Method::Get,
         path: "/v1/host",
@@ -99,6 +100,16 @@ pub(crate) static ROUTES: [Route; 12] = [
         answer: Answer::Json(schema::<Host>),
         refusals: &[ErrorKind::TrialFailed],
         handler: |method| on(method, host),
+    },
+    Route {
+        method: Method::Get,
+        path: "/v1/counters",
+        summary: "What this host has counted since it was started: its cores' time and its interfaces",
+        versioned: true,
+        body: None,
+        answer: Answer::Json(schema::<HostCounters>),
+        refusals: &[ErrorKind::TrialFailed],
+        handler: |method| on(method, counters),
     },
     Route {
         method: Method::Post,
@@ -271,6 +282,14 @@ async fn host(State(shared): State<Arc<Shared>>) -> Result<Json<Host>, Refusal> 
         Ok(Ok(host)) => Ok(Json(host)),
         Ok(Err(error)) => Err(Refusal::new(ErrorKind::TrialFailed, format!("this host cannot be described: {error}"))),
         Err(error) => Err(Refusal::new(ErrorKind::TrialFailed, format!("describing this host: {error}"))),
+    }
+}
+
+async fn counters() -> Result<Json<HostCounters>, Refusal> {
+    match tokio::task::spawn_blocking(linerate_observe::counters).await {
+        Ok(Ok(counters)) => Ok(Json(counters)),
+        Ok(Err(error)) => Err(Refusal::new(ErrorKind::TrialFailed, error.to_string())),
+        Err(error) => Err(Refusal::new(ErrorKind::TrialFailed, format!("reading this host's counters: {error}"))),
     }
 }
 

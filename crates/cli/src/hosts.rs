@@ -113,16 +113,27 @@ impl HostBook {
     pub(crate) async fn gather(&self, parties: &Parties) -> Result<Company, Failure> {
         let mut company = Company { peers: Peers::default(), local: None };
         for party in parties.all() {
-            if company.peers.find(&party.name).is_ok() {
-                continue;
-            }
-            let join = match &party.join {
-                Some(join) => join.clone(),
-                None => self.named(&party.name, &mut company).await?,
-            };
-            company.peers.add(party.name.clone(), &join).await.map_err(Failure::measure)?;
+            self.reach(party, &mut company).await?;
         }
         Ok(company)
+    }
+
+    /// Reaches one more agent, and says the name it goes by.
+    pub(crate) async fn admit(&self, host: &str, company: &mut Company) -> Result<HostName, Failure> {
+        let party = party(host).map_err(Failure::usage)?;
+        self.reach(&party, company).await?;
+        Ok(party.name)
+    }
+
+    async fn reach(&self, party: &Party, company: &mut Company) -> Result<(), Failure> {
+        if company.peers.find(&party.name).is_ok() {
+            return Ok(());
+        }
+        let join = match &party.join {
+            Some(join) => join.clone(),
+            None => self.named(&party.name, company).await?,
+        };
+        company.peers.add(party.name.clone(), &join).await.map_err(Failure::measure)
     }
 
     async fn named(&self, name: &HostName, company: &mut Company) -> Result<Join, Failure> {

@@ -3,12 +3,14 @@
 
 mod arguments;
 mod commands;
+mod device_load;
 mod exit;
 mod hosts;
 mod interrupt;
 mod measure;
 mod output;
 mod progress;
+mod session;
 
 use clap::Parser as _;
 use std::process::ExitCode;

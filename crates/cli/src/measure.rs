@@ -6,8 +6,9 @@ use crate::exit::Failure;
 use crate::hosts::{Company, HostBook, Parties};
 use crate::output::{print, say, style};
 use crate::progress::Bar;
-use linerate_method::Expectation;
+use linerate_method::{Expectation, Judgement};
 use linerate_model::{Plan, Record};
+use linerate_observe::snmp::Target;
 use linerate_runner::{Outcome, Peers, Run};
 use linerate_store::Store;
 use tokio::sync::watch;
@@ -75,13 +76,18 @@ pub(crate) fn conclude(outcome: Outcome, results: &Results) -> Result<(), Failur
 /// Holds each expectation against the results that have its figure.
 fn judge(expectations: &[Expectation], record: &Record) -> Result<(), Failure> {
     let mut missed = false;
+    let mut take = |judgement: Judgement| {
+        missed |= !judgement.met;
+        say(&format!("expected: {}", judgement.text));
+    };
     for expectation in expectations {
+        if let (Some(plan), Some(outcome)) = (&record.plan.device, &record.outcome) {
+            expectation.judge_device(plan, outcome).into_iter().for_each(&mut take);
+        }
         let cells = record.plan.cells.iter().filter(|cell| expectation.applies_to(&cell.workload));
         let names: Vec<&str> = cells.map(|cell| cell.name.as_str()).collect();
         for result in record.results.iter().filter(|result| names.contains(&result.name.as_str())) {
-            let judgement = expectation.judge(result);
-            missed |= !judgement.met;
-            say(&format!("expected: {}", judgement.text));
+            take(expectation.judge(result));
         }
     }
     if missed { Err(Failure::Missed) } else { Ok(()) }
@@ -101,11 +107,44 @@ pub(crate) fn check(results: &Results, plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// The command as typed. What stands behind `#` in a join line is secret.
+/// The command as typed, without its secrets.
 pub(crate) fn command() -> Vec<String> {
-    let hide = |argument: String| match argument.split_once('#') {
+    std::env::args_os().map(|argument| without_secrets(&argument.to_string_lossy())).collect()
+}
+
+/// Secret are what stands behind `#` in a join line, and the community and passwords of an SNMP target.
+fn without_secrets(argument: &str) -> String {
+    if let Some(at) = ["snmp://", "snmp+v3://"].iter().filter_map(|scheme| argument.find(scheme)).min() {
+        let (option, target) = argument.split_at(at);
+        return match target.parse::<Target>() {
+            Ok(target) => format!("{option}{target}"),
+            Err(_) => format!("{option}snmp://***"),
+        };
+    }
+    match argument.split_once('#') {
         Some((address, _)) if address.contains("linerate://") => format!("{address}#..."),
-        _ => argument,
-    };
-    std::env::args_os().map(|argument| hide(argument.to_string_lossy().into_owned())).collect()
+        _ => argument.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_kept_without_its_secrets() {
+        for (typed, kept) in [
+            ("--sizes", "--sizes"),
+            ("linerate://h:1#token.key", "linerate://h:1#..."),
+            ("snmp://s3cret@192.0.2.1", "snmp://***@192.0.2.1"),
+            ("--device-snmp=snmp://s3cret@192.0.2.1:1161", "--device-snmp=snmp://***@192.0.2.1:1161"),
+            (
+                "snmp+v3://ann@192.0.2.1?auth=sha256:s3cretword&priv=aes128:s3cretword",
+                "snmp+v3://ann@192.0.2.1?auth=sha256:***&priv=aes128:***",
+            ),
+            ("snmp://s3cret@[broken", "snmp://***"),
+        ] {
+            assert_eq!(without_secrets(typed), kept);
+        }
+    }
 }

@@ -19,6 +19,17 @@ pub enum FrameError {
         "port {0} is down or has no carrier: `ip link set {0} up`, and see that its cable and its other end are there"
     )]
     Down(String),
+    /// It went down while frames were sent.
+    #[error(
+        "port {interface} lost its link during the trial `{trial}`, which counts for nothing: see to its cable and to the \
+         device's end of it, then measure again"
+    )]
+    WentDown {
+        /// The port.
+        interface: String,
+        /// The trial's name.
+        trial: String,
+    },
     /// It is no Ethernet interface.
     #[error("port {0} has no Ethernet address: take an Ethernet interface")]
     NotEthernet(String),

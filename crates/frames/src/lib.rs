@@ -5,10 +5,12 @@
 
 mod account;
 mod capture;
+mod carrier;
 mod error;
 mod headers;
 mod layout;
 mod learning;
+mod meets;
 mod packet;
 mod plan;
 mod port;

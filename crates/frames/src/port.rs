@@ -1,6 +1,7 @@
 //! The ports that a trial can use.
 
 use crate::FrameError;
+use crate::meets::meets;
 use linerate_model::{Mac, PortInfo};
 use linerate_sys::netlink::{Link, Route};
 use std::net::IpAddr;
@@ -8,9 +9,16 @@ use std::net::IpAddr;
 /// What the port `interface` is. It must be an Ethernet interface, up, with a carrier.
 pub fn port(interface: &str) -> Result<PortInfo, FrameError> {
     let mut route = Route::open()?;
-    let link = usable(&route.links()?, interface)?;
-    let mut port =
-        PortInfo { interface: interface.to_owned(), mac: mac(&link)?, ipv4: None, ipv6: None, mtu: link.mtu };
+    let links = route.links()?;
+    let link = usable(&links, interface)?;
+    let mut port = PortInfo {
+        interface: interface.to_owned(),
+        mac: mac(&link)?,
+        ipv4: None,
+        ipv6: None,
+        mtu: link.mtu,
+        meets: meets(link.index, &links),
+    };
     for address in route.addresses()?.into_iter().filter(|address| address.link == link.index && !address.local_scope) {
         match address.address {
             IpAddr::V4(v4) => port.ipv4 = port.ipv4.or(Some((v4, address.prefix))),

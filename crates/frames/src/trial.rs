@@ -1,5 +1,6 @@
 //! A trial from its beginning to its end, by whichever means.
 
+use crate::carrier::Carrier;
 use crate::plan::{Plan, in_time};
 use crate::{FrameError, learning, packet, xdp};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult, FrameTrial};
@@ -69,7 +70,8 @@ impl Task<'_> {
 }
 
 /// Runs a trial and returns when it is over: attaches the receivers, lets the ports be learned, sends, waits for
-/// stragglers, reads, detaches. `progress` hears of frames sent and received so far; `stop` ends the trial early.
+/// stragglers, reads, detaches. `progress` hears of frames sent and received so far; `stop` ends the trial early, and is set
+/// where a port's link went down.
 pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -> Result<Counts, FrameError> {
     let plan = Plan::new(trial)?;
     // Frames may go to addresses that are not the ports' own; the ports hear them while these sockets are open.
@@ -80,16 +82,28 @@ pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -
         ears.push(socket);
     }
     learning::send(&plan)?;
-    let task = Task { plan: &plan, settle: trial.settle.get(), stop, progress };
+    let carrier = Carrier::of(&plan)?;
+    let progress = |sent, received| {
+        progress(sent, received);
+        if carrier.lost_now() {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let task = Task { plan: &plan, settle: trial.settle.get(), stop, progress: &progress };
     let unsigned = plan.streams.iter().any(|stream| stream.signature_at.is_none());
     let before = if unsigned { Route::open()?.links()? } else { Vec::new() };
-    let mut counts = by_engine(trial.engine, &task)?;
+    let counts = by_engine(trial.engine, &task);
+    if let Some(interface) = carrier.lost() {
+        return Err(FrameError::WentDown { interface, trial: trial.name.clone() });
+    }
+    let mut counts = counts?;
     if unsigned {
         count_by_ports(&plan, &before, &mut counts)?;
     }
     Ok(counts)
 }
 
+/// Runs it by the means asked for.
 fn by_engine(engine: FrameEngine, task: &Task<'_>) -> Result<Counts, FrameError> {
     match engine {
         FrameEngine::Xdp => xdp::run(task),

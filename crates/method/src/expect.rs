@@ -1,6 +1,6 @@
 //! Thresholds that turn a measurement into an exit code: `throughput>=9Gbit/s`, `loss<=0.1%`, `p99<200us`.
 
-use linerate_model::{Measurement, Transport, Workload};
+use linerate_model::{DeviceOutcome, DevicePlan, DeviceTest, Latency, Measurement, Transport, Workload};
 use linerate_units::{BitRate, FrameRate, Nanos, OpRate, Ratio};
 use std::fmt;
 use std::str::FromStr;
@@ -10,6 +10,7 @@ use std::str::FromStr;
 enum Metric {
     Throughput,
     Packets,
+    Frames,
     Transactions,
     Loss,
     Latency(Percentile),
@@ -24,6 +25,19 @@ enum Percentile {
     P99,
     P999,
     Max,
+}
+
+impl Percentile {
+    fn of(self, latency: &Latency) -> f64 {
+        let nanos = match self {
+            Self::P50 => latency.p50,
+            Self::P90 => latency.p90,
+            Self::P99 => latency.p99,
+            Self::P999 => latency.p999,
+            Self::Max => latency.max,
+        };
+        nanos as f64
+    }
 }
 
 /// How it is compared.
@@ -48,7 +62,8 @@ pub struct Expectation {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not an expectation: {problem}; write METRIC, one of >= <= > <, and a value, as in 'throughput>=9Gbit/s', \
-     'packets>=1Mpps', 'transactions>=20k', 'loss<=0.1%', 'p99<200us' (p50, p90, p99, p999, max), 'jitter<1ms' or 'share>=95%'"
+     'packets>=1Mpps', 'frames>=1Mfps', 'transactions>=20k', 'loss<=0.1%', 'p99<200us' (p50, p90, p99, p999, max; also \
+     latency.p99), 'jitter<1ms' or 'share>=95%'"
 )]
 pub struct BadExpectation {
     text: String,
@@ -64,9 +79,10 @@ pub struct Judgement {
     pub text: String,
 }
 
-const METRICS: [(&str, Metric); 11] = [
+const METRICS: [(&str, Metric); 12] = [
     ("throughput", Metric::Throughput),
     ("packets", Metric::Packets),
+    ("frames", Metric::Frames),
     ("transactions", Metric::Transactions),
     ("loss", Metric::Loss),
     ("p50", Metric::Latency(Percentile::P50)),
@@ -96,11 +112,16 @@ impl FromStr for Expectation {
         let (_, metric) = METRICS
             .into_iter()
             .find(|(known, _)| *known == name.trim())
+            .or_else(|| {
+                // By the name that the record has for it.
+                let percentile = name.trim().strip_prefix("latency.")?;
+                METRICS.into_iter().find(|(known, metric)| *known == percentile && matches!(metric, Metric::Latency(_)))
+            })
             .ok_or_else(|| fail(format!("`{}` is not a metric", name.trim())))?;
         let value = rest[sign.len()..].trim();
         let threshold = match metric {
             Metric::Throughput => value.parse::<BitRate>().map(|rate| rate.get() as f64),
-            Metric::Packets => value.parse::<FrameRate>().map(|rate| rate.get() as f64),
+            Metric::Packets | Metric::Frames => value.parse::<FrameRate>().map(|rate| rate.get() as f64),
             Metric::Transactions => value.parse::<OpRate>().map(|rate| rate.get() as f64),
             Metric::Loss | Metric::Share => value.parse::<Ratio>().map(Ratio::as_f64),
             Metric::Latency(_) | Metric::Jitter => value.parse::<Nanos>().map(|time| time.get() as f64),
@@ -124,13 +145,36 @@ impl Expectation {
             Metric::Throughput | Metric::Packets | Metric::Share => stream,
             Metric::Loss | Metric::Jitter => stream && udp,
             Metric::Transactions | Metric::Latency(_) => !stream,
+            Metric::Frames => false,
+        }
+    }
+
+    /// Whether a test of a device gives the figure at all.
+    pub fn applies_to_device(&self, test: &DeviceTest) -> bool {
+        let searches =
+            matches!(test, DeviceTest::Throughput | DeviceTest::Calibrate | DeviceTest::Latency { rate: None });
+        match self.metric {
+            Metric::Throughput | Metric::Frames | Metric::Share => searches,
+            Metric::Loss => matches!(test, DeviceTest::Loss { .. } | DeviceTest::Latency { .. }),
+            Metric::Latency(_) => matches!(test, DeviceTest::Latency { .. }),
+            Metric::Packets | Metric::Transactions | Metric::Jitter => false,
         }
     }
 
     /// Judges one result by its median (latency: over all runs). A result without the figure misses the expectation.
     pub fn judge(&self, result: &Measurement) -> Judgement {
-        let Some(value) = self.figure(result) else {
-            return Judgement { met: false, text: format!("{}: no figure to hold against {}", result.name, self.text) };
+        self.weigh(&result.name, self.figure(result))
+    }
+
+    /// Judges what was found about a device at each of the plan's frame sizes.
+    pub fn judge_device(&self, plan: &DevicePlan, outcome: &DeviceOutcome) -> Vec<Judgement> {
+        let judge = |size: u32| self.weigh(&format!("{size} bytes"), self.device_figure(size, outcome));
+        plan.sizes.iter().map(|size| judge(size.get())).collect()
+    }
+
+    fn weigh(&self, name: &str, figure: Option<f64>) -> Judgement {
+        let Some(value) = figure else {
+            return Judgement { met: false, text: format!("{name}: no figure to hold against {}", self.text) };
         };
         let met = match self.comparison {
             Comparison::AtLeast => value >= self.threshold,
@@ -139,7 +183,7 @@ impl Expectation {
             Comparison::Below => value < self.threshold,
         };
         let verb = if met { "meets" } else { "misses" };
-        Judgement { met, text: format!("{}: {} {verb} {}", result.name, self.show(value), self.text) }
+        Judgement { met, text: format!("{name}: {} {verb} {}", self.show(value), self.text) }
     }
 
     fn figure(&self, result: &Measurement) -> Option<f64> {
@@ -152,20 +196,35 @@ impl Expectation {
             Metric::Loss => result.loss.filter(|loss| loss.of > 0).map(|loss| Ratio::new(loss.lost, loss.of).as_f64()),
             Metric::Jitter => result.jitter_ns.as_ref().map(|jitter| jitter.median),
             Metric::Share => result.limit.as_ref().map(|limit| limit.share),
-            Metric::Latency(percentile) => result.latency_ns.as_ref().map(|latency| match percentile {
-                Percentile::P50 => latency.p50,
-                Percentile::P90 => latency.p90,
-                Percentile::P99 => latency.p99,
-                Percentile::P999 => latency.p999,
-                Percentile::Max => latency.max,
-            } as f64),
+            Metric::Latency(percentile) => result.latency_ns.as_ref().map(|latency| percentile.of(latency)),
+            Metric::Frames => None,
+        }
+    }
+
+    /// The figure at one frame size. Of a loss curve it is the highest loss.
+    fn device_figure(&self, size: u32, outcome: &DeviceOutcome) -> Option<f64> {
+        let throughput = outcome.throughput.iter().find(|cell| cell.frame_bytes == size);
+        let latency = outcome.latency.iter().find(|cell| cell.frame_bytes == size);
+        match self.metric {
+            Metric::Throughput => throughput.map(|cell| cell.bits_per_s),
+            Metric::Frames => throughput.map(|cell| cell.frames_per_s),
+            Metric::Share => throughput?.line_share,
+            Metric::Latency(percentile) => latency.map(|cell| percentile.of(&cell.latency_ns)),
+            Metric::Loss => {
+                let curve = outcome.loss.iter().find(|curve| curve.frame_bytes == size);
+                let of_curve = curve.and_then(|curve| curve.points.iter().map(|p| p.loss_ratio).reduce(f64::max));
+                // What arrived was timed.
+                let timed = |cell: &linerate_model::FrameLatency| cell.lost + cell.latency_ns.count;
+                of_curve.or_else(|| latency.map(|cell| Ratio::new(cell.lost, timed(cell).max(1)).as_f64()))
+            }
+            Metric::Packets | Metric::Transactions | Metric::Jitter => None,
         }
     }
 
     fn show(&self, value: f64) -> String {
         match self.metric {
             Metric::Throughput => BitRate::per_second(value as u64).to_string(),
-            Metric::Packets => FrameRate::per_second(value as u64).to_string(),
+            Metric::Packets | Metric::Frames => FrameRate::per_second(value as u64).to_string(),
             Metric::Transactions => OpRate::per_second(value as u64).to_string(),
             Metric::Loss | Metric::Share => format!("{:.3} %", value * 100.0),
             Metric::Latency(_) | Metric::Jitter => Nanos::new(value as u64).to_string(),

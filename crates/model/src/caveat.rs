@@ -65,4 +65,6 @@ pub enum CaveatKind {
     NotMeasured,
     /// Frames without a signature were counted by the ports' own counters only.
     PortCountersOnly,
+    /// What the device says of its own load is missing, or is not of the trial alone.
+    DeviceLoad,
 }

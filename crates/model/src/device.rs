@@ -1,8 +1,8 @@
 //! Tests of a device with raw frames: what is asked and what was found.
 
 use crate::{
-    AddressTable, BackToBack, Caveat, EchoRate, FrameEngine, FrameFlow, FrameForm, FrameHeaders, GoalBounds, HostName,
-    Latency, RecordId, Recovery, SearchGoal, Verdict,
+    AddressTable, BackToBack, Caveat, DeviceLoad, EchoRate, FrameEngine, FrameFlow, FrameForm, FrameHeaders,
+    GoalBounds, HostName, Latency, RecordId, Recovery, SearchGoal, Verdict,
 };
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
 use schemars::JsonSchema;
@@ -171,6 +171,9 @@ pub struct Throughput {
     pub trials: u32,
     /// Length of the trial that decided.
     pub trial_time: Nanos,
+    /// The device's own load in the trial that decided; none if it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_load: Option<DeviceLoad>,
     /// What limited it, in one word: the verdict's.
     pub limit: crate::Limit,
     /// What limited it, and why.
@@ -223,6 +226,9 @@ pub struct FrameLatency {
     /// From the moment a frame is given to the sending port to the moment the receiving port has it, nanoseconds: the
     /// device's store-and-forward time (RFC 1242 section 3.8) and what the two ports add.
     pub latency_ns: Latency,
+    /// The device's own load meanwhile; none if it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_load: Option<DeviceLoad>,
     /// Doubts.
     pub caveats: Vec<Caveat>,
 }
@@ -251,4 +257,7 @@ pub struct LossPoint {
     pub received: u64,
     /// Share of the frames sent that did not arrive (RFC 1242 section 3.6), 0 to 1.
     pub loss_ratio: f64,
+    /// The device's own load meanwhile; none if it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_load: Option<DeviceLoad>,
 }

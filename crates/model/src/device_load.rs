@@ -1,5 +1,6 @@
 //! What a device under test said of its own load while a trial ran.
 
+use crate::{CoreUse, InterfaceCounters};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,4 +57,15 @@ impl DeviceInterface {
     pub fn is_silent(&self) -> bool {
         *self == Self { name: self.name.clone(), ..Self::default() }
     }
+}
+
+/// What a host has counted since it was started. What passed between two of them is a load.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostCounters {
+    /// When it was read, by the host's own clock, which never steps.
+    pub at: Nanos,
+    /// Each core's time.
+    pub cores: Vec<CoreUse>,
+    /// Interfaces that counted anything.
+    pub interfaces: Vec<InterfaceCounters>,
 }

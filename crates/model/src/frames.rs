@@ -3,7 +3,7 @@
 //! A port is an interface of a host that tests a device. A trial sends streams of frames from port to port; every frame
 //! carries its trial, stream, number and time of sending, so that the receiving ports can count and time each one.
 
-use crate::{Caveat, FrameForm, Histogram, Observation};
+use crate::{Caveat, DeviceLoad, FrameForm, Histogram, Observation};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,10 @@ pub struct PortInfo {
     pub ipv6: Option<(Ipv6Addr, u8)>,
     /// Largest IP packet, bytes.
     pub mtu: u32,
+    /// The interfaces whose traffic the port's frames meet, by name: its own, and those that it stands on, that stand on
+    /// it, or that it is joined to by a bridge or bond.
+    #[serde(default)]
+    pub meets: Vec<String>,
 }
 
 /// The headers of a stream's frames. Behind them stands the signature, then filling.
@@ -265,6 +269,9 @@ pub struct FrameTrialResult {
     pub streams: Vec<FrameStreamResult>,
     /// What the host saw.
     pub observation: Observation,
+    /// What the device said of its own load meanwhile; none if it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_load: Option<DeviceLoad>,
     /// Doubts about this trial.
     pub caveats: Vec<Caveat>,
 }

@@ -31,7 +31,7 @@ pub use device::{
     Throughput,
 };
 pub use device_found::{BackToBack, BufferTime, BurstLengths, EchoRate, GoalBounds, Recovery, SearchGoal};
-pub use device_load::{DeviceInterface, DeviceLoad};
+pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use frame_flow::{AddressTable, FlowRate, FrameFlow, LearningRate};
 pub use frame_form::{
     BadFrame, BadMix, BadVary, FrameBytes, FrameForm, FrameMix, MIX_PERIOD, MOST_VARIED, MixPart, RawFrame, Vary,

@@ -19,6 +19,11 @@ impl CoreTimes {
         Self(text.lines().take_while(|line| line.starts_with("cpu")).filter_map(core).collect())
     }
 
+    /// Each core's time since the machine was started.
+    pub(crate) fn since_start(self) -> Vec<CoreUse> {
+        self.0
+    }
+
     /// How many cores are online.
     pub(crate) fn count(&self) -> u32 {
         self.0.len() as u32

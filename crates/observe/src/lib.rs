@@ -6,6 +6,7 @@
 
 mod capability;
 mod cores;
+mod counters;
 mod error;
 mod host;
 mod interface;
@@ -19,6 +20,7 @@ mod udp;
 mod watch;
 
 pub use capability::capabilities;
+pub use counters::counters;
 pub use error::ObserveError;
 pub use host::{HostOptions, host};
 pub use interface::{interface_of, interface_towards};

@@ -1,5 +1,6 @@
 //! Which charts a record supports, and the table behind each.
 
+use crate::device_charts;
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
 use crate::svg::{self, Axis, Bar, Point, Scale, Segment, Series};
 use crate::tables::{Column, Table};
@@ -17,7 +18,7 @@ pub(crate) struct Chart {
 }
 
 /// Colours of series and of the places of loss, by the style sheet.
-const SERIES: [&str; 6] = ["s0", "s1", "s2", "s3", "s4", "s5"];
+pub(crate) const SERIES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
 /// All charts, in the order a reader wants them.
 pub(crate) fn all(record: &Record) -> Vec<Chart> {
@@ -27,6 +28,7 @@ pub(crate) fn all(record: &Record) -> Vec<Chart> {
     charts.extend(record.results.iter().filter_map(shares));
     charts.extend(losses(record));
     charts.extend(latencies(record));
+    charts.extend(device_charts::all(record));
     charts
 }
 
@@ -131,7 +133,7 @@ fn sweep(results: &[&Measurement]) -> Chart {
     let x = Axis {
         title: "message, bytes (logarithmic)".to_owned(),
         scale: Scale::Log(low, high),
-        ticks: size_ticks(results, low, high),
+        ticks: size_ticks(&results.iter().map(|m| m.message_bytes).collect::<Vec<_>>(), low, high),
     };
     Chart { drawing: svg::lines(&title, &x, &y, &series), table: figures_table(&title, results), title, legend }
 }
@@ -155,14 +157,14 @@ fn theory(results: &[&Measurement]) -> Vec<(f64, f64)> {
 }
 
 /// The sizes measured, less those that would be written over their neighbour.
-fn size_ticks(results: &[&Measurement], low: f64, high: f64) -> Vec<(f64, String)> {
+pub(crate) fn size_ticks(sizes: &[u64], low: f64, high: f64) -> Vec<(f64, String)> {
     const CLOSEST: f64 = 0.055;
     let mut ticks: Vec<(f64, String)> = Vec::new();
-    for result in results.iter().rev() {
-        let size = result.message_bytes as f64;
-        let apart = ticks.last().is_none_or(|(other, _)| (other / size).ln() / (high / low).ln() > CLOSEST);
+    for size in sizes.iter().rev() {
+        let value = *size as f64;
+        let apart = ticks.last().is_none_or(|(other, _)| (other / value).ln() / (high / low).ln() > CLOSEST);
         if apart {
-            ticks.push((size, result.message_bytes.to_string()));
+            ticks.push((value, size.to_string()));
         }
     }
     ticks
@@ -437,7 +439,7 @@ fn latencies(record: &Record) -> Option<Chart> {
 }
 
 /// A logarithmic axis of durations with ticks at 1, 2 and 5.
-fn latency_axis(low: f64, high: f64) -> Axis {
+pub(crate) fn latency_axis(low: f64, high: f64) -> Axis {
     let (low, high) = (low / 1.15, (high * 1.15).max(low * 2.0));
     let rounds =
         |parts: &'static [f64]| (0..12).flat_map(move |power| parts.iter().map(move |part| part * 10f64.powi(power)));

@@ -1,11 +1,12 @@
 //! What was found about a device: tables, verdicts and doubts, the same for every form of report.
 
 use crate::bursts;
+use crate::device_charts::line_frames;
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::frames;
 use crate::sentences;
 use crate::tables::{Column, Table};
-use linerate_model::{Caveat, DeviceOutcome, DeviceTest, Record};
+use linerate_model::{Caveat, DeviceLoad, DeviceOutcome, DevicePlan, DeviceTest, FramePayload, Record};
 
 /// Each test's table.
 pub(crate) fn tables(record: &Record) -> Vec<Table> {
@@ -26,23 +27,48 @@ fn throughput(record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
             "the highest rate at which no frame was lost, all directions together; of a goal, what was forwarded at its bound",
         ),
         ranked("bits/s", "the same in bits of frames, FCS counted, preamble and gap not", 2),
+        ranked("line", "what the lines of all directions carry in such frames, frames/s (RFC 2544 appendix B)", 5),
         ranked("of line", "share of what the lines of all directions carry", 1),
         ranked("of tester", "share of what the tester reaches without the device", 3),
         ranked("loses at", "the lowest rate at which frames were lost", 4),
+        ranked("device CPU", "busy share of the device's CPUs together, and of its busiest, at that rate", 6),
         Column::new("limit", "what limited the rate"),
     ];
+    let line = |bytes: u32| record.plan.device.as_ref().and_then(|plan| line_frames(plan, bytes));
     let row = |cell: &linerate_model::Throughput| {
         vec![
             Some(named(cell)),
             per_second(cell.frames_per_s).or_else(|| Some("0".to_owned())),
             rate(cell.bits_per_s, "bit/s"),
+            line(cell.frame_bytes).and_then(per_second),
             cell.line_share.and_then(percent),
             cell.ceiling.as_ref().and_then(|ceiling| percent(ceiling.share)),
             cell.lost_at_frames_per_s.and_then(per_second),
+            cell.device_load.as_ref().and_then(cpu),
             Some(cell.limit.to_string()),
         ]
     };
-    table(caption, columns, outcome.throughput.iter().map(row).collect())
+    let rows: Vec<Vec<Option<String>>> = outcome.throughput.iter().map(row).collect();
+    table(caption, columns, rows).map(|table| without_empty(table, "device CPU"))
+}
+
+/// The busy share of all CPUs, and of the busiest.
+fn cpu(load: &DeviceLoad) -> Option<String> {
+    let all = percent(load.cpu?)?;
+    Some(match load.busiest_cpu.and_then(percent) {
+        Some(busiest) => format!("{all}, {busiest}"),
+        None => all,
+    })
+}
+
+/// The table without the column of that title, if nothing is in it.
+fn without_empty(mut table: Table, title: &str) -> Table {
+    let at = table.columns.iter().position(|column| column.title == title);
+    if let Some(at) = at.filter(|at| table.rows.iter().all(|row| row[*at].is_none())) {
+        table.columns.remove(at);
+        table.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+    }
+    table
 }
 
 /// The size, and the goal if there is one.
@@ -152,83 +178,136 @@ pub(crate) fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
     })
 }
 
+/// How it was measured, in sentences: what RFC 2544 section 26 asks to be stated with the figures.
+pub(crate) fn method(plan: &DevicePlan) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some(pair) = plan.directions.first() {
+        let headers = &pair.headers;
+        let ip = if headers.source.is_ipv4() { "IPv4" } else { "IPv6" };
+        let payload = match headers.payload {
+            FramePayload::Udp { destination_port, .. } => format!("UDP to port {destination_port}"),
+            FramePayload::Tcp { destination_port, .. } => format!("TCP segments to port {destination_port}"),
+            FramePayload::Echo => "ICMP echo requests".to_owned(),
+        };
+        let tags = match headers.vlans.len() {
+            0 => "without VLAN tags".to_owned(),
+            _ => format!("in VLAN {}", headers.vlans.iter().map(u16::to_string).collect::<Vec<_>>().join(" in VLAN ")),
+        };
+        let ways = if plan.directions.len() > 1 { "both ways at once" } else { "one way" };
+        let line = plan.line.map_or("a line of unknown rate".to_owned(), |line| format!("a line of {line}"));
+        all.push(format!(
+            "Ethernet frames over {line}, {tags}, holding {ip} with {payload}, sent {ways} in one stream."
+        ));
+    }
+    all.push(format!(
+        "The trials of a search took {}, those that decide {}; stragglers were waited for {} after each.",
+        plan.search_time, plan.final_time, plan.settle
+    ));
+    all.push(
+        "Throughput is the highest rate at which no frame was lost (RFC 1242 section 3.17); frames and bits count the FCS, \
+         not preamble and gap. Latency runs from the moment a frame is given to the sending port to the moment the \
+         receiving port has it: the device's store-and-forward latency (RFC 1242 section 3.8) and what the two ports add."
+            .to_owned(),
+    );
+    all
+}
+
+/// The columns of the CSV file.
+const COLUMNS: [&str; 18] = [
+    "test",
+    "frame_bytes",
+    "frames_per_s",
+    "bits_per_s",
+    "line_share",
+    "limit",
+    "latency_ns_p50",
+    "latency_ns_p99",
+    "latency_ns_max",
+    "sent",
+    "received",
+    "loss_ratio",
+    "line_frames_per_s",
+    "tester_frames_per_s",
+    "lost_at_frames_per_s",
+    "device_cpu",
+    "device_busiest_cpu",
+    "device_softirq",
+];
+
+/// Every test's columns; those of other tests are empty.
+fn columns() -> impl Iterator<Item = &'static str> {
+    COLUMNS.into_iter().chain(bursts::CSV_COLUMNS).chain(frames::CSV_COLUMNS)
+}
+
+/// A row from the columns it has.
+fn csv_row(cells: Vec<(&str, String)>) -> Vec<String> {
+    let cell = |name: &&str| cells.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone());
+    columns().map(|name| cell(&name).unwrap_or_default()).collect()
+}
+
+fn csv_number(value: Option<f64>) -> String {
+    value.filter(|value| value.is_finite()).map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn csv_load(load: Option<&DeviceLoad>) -> [(&'static str, String); 3] {
+    [
+        ("device_cpu", csv_number(load.and_then(|load| load.cpu))),
+        ("device_busiest_cpu", csv_number(load.and_then(|load| load.busiest_cpu))),
+        ("device_softirq", csv_number(load.and_then(|load| load.softirq))),
+    ]
+}
+
 /// Rows of a CSV file: one for each size of each test, and for each load of a loss curve.
 pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
     let Some(outcome) = &record.outcome else { return Vec::new() };
-    let head = [
-        "test",
-        "frame_bytes",
-        "frames_per_s",
-        "bits_per_s",
-        "line_share",
-        "limit",
-        "latency_ns_p50",
-        "latency_ns_p99",
-        "latency_ns_max",
-        "sent",
-        "received",
-        "loss_ratio",
-    ];
-    let head: Vec<&str> = head.into_iter().chain(bursts::CSV_COLUMNS).chain(frames::CSV_COLUMNS).collect();
-    let mut rows = vec![head.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()];
-    let none = String::new;
+    let line = |bytes: u32| csv_number(record.plan.device.as_ref().and_then(|plan| line_frames(plan, bytes)));
+    let mut rows = vec![columns().map(str::to_owned).collect::<Vec<_>>()];
     for cell in &outcome.throughput {
-        let share = cell.line_share.map(|share| share.to_string()).unwrap_or_default();
-        rows.push(vec![
-            "throughput".into(),
-            cell.frame_bytes.to_string(),
-            cell.frames_per_s.to_string(),
-            cell.bits_per_s.to_string(),
-            share,
-            cell.limit.to_string(),
-            none(),
-            none(),
-            none(),
-            none(),
-            none(),
-            none(),
-            cell.goal.as_ref().map(|goal| goal.name.name().to_owned()).unwrap_or_default(),
-        ]);
+        let mut row = vec![
+            ("test", "throughput".to_owned()),
+            ("frame_bytes", cell.frame_bytes.to_string()),
+            ("frames_per_s", csv_number(Some(cell.frames_per_s))),
+            ("bits_per_s", csv_number(Some(cell.bits_per_s))),
+            ("line_share", csv_number(cell.line_share)),
+            ("limit", cell.limit.to_string()),
+            ("line_frames_per_s", line(cell.frame_bytes)),
+            ("tester_frames_per_s", csv_number(cell.ceiling.as_ref().map(|ceiling| ceiling.frames_per_s))),
+            ("lost_at_frames_per_s", csv_number(cell.lost_at_frames_per_s)),
+            ("goal", cell.goal.as_ref().map(|goal| goal.name.name().to_owned()).unwrap_or_default()),
+        ];
+        row.extend(csv_load(cell.device_load.as_ref()));
+        rows.push(csv_row(row));
     }
     for cell in &outcome.latency {
         let took = &cell.latency_ns;
-        rows.push(vec![
-            "latency".into(),
-            cell.frame_bytes.to_string(),
-            cell.frames_per_s.to_string(),
-            none(),
-            none(),
-            none(),
-            took.p50.to_string(),
-            took.p99.to_string(),
-            took.max.to_string(),
-            none(),
-            none(),
-            none(),
-        ]);
+        let mut row = vec![
+            ("test", "latency".to_owned()),
+            ("frame_bytes", cell.frame_bytes.to_string()),
+            ("frames_per_s", csv_number(Some(cell.frames_per_s))),
+            ("latency_ns_p50", took.p50.to_string()),
+            ("latency_ns_p99", took.p99.to_string()),
+            ("latency_ns_max", took.max.to_string()),
+            ("line_frames_per_s", line(cell.frame_bytes)),
+        ];
+        row.extend(csv_load(cell.device_load.as_ref()));
+        rows.push(csv_row(row));
     }
     for curve in &outcome.loss {
         for point in &curve.points {
-            rows.push(vec![
-                "loss".into(),
-                curve.frame_bytes.to_string(),
-                point.offered_frames_per_s.to_string(),
-                none(),
-                none(),
-                none(),
-                none(),
-                none(),
-                none(),
-                point.sent.to_string(),
-                point.received.to_string(),
-                point.loss_ratio.to_string(),
-            ]);
+            let mut row = vec![
+                ("test", "loss".to_owned()),
+                ("frame_bytes", curve.frame_bytes.to_string()),
+                ("frames_per_s", csv_number(Some(point.offered_frames_per_s))),
+                ("sent", point.sent.to_string()),
+                ("received", point.received.to_string()),
+                ("loss_ratio", csv_number(Some(point.loss_ratio))),
+                ("line_frames_per_s", line(curve.frame_bytes)),
+            ];
+            row.extend(csv_load(point.device_load.as_ref()));
+            rows.push(csv_row(row));
         }
     }
-    for row in bursts::csv_rows(outcome).into_iter().chain(frames::csv_rows(outcome)) {
-        rows.push(head.iter().map(|name| row.get(name).cloned().unwrap_or_default()).collect());
-    }
-    // Columns of other tests are empty.
-    rows.iter_mut().for_each(|row: &mut Vec<String>| row.resize(head.len(), String::new()));
+    let others = bursts::csv_rows(outcome).into_iter().chain(frames::csv_rows(outcome));
+    rows.extend(others.map(|row| csv_row(row.into_iter().collect())));
     rows
 }

@@ -9,6 +9,7 @@ mod bursts;
 mod charts;
 mod csv;
 mod device;
+mod device_charts;
 mod figures;
 mod frames;
 mod html;

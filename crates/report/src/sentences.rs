@@ -383,6 +383,9 @@ pub(crate) fn parties(record: &Record) -> String {
 
 /// How it was measured, in sentences.
 pub(crate) fn method(record: &Record) -> Vec<String> {
+    if let Some(plan) = &record.plan.device {
+        return device::method(plan);
+    }
     let mut all = vec![match record.plan.repeats {
         Repeats::Times(1) => "Each result is one run; its spread is unknown.".to_owned(),
         Repeats::Times(times) => {

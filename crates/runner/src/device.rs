@@ -1,7 +1,7 @@
 //! The loop of a device test: ask the method for the next trial, run it on the tester's agent, keep it, repeat.
 
 use crate::run::begin;
-use crate::{Outcome, Peers, RunError};
+use crate::{DeviceWatch, Outcome, Peers, RunError};
 use linerate_method::device::{Device, spoilt};
 use linerate_model::{Caveat, CaveatKind, DevicePlan, DeviceTest, FrameTrial, FrameTrialResult, Plan, Record, Repeats};
 use linerate_store::Store;
@@ -39,6 +39,8 @@ pub struct DeviceRun<'a> {
     pub store: Option<&'a Store>,
     /// The tester's ceiling between the same ports.
     pub calibration: Option<&'a Record>,
+    /// Follows the device's own load; none leaves it alone.
+    pub load: Option<DeviceWatch>,
 }
 
 impl DeviceRun<'_> {
@@ -86,7 +88,7 @@ impl DeviceRun<'_> {
     /// Runs a trial, and again if the tester spoilt it; what spoilt the last one stays with it. Counts the trials that were
     /// run again.
     async fn sound(
-        &self,
+        &mut self,
         trial: &FrameTrial,
         repeated: &mut usize,
         on_event: &mut dyn FnMut(DeviceEvent<'_>),
@@ -108,13 +110,26 @@ impl DeviceRun<'_> {
         }
     }
 
-    async fn once(&self, trial: &FrameTrial, cancel: &mut watch::Receiver<bool>) -> Result<FrameTrialResult, RunError> {
-        let host = &self.plan.host;
+    async fn once(
+        &mut self,
+        trial: &FrameTrial,
+        cancel: &mut watch::Receiver<bool>,
+    ) -> Result<FrameTrialResult, RunError> {
+        let (host, load) = (&self.plan.host, &mut self.load);
+        let decides = trial.time >= self.plan.final_time;
         let peer = self.peers.find(host)?;
-        tokio::select! {
-            result = peer.client.frames(trial) => {
-                result.map_err(|source| RunError::Agent { host: host.clone(), source })
+        let watched = async {
+            if let Some(load) = load {
+                load.start(trial).await;
             }
+            let mut result = peer.client.frames(trial).await?;
+            if let Some(load) = load {
+                result.device_load = Some(load.stop(&result, decides).await);
+            }
+            Ok(result)
+        };
+        tokio::select! {
+            result = watched => result.map_err(|source| RunError::Agent { host: host.clone(), source }),
             Ok(_) = cancel.wait_for(|asked| *asked) => Err(RunError::Interrupted),
         }
     }

@@ -5,12 +5,14 @@
 #![forbid(unsafe_code)]
 
 mod device;
+mod device_load;
 mod error;
 mod peer;
 mod run;
 mod trial;
 
 pub use device::{DeviceEvent, DeviceRun};
+pub use device_load::DeviceWatch;
 pub use error::RunError;
 pub use peer::{Peer, Peers};
 pub use run::{Event, Outcome, Run};

@@ -37,6 +37,8 @@ pub struct Link {
     pub mtu: u32,
     /// It is up and has a carrier.
     pub up: bool,
+    /// How often its carrier came or went since it was made.
+    pub carrier_changes: u32,
     /// It is the loopback interface.
     pub loopback: bool,
     /// Hardware address.
@@ -291,6 +293,7 @@ fn link(message: &[u8]) -> Option<Link> {
                     attributes(value).find(|(kind, _)| *kind == 1).map(|(_, kind)| text(kind)).unwrap_or_default()
             }
             23 => link.counters = link_counters(value)?,
+            35 => link.carrier_changes = u32_at(value, 0)?,
             37 => elsewhere = true,
             _ => {}
         }

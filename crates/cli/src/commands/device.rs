@@ -3,18 +3,20 @@
 mod echo;
 
 use crate::arguments::Results;
+use crate::device_load::LoadSource;
 use crate::exit::Failure;
 use crate::hosts::{Company, HostBook, alone};
 use crate::measure::{command, conclude, reach};
 use crate::output::say;
 use crate::progress::DeviceBar;
+use crate::session;
 use clap::{Args, Subcommand, ValueEnum};
 use linerate_agent::Resolve;
 use linerate_model::{
     DevicePlan, DeviceTest, FrameEngine, FrameForm, FrameHeaders, FramePayload, HostName, Mac, PortInfo, PortPair,
     Record, SearchGoal,
 };
-use linerate_runner::{DeviceRun, Outcome};
+use linerate_runner::{DeviceRun, DeviceWatch, Outcome};
 use linerate_store::Store;
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -34,7 +36,8 @@ Examples:
   linerate device calibrate --ports eth1,eth2           with a cable between the ports: the tester's own ceiling
   linerate device throughput --ports eth1,eth2          RFC 2544 throughput at seven frame sizes
   linerate device throughput --ports eth1,eth2 --method mlr --goals ndr,pdr
-  linerate device latency --ports eth1,eth2 --sizes 64,1518 --rate 100k
+  linerate device latency --ports eth1,eth2 --sizes 64,1518 --rate 100k --expect 'latency.p99<=50us'
+  linerate device throughput --ports eth1,eth2 --time 10s --device-snmp snmp://192.0.2.1
   linerate device burst --ports eth1,eth2 --sizes 64    how many frames in a row the device takes, and its buffer
   linerate device echo --ports eth1 --target 198.18.0.254
   linerate device all --ports eth1,eth2 --time 60s      throughput, latency, loss, burst and recovery in one record
@@ -214,6 +217,13 @@ pub(super) struct Common {
     #[arg(long, value_enum, default_value_t = Engine::Auto)]
     pub(super) engine: Engine,
 
+    /// Use the ports even if they carry your SSH session, or are joined to what carries it
+    #[arg(long)]
+    pub(super) force: bool,
+
+    #[command(flatten)]
+    pub(super) load: LoadSource,
+
     #[command(flatten)]
     pub(super) results: Results,
 
@@ -282,16 +292,23 @@ pub(super) async fn run_test(
     cancel: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
     let results = &common.results;
-    if let Some(expectation) = results.expect.first() {
+    if let Some(expectation) = results.expect.iter().find(|expectation| !expectation.applies_to_device(&test)) {
         return Err(Failure::usage(format!(
-            "--expect '{expectation}': device tests take no expectations yet; compare outcome.throughput[] of --json"
+            "--expect '{expectation}': this test does not measure that; throughput gives throughput, frames and share, \
+             latency p50, p90, p99, p999, max and loss (and without --rate the throughput), loss gives loss"
         )));
     }
     results.out.as_deref().map_or(Ok(()), super::report::check_report_file)?;
     let tester = alone(&common.ports(&test)?.0).map_err(Failure::usage)?;
     let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
-    let company = reach(&book, &tester, cancel.clone()).await?;
-    let outcome = measure(common, test, tester.listener(), &company, &store, calibrated, cancel).await;
+    let mut company = reach(&book, &tester, cancel.clone()).await?;
+    let outcome = match common.load.watch(&book, &mut company, tester.listener()).await {
+        Ok(load) => {
+            let beside = Beside { calibrated, load };
+            measure(common, test, tester.listener(), &company, &store, beside, cancel).await
+        }
+        Err(failure) => Err(failure),
+    };
     company.dismiss().await;
     conclude(outcome?, results)
 }
@@ -306,9 +323,19 @@ pub(crate) async fn calibrate(
     let tester = alone(&common.ports(&DeviceTest::Calibrate)?.0).map_err(Failure::usage)?;
     let store = Store::open(common.results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(book, &tester, cancel.clone()).await?;
-    let outcome = measure(common, DeviceTest::Calibrate, tester.listener(), &company, &store, None, cancel).await;
+    let outcome =
+        measure(common, DeviceTest::Calibrate, tester.listener(), &company, &store, Beside::default(), cancel).await;
     company.dismiss().await;
     outcome
+}
+
+/// What stands beside a test.
+#[derive(Default)]
+struct Beside {
+    /// The tester's ceiling; none looks for it in the store.
+    calibrated: Option<Record>,
+    /// Follows the device's own load.
+    load: Option<DeviceWatch>,
 }
 
 async fn measure(
@@ -317,7 +344,7 @@ async fn measure(
     host: &HostName,
     company: &Company,
     store: &Store,
-    calibrated: Option<Record>,
+    Beside { calibrated, load }: Beside,
     cancel: watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
     let plan = match test {
@@ -335,6 +362,7 @@ async fn measure(
         peers: &company.peers,
         store: Some(store),
         calibration: calibration.as_ref(),
+        load,
     };
     let mut bar = DeviceBar::new();
     Ok(run.execute(&mut |event| bar.note(&event), cancel).await)
@@ -428,6 +456,7 @@ impl Common {
         let [first, second, ..] = &found[..] else {
             return Err(Failure::measure("the agent described other ports than were asked for"));
         };
+        session::spare(peer, &found, self.force)?;
         let mut directions = vec![self.direction(company, host, (0, first), (1, second), &test).await?];
         if self.both {
             directions.push(self.direction(company, host, (1, second), (0, first), &test).await?);
@@ -580,7 +609,14 @@ mod tests {
 
     fn port(address: [u8; 4], prefix: u8) -> PortInfo {
         let ipv4 = Some((Ipv4Addr::from(address), prefix));
-        PortInfo { interface: "p0".to_owned(), mac: Mac([2, 0, 0, 0, 0, 1]), ipv4, ipv6: None, mtu: 1500 }
+        PortInfo {
+            interface: "p0".to_owned(),
+            mac: Mac([2, 0, 0, 0, 0, 1]),
+            ipv4,
+            ipv6: None,
+            mtu: 1500,
+            meets: vec!["p0".to_owned()],
+        }
     }
 
     fn common(arguments: &[&str]) -> Common {

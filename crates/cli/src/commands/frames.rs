@@ -2,6 +2,7 @@
 
 use super::device::{Common, run_test};
 use crate::arguments::Results;
+use crate::device_load::LoadSource;
 use crate::exit::Failure;
 use crate::hosts::HostBook;
 use clap::Args;
@@ -96,6 +97,13 @@ pub(crate) struct Arguments {
     /// How frames are sent and received
     #[arg(long, value_enum, default_value_t = super::device::Engine::Auto)]
     engine: super::device::Engine,
+
+    /// Use the ports even if they carry your SSH session, or are joined to what carries it
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    load: LoadSource,
 
     #[command(flatten)]
     results: Results,
@@ -192,6 +200,8 @@ impl Arguments {
             vlan: self.vlan,
             gateway: self.gateway,
             engine: self.engine,
+            force: self.force,
+            load: self.load,
             results: self.results,
             payload,
         };

@@ -367,6 +367,7 @@ mod tests {
             let observation = Observation::default();
             let streams = vec![counts];
             FrameTrialResult {
+                device_load: None,
                 trial,
                 engine: FrameEngine::Xdp,
                 started_unix_ns: 0,

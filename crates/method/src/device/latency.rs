@@ -2,7 +2,7 @@
 //!
 //! The RFC times one tagged frame of a stream; here each frame carries its time, so that the whole distribution is known.
 
-use super::{doubts, fell_short, latency, sum};
+use super::{doubts, fell_short, latency, load, sum};
 use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameLatency, FrameTrialResult};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
@@ -13,7 +13,7 @@ pub(crate) struct LatencyTest {
     /// The rate of all directions together; none if the throughput was asked for and not found.
     load: Option<FrameRate>,
     time: Nanos,
-    measured: Option<FrameTrialResult>,
+    measured: Option<Box<FrameTrialResult>>,
 }
 
 impl LatencyTest {
@@ -27,7 +27,7 @@ impl LatencyTest {
 
     /// Takes a trial; true when nothing more is needed.
     pub(crate) fn record(&mut self, result: &FrameTrialResult) -> bool {
-        self.measured = Some(result.clone());
+        self.measured = Some(Box::new(result.clone()));
         self.next().is_none()
     }
 
@@ -36,10 +36,11 @@ impl LatencyTest {
     }
 
     pub(crate) fn outcome(&self, plan: &DevicePlan) -> Option<FrameLatency> {
-        let timed = self.measured.as_ref().and_then(|result| Some((result, latency(result)?)));
+        let timed = self.measured.as_deref().and_then(|result| Some((result, latency(result)?)));
         timed.map(|(result, latency_ns)| {
             let mut caveats = doubts(plan);
             caveats.extend(result.caveats.iter().cloned());
+            caveats.extend(load::doubts(result.device_load.as_ref()));
             if fell_short(result) {
                 caveats.push(Caveat::new(
                     CaveatKind::BelowOfferedRate,
@@ -51,6 +52,7 @@ impl LatencyTest {
                 frames_per_s: result.offered(),
                 lost: sum(result, |stream| stream.lost()),
                 latency_ns,
+                device_load: result.device_load.clone(),
                 caveats,
             }
         })

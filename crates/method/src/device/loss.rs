@@ -1,6 +1,6 @@
 //! Frame loss against load: from the highest load down, until two successive trials lose nothing (RFC 2544 section 26.3).
 
-use super::{Ceiling, doubts, highest_load, sum};
+use super::{Ceiling, doubts, highest_load, load, sum};
 use linerate_model::{DevicePlan, FrameTrialResult, LossCurve, LossPoint};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
@@ -44,10 +44,11 @@ impl LossTest {
             sent,
             received,
             loss_ratio: if sent == 0 { 0.0 } else { sent.saturating_sub(received) as f64 / sent as f64 },
+            device_load: result.device_load.clone(),
         });
-        for caveat in &result.caveats {
-            if !self.caveats.contains(caveat) {
-                self.caveats.push(caveat.clone());
+        for caveat in result.caveats.iter().cloned().chain(load::doubts(result.device_load.as_ref())) {
+            if !self.caveats.contains(&caveat) {
+                self.caveats.push(caveat);
             }
         }
         self.next().is_none()

@@ -9,6 +9,7 @@ mod burst;
 mod echo;
 mod frames;
 mod latency;
+mod load;
 mod loss;
 mod recovery;
 mod throughput;

@@ -45,12 +45,12 @@ pub(super) fn simulate(trial: FrameTrial, device: u64, tester: u64) -> FrameTria
             let sent = intended.min(frames(tester / trial.streams.len() as u64));
             let received = sent.min(frames(device / trial.streams.len() as u64));
             let mut latency = linerate_model::Histogram::default();
-            latency.record(1_000);
+            latency.record_many(1_000, received);
             FrameStreamResult { intended, sent, received, latency, ..FrameStreamResult::default() }
         })
         .collect();
     let (engine, observation) = (FrameEngine::Xdp, Observation::default());
-    FrameTrialResult { trial, engine, started_unix_ns: 0, streams, observation, caveats: Vec::new() }
+    FrameTrialResult { trial, engine, started_unix_ns: 0, streams, observation, device_load: None, caveats: Vec::new() }
 }
 
 fn run(plan: DevicePlan, device: u64, tester: u64, calibration: Option<&Record>) -> DeviceOutcome {
@@ -148,8 +148,10 @@ fn a_loss_curve_ends_after_two_loads_without_loss() {
 fn plain_generating_runs_once_and_says_what_was_counted() {
     let test =
         DeviceTest::Frames { rate: Some(FrameRate::per_second(1_000)), count: Some(500), form: FrameForm::default() };
-    let mut device =
-        Device::new(DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test.clone(), true) }, None);
+    let mut device = Device::new(
+        DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test.clone(), true) },
+        None,
+    );
     let trial = device.next().expect("one trial");
     assert!(trial.streams.iter().all(|stream| stream.count == Some(500)));
     let mut result = simulate(trial, 1_000_000, 1_000_000);
@@ -167,9 +169,44 @@ fn plain_generating_runs_once_and_says_what_was_counted() {
     assert_eq!(flows[0].caveats, []);
 
     // At half the rate asked for, all frames sent are no excuse.
-    device =
-        Device::new(DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test.clone(), true) }, None);
+    device = Device::new(
+        DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test.clone(), true) },
+        None,
+    );
     result.streams.iter_mut().for_each(|stream| stream.send_time = Nanos::from_secs(1));
     device.record(&result);
     assert_eq!(device.outcome().frames[0].caveats[0].kind, CaveatKind::BelowOfferedRate);
+}
+
+#[test]
+fn expectations_are_held_against_each_size() {
+    let outcome = run(plan(DeviceTest::Throughput, false), 1_000_000, 10_000_000, None);
+    let judge = |text: &str, test: DeviceTest, outcome: &DeviceOutcome| {
+        let expectation: crate::Expectation = text.parse().expect(text);
+        assert!(expectation.applies_to_device(&test), "{text}");
+        expectation.judge_device(&plan(test, false), outcome).iter().map(|j| j.met).collect::<Vec<_>>()
+    };
+    // A million frames/s at 64 and 512 bytes, the line's 812,744 at 1518.
+    for (text, met) in [
+        ("frames>=990000/s", [true, true, false]),
+        ("throughput>=1Gbit/s", [false, true, true]),
+        ("share>=99%", [false, false, true]),
+    ] {
+        assert_eq!(judge(text, DeviceTest::Throughput, &outcome), met, "{text}");
+    }
+    let timed = DeviceTest::Latency { rate: Some(FrameRate::per_second(500_000)) };
+    let outcome = run(plan(timed.clone(), false), 250_000, 10_000_000, None);
+    for (text, met) in [("latency.p99<=2us", true), ("p50<1us", false), ("loss<=50.1%", true), ("loss<=49%", false)] {
+        assert_eq!(judge(text, timed.clone(), &outcome), [met; 3], "{text}");
+    }
+    let curve = DeviceTest::Loss { step_percent: 10 };
+    let outcome = run(plan(curve.clone(), false), 1_000_000, 100_000_000, None);
+    assert_eq!(judge("loss<=1%", curve.clone(), &outcome), [false, false, true]);
+    // Nothing found is nothing met.
+    assert_eq!(judge("loss<=100%", curve, &DeviceOutcome::default()), [false; 3]);
+    for (text, test) in
+        [("p99<1s", DeviceTest::Throughput), ("jitter<1s", timed), ("packets>=1", DeviceTest::Calibrate)]
+    {
+        assert!(!text.parse::<crate::Expectation>().expect(text).applies_to_device(&test), "{text}");
+    }
 }

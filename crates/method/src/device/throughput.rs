@@ -1,10 +1,10 @@
 //! Throughput: the highest rate at which no frame is lost (RFC 1242 section 3.17, RFC 2544 section 26.1).
 
-use super::{Ceiling, directions, doubts, fell_short, highest_load, sum};
+use super::{Ceiling, directions, doubts, fell_short, highest_load, load, sum};
 use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Search};
 use linerate_model::{
-    Caveat, CaveatKind, Confidence, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling, FrameTrialResult,
-    GoalBounds, Limit, SearchGoal, Throughput, Verdict,
+    Caveat, CaveatKind, Confidence, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling,
+    FrameTrialResult, GoalBounds, Limit, SearchGoal, Throughput, Verdict,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 
@@ -40,6 +40,7 @@ struct Tried {
     short: bool,
     lost_of_sent: u64,
     directions: Vec<DirectionCounts>,
+    device_load: Option<DeviceLoad>,
 }
 
 impl By {
@@ -104,6 +105,7 @@ impl ThroughputTest {
             short: fell_short(result) || intended.saturating_sub(sent) > sent.saturating_sub(received),
             lost_of_sent: sent.saturating_sub(received),
             directions: directions(result),
+            device_load: result.device_load.clone(),
         });
         // Within the tolerance of the offered load, only what was sent can be lost. Beyond it, what was not offered counts as
         // lost too (RFC 9971), so that no rate is reported that the tester did not offer.
@@ -166,6 +168,8 @@ impl ThroughputTest {
             Some(goal) => shortened(goal),
         };
         caveats.extend(self.caveats.iter().cloned());
+        let device_load = decided.and_then(|trial| trial.device_load.clone());
+        caveats.extend(load::doubts(device_load.as_ref()));
         match (&plan.test, &ceiling) {
             (DeviceTest::Calibrate, _) => caveats.push(Caveat::new(
                 CaveatKind::TesterCeiling,
@@ -189,6 +193,7 @@ impl ThroughputTest {
             ceiling,
             trials: self.tried.len() as u32,
             trial_time: decided.map_or(plan.final_time, |trial| trial.time),
+            device_load,
             limit: verdict.limit,
             verdict,
             caveats,

@@ -195,6 +195,15 @@ impl Watcher {
         self.watch = Some(Watch { started: Instant::now(), stop: Some(stop), polls });
     }
 
+    /// Ends the window as [`Watcher::stop`], but takes the interface table as the device has it: for short trials, of
+    /// which a wait after each would make a long test.
+    pub async fn stop_at_once(&mut self) -> DeviceLoad {
+        let settle = std::mem::take(&mut self.settle);
+        let load = self.stop().await;
+        self.settle = settle;
+        load
+    }
+
     /// Ends the window and says what the device counted. May take as long as [`Watcher::settle`] says, and where the
     /// device is silent as long as its questions wait.
     pub async fn stop(&mut self) -> DeviceLoad {

@@ -80,3 +80,12 @@ fn a_fetch_from_elsewhere_is_refused_and_seen() {
     let (_, console) = opened(&program, &page);
     assert!(console.iter().any(|line| line.contains("Content Security Policy")), "{console:?}");
 }
+
+#[test]
+fn a_device_test_is_drawn_and_nothing_complains() {
+    let Some(program) = chromium() else { return };
+    let (document, console) = opened(&program, &linerate_report::html(&crate::device::record()));
+    assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
+    assert_eq!(document.matches("<figure>").count(), 5);
+    assert_eq!(console, Vec::<String>::new());
+}

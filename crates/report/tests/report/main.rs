@@ -1,5 +1,6 @@
 //! The report's outputs, of records as runs leave them.
 
 mod browser;
+mod device;
 mod outputs;
 mod sample;

@@ -9,7 +9,7 @@ use linerate_model::{
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
 
-const GIGABIT: BitRate = BitRate::per_second(1_000_000_000);
+pub(crate) const GIGABIT: BitRate = BitRate::per_second(1_000_000_000);
 const MTU: u32 = 1500;
 
 /// Three runs around `median`, `spread` of it apart.

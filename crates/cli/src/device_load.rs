@@ -1,0 +1,58 @@
+//! `--device-snmp` and `--device-agent`: from whom the device's own load is read.
+
+use crate::exit::Failure;
+use crate::hosts::{Company, HostBook};
+use crate::output::say;
+use clap::Args;
+use linerate_model::HostName;
+use linerate_observe::snmp::{Target, Watcher};
+use linerate_runner::DeviceWatch;
+
+/// The device's own load.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The device's own load")]
+pub(crate) struct LoadSource {
+    /// Read the device's CPU use and interfaces by SNMP: snmp://[COMMUNITY@]HOST[:PORT], or
+    /// snmp+v3://USER@HOST?auth=sha256:PASSWORD&priv=aes128:PASSWORD. Devices renew these figures every few seconds: give
+    /// --time 10s or longer. What is given by the variable stands in no list of processes
+    // Not a `Target`: a text that is none would be printed, with the secrets in it.
+    #[arg(
+        long,
+        value_name = "TARGET",
+        env = "LINERATE_DEVICE_SNMP",
+        hide_env_values = true,
+        conflicts_with = "device_agent"
+    )]
+    device_snmp: Option<String>,
+
+    /// Read them from the linerate agent on the device: its join line, or a lab host's name
+    #[arg(long, value_name = "HOST")]
+    device_agent: Option<String>,
+}
+
+impl LoadSource {
+    /// Reaches the device, if it is to be watched. `tester` is the host whose ports test it.
+    pub(crate) async fn watch(
+        &self,
+        book: &HostBook,
+        company: &mut Company,
+        tester: &HostName,
+    ) -> Result<Option<DeviceWatch>, Failure> {
+        if let Some(target) = &self.device_snmp {
+            let target: Target = target.parse().map_err(|error| Failure::usage(format!("--device-snmp: {error}")))?;
+            let watcher = Watcher::open(&target).await.map_err(Failure::measure)?;
+            say(&format!("linerate: the device is read by SNMP at {target}: {}", watcher.device().name));
+            return Ok(Some(DeviceWatch::Snmp(Box::new(watcher))));
+        }
+        let Some(host) = &self.device_agent else { return Ok(None) };
+        let name = book.admit(host, company).await?;
+        if name == *tester {
+            return Err(Failure::usage(format!(
+                "--device-agent {name}: that is the tester itself; give the agent that runs on the device"
+            )));
+        }
+        let device = company.peers.find(&name).map_err(Failure::measure)?;
+        let tester = company.peers.find(tester).map_err(Failure::measure)?;
+        Ok(Some(DeviceWatch::of_agent(device, &tester.host)))
+    }
+}

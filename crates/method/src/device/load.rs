@@ -1,0 +1,34 @@
+//! What is to be doubted of the device's own account of its load.
+
+use linerate_model::{Caveat, CaveatKind, DeviceLoad};
+
+/// The doubts about the load of one trial. A device that was not asked leaves none.
+pub(crate) fn doubts(load: Option<&DeviceLoad>) -> Vec<Caveat> {
+    let Some(load) = load else { return Vec::new() };
+    let doubt = |text: String| Caveat::new(CaveatKind::DeviceLoad, text);
+    let mut doubts: Vec<Caveat> =
+        load.notes.iter().map(|note| doubt(format!("the device's own load: {note}"))).collect();
+    if load.cpu.is_none() {
+        doubts.push(doubt(
+            "the device's CPU use is not known of the trial that counts: many devices renew that figure only every 5 s; \
+             give --time 10s or longer"
+                .to_owned(),
+        ));
+    }
+    doubts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_without_a_figure_says_what_to_do() {
+        assert_eq!(doubts(None), []);
+        let known = DeviceLoad { cpu: Some(0.4), ..DeviceLoad::default() };
+        assert_eq!(doubts(Some(&known)), []);
+        let unknown = DeviceLoad { notes: vec!["it left a question unanswered".to_owned()], ..DeviceLoad::default() };
+        let said = doubts(Some(&unknown));
+        assert!(said[0].text.contains("unanswered") && said[1].text.contains("--time 10s"), "{said:?}");
+    }
+}

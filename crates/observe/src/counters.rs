@@ -1,0 +1,40 @@
+//! What a host has counted since it was started: for those who take differences of it at times of their own choosing.
+
+use crate::cores::CoreTimes;
+use crate::proc::ProcFile;
+use crate::{ObserveError, interface};
+use linerate_model::HostCounters;
+use linerate_sys::clock;
+use linerate_sys::netlink::Route;
+use linerate_units::Nanos;
+
+/// Reads the machine's cores, and the interfaces of the calling thread's network namespace.
+pub fn counters() -> Result<HostCounters, ObserveError> {
+    let stat = ProcFile::open("/proc/stat").read().unwrap_or_default();
+    let at = Nanos::new(clock::now());
+    Ok(HostCounters {
+        at,
+        cores: CoreTimes::parse(&stat).since_start(),
+        interfaces: interface::since(&Route::open()?.links()?, &[]),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_on_loopback_is_counted() {
+        let before = counters().expect("counters");
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        for _ in 0..100 {
+            socket.send_to(&[0; 100], socket.local_addr().expect("an address")).expect("a datagram");
+        }
+        let after = counters().expect("counters");
+        let sent = |counters: &HostCounters| {
+            counters.interfaces.iter().find(|interface| interface.name == "lo").map_or(0, |lo| lo.tx_packets)
+        };
+        assert!(sent(&after) >= sent(&before) + 100, "{before:?} {after:?}");
+        assert!(after.at > before.at && after.cores.len() == before.cores.len() && !after.cores.is_empty());
+    }
+}

@@ -1,0 +1,354 @@
+//! The charts of device tests: RFC 2544 section 26 says which, and over which axes.
+
+use crate::charts::{Chart, SERIES, latency_axis, size_ticks};
+use crate::figures::{grouped, nanos, per_second, percent, rate};
+use crate::svg::{self, Axis, Point, Scale, Series};
+use crate::tables::{Column, Table};
+use linerate_model::{DeviceLoad, DeviceOutcome, DevicePlan, FrameLatency, LossPoint, Record, Throughput};
+use linerate_units::FrameSize;
+
+/// Past this ratio a linear axis would hide the lowest values.
+const LINEAR_REACH: f64 = 30.0;
+
+/// All charts that the record supports.
+pub(crate) fn all(record: &Record) -> Vec<Chart> {
+    let (Some(plan), Some(outcome)) = (&record.plan.device, &record.outcome) else { return Vec::new() };
+    let mut charts = Vec::new();
+    charts.extend(throughput(plan, outcome, &FRAMES));
+    charts.extend(throughput(plan, outcome, &BITS));
+    charts.extend(loss(plan, outcome));
+    charts.extend(latency(outcome));
+    charts.extend(load(outcome));
+    charts
+}
+
+/// What the lines of all directions carry in frames of `bytes`, frames a second.
+pub(crate) fn line_frames(plan: &DevicePlan, bytes: u32) -> Option<f64> {
+    let size = FrameSize::with_fcs(bytes).ok()?;
+    Some(size.line_rate(plan.line?).get() as f64 * plan.directions.len() as f64)
+}
+
+/// One way to count a throughput.
+struct Unit {
+    title: &'static str,
+    axis: &'static str,
+    unit: &'static str,
+    /// Of frames a second at a size.
+    of: fn(f64, u32) -> f64,
+}
+
+const FRAMES: Unit =
+    Unit { title: "Throughput by frame size, frames", axis: "frames a second", unit: "/s", of: |frames, _| frames };
+const BITS: Unit = Unit {
+    title: "Throughput by frame size, bits of frames",
+    axis: "bits of frames a second, FCS counted",
+    unit: "bit/s",
+    of: |frames, bytes| frames * f64::from(bytes) * 8.0,
+};
+
+impl Unit {
+    fn show(&self, value: f64) -> String {
+        rate(value, self.unit).unwrap_or_else(|| format!("0 {}", self.unit))
+    }
+}
+
+/// Throughput against frame size, with the line's theoretical rate and the tester's ceiling (RFC 2544 section 26.1).
+fn throughput(plan: &DevicePlan, outcome: &DeviceOutcome, unit: &Unit) -> Option<Chart> {
+    let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(|cell| cell.frames_per_s.is_finite()).collect();
+    cells.sort_by_key(|cell| cell.frame_bytes);
+    let (low, high) = (cells.first()?.frame_bytes, cells.last()?.frame_bytes);
+    let ways = if plan.directions.len() > 1 { ", both ways together" } else { "" };
+    let title = format!("{}{ways}", unit.title);
+    let at = |cell: &Throughput, frames: f64| (f64::from(cell.frame_bytes), (unit.of)(frames, cell.frame_bytes));
+    let point = |cell: &Throughput, frames: f64, words: &str| {
+        let (x, y) = at(cell, frames);
+        let label = format!("{}-byte frames: {words} {}", grouped(cell.frame_bytes.into()), unit.show(y));
+        Point { x, y, spread: None, label }
+    };
+
+    let (mut series, mut legend) = (Vec::new(), Vec::new());
+    let theory = |bytes: u32| Some((f64::from(bytes), (unit.of)(line_frames(plan, bytes)?, bytes)));
+    let line: Vec<(f64, f64)> = between(low, high).into_iter().filter_map(theory).collect();
+    if !line.is_empty() {
+        legend.push(("limit", "what the line carries".to_owned()));
+        let points = cells.iter().filter_map(|c| Some(point(c, line_frames(plan, c.frame_bytes)?, "the line carries")));
+        series.push(Series { class: "limit", line, points: points.collect() });
+    }
+    let ceilings: Vec<(&Throughput, f64)> = cells
+        .iter()
+        .filter_map(|cell| Some((*cell, cell.ceiling.as_ref()?.frames_per_s)))
+        .filter(|(_, frames)| frames.is_finite())
+        .collect();
+    if !ceilings.is_empty() {
+        legend.push(("tester", "what the tester reaches without the device".to_owned()));
+        series.push(Series {
+            class: "tester",
+            line: ceilings.iter().map(|(cell, frames)| at(cell, *frames)).collect(),
+            points: ceilings
+                .iter()
+                .map(|(cell, frames)| point(cell, *frames, "without the device the tester reaches"))
+                .collect(),
+        });
+    }
+    legend.push((SERIES[0], "the highest rate without loss".to_owned()));
+    let said = |cell: &Throughput| {
+        let mut said = point(cell, cell.frames_per_s, "throughput");
+        if let Some(share) = cell.line_share.and_then(percent) {
+            said.label.push_str(&format!(", {share} of what the line carries"));
+        }
+        said.label.push_str(&format!("; limit: {}", cell.limit));
+        said
+    };
+    series.push(Series {
+        class: SERIES[0],
+        line: cells.iter().map(|cell| at(cell, cell.frames_per_s)).collect(),
+        points: cells.iter().map(|cell| said(cell)).collect(),
+    });
+
+    let row = |cell: &&Throughput| {
+        let shown = |frames: Option<f64>| Some(unit.show((unit.of)(frames?, cell.frame_bytes)));
+        vec![
+            Some(cell.frame_bytes.to_string()),
+            shown(Some(cell.frames_per_s)),
+            shown(line_frames(plan, cell.frame_bytes)),
+            shown(cell.ceiling.as_ref().map(|ceiling| ceiling.frames_per_s)),
+        ]
+    };
+    let table = Table {
+        caption: title.clone(),
+        columns: vec![
+            Column::new("frame, B", "bytes of a frame, FCS counted"),
+            Column::new("throughput", "the highest rate without loss, all directions together"),
+            Column::new("line", "what the lines of all directions carry in such frames"),
+            Column::new("tester", "what the tester reaches without the device"),
+        ],
+        rows: cells.iter().map(row).collect(),
+    };
+    let drawing = svg::lines(&title, &size_axis(&sizes(&cells, |c| c.frame_bytes)), &reaching(unit, &series), &series);
+    Some(Chart { title, legend, drawing, table })
+}
+
+/// The sizes of a theoretical line: dense, and those of both ends.
+fn between(low: u32, high: u32) -> Vec<u32> {
+    const STEPS: i32 = 160;
+    let (from, ratio) = (f64::from(low), f64::from(high) / f64::from(low));
+    let mut sizes: Vec<u32> =
+        (0..=STEPS).map(|step| (from * ratio.powf(f64::from(step) / f64::from(STEPS))).round() as u32).collect();
+    sizes.dedup();
+    sizes
+}
+
+/// From zero, or where the highest value would hide the lowest, logarithmic.
+fn reaching(unit: &Unit, series: &[Series]) -> Axis {
+    let values = || series.iter().flat_map(|s| &s.line).map(|(_, value)| *value).filter(|value| *value > 0.0);
+    let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    let linear = Axis::rate(unit.axis, unit.unit, high);
+    if high / low <= LINEAR_REACH || !low.is_finite() {
+        return linear;
+    }
+    let (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
+    let powers = low.log10().round() as i32..=high.log10().round() as i32;
+    Axis {
+        title: format!("{}, {} (logarithmic)", unit.axis, unit.unit),
+        scale: Scale::Log(low, high),
+        ticks: powers.map(|power| 10f64.powi(power)).map(|value| (value, unit.show(value))).collect(),
+    }
+}
+
+fn sizes<T>(cells: &[&T], of: fn(&T) -> u32) -> Vec<u64> {
+    cells.iter().map(|cell| u64::from(of(cell))).collect()
+}
+
+/// The axis of frame sizes, which are in rising order.
+fn size_axis(sizes: &[u64]) -> Axis {
+    let (first, last) = (sizes.first().copied().unwrap_or(64), sizes.last().copied().unwrap_or(64));
+    let (low, high) = (first as f64 / 1.12, last as f64 * 1.12);
+    Axis {
+        title: "frame, bytes, FCS counted (logarithmic)".to_owned(),
+        scale: Scale::Log(low, high),
+        ticks: size_ticks(sizes, low, high),
+    }
+}
+
+/// Loss against load, a line for each size. The axes are those that RFC 2544 section 26.3 demands: the load as a share of
+/// what the line carries at the size, both from 0 to 100 %. Where the line is unknown, the load is in frames a second.
+fn loss(plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Chart> {
+    let curves: Vec<_> = SERIES.into_iter().zip(outcome.loss.iter().filter(|curve| !curve.points.is_empty())).collect();
+    let most = curves.iter().flat_map(|(_, curve)| &curve.points).map(|p| p.offered_frames_per_s).reduce(f64::max)?;
+    let of_line = curves.iter().all(|(_, curve)| line_frames(plan, curve.frame_bytes).is_some());
+    let tenths = || (0..=10).map(|tenth| (f64::from(tenth) * 10.0, format!("{} %", tenth * 10))).collect();
+    let x = match of_line {
+        true => Axis {
+            title: "offered load, share of what the line carries at the size".to_owned(),
+            scale: Scale::Linear(100.0),
+            ticks: tenths(),
+        },
+        false => Axis::rate("offered load, frames a second", "/s", most),
+    };
+    let y = Axis { title: "frames lost, of those sent".to_owned(), scale: Scale::Linear(100.0), ticks: tenths() };
+    let share = |bytes: u32, point: &LossPoint| Some(point.offered_frames_per_s / line_frames(plan, bytes)? * 100.0);
+    let place = |bytes: u32, point: &LossPoint| {
+        (share(bytes, point).unwrap_or(point.offered_frames_per_s), point.loss_ratio * 100.0)
+    };
+    let series: Vec<Series> = curves
+        .iter()
+        .map(|(class, curve)| {
+            let bytes = curve.frame_bytes;
+            let point = |point: &LossPoint| {
+                let (x, y) = place(bytes, point);
+                let lost = percent(point.loss_ratio).unwrap_or_else(|| "0 %".to_owned());
+                let load = per_second(point.offered_frames_per_s).unwrap_or_else(|| "0/s".to_owned());
+                let of_line = share(bytes, point).and_then(|share| percent(share / 100.0));
+                let of_line = of_line.map(|share| format!(", {share} of what the line carries")).unwrap_or_default();
+                let label = format!("{}-byte frames at {load} frames/s{of_line}: {lost} lost", grouped(bytes.into()));
+                Point { x, y, spread: None, label }
+            };
+            Series {
+                class,
+                line: curve.points.iter().map(|point| place(bytes, point)).collect(),
+                points: curve.points.iter().map(point).collect(),
+            }
+        })
+        .collect();
+    let title = match outcome.loss.len() > SERIES.len() {
+        true => format!("Frame loss against load (the first {} sizes; the table has all)", SERIES.len()),
+        false => "Frame loss against load".to_owned(),
+    };
+    let row = |bytes: u32, point: &LossPoint| {
+        vec![
+            Some(bytes.to_string()),
+            per_second(point.offered_frames_per_s),
+            share(bytes, point).and_then(|share| percent(share / 100.0)),
+            percent(point.loss_ratio),
+        ]
+    };
+    let rows = outcome.loss.iter().flat_map(|c| c.points.iter().map(|point| row(c.frame_bytes, point)));
+    let table = Table {
+        caption: title.clone(),
+        columns: vec![
+            Column::new("frame, B", "bytes of a frame, FCS counted"),
+            Column::new("offered", "frames sent a second, all directions together"),
+            Column::new("of line", "the same as a share of what the lines carry"),
+            Column::new("lost", "share of the frames sent that did not arrive"),
+        ],
+        rows: rows.collect(),
+    };
+    let name = |bytes: u32| format!("{}-byte frames", grouped(bytes.into()));
+    let legend = curves.iter().map(|(class, curve)| (*class, name(curve.frame_bytes))).collect();
+    Some(Chart { drawing: svg::lines(&title, &x, &y, &series), title, legend, table })
+}
+
+/// Latency against frame size: half, most and all of the frames (RFC 2544 section 26.2).
+fn latency(outcome: &DeviceOutcome) -> Option<Chart> {
+    type Percentile = (&'static str, fn(&FrameLatency) -> u64);
+    const PERCENTILES: [Percentile; 3] =
+        [("half", |c| c.latency_ns.p50), ("99 %", |c| c.latency_ns.p99), ("all", |c| c.latency_ns.max)];
+    let mut cells: Vec<&FrameLatency> = outcome.latency.iter().filter(|cell| cell.latency_ns.count > 0).collect();
+    cells.sort_by_key(|cell| cell.frame_bytes);
+    let low = cells.iter().map(|cell| cell.latency_ns.p50.max(1)).min()?;
+    let high = cells.iter().map(|cell| cell.latency_ns.max.max(1)).max()?;
+    let at = |cell: &FrameLatency| per_second(cell.frames_per_s).unwrap_or_else(|| "0".to_owned());
+    let series = SERIES.into_iter().zip(PERCENTILES).map(|(class, (words, of))| {
+        let place = |cell: &FrameLatency| (f64::from(cell.frame_bytes), of(cell).max(1) as f64);
+        let point = |cell: &&FrameLatency| {
+            let (x, y) = place(cell);
+            let bytes = grouped(cell.frame_bytes.into());
+            let label = format!("{bytes}-byte frames at {} frames/s: {words} within {}", at(cell), nanos(of(cell)));
+            Point { x, y, spread: None, label }
+        };
+        Series {
+            class,
+            line: cells.iter().map(|cell| place(cell)).collect(),
+            points: cells.iter().map(point).collect(),
+        }
+    });
+    let series: Vec<Series> = series.collect();
+    let title = "Latency by frame size, port to port".to_owned();
+    let row = |cell: &&FrameLatency| {
+        let times = PERCENTILES.map(|(_, of)| Some(nanos(of(cell))));
+        [Some(cell.frame_bytes.to_string()), Some(at(cell))].into_iter().chain(times).collect()
+    };
+    let table = Table {
+        caption: title.clone(),
+        columns: vec![
+            Column::new("frame, B", "bytes of a frame, FCS counted"),
+            Column::new("at", "frames sent a second, all directions together"),
+            Column::new("half in", "half of the frames took no longer"),
+            Column::new("99 % in", "99 % took no longer"),
+            Column::new("longest", "the slowest frame"),
+        ],
+        rows: cells.iter().map(row).collect(),
+    };
+    let legend = SERIES
+        .into_iter()
+        .zip(PERCENTILES)
+        .map(|(class, (words, _))| (class, format!("{words} of the frames took no longer")))
+        .collect();
+    let x = size_axis(&sizes(&cells, |cell| cell.frame_bytes));
+    Some(Chart {
+        drawing: svg::lines(&title, &x, &latency_axis(low as f64, high as f64), &series),
+        title,
+        legend,
+        table,
+    })
+}
+
+/// The device's CPU use at the throughput of each frame size.
+fn load(outcome: &DeviceOutcome) -> Option<Chart> {
+    type Share = (&'static str, fn(&DeviceLoad) -> Option<f64>);
+    const SHARES: [Share; 3] = [
+        ("busiest CPU", |load| load.busiest_cpu),
+        ("all CPUs together", |load| load.cpu),
+        ("of all CPUs in soft interrupts", |load| load.softirq),
+    ];
+    let known = |cell: &&Throughput| cell.device_load.as_ref().is_some_and(|load| load.cpu.is_some());
+    let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(known).collect();
+    cells.sort_by_key(|cell| cell.frame_bytes);
+    let source = &cells.first()?.device_load.as_ref()?.source;
+    let title =
+        format!("The device's CPU use at the throughput of each frame size ({})", crate::figures::plain(source));
+    let figure = |cell: &Throughput, of: fn(&DeviceLoad) -> Option<f64>| {
+        cell.device_load.as_ref().and_then(of).filter(|share| share.is_finite())
+    };
+    let drawn: Vec<(&'static str, Share)> = SERIES
+        .into_iter()
+        .zip(SHARES)
+        .filter(|(_, (_, of))| cells.iter().any(|cell| figure(cell, *of).is_some()))
+        .collect();
+    let series: Vec<Series> = drawn
+        .iter()
+        .map(|(class, (words, of))| {
+            let point = |cell: &&Throughput| {
+                let share = figure(cell, *of)?;
+                let (bytes, frames) = (grouped(cell.frame_bytes.into()), per_second(cell.frames_per_s)?);
+                let label = format!("{bytes}-byte frames at {frames} frames/s: {words} {} busy", percent(share)?);
+                Some(Point { x: f64::from(cell.frame_bytes), y: share * 100.0, spread: None, label })
+            };
+            let points: Vec<Point> = cells.iter().filter_map(point).collect();
+            Series { class, line: points.iter().map(|point| (point.x, point.y)).collect(), points }
+        })
+        .collect();
+    let row = |cell: &&Throughput| {
+        let shares = SHARES.map(|(_, of)| figure(cell, of).and_then(percent));
+        [Some(cell.frame_bytes.to_string()), per_second(cell.frames_per_s)].into_iter().chain(shares).collect()
+    };
+    let table = Table {
+        caption: title.clone(),
+        columns: vec![
+            Column::new("frame, B", "bytes of a frame, FCS counted"),
+            Column::new("frames/s", "the highest rate without loss"),
+            Column::new("busiest CPU", "busy share of the device's busiest CPU"),
+            Column::new("all CPUs", "busy share of all its CPUs together"),
+            Column::new("soft interrupts", "share of all its CPUs spent in soft interrupts"),
+        ],
+        rows: cells.iter().map(row).collect(),
+    };
+    let y = Axis {
+        title: "CPU time in use".to_owned(),
+        scale: Scale::Linear(100.0),
+        ticks: (0..=5).map(|fifth| (f64::from(fifth) * 20.0, format!("{} %", fifth * 20))).collect(),
+    };
+    let legend = drawn.iter().map(|(class, (words, _))| (*class, (*words).to_owned())).collect();
+    let x = size_axis(&sizes(&cells, |cell| cell.frame_bytes));
+    Some(Chart { drawing: svg::lines(&title, &x, &y, &series), title, legend, table })
+}

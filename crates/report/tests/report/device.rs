@@ -1,0 +1,216 @@
+//! What the reports of device tests show: the charts and tables of RFC 2544 section 26.
+
+use crate::sample;
+use linerate_model::{
+    DeviceLoad, DeviceOutcome, DevicePlan, DeviceTest, FrameCeiling, FrameHeaders, FrameLatency, FramePayload, Latency,
+    Limit, LossCurve, LossPoint, Mac, PortPair, Record, RecordId, Throughput,
+};
+use linerate_report::{csv, html, markdown};
+use linerate_units::{FrameSize, Nanos, Ratio};
+
+const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
+/// What the device forwards, and the tester reaches, frames a second.
+const DEVICE: f64 = 200_000.0;
+const TESTER: f64 = 900_000.0;
+
+fn line(bytes: u32) -> f64 {
+    FrameSize::with_fcs(bytes).expect("a size").line_rate(sample::GIGABIT).get() as f64
+}
+
+fn plan() -> DevicePlan {
+    let headers = FrameHeaders {
+        source_mac: Mac([2, 0, 0, 0, 0, 1]),
+        destination_mac: Mac([2, 0, 0, 0, 0, 2]),
+        vlans: vec![],
+        source: "198.18.0.1".parse().expect("an address"),
+        destination: "198.18.0.2".parse().expect("an address"),
+        payload: FramePayload::Udp { source_port: 7, destination_port: 7 },
+    };
+    DevicePlan {
+        test: DeviceTest::Throughput,
+        host: "tester".into(),
+        ports: vec!["p0".into(), "p1".into()],
+        directions: vec![PortPair { from: 0, to: 1, headers }],
+        sizes: SIZES.map(|size| FrameSize::with_fcs(size).expect("a size")).to_vec(),
+        line: Some(sample::GIGABIT),
+        search_time: Nanos::from_millis(500),
+        final_time: Nanos::from_secs(10),
+        settle: Nanos::from_millis(100),
+        loss: Ratio::new(0, 1),
+        width: Ratio::new(1, 500),
+        engine: Default::default(),
+    }
+}
+
+fn throughput(bytes: u32) -> Throughput {
+    let frames_per_s = DEVICE.min(line(bytes));
+    let reached = TESTER.min(line(bytes));
+    let limit = if frames_per_s < DEVICE { Limit::Wire } else { Limit::Device };
+    Throughput {
+        frame_bytes: bytes,
+        goal: None,
+        frames_per_s,
+        bits_per_s: frames_per_s * f64::from(bytes) * 8.0,
+        line_share: Some(frames_per_s / line(bytes)),
+        lost_at_frames_per_s: Some(frames_per_s * 1.002),
+        directions: vec![],
+        ceiling: Some(FrameCeiling {
+            record: RecordId("20261121T092900-77aa".to_owned()),
+            frames_per_s: reached,
+            share: frames_per_s / reached,
+        }),
+        trials: 9,
+        trial_time: Nanos::from_secs(10),
+        device_load: Some(DeviceLoad {
+            source: "snmp UCD raw counters".to_owned(),
+            cpu: Some(frames_per_s / DEVICE * 0.48),
+            busiest_cpu: Some(frames_per_s / DEVICE * 0.97),
+            softirq: Some(0.4),
+            ..DeviceLoad::default()
+        }),
+        limit,
+        verdict: linerate_model::Verdict { limit, confidence: linerate_model::Confidence::High, evidence: vec![] },
+        caveats: vec![],
+    }
+}
+
+fn latency(bytes: u32) -> FrameLatency {
+    let p50 = 20_000 + u64::from(bytes) * 10;
+    let latency_ns = Latency {
+        p50,
+        p90: p50 * 11 / 10,
+        p99: p50 * 2,
+        p999: p50 * 4,
+        max: p50 * 31,
+        min: p50 / 2,
+        mean: p50 as f64,
+        count: 2_000_000,
+        distribution: vec![],
+    };
+    FrameLatency { frame_bytes: bytes, frames_per_s: DEVICE, lost: 0, latency_ns, device_load: None, caveats: vec![] }
+}
+
+fn loss(bytes: u32) -> LossCurve {
+    let point = |percent: u32| {
+        let offered = line(bytes) * f64::from(percent) / 100.0;
+        let sent = (offered * 10.0) as u64;
+        let received = (offered.min(DEVICE) * 10.0) as u64;
+        LossPoint {
+            intended_frames_per_s: offered,
+            offered_frames_per_s: offered,
+            sent,
+            received,
+            loss_ratio: (sent - received) as f64 / sent as f64,
+            device_load: None,
+        }
+    };
+    LossCurve { frame_bytes: bytes, points: [100, 80, 60, 40, 20, 10].map(point).to_vec(), caveats: vec![] }
+}
+
+/// A device that forwards 200,000 frames/s at a gigabit line.
+pub(crate) fn record() -> Record {
+    let mut record = sample::record(&["tester"], "device", vec![]);
+    record.plan.device = Some(plan());
+    record.outcome = Some(DeviceOutcome {
+        throughput: SIZES.map(throughput).to_vec(),
+        latency: SIZES.map(latency).to_vec(),
+        loss: SIZES.map(loss).to_vec(),
+        ..DeviceOutcome::default()
+    });
+    record
+}
+
+/// The labels of each chart's points, by the chart's title.
+fn charts(page: &str) -> Vec<(String, Vec<String>)> {
+    let between = |text: &str, from: &str, to: &str| {
+        text.split_once(from)
+            .and_then(|(_, rest)| rest.split_once(to))
+            .map_or(String::new(), |(inside, _)| inside.into())
+    };
+    let chart = |figure: &str| {
+        let labels = figure.split("data-label=\"").skip(1).map(|rest| between(&format!("<{rest}"), "<", "\""));
+        (between(figure, "<h3>", "</h3>"), labels.collect())
+    };
+    page.split("<figure>").skip(1).map(|rest| chart(rest.split("</figure>").next().unwrap_or_default())).collect()
+}
+
+#[test]
+fn the_charts_are_those_of_the_rfc() {
+    let drawn = charts(&html(&record()));
+    let titles: Vec<&str> = drawn.iter().map(|(title, _)| title.as_str()).collect();
+    assert_eq!(
+        titles,
+        [
+            "Throughput by frame size, frames",
+            "Throughput by frame size, bits of frames",
+            "Frame loss against load",
+            "Latency by frame size, port to port",
+            "The device&#39;s CPU use at the throughput of each frame size (snmp UCD raw counters)",
+        ]
+        .map(|title| title.replace("&#39;", "'"))
+    );
+    for (chart, label) in [
+        (0, "64-byte frames: the line carries 1.49 M/s"),
+        (0, "64-byte frames: without the device the tester reaches 900 k/s"),
+        (0, "64-byte frames: throughput 200 k/s, 13.4 % of what the line carries; limit: device"),
+        (0, "1,518-byte frames: throughput 81.3 k/s, 100.0 % of what the line carries; limit: wire"),
+        (1, "512-byte frames: throughput 819 Mbit/s, 85.1 % of what the line carries; limit: device"),
+        (2, "64-byte frames at 1,488,095 frames/s, 100.0 % of what the line carries: 86.6 % lost"),
+        (3, "64-byte frames at 200,000 frames/s: 99 % within 41.3 us"),
+        (4, "64-byte frames at 200,000 frames/s: busiest CPU 97.0 % busy"),
+    ] {
+        let (title, labels) = &drawn[chart];
+        assert!(labels.iter().any(|found| found == label), "{title}: {label} is not in {labels:#?}");
+    }
+    // A line for each size of the loss curve, three for each throughput.
+    assert_eq!(drawn.iter().map(|(_, labels)| labels.len()).collect::<Vec<_>>(), [21, 21, 42, 21, 21]);
+}
+
+#[test]
+fn what_the_rfc_asks_to_be_stated_is_stated() {
+    let said = markdown(&record());
+    for words in [
+        "Ethernet frames over a line of 1 Gbit/s, without VLAN tags, holding IPv4 with UDP to port 7, sent one way",
+        "store-and-forward latency (RFC 1242 section 3.8)",
+        "| 64 | 200,000 | 102 Mbit/s | 1,488,095 | 13.4 % |",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
+fn a_record_without_a_line_or_a_load_has_what_is_left() {
+    let mut record = record();
+    record.plan.device.as_mut().expect("a plan").line = None;
+    let outcome = record.outcome.as_mut().expect("an outcome");
+    for cell in &mut outcome.throughput {
+        (cell.device_load, cell.ceiling, cell.line_share) = (None, None, None);
+    }
+    let drawn = charts(&html(&record));
+    assert_eq!(drawn.iter().map(|(_, labels)| labels.len()).collect::<Vec<_>>(), [7, 7, 42, 21]);
+    assert!(!markdown(&record).contains("device CPU"));
+}
+
+#[test]
+fn csv_has_the_figures_of_the_charts() {
+    let text = csv(&record());
+    let mut lines = text.split_terminator("\r\n");
+    let head: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert!(rows.iter().all(|row| row.len() == head.len()), "{text}");
+    assert_eq!(rows.len(), 7 + 7 + 42);
+    let figure = |row: usize, name: &str| {
+        let at = head.iter().position(|known| *known == name).expect(name);
+        rows[row][at].parse::<f64>().unwrap_or(f64::NAN)
+    };
+    for (row, name, value) in [
+        (0, "line_frames_per_s", 1_488_095.0),
+        (0, "tester_frames_per_s", 900_000.0),
+        (0, "device_busiest_cpu", 0.97),
+        (7, "latency_ns_p99", 41_280.0),
+        (14, "frames_per_s", 1_488_095.0),
+    ] {
+        assert_eq!(figure(row, name), value, "row {row}: {name}");
+    }
+    assert!(figure(14, "device_cpu").is_nan(), "what was not asked is missing, not zero");
+}

@@ -1,0 +1,315 @@
+//! The device's own load beside each trial: read by SNMP, or from a linerate agent on the device.
+
+use crate::Peer;
+use linerate_agent::{AgentError, Client};
+use linerate_model::{
+    CoreUse, DeviceInterface, DeviceLoad, FrameTrial, FrameTrialResult, Host, HostCounters, InterfaceCounters,
+};
+use linerate_observe::snmp::Watcher;
+use linerate_units::Nanos;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+/// A device's agent is asked so often in a trial, within these bounds: at both ends of the trial as much as this may be
+/// missing.
+const POLLS: u64 = 50;
+const CLOSEST: Duration = Duration::from_millis(50);
+const WIDEST: Duration = Duration::from_millis(500);
+
+/// Follows a device from trial to trial. What it does not say is a note of the load, never a failure of the trial.
+pub enum DeviceWatch {
+    /// By SNMP.
+    Snmp(Box<Watcher>),
+    /// By an agent on it.
+    Agent(AgentWatch),
+}
+
+impl DeviceWatch {
+    /// A watch by the agent `device`. `tester` is the host whose ports test it.
+    pub fn of_agent(device: &Peer, tester: &Host) -> Self {
+        let one_machine = !device.host.boot_id.is_empty() && device.host.boot_id == tester.boot_id;
+        Self::Agent(AgentWatch { client: device.client.clone(), one_machine, polls: None })
+    }
+
+    /// Begins to look, just before `trial`.
+    pub(crate) async fn start(&mut self, trial: &FrameTrial) {
+        match self {
+            Self::Snmp(watcher) => watcher.start().await,
+            Self::Agent(watch) => watch.start(trial),
+        }
+    }
+
+    /// Ends it, and says what the device counted in the trial. `patient` waits for counters that a device renews only every
+    /// few seconds.
+    pub(crate) async fn stop(&mut self, result: &FrameTrialResult, patient: bool) -> DeviceLoad {
+        match self {
+            Self::Snmp(watcher) if patient => watcher.stop().await,
+            Self::Snmp(watcher) => watcher.stop_at_once().await,
+            Self::Agent(watch) => watch.stop(result).await,
+        }
+    }
+}
+
+/// Asks an agent on the device for its counters while a trial runs.
+pub struct AgentWatch {
+    client: Client,
+    /// Device and tester share a machine's cores.
+    one_machine: bool,
+    polls: Option<Polls>,
+}
+
+/// The questions of one trial, under way.
+struct Polls {
+    began: Nanos,
+    stop: oneshot::Sender<()>,
+    log: JoinHandle<Log>,
+}
+
+/// What the device answered.
+#[derive(Debug, Default)]
+struct Log {
+    samples: Vec<Sample>,
+    asked: u32,
+    failed: u32,
+    error: Option<String>,
+}
+
+/// An answer, and between which times it was read, since 1970.
+#[derive(Debug, Clone)]
+struct Sample {
+    asked: Nanos,
+    answered: Nanos,
+    counters: HostCounters,
+}
+
+impl AgentWatch {
+    fn start(&mut self, trial: &FrameTrial) {
+        let every = Duration::from_nanos(trial.time.get() / POLLS).clamp(CLOSEST, WIDEST);
+        let (stop, stopped) = oneshot::channel();
+        let log = tokio::spawn(follow(self.client.clone(), every, stopped));
+        self.polls = Some(Polls { began: now(), stop, log });
+    }
+
+    async fn stop(&mut self, result: &FrameTrialResult) -> DeviceLoad {
+        let mut load = DeviceLoad { source: "agent".into(), ..DeviceLoad::default() };
+        let Some(polls) = self.polls.take() else { return load };
+        let ended = now();
+        // If nobody listens any more, the questions have ended by themselves.
+        let _ = polls.stop.send(());
+        let Ok(log) = polls.log.await else {
+            load.notes.push("the questions to the device's agent were cut off".into());
+            return load;
+        };
+        let (from, to) = sending(result, polls.began, ended);
+        log.report(&mut load, from, to);
+        if self.one_machine {
+            load.notes.push(
+                "the device runs on the tester's machine: its CPU figures are the machine's, and hold the tester's own \
+                 work"
+                    .into(),
+            );
+        }
+        load
+    }
+}
+
+/// When the trial sent its frames, by this host's clock. The tester's clock is believed as far as it can be right: sending
+/// began after the trial was asked for, and ended so long before its result came.
+fn sending(result: &FrameTrialResult, asked: Nanos, answered: Nanos) -> (Nanos, Nanos) {
+    let length = result.trial.time + result.trial.settle;
+    let latest = Nanos::new(answered.get().saturating_sub(length.get())).max(asked);
+    let from = Nanos::new(result.started_unix_ns).clamp(asked, latest);
+    (from, from + result.trial.time)
+}
+
+async fn follow(client: Client, every: Duration, mut stopped: oneshot::Receiver<()>) -> Log {
+    let mut log = Log::default();
+    loop {
+        let question = async {
+            let asked = now();
+            let answer = client.counters().await;
+            (asked, now(), answer)
+        };
+        tokio::select! {
+            biased;
+            _ = &mut stopped => return log,
+            (asked, answered, answer) = question => log.add(asked, answered, answer),
+        }
+        tokio::select! {
+            biased;
+            _ = &mut stopped => return log,
+            () = sleep(every) => {}
+        }
+    }
+}
+
+impl Log {
+    fn add(&mut self, asked: Nanos, answered: Nanos, answer: Result<HostCounters, AgentError>) {
+        self.asked += 1;
+        match answer {
+            Ok(counters) => self.samples.push(Sample { asked, answered, counters }),
+            Err(error) => {
+                self.failed += 1;
+                self.error = Some(error.to_string());
+            }
+        }
+    }
+
+    /// Puts down what passed between the first and the last answer within the time given.
+    fn report(&self, load: &mut DeviceLoad, from: Nanos, to: Nanos) {
+        if let Some(error) = &self.error {
+            let (failed, asked) = (self.failed, self.asked);
+            load.notes
+                .push(format!("the device's agent left {failed} of {asked} questions unanswered; the last: {error}"));
+        }
+        let mut within = self.samples.iter().filter(|sample| sample.asked >= from && sample.answered <= to);
+        let (first, last) = (within.next(), within.next_back());
+        match (first, last) {
+            (Some(first), Some(last)) if last.counters.at > first.counters.at => {
+                add_difference(load, &first.counters, &last.counters);
+            }
+            (Some(_), Some(_)) => load.notes.push("the device was started anew within the trial".into()),
+            _ => load.notes.push(format!(
+                "the device's agent did not answer twice within the trial's {}: use longer trials",
+                Nanos::new(to.get().saturating_sub(from.get()))
+            )),
+        }
+    }
+}
+
+/// What passed between two readings of a host.
+fn add_difference(load: &mut DeviceLoad, before: &HostCounters, after: &HostCounters) {
+    load.window = Nanos::new(after.at.get() - before.at.get());
+    let cores: Vec<CoreUse> = after
+        .cores
+        .iter()
+        .filter_map(|now| Some(core_since(now, before.cores.iter().find(|then| then.core == now.core)?)))
+        .collect();
+    let all = |part: fn(&CoreUse) -> Nanos| cores.iter().map(|core| part(core).get()).sum::<u64>() as f64;
+    let time = all(|core| core.busy() + core.steal + core.idle);
+    if time > 0.0 {
+        load.cpu = Some(all(CoreUse::busy) / time);
+        load.softirq = Some(all(|core| core.softirq) / time);
+        load.per_cpu = cores.iter().map(CoreUse::busy_share).collect();
+        load.busiest_cpu = load.per_cpu.iter().copied().reduce(f64::max);
+    }
+    let none = InterfaceCounters::default();
+    load.interfaces = after
+        .interfaces
+        .iter()
+        .map(|now| interface_since(now, before.interfaces.iter().find(|then| then.name == now.name).unwrap_or(&none)))
+        .filter(|interface| !interface.is_silent())
+        .collect();
+}
+
+/// The kernel lets idle time step back by a little (proc_stat(5)): that is no time passed. Differences end at zero.
+fn core_since(now: &CoreUse, then: &CoreUse) -> CoreUse {
+    CoreUse {
+        core: now.core,
+        user: now.user - then.user,
+        system: now.system - then.system,
+        irq: now.irq - then.irq,
+        softirq: now.softirq - then.softirq,
+        steal: now.steal - then.steal,
+        idle: now.idle - then.idle,
+    }
+}
+
+fn interface_since(now: &InterfaceCounters, then: &InterfaceCounters) -> DeviceInterface {
+    DeviceInterface {
+        name: now.name.clone(),
+        in_frames: now.rx_packets.saturating_sub(then.rx_packets),
+        out_frames: now.tx_packets.saturating_sub(then.tx_packets),
+        in_bytes: now.rx_bytes.saturating_sub(then.rx_bytes),
+        out_bytes: now.tx_bytes.saturating_sub(then.tx_bytes),
+        in_discards: now.rx_dropped.saturating_sub(then.rx_dropped),
+        out_discards: now.tx_dropped.saturating_sub(then.tx_dropped),
+        in_errors: now.rx_errors.saturating_sub(then.rx_errors),
+        out_errors: now.tx_errors.saturating_sub(then.tx_errors),
+    }
+}
+
+fn now() -> Nanos {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(Nanos::default(), Nanos::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A device whose second core is busy a quarter of the time, and that forwards a frame a microsecond, asked each 100 ms
+    /// from time 0.
+    fn log(samples: u64) -> Log {
+        let sample = |index: u64| {
+            let at = index * 100 * MS;
+            let core = |core, busy: u64| CoreUse {
+                core,
+                softirq: Nanos::new(busy),
+                idle: Nanos::new(at - busy),
+                ..CoreUse::default()
+            };
+            let port = InterfaceCounters { name: "p0".into(), rx_packets: at / 1_000, ..Default::default() };
+            let idle = InterfaceCounters { name: "p1".into(), rx_packets: 9, ..Default::default() };
+            Sample {
+                asked: Nanos::new(at),
+                answered: Nanos::new(at + MS),
+                counters: HostCounters {
+                    at: Nanos::new(at),
+                    cores: vec![core(0, 0), core(1, at / 4)],
+                    interfaces: vec![port, idle],
+                },
+            }
+        };
+        Log { samples: (0..samples).map(sample).collect(), ..Log::default() }
+    }
+
+    #[test]
+    fn the_load_is_that_of_the_answers_within_the_trial() {
+        let mut load = DeviceLoad::default();
+        log(20).report(&mut load, Nanos::new(150 * MS), Nanos::new(1_200 * MS));
+        // From 200 to 1,100 ms: the answer asked for at 1,200 came after the end.
+        assert_eq!(load.window, Nanos::new(900 * MS));
+        assert_eq!((load.cpu, load.busiest_cpu, load.softirq), (Some(0.125), Some(0.25), Some(0.125)));
+        assert_eq!(load.interfaces.len(), 1, "{:?}", load.interfaces);
+        assert_eq!(load.interfaces[0].in_frames, 900_000);
+        assert_eq!(load.notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn one_answer_is_no_load_and_says_so() {
+        let mut load = DeviceLoad::default();
+        log(20).report(&mut load, Nanos::new(150 * MS), Nanos::new(250 * MS));
+        assert_eq!((load.cpu, load.interfaces.len()), (None, 0));
+        assert!(load.notes[0].contains("longer trials"), "{:?}", load.notes);
+    }
+
+    #[test]
+    fn a_tester_whose_clock_is_wrong_is_placed_where_it_can_have_been() {
+        let trial = FrameTrial {
+            name: "throughput 64".into(),
+            ports: vec![],
+            streams: vec![],
+            time: Nanos::from_secs(2),
+            settle: Nanos::from_secs(1),
+            engine: Default::default(),
+        };
+        let result = |started| FrameTrialResult {
+            trial: trial.clone(),
+            engine: Default::default(),
+            started_unix_ns: started,
+            streams: vec![],
+            observation: Default::default(),
+            device_load: None,
+            caveats: vec![],
+        };
+        let second = Nanos::from_secs;
+        for (started, from) in [(11, 11), (0, 10), (99, 12)] {
+            let placed = sending(&result(started * 1_000 * MS), second(10), second(15));
+            assert_eq!(placed, (second(from), second(from + 2)), "{started}");
+        }
+    }
+}
