@@ -153,3 +153,60 @@ pub(crate) fn csv_rows(outcome: &DeviceOutcome) -> Vec<BTreeMap<&'static str, St
     }
     rows
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::{BackToBack, BufferTime, BurstLengths, Recovery};
+
+    fn outcome() -> DeviceOutcome {
+        let frames = BurstLengths { mean: 224.0, min: 223, max: 225, deviation: 1.0, values: vec![223, 224, 225] };
+        let buffer = BufferTime { implied_ns: 477_000.0, corrected_ns: 426_000.0, frames: 200.1 };
+        let burst = BackToBack {
+            frame_bytes: 512,
+            throughput_frames_per_s: 50_000.0,
+            burst_frames_per_s: Some(469_765.0),
+            line_frames_per_s: Some(469_925.0),
+            frames: Some(frames),
+            buffer: Some(buffer),
+            caveats: Vec::new(),
+        };
+        let untried =
+            BackToBack { frame_bytes: 1518, frames: None, buffer: None, burst_frames_per_s: None, ..burst.clone() };
+        let recovery = Recovery {
+            frame_bytes: 512,
+            throughput_frames_per_s: 50_000.0,
+            overload_frames_per_s: 55_000.0,
+            overload_lost: 4_986,
+            reduced_frames_per_s: 25_000.0,
+            values_ns: vec![20_000, 40_000],
+            mean_ns: Some(30_000.0),
+            unrecovered: 1,
+            caveats: Vec::new(),
+        };
+        DeviceOutcome { burst: vec![burst, untried], recovery: vec![recovery], ..DeviceOutcome::default() }
+    }
+
+    #[test]
+    fn tables_show_what_was_found_and_leave_out_what_was_not() {
+        let [burst, recovery, echo] = tables(&outcome());
+        let rows = burst.map(|table| table.rows).unwrap_or_default();
+        let shown: Vec<&str> = rows[0].iter().flatten().map(String::as_str).collect();
+        assert_eq!(shown, ["512", "224", "223", "225", "1.0", "469,765", "477 us", "426 us", "200"]);
+        assert_eq!(rows[1].iter().flatten().count(), 1, "{:?}", rows[1]);
+        let rows = recovery.map(|table| table.rows).unwrap_or_default();
+        let shown: Vec<&str> = rows[0].iter().flatten().map(String::as_str).collect();
+        assert_eq!(shown[4..], ["30 us", "40 us", "2 of 3"]);
+        assert!(echo.is_none());
+    }
+
+    #[test]
+    fn rows_name_known_columns_only() {
+        let known = ["test", "frame_bytes", "frames_per_s", "limit"];
+        for row in csv_rows(&outcome()) {
+            let strange = row.keys().find(|name| !CSV_COLUMNS.contains(name) && !known.contains(name));
+            assert_eq!(strange, None, "{row:?}");
+        }
+        assert_eq!(csv_rows(&outcome())[0]["buffer_frames"], "200.1");
+    }
+}
