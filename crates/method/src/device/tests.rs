@@ -146,8 +146,8 @@ fn a_loss_curve_ends_after_two_loads_without_loss() {
 
 #[test]
 fn plain_generating_runs_once_and_says_what_was_counted() {
-    let test =
-        DeviceTest::Frames { rate: Some(FrameRate::per_second(1_000)), count: Some(500), form: FrameForm::default() };
+    let rate = Some(FrameRate::per_second(1_000));
+    let test = || DeviceTest::Frames { rate, count: Some(500), form: FrameForm::default() };
     let mut device =
         Device::new(DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test(), true) }, None);
     let trial = device.next().expect("one trial");
