@@ -154,7 +154,8 @@ fn plain_generating_runs_once_and_says_what_was_counted() {
     assert!(trial.streams.iter().all(|stream| stream.count == Some(500)));
     let mut result = simulate(trial, 1_000_000, 1_000_000);
     for stream in &mut result.streams {
-        (stream.sent, stream.sent_bytes, stream.send_time) = (501, 501 * 64, Nanos::from_millis(500));
+        (stream.intended, stream.sent, stream.sent_bytes) = (501, 501, 501 * 64);
+        stream.send_time = Nanos::from_millis(500);
         (stream.received, stream.by_port_counters) = (499, false);
     }
     device.record(&result);
