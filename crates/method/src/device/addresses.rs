@@ -28,6 +28,8 @@ const GUESSES_AHEAD: u32 = 3;
 /// The ports, by their place in the plan.
 const TEST: u16 = 0;
 const LEARNING: u16 = 1;
+/// How often a probe that the tester did not send in full is run again.
+const HELD_UP_RETRIES: u32 = 3;
 /// The rate is found to this share.
 const RATE_WIDTH: Ratio = Ratio::new(1, 100);
 
@@ -47,6 +49,8 @@ pub(crate) struct AddressTest {
     estimate: Option<u32>,
     guesses: u32,
     halvings: u32,
+    /// How often the probe under way was not sent in full.
+    held_up: u32,
     /// The learning trial of the probe that is under way, once it is done.
     learned: Option<FrameTrialResult>,
     /// The search for the learning rate, once the capacity is known, and its next new address.
@@ -82,6 +86,7 @@ impl AddressTest {
             estimate: None,
             guesses: 0,
             halvings: 0,
+            held_up: 0,
             learned: None,
             rates: None,
             trials: 0,
@@ -150,7 +155,7 @@ impl AddressTest {
             ports: plan.ports.clone(),
             streams: vec![stream],
             // The count ends it; the time has room for a tester that is held up.
-            time: duration(set.count, rate) + duration(set.count, rate) + Nanos::from_millis(100),
+            time: Nanos::new(duration(set.count, rate).get() * 8) + Nanos::from_secs(2),
             // After a probe the device forgets.
             settle: if learns { plan.settle } else { plan.settle.max(self.ageing) },
             engine: plan.engine,
@@ -166,6 +171,13 @@ impl AddressTest {
             self.learned = Some(result.clone());
             return false;
         };
+        // What the tester never sent says nothing of the device.
+        let in_full = |trial: &FrameTrialResult| sum(trial, |stream| stream.sent) >= u64::from(set.count);
+        if !(in_full(&learned) && in_full(result)) && self.held_up < HELD_UP_RETRIES {
+            self.held_up += 1;
+            return false;
+        }
+        self.held_up = 0;
         let unknown = self.unknown(set, &learned, result);
         match self.count() {
             Some((count, guess)) => {
@@ -190,7 +202,7 @@ impl AddressTest {
     fn unknown(&mut self, set: Set, learned: &FrameTrialResult, found: &FrameTrialResult) -> u32 {
         let shown = sum(learned, |stream| stream.sent);
         let flooded = sum(found, |stream| stream.flooded);
-        let lost = u64::from(set.count).saturating_sub(sum(found, |stream| stream.received));
+        let lost = sum(found, |stream| stream.sent.saturating_sub(stream.received));
         let both = duration(set.count, set.rate) + duration(set.count, self.learn_rate);
         if self.ageing > Nanos::default() && both > self.ageing {
             self.doubt(Caveat::new(
@@ -222,7 +234,9 @@ impl AddressTest {
                 ),
             ));
         }
-        flooded.max(lost).min(u64::from(set.count)) as u32
+        // What was never asked for is not known to be kept either.
+        let unasked = u64::from(set.count).saturating_sub(sum(found, |stream| stream.sent));
+        (flooded.max(lost) + unasked).min(u64::from(set.count)) as u32
     }
 
     fn rate_search(&self) -> Bisect {
@@ -327,20 +341,26 @@ mod tests {
         /// It forgets after so long a silence.
         ageing: Nanos,
         loses_every: Option<u64>,
+        /// So many of its next trials the tester sends by half only.
+        held_up: u32,
     }
 
     impl Switch {
         fn new(size: usize) -> Self {
             let (table, ageing) = (BTreeSet::new(), Nanos::from_secs(u64::MAX / 1_000_000_000));
-            Self { table, size, replaces: false, learns: u64::MAX, ageing, loses_every: None }
+            Self { table, size, replaces: false, learns: u64::MAX, ageing, loses_every: None, held_up: 0 }
         }
 
         fn run(&mut self, trial: FrameTrial) -> FrameTrialResult {
             let stream = &trial.streams[0];
             let low = |mac: Mac| u32::from_be_bytes([mac.0[2], mac.0[3], mac.0[4], mac.0[5]]);
-            let (count, mut counts) = (stream.form.vary[0].count, FrameStreamResult::default());
+            let (mut count, mut counts) = (stream.form.vary[0].count, FrameStreamResult::default());
+            counts.intended = u64::from(count);
+            if self.held_up > 0 {
+                self.held_up -= 1;
+                count /= 2;
+            }
             counts.sent = u64::from(count);
-            counts.intended = counts.sent;
             // The tester's three ports take places of their own.
             let room = self.size - 3;
             if stream.form.vary[0].field == VaryField::SourceMac {
@@ -412,6 +432,14 @@ mod tests {
             let (found, trials) = table(switch, 65_536, ageing);
             assert_eq!(found.capacity, size as u32, "{found:?}");
             assert!(trials < 120, "{trials}");
+        }
+    }
+
+    #[test]
+    fn a_tester_that_is_held_up_is_not_the_devices_limit() {
+        for held_up in [1, 2, 4, 6] {
+            let (found, _) = table(Switch { held_up, ..Switch::new(1_000) }, 4_096, Nanos::default());
+            assert_eq!((found.capacity, found.flooded_at), (1_000, Some(998)), "{held_up}");
         }
     }
 

@@ -146,18 +146,16 @@ fn a_loss_curve_ends_after_two_loads_without_loss() {
 
 #[test]
 fn plain_generating_runs_once_and_says_what_was_counted() {
-    let test =
-        DeviceTest::Frames { rate: Some(FrameRate::per_second(1_000)), count: Some(500), form: FrameForm::default() };
-    let mut device = Device::new(
-        DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test.clone(), true) },
-        None,
-    );
+    let rate = Some(FrameRate::per_second(1_000));
+    let test = || DeviceTest::Frames { rate, count: Some(500), form: FrameForm::default() };
+    let mut device =
+        Device::new(DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test(), true) }, None);
     let trial = device.next().expect("one trial");
     assert!(trial.streams.iter().all(|stream| stream.count == Some(500)));
     let mut result = simulate(trial, 1_000_000, 1_000_000);
     for stream in &mut result.streams {
-        (stream.intended, stream.sent) = (501, 501);
-        (stream.sent_bytes, stream.send_time) = (501 * 64, Nanos::from_millis(500));
+        (stream.intended, stream.sent, stream.sent_bytes) = (501, 501, 501 * 64);
+        stream.send_time = Nanos::from_millis(500);
         (stream.received, stream.by_port_counters) = (499, false);
     }
     device.record(&result);
@@ -171,7 +169,7 @@ fn plain_generating_runs_once_and_says_what_was_counted() {
 
     // At half the rate asked for, all frames sent are no excuse.
     device = Device::new(
-        DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test.clone(), true) },
+        DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test(), true) },
         None,
     );
     result.streams.iter_mut().for_each(|stream| stream.send_time = Nanos::from_secs(1));
