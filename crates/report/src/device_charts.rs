@@ -176,16 +176,16 @@ fn loss(plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Chart> {
     let curves: Vec<_> = SERIES.into_iter().zip(outcome.loss.iter().filter(|curve| !curve.points.is_empty())).collect();
     let most = curves.iter().flat_map(|(_, curve)| &curve.points).map(|p| p.offered_frames_per_s).reduce(f64::max)?;
     let of_line = curves.iter().all(|(_, curve)| line_frames(plan, curve.frame_bytes).is_some());
-    let tenths = || (0..=10).map(|tenth| (f64::from(tenth) * 10.0, format!("{} %", tenth * 10))).collect();
+    let tenths = || (0..=10).map(|tenth| (f64::from(tenth) * 10.0, (tenth * 10).to_string())).collect();
     let x = match of_line {
         true => Axis {
-            title: "offered load, share of what the line carries at the size".to_owned(),
+            title: "offered load, % of what the line carries at the size".to_owned(),
             scale: Scale::Linear(100.0),
             ticks: tenths(),
         },
         false => Axis::rate("offered load, frames a second", "/s", most),
     };
-    let y = Axis { title: "frames lost, of those sent".to_owned(), scale: Scale::Linear(100.0), ticks: tenths() };
+    let y = Axis { title: "frames lost, % of those sent".to_owned(), scale: Scale::Linear(100.0), ticks: tenths() };
     let share = |bytes: u32, point: &LossPoint| Some(point.offered_frames_per_s / line_frames(plan, bytes)? * 100.0);
     let place = |bytes: u32, point: &LossPoint| {
         (share(bytes, point).unwrap_or(point.offered_frames_per_s), point.loss_ratio * 100.0)

@@ -4,7 +4,7 @@ use crate::run::begin;
 use crate::{DeviceWatch, Outcome, Peers, RunError};
 use linerate_method::device::{Device, spoilt};
 use linerate_model::{Caveat, CaveatKind, DevicePlan, DeviceTest, FrameTrial, FrameTrialResult, Plan, Record, Repeats};
-use linerate_store::Store;
+use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
 
 /// How often a trial that the tester spoilt is run again before it is taken with its caveat.
@@ -61,7 +61,13 @@ impl DeviceRun<'_> {
                     method.record(&result);
                     record.frame_trials.push(result);
                     record.outcome = Some(method.outcome().clone());
-                    failure = failure.or(self.keep(&record, false));
+                    let first = record.frame_trials.len() == 1;
+                    failure = failure.or(self.keep(|store| {
+                        if first {
+                            store.begin(&record)?
+                        }
+                        store.finish(&record, false)
+                    }));
                 }
                 Err(error) => {
                     record.caveats.push(Caveat::new(CaveatKind::Interrupted, format!("the run ended early: {error}")));
@@ -80,7 +86,7 @@ impl DeviceRun<'_> {
         }
         if !record.frame_trials.is_empty() {
             let complete = failure.is_none();
-            failure = failure.or(self.keep(&record, complete));
+            failure = failure.or(self.keep(|store| store.finish(&record, complete)));
         }
         Outcome { record, failure }
     }
@@ -134,11 +140,9 @@ impl DeviceRun<'_> {
         }
     }
 
-    /// Keeps the record as it is now. A store that fails is not used again, and the run goes on.
-    fn keep(&mut self, record: &Record, complete: bool) -> Option<RunError> {
-        let store = self.store?;
-        let begun = if record.frame_trials.len() == 1 && !complete { store.begin(record) } else { Ok(()) };
-        let error = begun.and_then(|()| store.finish(record, complete)).err()?;
+    /// Does something to the store, if there is one. A store that fails is not used again, and the run goes on.
+    fn keep(&mut self, action: impl FnOnce(&Store) -> Result<(), StoreError>) -> Option<RunError> {
+        let error = action(self.store?).err()?;
         self.store = None;
         Some(error.into())
     }

@@ -65,7 +65,7 @@ fn throughput(bytes: u32) -> Throughput {
             source: "snmp UCD raw counters".to_owned(),
             cpu: Some(frames_per_s / DEVICE * 0.48),
             busiest_cpu: Some(frames_per_s / DEVICE * 0.97),
-            softirq: Some(0.4),
+            softirq: Some(frames_per_s / DEVICE * 0.4),
             ..DeviceLoad::default()
         }),
         limit,
