@@ -28,6 +28,7 @@ needs() {
         bench)
             echo "ip iproute2"
             echo "ss iproute2"
+            echo "ethtool ethtool"
             echo "taskset util-linux"
             echo "iperf3 iperf3"
             echo "iperf iperf"
