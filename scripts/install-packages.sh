@@ -16,6 +16,7 @@ needs() {
             echo "ethtool ethtool"
             echo "nsenter util-linux"
             echo "ps procps"
+            echo "ping iputils-ping"
             echo "clang clang"
             echo "llvm-strip llvm"
             echo "/usr/include/bpf/bpf_helpers.h libbpf-dev"

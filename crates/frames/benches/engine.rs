@@ -199,6 +199,7 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<Counts> {
         time: Nanos::from_secs(seconds),
         settle: Nanos::from_millis(100),
         engine,
+        hosts: Vec::new(),
     };
     Ok(run(&trial, &AtomicBool::new(false), &|_, _| {})?)
 }

@@ -4,9 +4,11 @@
 //! sockets that the kernel takes away with the process.
 
 mod account;
+mod answering;
 mod error;
 mod headers;
 mod learning;
+mod neighbours;
 mod packet;
 mod plan;
 mod port;

@@ -1,5 +1,6 @@
 //! A trial from its beginning to its end, by whichever means.
 
+use crate::answering::Answering;
 use crate::plan::{Plan, in_time};
 use crate::{FrameError, learning, packet, xdp};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult, FrameTrial};
@@ -73,6 +74,7 @@ pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -
         ears.push(socket);
     }
     learning::send(&plan)?;
+    let _answering = Answering::begin(&plan, &trial.hosts)?;
     let task = Task { plan: &plan, settle: trial.settle.get(), stop, progress };
     match trial.engine {
         FrameEngine::Xdp => xdp::run(&task),
