@@ -236,4 +236,56 @@ mod tests {
             assert!(error.contains(part) && error.contains("of a reference device"), "{text}: {error}");
         }
     }
+
+    /// Whatever is written, it is refused or read, and what was read is read the same again.
+    #[test]
+    fn any_text_is_refused_or_read_back() {
+        let pieces = [
+            "max-frames",
+            "max-rate",
+            "loss",
+            "queue",
+            "addresses",
+            "echo",
+            "delay",
+            "=",
+            "=",
+            "=",
+            ",",
+            ",",
+            "/",
+            "0",
+            "1",
+            "7",
+            "1000",
+            "4294967296",
+            "18446744073709551616",
+            "-",
+            ".",
+            "%",
+            "k",
+            "G",
+            "bit/s",
+            "ms",
+            "us",
+            " ",
+            "\u{e9}",
+        ];
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as usize % below
+        };
+        let mut read = 0;
+        for _ in 0..200_000 {
+            let text: String = (0..random(9)).map(|_| pieces[random(pieces.len())]).collect();
+            if let Ok(limits) = text.parse::<ReferenceLimits>() {
+                read += usize::from(!text.is_empty());
+                assert_eq!(limits.to_string().parse(), Ok(limits), "{text}");
+            }
+        }
+        assert!(read > 1_000, "{read}: hardly any text is one of limits");
+    }
 }
