@@ -16,6 +16,7 @@ needs() {
             echo "ethtool ethtool"
             echo "nsenter util-linux"
             echo "ps procps"
+            echo "ping iputils-ping"
             echo "clang clang"
             echo "llvm-strip llvm"
             echo "/usr/include/bpf/bpf_helpers.h libbpf-dev"
@@ -28,6 +29,7 @@ needs() {
         bench)
             echo "ip iproute2"
             echo "ss iproute2"
+            echo "ethtool ethtool"
             echo "taskset util-linux"
             echo "iperf3 iperf3"
             echo "iperf iperf"

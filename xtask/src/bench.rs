@@ -2,6 +2,7 @@
 
 mod compare;
 mod figure;
+mod frames;
 mod lab;
 mod overhead;
 mod peers;
@@ -33,6 +34,15 @@ pub(crate) enum Bench {
         #[arg(long)]
         program: Option<PathBuf>,
     },
+    /// The frame tester's engine against a bare loop and trafgen, and how well it keeps a pace.
+    Frames {
+        /// How often each way runs.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+        repeats: u32,
+        /// How long one run sends.
+        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
+        seconds: u32,
+    },
     /// CPU use of agent and observer while a trial runs.
     Overhead {
         /// How often each load runs.
@@ -59,6 +69,9 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
             peer_path: peer_path.as_deref(),
             program: program.as_deref(),
         }),
+        Bench::Frames { repeats, seconds } => {
+            frames::run(&frames::Frames { folder, repeats: *repeats, seconds: *seconds })
+        }
         Bench::Overhead { repeats, seconds, program } => overhead::run(program.as_deref(), folder, *seconds, *repeats),
     }
 }

@@ -22,6 +22,12 @@ const CHECKS: &[Check] = &[
     },
     Check { name: "layers", arguments: &["xtask", "layers"], environment: &[], remedy: "see ARCHITECTURE.md" },
     Check {
+        name: "kernel programs",
+        arguments: &["xtask", "bpf", "--check"],
+        environment: &[],
+        remedy: "`cargo xtask bpf` makes the objects anew; `make test` installs clang",
+    },
+    Check {
         name: "clippy",
         arguments: &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"],
         environment: &[],

@@ -240,4 +240,34 @@ mod tests {
         assert_eq!(find_signature(&frame), None);
         assert_eq!(find_signature(&[0x81; 10]), None);
     }
+
+    /// Whatever arrives, looking at it does no harm, and a frame is taken for ours only if its signature is whole.
+    #[test]
+    fn foreign_bytes_have_no_signature() {
+        let signature = Signature { tag: 0x1234, stream: 1, number: 5, time: 6 };
+        let seeds = [("198.18.0.1", "198.18.0.2", &[][..]), ("2001:2::1", "2001:2::2", &[7, 8])]
+            .map(|(source, destination, vlans)| frame(&headers(source, destination, vlans, UDP_7), 100, signature));
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as usize
+        };
+        let mut found = 0;
+        for round in 0..200_000 {
+            let mut frame = seeds[round % 2].clone();
+            for _ in 0..random() % 4 {
+                let at = random() % frame.len();
+                frame[at] = random() as u8;
+            }
+            frame.truncate(frame.len() - random() % 4 / 3 * (random() % frame.len()));
+            if let Some(signature) = find_signature(&frame) {
+                found += 1;
+                let whole = signature.to_bytes();
+                assert!(frame.windows(BYTES).any(|bytes| bytes == whole), "{frame:?}");
+            }
+        }
+        assert!(found > 50_000, "{found}: the frames are hardly ever whole");
+    }
 }

@@ -4,6 +4,7 @@
 //! sockets that the kernel takes away with the process.
 
 mod account;
+mod answering;
 mod capture;
 mod carrier;
 mod error;
@@ -11,6 +12,7 @@ mod headers;
 mod layout;
 mod learning;
 mod meets;
+mod neighbours;
 mod packet;
 mod plan;
 mod port;

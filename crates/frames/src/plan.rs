@@ -6,10 +6,11 @@ use crate::layout::Layout;
 use crate::port::{mac, usable};
 use crate::signature::{BYTES, Signature};
 use crate::vary::Change;
-use linerate_model::{FrameStream, FrameTrial, MOST_VARIED, Mac, RawFrame};
+use linerate_model::{FrameStream, FrameTrial, MOST_VARIED, Mac, MacRule, RawFrame, SimulatedHosts};
 use linerate_sys::clock;
 use linerate_sys::netlink::Route;
 use linerate_units::Nanos;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A port of the trial.
@@ -63,6 +64,9 @@ impl Plan {
         let ports = ports.collect::<Result<Vec<_>, FrameError>>()?;
         if trial.streams.is_empty() || trial.streams.len() > usize::from(u16::MAX) {
             return Err(bad(format!("it has {} streams: 1 to 65535 can be told apart", trial.streams.len())));
+        }
+        for hosts in &trial.hosts {
+            check_hosts(hosts, ports.len()).map_err(bad)?;
         }
         let tag = tag();
         let mut streams = Vec::with_capacity(trial.streams.len());
@@ -143,9 +147,7 @@ impl Stream {
     pub(crate) fn length(&self, time: u64) -> u64 {
         self.wish.length(Nanos::new(time)).get()
     }
-}
 
-impl Stream {
     /// Which of its frames has `number`.
     pub(crate) fn frame_of(&self, number: u32) -> usize {
         usize::from(self.round[number as usize % self.round.len()])
@@ -205,6 +207,28 @@ fn raw_frame(raw: &RawFrame, signature: Signature) -> Result<Vec<u8>, String> {
         layout.mend_transport(&mut frame, &old, &new);
     }
     Ok(frame)
+}
+
+/// Simulated hosts must be hosts, each with addresses of its own.
+fn check_hosts(hosts: &SimulatedHosts, ports: usize) -> Result<(), String> {
+    let (first, steps) = (hosts.first, hosts.count.saturating_sub(1));
+    if usize::from(hosts.port) >= ports {
+        return Err(format!("hosts from {first} on are behind port {} of {ports}", hosts.port));
+    }
+    let last = match first {
+        IpAddr::V4(v4) => v4.to_bits().checked_add(steps).map(|bits| IpAddr::from(bits.to_be_bytes())),
+        IpAddr::V6(v6) => v6.to_bits().checked_add(steps.into()).map(|bits| IpAddr::from(bits.to_be_bytes())),
+    };
+    let Some(last) = last.filter(|last| hosts.count > 0 && !first.is_multicast() && !last.is_multicast()) else {
+        return Err(format!("there are no {} hosts from {first} on: give 1 or more, none a group's", hosts.count));
+    };
+    if let MacRule::Counting { first: mac } = hosts.mac {
+        let end = mac.plus(steps);
+        if mac.0[0] & 1 != 0 || end.0[0] != mac.0[0] {
+            return Err(format!("hosts {first} to {last} cannot have Ethernet addresses {mac} to {end}: take 02:..."));
+        }
+    }
+    Ok(())
 }
 
 /// Frames that are due within `time` nanoseconds at `rate`, the first at once.

@@ -1,5 +1,6 @@
 //! A trial from its beginning to its end, by whichever means.
 
+use crate::answering::Answering;
 use crate::carrier::Carrier;
 use crate::plan::{Plan, in_time};
 use crate::{FrameError, learning, packet, xdp};
@@ -82,6 +83,7 @@ pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -
         ears.push(socket);
     }
     learning::send(&plan)?;
+    let _answering = Answering::begin(&plan, &trial.hosts)?;
     let carrier = Carrier::of(&plan)?;
     let progress = |sent, received| {
         progress(sent, received);

@@ -1,7 +1,7 @@
 //! What to build: hosts, links, the device, planted faults. docs/bench-files.md describes the file format.
 
 use crate::LabError;
-use crate::limits::{ReferenceLimits, WrittenLimits};
+use crate::limits::{HELD_FRAMES, ReferenceLimits, WrittenLimits};
 use linerate_model::HostName;
 use linerate_units::{BitRate, ParseError, Ratio};
 use serde::{Deserialize, Deserializer, de};
@@ -414,10 +414,17 @@ impl Bench {
             _ if !(2..=HOSTS_MAXIMUM).contains(&(hosts + ports)) => {
                 Err(format!("hosts: a bench has 2 to {HOSTS_MAXIMUM}, not {}", hosts + ports))
             }
-            DeviceKind::Reference(limits) if limits.delay.is_some() => Err(String::from(
-                "device.delay: a reference device does not hold frames yet; leave it out, as in \
-                 reference,max-frames=200000",
+            DeviceKind::Reference(limits) if limits.delay.is_some() && hosts > 0 => Err(String::from(
+                "device.delay: a reference device holds frames between a tester's ports only; leave out the hosts, or \
+                 the delay",
             )),
+            DeviceKind::Reference(ReferenceLimits { delay: Some(_), max_frames: Some(rate), .. })
+                if rate > HELD_FRAMES =>
+            {
+                Err(format!(
+                    "device.max-frames: a reference device with a delay forwards at most {HELD_FRAMES} frames/s, not {rate}"
+                ))
+            }
             _ => Ok(()),
         }
     }

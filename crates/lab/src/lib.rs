@@ -10,6 +10,7 @@
 mod address;
 mod agent;
 mod bench;
+mod delay_line;
 mod error;
 mod ethernet;
 mod kept;
@@ -21,6 +22,7 @@ mod user;
 mod wiring;
 
 pub use bench::{Bench, DEVICE, Device, DeviceKind, Fault, FaultKind, Link, Place, TESTER};
+pub use delay_line::DelayLine;
 pub use error::LabError;
 pub use kept::{Kept, kept};
 pub use lab::{Lab, LabOptions};

@@ -15,6 +15,12 @@ pub(crate) const ADDRESSES: u32 = 65_536;
 const RATE_MAXIMUM: u64 = 1_000_000_000;
 /// Most frames that may wait.
 const QUEUE_MAXIMUM: u32 = 1_000_000;
+/// Frames a second that a device with a delay forwards at most: a program takes each of them in its hands.
+pub(crate) const HELD_FRAMES: u64 = 50_000;
+/// A shorter delay is not exact: the delay line may be asleep for as long.
+const SHORTEST_DELAY: Nanos = Nanos::new(500_000);
+/// What is on its way lies in memory.
+const LONGEST_DELAY: Nanos = Nanos::from_secs(1);
 /// Most addresses: they lie in memory.
 const ADDRESSES_MAXIMUM: u32 = 1 << 22;
 
@@ -33,7 +39,7 @@ pub struct ReferenceLimits {
     pub addresses: u32,
     /// Echo requests a second that it answers itself; without a value it has no address and answers none.
     pub echo: Option<u32>,
-    /// How long it holds each frame.
+    /// How long it holds each frame; a device that does forwards 50,000 frames a second at most.
     pub delay: Option<Nanos>,
 }
 
@@ -72,7 +78,7 @@ const QUEUE: Field = field("queue", "queue of a reference device: frames, 0 to 1
 const ADDRESS_COUNT: Field =
     field("addresses", "addresses of a reference device: a count, 1 to 4194304", "addresses=1000");
 const ECHO: Field = field("echo", "echo of a reference device: answers a second, 1 or more", "echo=5000");
-const DELAY: Field = field("delay", "delay of a reference device: a duration", "delay=1ms");
+const DELAY: Field = field("delay", "delay of a reference device: 500us to 1s", "delay=1ms");
 
 impl Field {
     fn error(&self, text: &str) -> ParseError {
@@ -86,6 +92,12 @@ impl Field {
 }
 
 impl ReferenceLimits {
+    /// Frames a second that it forwards, if there is a limit.
+    pub(crate) fn frames_at_most(&self) -> Option<u64> {
+        let held = self.delay.map(|_| HELD_FRAMES);
+        self.max_frames.into_iter().chain(held).min()
+    }
+
     /// Sets the limit called `name`.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         match name {
@@ -99,7 +111,7 @@ impl ReferenceLimits {
                 self.addresses = ADDRESS_COUNT.read(value, |count| (1..=ADDRESSES_MAXIMUM).contains(count))?
             }
             "echo" => self.echo = Some(ECHO.read(value, |rate| *rate >= 1)?),
-            "delay" => self.delay = Some(DELAY.read(value, |_| true)?),
+            "delay" => self.delay = Some(DELAY.read(value, |delay| (SHORTEST_DELAY..=LONGEST_DELAY).contains(delay))?),
             _ => {
                 return Err(ParseError {
                     text: name.to_owned(),
@@ -198,6 +210,9 @@ mod tests {
         let held: ReferenceLimits = "delay=1ms".parse().expect("a delay");
         assert_eq!(held.delay, Some(Nanos::from_millis(1)));
         assert_eq!(held.to_string().parse(), Ok(held));
+        assert_eq!((held.frames_at_most(), short.frames_at_most()), (Some(50_000), None));
+        let slow: ReferenceLimits = "delay=500us,max-frames=7".parse().expect("a delay");
+        assert_eq!(slow.frames_at_most(), Some(7));
     }
 
     #[test]
@@ -212,11 +227,65 @@ mod tests {
             ("addresses=0", "addresses=1000"),
             ("echo=no", "echo=5000"),
             ("delay=slow", "delay=1ms"),
+            ("delay=10us", "delay=1ms"),
+            ("delay=2s", "delay=1ms"),
             ("speed=1", "reference,max-frames=200000"),
             ("queue", "max-frames=200000"),
         ] {
             let error = text.parse::<ReferenceLimits>().expect_err(text).to_string();
             assert!(error.contains(part) && error.contains("of a reference device"), "{text}: {error}");
         }
+    }
+
+    /// Whatever is written, it is refused or read, and what was read is read the same again.
+    #[test]
+    fn any_text_is_refused_or_read_back() {
+        let pieces = [
+            "max-frames",
+            "max-rate",
+            "loss",
+            "queue",
+            "addresses",
+            "echo",
+            "delay",
+            "=",
+            "=",
+            "=",
+            ",",
+            ",",
+            "/",
+            "0",
+            "1",
+            "7",
+            "1000",
+            "4294967296",
+            "18446744073709551616",
+            "-",
+            ".",
+            "%",
+            "k",
+            "G",
+            "bit/s",
+            "ms",
+            "us",
+            " ",
+            "\u{e9}",
+        ];
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as usize % below
+        };
+        let mut read = 0;
+        for _ in 0..200_000 {
+            let text: String = (0..random(9)).map(|_| pieces[random(pieces.len())]).collect();
+            if let Ok(limits) = text.parse::<ReferenceLimits>() {
+                read += usize::from(!text.is_empty());
+                assert_eq!(limits.to_string().parse(), Ok(limits), "{text}");
+            }
+        }
+        assert!(read > 1_000, "{read}: hardly any text is one of limits");
     }
 }

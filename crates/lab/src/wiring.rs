@@ -11,7 +11,7 @@ use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::{NetNamespace, set_network_setting};
 use linerate_sys::netlink::Route;
 use linerate_sys::shaping::Way;
-use linerate_units::{BitRate, Ratio};
+use linerate_units::{BitRate, Nanos, Ratio};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -50,6 +50,8 @@ pub(crate) struct WiredHost {
     pub(crate) rates: Vec<(String, BitRate)>,
     /// It is the tester.
     tests: bool,
+    /// How long it holds each frame on its way.
+    pub(crate) delay: Option<Nanos>,
 }
 
 /// One link of a bench.
@@ -203,7 +205,7 @@ impl Wiring {
 
     /// Every host, and every port of the tester, on a port of a device.
     fn join_by_device(&mut self, bench: &Bench, kind: DeviceKind) -> Result<(), LabError> {
-        let device = WiredHost::new(HostName::from(DEVICE), None, &[])?;
+        let mut device = WiredHost::new(HostName::from(DEVICE), None, &[])?;
         let mut route =
             inside(&device.namespace, || prepare_device(kind)).map_err(LabError::at(format!("set up the {kind}")))?;
         let bridge = match kind {
@@ -269,7 +271,8 @@ impl Wiring {
             self.hosts[port.host].addresses.extend(had);
         }
         if let DeviceKind::Reference(limits) = kind {
-            inside(&device.namespace, || reference::install(&limits))
+            device.delay = limits.delay;
+            inside(&device.namespace, || reference::install(&limits, &device.namespace))
                 .map_err(LabError::at("make the reference device"))?;
         }
         // The reference device drops by its own account, so it may work on the tester's core. There its limits hold exactly:
@@ -318,7 +321,7 @@ impl WiredHost {
     fn new(name: HostName, rate: Option<BitRate>, interfaces: &[String]) -> Result<Self, LabError> {
         let namespace = namespace_of(&format!("host {name}"))?;
         let rates = rate.map(|rate| interfaces.iter().map(|interface| (interface.clone(), rate)).collect());
-        Ok(Self { name, namespace, addresses: Vec::new(), rates: rates.unwrap_or_default(), tests: false })
+        Ok(Self { name, namespace, addresses: Vec::new(), rates: rates.unwrap_or_default(), tests: false, delay: None })
     }
 
     /// Gives an interface its addresses and routes; says which it could have.

@@ -15,6 +15,16 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mac(pub [u8; 6]);
 
+impl Mac {
+    /// The address `steps` further on, as a 48-bit number that wraps.
+    pub fn plus(self, steps: u32) -> Self {
+        let [a, b, c, d, e, g] = self.0;
+        let number = u64::from_be_bytes([0, 0, a, b, c, d, e, g]).wrapping_add(u64::from(steps));
+        let [_, _, mac @ ..] = number.to_be_bytes();
+        Self(mac)
+    }
+}
+
 /// Text that is no Ethernet address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an Ethernet address such as 02:00:00:00:00:01")]
@@ -209,6 +219,35 @@ pub struct FrameTrial {
     pub settle: Nanos,
     /// By which means.
     pub engine: FrameEngine,
+    /// Hosts that the tester answers for while the trial runs, beside the streams' own ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<SimulatedHosts>,
+}
+
+/// Hosts with addresses in a row behind one port: the tester answers ARP, neighbour discovery and echo for them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SimulatedHosts {
+    /// Index of the port.
+    pub port: u16,
+    /// The first host's IP address.
+    pub first: IpAddr,
+    /// How many there are.
+    pub count: u32,
+    /// Their Ethernet addresses.
+    pub mac: MacRule,
+}
+
+/// Which Ethernet addresses simulated hosts have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum MacRule {
+    /// All of them the port's.
+    Port,
+    /// Each its own, counting from the first host's.
+    Counting {
+        /// The first host's.
+        first: Mac,
+    },
 }
 
 /// What became of one stream.

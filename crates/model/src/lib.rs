@@ -39,7 +39,7 @@ pub use frame_form::{
 };
 pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, FrameTrial, FrameTrialResult, Mac,
-    PortInfo, SIGNATURE_BYTES,
+    MacRule, PortInfo, SIGNATURE_BYTES, SimulatedHosts,
 };
 pub use half::{
     Connect, EndResult, EndRole, EndSpec, FlowResult, HalfResult, HalfSpec, Prepared, Progress, Received, Sent,

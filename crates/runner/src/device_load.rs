@@ -296,6 +296,7 @@ mod tests {
             time: Nanos::from_secs(2),
             settle: Nanos::from_secs(1),
             engine: Default::default(),
+            hosts: Vec::new(),
         };
         let result = |started| FrameTrialResult {
             trial: trial.clone(),

@@ -76,6 +76,42 @@ impl PacketSocket {
         write_option(self.fd.as_fd(), libc::SOL_PACKET, option, &1i32, "setsockopt(PACKET_QDISC_BYPASS)")
     }
 
+    /// Only what may be a question from one host to another arrives from here on: ARP, ICMP, ICMPv6, without VLAN tags or
+    /// further headers.
+    pub fn hear_questions_only(&self) -> Result<(), Error> {
+        // Classic BPF: Documentation/networking/filter.rst. Jumps count the instructions to leave out.
+        const HALF_WORD: u16 = 0x28;
+        const BYTE: u16 = 0x30;
+        const IF_EQUAL: u16 = 0x15;
+        const RETURN: u16 = 0x06;
+        const VLAN_TAG_PRESENT: u32 = 0xffff_f000 + 48;
+        let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+        let mut steps = [
+            step(BYTE, 0, 0, VLAN_TAG_PRESENT),
+            step(IF_EQUAL, 0, 9, 0),
+            step(HALF_WORD, 0, 0, 12),
+            step(IF_EQUAL, 6, 0, 0x0806),
+            step(IF_EQUAL, 0, 2, 0x0800),
+            step(BYTE, 0, 0, 23),
+            step(IF_EQUAL, 3, 4, 1),
+            step(IF_EQUAL, 0, 3, 0x86dd),
+            step(BYTE, 0, 0, 20),
+            step(IF_EQUAL, 0, 1, 58),
+            // The whole frame.
+            step(RETURN, 0, 0, u32::MAX),
+            // Nothing.
+            step(RETURN, 0, 0, 0),
+        ];
+        let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+        write_option(
+            self.fd.as_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            &program,
+            "setsockopt(SO_ATTACH_FILTER)",
+        )
+    }
+
     /// Frames received carry the time (since 1970) at which the kernel had them, and up to `bytes` of them wait.
     pub fn stamp_and_hold(&self, bytes: i32) -> Result<(), Error> {
         let socket = self.fd.as_fd();
@@ -138,23 +174,30 @@ impl PacketSocket {
 /// Frames taken from a socket: the beginning of each.
 #[derive(Debug)]
 pub struct Incoming {
-    frames: Vec<[u8; KEPT]>,
+    frames: Vec<u8>,
+    /// Bytes of each that there is room for.
+    room: usize,
     control: Vec<[u64; CONTROL_WORDS]>,
     lengths: Vec<usize>,
 }
 
 impl Incoming {
-    /// Room for `count` frames a call.
+    /// Room for the headers of `count` frames a call.
     pub fn new(count: usize) -> Self {
-        Self { frames: vec![[0; KEPT]; count], control: vec![[0; CONTROL_WORDS]; count], lengths: Vec::new() }
+        Self::with_room(count, KEPT)
+    }
+
+    /// Room for the first `room` bytes of `count` frames a call.
+    pub fn with_room(count: usize, room: usize) -> Self {
+        Self { frames: vec![0; count * room], room, control: vec![[0; CONTROL_WORDS]; count], lengths: Vec::new() }
     }
 
     /// Takes what is there without waiting; returns how many frames.
     pub fn take(&mut self, socket: &PacketSocket) -> io::Result<usize> {
         let mut pieces: Vec<libc::iovec> = self
             .frames
-            .iter_mut()
-            .map(|frame| libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: KEPT })
+            .chunks_exact_mut(self.room)
+            .map(|frame| libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: self.room })
             .collect();
         let mut headers: Vec<libc::mmsghdr> =
             pieces.iter_mut().zip(&mut self.control).map(|(piece, control)| header(piece, control)).collect();
@@ -174,7 +217,7 @@ impl Incoming {
             let error = io::Error::last_os_error();
             return if error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) };
         }
-        self.lengths.extend(headers[..taken as usize].iter().map(|header| (header.msg_len as usize).min(KEPT)));
+        self.lengths.extend(headers[..taken as usize].iter().map(|header| (header.msg_len as usize).min(self.room)));
         Ok(taken as usize)
     }
 
@@ -182,7 +225,7 @@ impl Incoming {
     pub fn frames(&self) -> impl Iterator<Item = (&[u8], u64)> {
         self.lengths
             .iter()
-            .zip(&self.frames)
+            .zip(self.frames.chunks_exact(self.room))
             .zip(&self.control)
             .map(|((&length, frame), control)| (&frame[..length], stamp(control)))
     }

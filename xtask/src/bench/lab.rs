@@ -29,7 +29,7 @@ impl Lab {
     pub(super) fn up(program: Option<&Path>, folder: &Path) -> Result<Self> {
         let program = match program {
             Some(program) => program.canonicalize().with_context(|| format!("finding {}", program.display()))?,
-            None => build()?,
+            None => build(&["--package", "linerate"], "linerate")?,
         };
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         let mut lab = Self { program, store: folder.join("store.sqlite"), up: false };
@@ -98,22 +98,23 @@ impl Drop for Lab {
     }
 }
 
-/// Builds the release program and finds it.
-fn build() -> Result<PathBuf> {
+/// Makes a release build of what `selection` tells cargo and finds the program `name` in it.
+pub(super) fn build(selection: &[&str], name: &str) -> Result<PathBuf> {
     let mut command = process::cargo();
-    command.args(["build", "--release", "--package", "linerate", "--message-format", "json-render-diagnostics"]);
+    command.args(["build", "--release", "--message-format", "json-render-diagnostics"]).args(selection);
     let output = command.stderr(Stdio::inherit()).output().context("starting `cargo build`")?;
     if !output.status.success() {
-        bail!("the release build of linerate failed; cargo's message is above");
+        bail!("the release build of {name} failed; cargo's message is above");
     }
-    executable(&String::from_utf8_lossy(&output.stdout)).context("cargo built no program called linerate")
+    executable(&String::from_utf8_lossy(&output.stdout), name)
+        .with_context(|| format!("cargo built no program called {name}"))
 }
 
 /// The program's file, from cargo's messages.
-fn executable(messages: &str) -> Option<PathBuf> {
+fn executable(messages: &str, name: &str) -> Option<PathBuf> {
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     messages
-        .filter(|message| message["target"]["name"] == "linerate")
+        .filter(|message| message["target"]["name"] == name)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
@@ -140,7 +141,7 @@ mod tests {
     fn finds_the_program_among_cargos_messages() {
         let messages = "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"serde\"},\"executable\":null}\n\
             {\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"linerate\"},\"executable\":\"/t/release/linerate\"}\n";
-        assert_eq!(executable(messages), Some(PathBuf::from("/t/release/linerate")));
-        assert_eq!(executable("{}\n"), None);
+        assert_eq!(executable(messages, "linerate"), Some(PathBuf::from("/t/release/linerate")));
+        assert_eq!(executable("{}\n", "linerate"), None);
     }
 }

@@ -4,6 +4,7 @@ use crate::exit::Failure;
 use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
 use linerate_agent::{Agent, AgentOptions, Identity, IpNet, Limits, Patience, Token};
+use linerate_lab::DelayLine;
 use linerate_model::HostName;
 use linerate_units::{BitRate, Nanos};
 use std::collections::BTreeMap;
@@ -68,6 +69,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     allow_frames: bool,
 
+    /// Be the delay line of a lab's reference device, whose network namespace this is
+    #[arg(long, value_name = "TIME", hide = true)]
+    hold_frames: Option<Nanos>,
+
     /// Network or address that may use this agent; may be repeated [default: any, with the token]
     #[arg(long, value_name = "NETWORK", value_parser = network)]
     allow_peer: Vec<IpNet>,
@@ -104,6 +109,10 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
         Some(fd) => linerate_sys::inherited::listener(fd).map_err(Failure::usage)?,
         None => TcpListener::bind(arguments.listen).map_err(|error| cannot_listen(arguments.listen, &error))?,
     };
+    if let Some(delay) = arguments.hold_frames {
+        let line = DelayLine::open(delay).map_err(Failure::measure)?;
+        std::thread::Builder::new().name(String::from("delay")).spawn(|| line.run()).map_err(Failure::measure)?;
+    }
     let exposed = !listener.local_addr().map_err(Failure::measure)?.ip().is_loopback();
     let (identity, token) = arguments.secrets()?;
     let options = AgentOptions {

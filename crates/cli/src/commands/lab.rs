@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     link: Option<BitRate>,
 
     /// The device between the hosts: bridge (a switch), router, none (a cable from a to b), or reference with known limits,
-    /// as in reference,max-frames=200000,loss=1/1000
+    /// as in reference,max-frames=200000,loss=1/1000 or reference,delay=1ms
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceKind>,
 

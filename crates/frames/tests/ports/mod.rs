@@ -69,6 +69,7 @@ pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameSt
         time: Nanos::from_millis(milliseconds),
         settle: Nanos::from_millis(100),
         engine,
+        hosts: Vec::new(),
     }
 }
 

@@ -159,6 +159,7 @@ impl AddressTest {
             // After a probe the device forgets.
             settle: if learns { plan.settle } else { plan.settle.max(self.ageing) },
             engine: plan.engine,
+            hosts: Vec::new(),
         })
     }
 

@@ -308,6 +308,7 @@ impl Device {
             time,
             settle: self.plan.settle,
             engine: self.plan.engine,
+            hosts: Vec::new(),
         }
     }
 }

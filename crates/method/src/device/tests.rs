@@ -168,10 +168,8 @@ fn plain_generating_runs_once_and_says_what_was_counted() {
     assert_eq!(flows[0].caveats, []);
 
     // At half the rate asked for, all frames sent are no excuse.
-    device = Device::new(
-        DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test(), true) },
-        None,
-    );
+    device =
+        Device::new(DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test(), true) }, None);
     result.streams.iter_mut().for_each(|stream| stream.send_time = Nanos::from_secs(1));
     device.record(&result);
     assert_eq!(device.outcome().frames[0].caveats[0].kind, CaveatKind::BelowOfferedRate);

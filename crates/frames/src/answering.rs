@@ -1,0 +1,114 @@
+//! While a trial runs its ports answer for the addresses behind them that are not the kernel's own: who asks where they are
+//! is told, and who sends them an echo request has it back.
+//!
+//! One thread a port, on a packet socket that hears nothing but such questions. Frames with VLAN tags are left alone.
+
+use crate::FrameError;
+use crate::headers::find_signature;
+use crate::neighbours::{Hosts, Link};
+use crate::plan::Plan;
+use linerate_model::SimulatedHosts;
+use linerate_sys::netlink::Route;
+use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
+use linerate_sys::{Error, clock};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+/// Questions taken at once.
+const BATCH: usize = 64;
+/// The longest question that is read whole, bytes.
+const LONGEST: usize = 9_216;
+/// Wanted for questions that wait, bytes: a router may ask for thousands of hosts at once.
+const BUFFER: i32 = 8 << 20;
+/// How soon an end is noticed, milliseconds.
+const LOOK: u16 = 20;
+
+/// The threads that answer, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Answering {
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Answering {
+    /// Begins to answer, once the sockets are open.
+    pub(crate) fn begin(plan: &Plan, simulated: &[SimulatedHosts]) -> Result<Self, FrameError> {
+        let mut answering = Self { over: Arc::default(), threads: Vec::new() };
+        for (port, link) in links(plan, simulated)?.into_iter().enumerate() {
+            if link.0.is_empty() {
+                continue;
+            }
+            let interface = &plan.ports[port];
+            let socket = PacketSocket::open(interface.link, Some(ALL_PROTOCOLS))?;
+            socket.hear_questions_only()?;
+            socket.stamp_and_hold(BUFFER)?;
+            let (over, tag) = (Arc::clone(&answering.over), plan.tag);
+            let work = move || answer(&socket, &link, tag, &over);
+            let thread = thread::Builder::new().name(format!("answer {port}")).spawn(work);
+            answering
+                .threads
+                .push(thread.map_err(|error| Error::new("pthread_create", "a thread that answers", error))?);
+        }
+        Ok(answering)
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // Had it panicked, there would be fewer answers, and frames that do not arrive say so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Who is behind each port: the simulated hosts, and the ends of the streams that the kernel does not answer for.
+fn links(plan: &Plan, simulated: &[SimulatedHosts]) -> Result<Vec<Link>, Error> {
+    let kernels: BTreeSet<(u32, IpAddr)> =
+        Route::open()?.addresses()?.into_iter().map(|address| (address.link, address.address)).collect();
+    let mut links = vec![Link::default(); plan.ports.len()];
+    for hosts in simulated {
+        let port = usize::from(hosts.port);
+        links[port].0.push(Hosts::of(hosts, plan.ports[port].mac));
+    }
+    for stream in &plan.streams {
+        let headers = &stream.wish.headers;
+        let mut ends = vec![(stream.from, headers.source, headers.source_mac)];
+        // What comes back to its own port was sent to the device itself.
+        if stream.from != stream.to {
+            ends.push((stream.to, headers.destination, plan.ports[stream.to].mac));
+        }
+        for (port, address, mac) in ends {
+            let host = Hosts::one(address, mac);
+            let kernels = kernels.contains(&(plan.ports[port].link, address));
+            if headers.vlans.is_empty() && !kernels && !links[port].0.contains(&host) {
+                links[port].0.push(host);
+            }
+        }
+    }
+    Ok(links)
+}
+
+fn answer(socket: &PacketSocket, link: &Link, tag: u16, over: &AtomicBool) {
+    let mut incoming = Incoming::with_room(BATCH, LONGEST);
+    while !over.load(Ordering::Relaxed) {
+        // Who asks in vain asks again, so an error costs no more than time.
+        if !socket.wait(LOOK) || incoming.take(socket).is_err() {
+            clock::sleep_until(clock::now() + 100_000);
+            continue;
+        }
+        for (frame, _) in incoming.frames() {
+            // A trial's own echo requests are counted where they arrive.
+            if find_signature(frame).is_some_and(|signature| signature.tag == tag) {
+                continue;
+            }
+            if let Some(answer) = link.answer(frame) {
+                let _ = socket.send(&answer);
+            }
+        }
+    }
+}
