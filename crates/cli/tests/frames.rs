@@ -64,8 +64,8 @@ fn planted_loss_and_rates_show() {
     ));
     let flow = flow(&record, 0);
     let (sent, lost) = (number(flow, "/sent"), number(flow, "/lost"));
-    assert_eq!(sent, 20_000.0);
-    close("planted loss", lost, sent / 100.0, 0.05);
+    // The device loses every hundredth frame; learning frames move its count by a few.
+    assert!(sent > 1_000.0 && (lost - sent / 100.0).abs() <= 2.0, "{lost} of {sent} were lost");
     let (frames, wire) = (number(flow, "/arrived/frames_per_s"), number(flow, "/arrived/wire_bits_per_s"));
     close("bits on the line", wire, frames * 84.0 * 8.0, 1e-9);
 
@@ -94,7 +94,7 @@ fn raw_frames_are_counted_by_the_ports_or_signed() {
     std::fs::write(place.path("one.pcap"), [pcap, bytes.collect()].concat()).expect("a file can be written");
     let send = |options: &str| {
         place.measure(&words(&format!(
-            "lab --device bridge -- frames --ports tester:p0,tester:p1 --count 200 --json {options}"
+            "lab --device bridge -- frames --ports tester:p0,tester:p1 --count 200 --settle 2s --json {options}"
         )))
     };
     for template in [format!("hex:{frame}"), format!("pcap:{}", place.path("one.pcap").display())] {

@@ -268,8 +268,7 @@ impl Arguments {
 
     /// Whether its result is held against the tester's ceiling; a calibration is that ceiling, and addresses are no rate.
     pub(crate) fn wants_ceiling(&self) -> bool {
-        // Between what and what would a cable join the one port of an echo test?
-        !matches!(self.test, Test::Calibrate(_) | Test::Echo { .. } | Test::Addresses { .. })
+        self.parts().is_ok_and(|(_, test)| held_against_ceiling(&test))
     }
 }
 
@@ -353,7 +352,7 @@ async fn measure(
     };
     let calibration = match calibrated {
         Some(record) => Some(record),
-        None if plan.test == DeviceTest::Calibrate => None,
+        None if !held_against_ceiling(&plan.test) => None,
         None => calibration_of(&plan, store)?,
     };
     let run = DeviceRun {
@@ -596,6 +595,15 @@ fn address(index: u16, port: &PortInfo, ipv6: bool) -> IpAddr {
     }
     let benchmark = Ipv4Addr::new(198, 18, 0, host as u8);
     port.ipv4.map_or(benchmark, |(address, _)| address).into()
+}
+
+/// Whether the result is held against the tester's ceiling: a calibration is that ceiling, no cable joins the one port of an
+/// echo test, and the others are no search for a rate that the device sustains.
+fn held_against_ceiling(test: &DeviceTest) -> bool {
+    !matches!(
+        test,
+        DeviceTest::Calibrate | DeviceTest::Echo { .. } | DeviceTest::Frames { .. } | DeviceTest::Addresses { .. }
+    )
 }
 
 /// Whether the frames have addresses of their own.
