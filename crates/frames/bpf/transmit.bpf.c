@@ -52,6 +52,7 @@ struct stream {
 	__u64 first;
 	__u64 last;
 	__u64 done;
+	__u64 held_up;        // ns by which the schedule moved because the sender was held up
 };
 
 struct lane {
@@ -88,8 +89,12 @@ static __always_inline int is_due(struct stream *stream, struct lane *lane, __u6
 	// A sender that was held up neither leaves frames out nor sends them in a burst: the rest is due later.
 	if (stream->gap == 0)
 		stream->next = now;
-	else if (now - stream->next > CATCH_UP)
+	else if (now - stream->next > CATCH_UP) {
+		// Behind while frames leave one after the other: the rate is beyond it. Otherwise something held it up.
+		if (now - stream->last > CATCH_UP)
+			stream->held_up += now - CATCH_UP - stream->next;
 		stream->next = now - CATCH_UP;
+	}
 	if (now >= stream->end || (stream->limit && stream->sent >= stream->limit)) {
 		stream->done = 1;
 		lane->done++;

@@ -85,6 +85,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
         result.sent = sent.sent;
         result.sent_bytes = plan.streams[sent.stream].wish.bytes(sent.sent);
         result.send_time = Nanos::new(sent.last.saturating_sub(sent.first));
+        result.held_up = Nanos::new(sent.held_up);
         let account = &accounts[plan.streams[sent.stream].to][sent.stream];
         result.last_gap = match account.expected < sent.sent {
             true => Some(result.send_time),
@@ -131,6 +132,8 @@ struct Outgoing {
     sent: u64,
     first: u64,
     last: u64,
+    /// Nanoseconds by which the schedule moved because the sender was held up.
+    held_up: u64,
 }
 
 /// Sends `streams` in turn.
@@ -152,7 +155,7 @@ fn send(
         let _ = socket.bypass_queue();
         let frames = vec![(0, plan.streams[stream].frames[0].clone()); BATCH];
         let next = u128::from(plan.streams[stream].begin(start)) << 32;
-        lane.push((socket, Outgoing { stream, frames, next, sent: 0, first: 0, last: 0 }));
+        lane.push((socket, Outgoing { stream, frames, next, sent: 0, first: 0, last: 0, held_up: 0 }));
     }
     loop {
         let mut soonest = None::<u64>;
@@ -195,7 +198,14 @@ impl Outgoing {
         if stream.gap == 0 {
             self.next = now;
         }
-        self.next = self.next.max(now.saturating_sub(u128::from(CATCH_UP) << 32));
+        let earliest = now.saturating_sub(u128::from(CATCH_UP) << 32);
+        if self.next < earliest {
+            // Behind while frames leave one after the other: the rate is beyond it. Otherwise something held it up.
+            if u128::from(self.last) << 32 < earliest {
+                self.held_up += ((earliest - self.next) >> 32) as u64;
+            }
+            self.next = earliest;
+        }
         if now >= u128::from(end) << 32 {
             return 0;
         }

@@ -105,6 +105,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
             result.sent = sent.sent;
             result.sent_bytes = plan.streams[index].wish.bytes(sent.sent);
             result.send_time = Nanos::new(sent.last.saturating_sub(sent.first));
+            result.held_up = Nanos::new(sent.held_up);
             result.received = arrived.received;
             result.received_bytes = match plan.streams[index].wish.form.mix {
                 None => plan.streams[index].wish.bytes(arrived.received),

@@ -259,6 +259,9 @@ pub struct FrameStreamResult {
     pub sent: u64,
     /// From the first to the last frame sent.
     pub send_time: Nanos,
+    /// For how long in all the sender was held up, beyond what it made up for at once: what was due later left so much later.
+    #[serde(default)]
+    pub held_up: Nanos,
     /// Frames that arrived at the port they were meant for, duplicates left out.
     pub received: u64,
     /// Further copies.

@@ -8,7 +8,7 @@ use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
 
 /// How often a trial that the tester spoilt is run again before it is taken with its caveat.
-const SPOILT_RETRIES: u32 = 2;
+const SPOILT_RETRIES: u32 = 4;
 
 /// What happens while a device is tested.
 #[derive(Debug)]

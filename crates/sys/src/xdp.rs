@@ -27,7 +27,7 @@ const ORDER_WORDS: usize = 10;
 const SIZES_WORDS: usize = ROUND / 8;
 const PROGRAM: usize = ORDER_WORDS + SIZES_WORDS + CHANGES * CHANGE_WORDS;
 /// struct stream.
-const STREAM_WORDS: usize = PROGRAM + 6;
+const STREAM_WORDS: usize = PROGRAM + 7;
 /// struct lane.
 const LANE_WORDS: usize = 3;
 /// struct counters of receive.bpf.c.
@@ -102,6 +102,8 @@ pub struct Transmitted {
     pub first: u64,
     /// When the last was.
     pub last: u64,
+    /// For how long in all the sender was held up, nanoseconds, beyond what it made up for.
+    pub held_up: u64,
 }
 
 /// A sending program and the streams that it sends in turn, frame by frame.
@@ -181,8 +183,8 @@ impl Lane {
     /// What was sent of the stream at `index`.
     pub fn sent(&self, index: u32) -> Result<Transmitted, Error> {
         let words = self.streams.get(&index, 0).map_err(|error| map_failed("streams", error))?;
-        let [_, _, sent, first, last, _] = *words.last_chunk().expect("a stream has more words");
-        Ok(Transmitted { sent, first, last })
+        let [_, _, sent, first, last, _, held_up] = *words.last_chunk().expect("a stream has more words");
+        Ok(Transmitted { sent, first, last, held_up })
     }
 }
 

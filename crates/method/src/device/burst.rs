@@ -3,7 +3,7 @@
 //! Bursts are sent at the maximum frame rate, or as fast as the tester can. Where that is less, RFC 9004's formulas hold with
 //! the rate that the bursts really had: they only need to know how fast frames came in while the device forwarded.
 
-use super::throughput::{AT_LINE, lines};
+use super::throughput::{AT_CEILING, AT_LINE, lines};
 use super::{doubts, highest_load, sum};
 use crate::search::Longest;
 use linerate_model::{
@@ -60,12 +60,16 @@ impl BurstTest {
             return Some("without a throughput there is nothing to tell a buffer from".to_owned());
         };
         let rate = throughput.frames_per_s;
+        let at_ceiling = match &throughput.ceiling {
+            Some(ceiling) => ceiling.share >= AT_CEILING,
+            None => throughput.limit == Limit::Tester,
+        };
         // RFC 9004 section 5.1: only sizes whose throughput is below the maximum frame rate are tested.
         match (throughput.limit, throughput.lost_at_frames_per_s) {
             (Limit::Wire, _) => {
                 Some(format!("the throughput of {rate:.0} frames/s is the maximum frame rate: no burst fills a buffer"))
             }
-            (Limit::Tester, _) => Some(format!(
+            _ if at_ceiling => Some(format!(
                 "the tester cannot send much faster than the {rate:.0} frames/s that the device carries: no burst of its \
                  fills a buffer"
             )),

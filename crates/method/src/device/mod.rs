@@ -326,9 +326,6 @@ const UNKNOWN_LINE: u64 = 200_000_000;
 /// CPU time taken by the hypervisor above which a trial says more of the neighbours than of the device.
 const STEAL_BEARABLE: f64 = 0.05;
 
-/// A tester that falls short by no more than this was held up; one that falls further short cannot do more.
-const STALLED: f64 = 0.95;
-
 /// Why this trial should be run again, if it should.
 pub fn spoilt(result: &FrameTrialResult) -> Option<Caveat> {
     let steal = crate::validity::steal(&result.observation);
@@ -337,10 +334,15 @@ pub fn spoilt(result: &FrameTrialResult) -> Option<Caveat> {
             format!("the hypervisor took {:.0} % of the tester's CPU time in {}", steal * 100.0, result.trial.name);
         return Some(Caveat::new(CaveatKind::CpuStolen, format!("{text}: measure again when the machine is quiet")));
     }
-    let share = result.offered_share();
-    if fell_short(result) && share >= STALLED {
-        let text = format!("{}: the tester offered {:.2} % of the rate it was to", result.trial.name, share * 100.0);
-        return Some(Caveat::new(CaveatKind::BelowOfferedRate, format!("{text}: something held up its sending core")));
+    if fell_short(result)
+        && let Some(time) = held_up(result)
+    {
+        let (name, share) = (&result.trial.name, result.offered_share() * 100.0);
+        let text = format!("{name}: the tester offered {share:.2} % of the rate it was to, held up for {time} in all");
+        return Some(Caveat::new(
+            CaveatKind::BelowOfferedRate,
+            format!("{text}: something else ran on its sending core"),
+        ));
     }
     let more = result.streams.iter().find(|stream| stream.received > stream.sent)?;
     let text = format!(
@@ -353,6 +355,14 @@ pub fn spoilt(result: &FrameTrialResult) -> Option<Caveat> {
 /// The tester sent less than it should have, or took longer.
 fn fell_short(result: &FrameTrialResult) -> bool {
     result.offered_share() < 1.0 - SHORTFALL_BEARABLE
+}
+
+/// For how long the tester was held up, if that and not its speed is why it fell short.
+fn held_up(result: &FrameTrialResult) -> Option<Nanos> {
+    let time = result.streams.iter().map(|stream| stream.held_up).max()?;
+    let length = result.streams.iter().map(|stream| stream.send_time).max()?.max(result.trial.time);
+    let missing = (1.0 - result.offered_share()) * length.as_secs_f64();
+    (time.as_secs_f64() >= missing / 2.0).then_some(time)
 }
 
 fn sum(result: &FrameTrialResult, count: impl Fn(&linerate_model::FrameStreamResult) -> u64) -> u64 {

@@ -207,3 +207,19 @@ fn expectations_are_held_against_each_size() {
         assert!(!text.parse::<crate::Expectation>().expect(text).applies_to_device(&test), "{text}");
     }
 }
+
+#[test]
+fn a_tester_that_was_held_up_is_told_from_one_that_is_too_slow() {
+    let trial = Device::new(plan(DeviceTest::Throughput, false), None).next().expect("a trial");
+    let mut result = simulate(trial, u64::MAX / 1_000_000, 10_000);
+    assert!(result.offered_share() < 0.5);
+    assert_eq!(super::spoilt(&result), None, "running it again would not make it faster");
+    let time = result.trial.time.get();
+    for stream in &mut result.streams {
+        (stream.sent, stream.received) = (stream.intended, stream.intended);
+        (stream.send_time, stream.held_up) = (Nanos::new(time * 10 / 9), Nanos::new(time / 9));
+    }
+    let reason = super::spoilt(&result).expect("a tenth of the time was lost");
+    assert_eq!(reason.kind, CaveatKind::BelowOfferedRate);
+    assert!(reason.text.contains("90.00 %") && reason.text.contains("held up"), "{}", reason.text);
+}

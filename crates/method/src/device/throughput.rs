@@ -9,7 +9,7 @@ use linerate_model::{
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 
 /// A result within this share of the tester's ceiling is the tester's own.
-const AT_CEILING: f64 = 0.97;
+pub(super) const AT_CEILING: f64 = 0.97;
 /// A result within this share of the line's rate fills it.
 pub(crate) const AT_LINE: f64 = 0.997;
 
