@@ -12,7 +12,7 @@ use linerate_runner::DeviceWatch;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The device's own load")]
 pub(crate) struct LoadSource {
-    /// Read the device's CPU use and interfaces by SNMP: snmp://[COMMUNITY@]HOST[:PORT], or
+    /// Read the device's CPU use and interfaces by SNMP: snmp://HOST, snmp://COMMUNITY@HOST:PORT, or
     /// snmp+v3://USER@HOST?auth=sha256:PASSWORD&priv=aes128:PASSWORD. Devices renew these figures every few seconds: give
     /// --time 10s or longer. What is given by the variable stands in no list of processes
     // Not a `Target`: a text that is none would be printed, with the secrets in it.

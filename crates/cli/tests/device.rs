@@ -4,6 +4,7 @@ mod program;
 
 use program::{Place, close, lab_possible, number, words};
 use serde_json::Value;
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 
 /// Labs share two cores: one at a time, or they spoil each other's figures.
@@ -98,6 +99,28 @@ fn a_planted_queue_is_the_buffer() {
     );
     let (min, mean, max) = (number(burst, "/frames/min"), number(burst, "/frames/mean"), number(burst, "/frames/max"));
     assert!(min <= mean && mean <= max && burst["frames"]["values"].as_array().map(Vec::len) == Some(5), "{burst}");
+}
+
+/// A process of real-time priority takes a third of the sending core, 3 ms at a time.
+#[test]
+fn a_trial_beside_a_burning_core_is_marked_and_repeated() {
+    if !lab_possible("a_trial_beside_a_burning_core_is_marked_and_repeated") {
+        return;
+    }
+    let _alone = alone();
+    let burn = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end:\n  until = time.monotonic() + 0.003\n  while time.monotonic() < until: pass\n  time.sleep(0.006)";
+    let mut burner = Command::new("chrt")
+        .args(["--fifo", "50", "taskset", "--cpu-list", "0", "python3", "-c", burn])
+        .spawn()
+        .expect("chrt of util-linux");
+    let line =
+        "lab --device none -- device latency --ports tester:p0,tester:p1 --sizes 64 --rate 50k --time 500ms --json";
+    let run = Place::new().run(&words(line));
+    burner.kill().and_then(|()| burner.wait()).expect("it runs");
+    let record = run.json();
+    let held_up = caveat(&record["outcome"]["latency"][0], "below-offered-rate").expect("it fell short");
+    assert!(held_up.contains("held up for"), "{held_up}");
+    assert!(caveat(&record, "repeated").is_some_and(|text| text.starts_with("1 of 1 trials")), "{}", record["caveats"]);
 }
 
 #[test]

@@ -154,7 +154,8 @@ impl Device {
                     frame_bytes: cell.frame_bytes,
                     frames_per_s: cell.frames_per_s,
                 };
-                outcome.throughput.iter().map(of).collect()
+                // A tester that was too busy to reach anything says nothing of what it can.
+                outcome.throughput.iter().filter(|cell| cell.frames_per_s > 0.0).map(of).collect()
             })
             .unwrap_or_default();
         let outcome = DeviceOutcome::default();
