@@ -223,3 +223,22 @@ fn a_tester_that_was_held_up_is_told_from_one_that_is_too_slow() {
     assert_eq!(reason.kind, CaveatKind::BelowOfferedRate);
     assert!(reason.text.contains("90.00 %") && reason.text.contains("held up"), "{}", reason.text);
 }
+
+#[test]
+fn pauses_of_the_tester_are_not_the_devices_loss() {
+    let mut device = Device::new(plan(DeviceTest::Throughput, false), None);
+    while let Some(trial) = device.next() {
+        let mut result = simulate(trial, 1_000_000, 100_000_000);
+        let time = result.trial.time.get();
+        for stream in &mut result.streams {
+            (stream.send_time, stream.held_up) = (Nanos::new(time * 100 / 97), Nanos::new(time * 3 / 97));
+        }
+        let reason = super::spoilt(&result).expect("each trial is held up");
+        result.caveats.push(reason);
+        device.record(&result);
+    }
+    let found = &device.outcome().throughput[0];
+    assert!((found.frames_per_s / 1_000_000.0 - 1.0).abs() < 0.002, "{}", found.frames_per_s);
+    assert!(found.caveats.iter().any(|caveat| caveat.kind == CaveatKind::BelowOfferedRate));
+    assert_ne!(found.limit, linerate_model::Limit::Tester, "{:?}", found.verdict);
+}

@@ -1,6 +1,6 @@
 //! Throughput: the highest rate at which no frame is lost (RFC 1242 section 3.17, RFC 2544 section 26.1).
 
-use super::{Ceiling, directions, doubts, fell_short, highest_load, load, sum};
+use super::{Ceiling, directions, doubts, fell_short, held_up, highest_load, load, sum};
 use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Search};
 use linerate_model::{
     Caveat, CaveatKind, Confidence, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling,
@@ -98,26 +98,28 @@ impl ThroughputTest {
         let Some(probe) = self.by.search().next() else { return true };
         let (intended, sent) = (sum(result, |stream| stream.intended), sum(result, |stream| stream.sent));
         let received = sum(result, |stream| stream.received);
+        let too_slow = fell_short(result) && held_up(result).is_none();
         self.tried.push(Tried {
             load: probe.load.get(),
             time: probe.time,
             // What the tester never sent weighs as much as what did not come back.
-            short: fell_short(result) || intended.saturating_sub(sent) > sent.saturating_sub(received),
+            short: too_slow || intended.saturating_sub(sent) > sent.saturating_sub(received),
             lost_of_sent: sent.saturating_sub(received),
             directions: directions(result),
             device_load: result.device_load.clone(),
         });
         // Within the tolerance of the offered load, only what was sent can be lost. Beyond it, what was not offered counts as
-        // lost too (RFC 9971), so that no rate is reported that the tester did not offer.
-        let (due, offered) = match fell_short(result) {
+        // lost too (RFC 9971), so that no rate is reported that the tester cannot offer. One that was held up, however often
+        // the trial was repeated, can: between the pauses the load was what it was to be, and its caveat says that they were.
+        let (due, offered) = match too_slow {
             true => (intended, (intended as f64 * result.offered_share()) as u64),
             false => (sent, sent),
         };
         self.by.search_mut().record(&Counted { probe, intended: due, forwarded: received.min(offered) });
+        // Of each kind the last: that of the trial nearest to the answer.
         for caveat in &result.caveats {
-            if !self.caveats.contains(caveat) {
-                self.caveats.push(caveat.clone());
-            }
+            self.caveats.retain(|known| known.kind != caveat.kind);
+            self.caveats.push(caveat.clone());
         }
         self.by.search().next().is_none()
     }
