@@ -287,8 +287,8 @@ mod tests {
         assert_eq!(rate(&[]), Some(10_000));
         assert_eq!(rate(&["--rate", "max"]), None);
         assert_eq!(rate(&["--rate", "1Gbit/s"]), Some(1_488_095));
-        // 12 frames take 7 x 84, 4 x 614 and 1538 bytes.
-        assert_eq!(rate(&["--rate", "1Gbit/s", "--sizes", "imix"]), Some(327_225));
+        // 12 frames take 7 x 84, 4 x 614 and 1538 bytes, 4582 in all: 12 x 125,000,000 / 4582.
+        assert_eq!(rate(&["--rate", "1Gbit/s", "--sizes", "imix"]), Some(327_367));
         for bad in ["0", "fast", "-1"] {
             assert!(bad.parse::<Rate>().is_err(), "{bad}");
         }
