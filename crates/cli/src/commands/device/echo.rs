@@ -1,6 +1,7 @@
 //! `linerate device echo`: from one port to whoever answers, and back.
 
-use super::{Common, address};
+use super::Common;
+use super::plan::address;
 use crate::exit::Failure;
 use crate::hosts::Company;
 use linerate_agent::Resolve;
@@ -13,23 +14,6 @@ const SIZE: u32 = 78;
 const SIZE_IPV6: u32 = 98;
 
 impl Common {
-    /// The host as given, and its only interface.
-    pub(super) fn one_port(&self) -> Result<(String, Vec<String>), Failure> {
-        if self.both {
-            return Err(Failure::usage("--both: echo requests and their answers go both ways as it is"));
-        }
-        match &self.ports[..] {
-            [port] => Ok(match port.rsplit_once(':') {
-                Some((host, interface)) => (host.to_owned(), vec![interface.to_owned()]),
-                None => (crate::hosts::LOCAL.to_owned(), vec![port.clone()]),
-            }),
-            ports => Err(Failure::usage(format!(
-                "--ports: echo requests leave one port and their answers come back to it; {} were given",
-                ports.len()
-            ))),
-        }
-    }
-
     /// Echo requests to `target`, whose answers come back to the same port.
     pub(super) async fn echo_plan(
         &self,
@@ -37,7 +21,11 @@ impl Common {
         host: &HostName,
         company: &Company,
     ) -> Result<DevicePlan, Failure> {
-        let (_, ports) = self.one_port()?;
+        if self.both {
+            return Err(Failure::usage("--both: echo requests and their answers go both ways as it is"));
+        }
+        let test = DeviceTest::Echo { target };
+        let (_, ports) = self.ports(&test)?;
         let peer = company.peers.find(host).map_err(Failure::measure)?;
         let found = peer.client.ports(&ports).await.map_err(Failure::measure)?;
         let [port] = &found[..] else {
@@ -58,6 +46,6 @@ impl Common {
         let sizes = self.sizes_or(&[default], headers.smallest_frame(), port.mtu)?;
         let line = self.line.or_else(|| peer.host.nics.iter().find(|nic| nic.name == port.interface)?.speed);
         let directions = vec![PortPair { from: 0, to: 0, headers }];
-        self.plan_of(DeviceTest::Echo { target }, host, (ports, line), directions, sizes)
+        self.plan_of(test, host, (ports, line), directions, sizes)
     }
 }
