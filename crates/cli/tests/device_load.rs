@@ -241,10 +241,10 @@ fn ports_that_carry_the_ssh_session_are_spared() {
     let links = "ip link set lo up && ip link add eth8 type veth peer name far8 && ip link add eth9 type veth peer name far9 \
                  && ip link add br0 type bridge && ip link set eth8 master br0 && ip address add 198.18.7.1/24 dev br0 \
                  && for link in eth8 far8 eth9 far9 br0; do ip link set $link up; done";
-    let test = |options: &str| {
+    let test = |test: &str| {
         let program = env!("CARGO_BIN_EXE_linerate");
         let line = format!(
-            "{links} && exec {program} device latency --ports eth8,eth9 --sizes 128 --rate 1k --time 100ms --store {} {options}",
+            "{links} && exec {program} device {test} --sizes 128 --time 100ms --store {}",
             place.path("ssh.db").display()
         );
         let output = Command::new("unshare")
@@ -255,7 +255,10 @@ fn ports_that_carry_the_ssh_session_are_spared() {
             .expect("unshare(1) starts");
         program::Ran::from(output)
     };
-    test("").says(2, &["port eth8 is joined to br0, which carries your SSH session (198.18.7.1)", "--force"]);
-    let forced = test("--force");
+    let latency = "latency --ports eth8,eth9 --rate 1k";
+    for spared in [latency, "echo --ports eth8 --target 198.18.7.2"] {
+        test(spared).says(2, &["port eth8 is joined to br0, which carries your SSH session (198.18.7.1)", "--force"]);
+    }
+    let forced = test(&format!("{latency} --force"));
     assert!(forced.err.contains("as --force asks") && forced.code != Some(2), "{}", forced.err);
 }

@@ -4,6 +4,7 @@ use super::Common;
 use super::plan::address;
 use crate::exit::Failure;
 use crate::hosts::Company;
+use crate::session;
 use linerate_agent::Resolve;
 use linerate_model::{DevicePlan, DeviceTest, FrameHeaders, FramePayload, HostName, PortPair};
 use std::net::IpAddr;
@@ -31,6 +32,7 @@ impl Common {
         let [port] = &found[..] else {
             return Err(Failure::measure("the agent described other ports than were asked for"));
         };
+        session::spare(peer, &found, self.force)?;
         let own = address(0, port, target.is_ipv6());
         let neighbour = self.gateway.first().copied().unwrap_or(target);
         let ask = Resolve { interface: port.interface.clone(), mac: port.mac, own, target: neighbour };
