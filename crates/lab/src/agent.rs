@@ -78,6 +78,11 @@ impl Agent {
         line.parse().map_err(|error| host.no_agent(format!("{error}")))
     }
 
+    /// The number of its process, its own until it is waited for.
+    pub(crate) fn number(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Which process it is; none if it has ended.
     pub(crate) fn process(&self) -> Option<ProcessId> {
         ProcessId::of(self.child.id())

@@ -98,6 +98,9 @@ pub struct Link {
     /// Share of the frames that this link loses, either way.
     #[serde(default, deserialize_with = "text")]
     pub loss: Option<Ratio>,
+    /// What the device's port to the host lets through, unknown to the agents: a shaper.
+    #[serde(default, deserialize_with = "text")]
+    pub shape: Option<BitRate>,
     /// Reserved.
     pub delay: Option<String>,
 }
@@ -111,17 +114,21 @@ pub struct Fault {
     /// Where.
     #[serde(deserialize_with = "required_text")]
     pub at: Place,
-    /// How often.
+    /// How much: the share of the frames lost, of a core's time allowed, of a core's time taken.
     #[serde(deserialize_with = "required_text")]
     pub ratio: Ratio,
 }
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
     /// Frames vanish on the wire, each by chance.
     Loss,
+    /// The host's agent gets no more than this share of one core.
+    CpuQuota,
+    /// Another process takes this share of the core on which the host receives, or on which the tester sends.
+    BusyCore,
 }
 
 /// One direction of a link: `a` is what host a sends, `device:a` what the device sends to it.
@@ -276,9 +283,17 @@ impl Bench {
     /// Without planted faults and losses.
     pub fn without_faults(mut self) -> Self {
         self.faults.clear();
-        self.link.loss = None;
+        for link in self.links.values_mut().chain([&mut self.link]) {
+            (link.loss, link.shape) = (None, None);
+        }
+        self
+    }
+
+    /// Every link shaped to `rate` by the device, unknown to the agents.
+    pub fn with_shaper(mut self, rate: BitRate) -> Self {
+        self.link.shape = Some(rate);
         for link in self.links.values_mut() {
-            link.loss = None;
+            link.shape = None;
         }
         self
     }
@@ -317,13 +332,15 @@ impl Bench {
             rate: own.rate.or(self.link.rate),
             mtu: own.mtu.or(self.link.mtu),
             loss: own.loss.or(self.link.loss),
+            shape: own.shape.or(self.link.shape),
             delay: own.delay.or_else(|| self.link.delay.clone()),
         }
     }
 
     /// Every planted loss, with those that links are said to have.
     pub(crate) fn losses(&self) -> Vec<(Place, Ratio)> {
-        let mut losses: Vec<_> = self.faults.iter().map(|fault| (fault.at.clone(), fault.ratio)).collect();
+        let planted = self.faults.iter().filter(|fault| fault.kind == FaultKind::Loss);
+        let mut losses: Vec<_> = planted.map(|fault| (fault.at.clone(), fault.ratio)).collect();
         for host in &self.hosts {
             let Some(ratio) = self.link_of(host).loss else { continue };
             losses.push((Place::From(host.clone()), ratio));
@@ -333,6 +350,12 @@ impl Bench {
             }
         }
         losses
+    }
+
+    /// How much of a fault is planted in a host; none if it is not.
+    pub(crate) fn fault(&self, kind: FaultKind, host: &HostName) -> Option<Ratio> {
+        let planted = self.faults.iter().find(|fault| fault.kind == kind && fault.at == Place::From(host.clone()));
+        planted.map(|fault| fault.ratio)
     }
 
     /// It can be built.
@@ -370,12 +393,17 @@ impl Bench {
                 let remedy = "plant it in a reference device, as in `[device] kind = \"reference\", loss = \"1/1000\"`";
                 return fail(format!("{}: the tester's own links lose nothing; {remedy}", field("loss")));
             }
-            if let Some(rate) = link.rate.filter(|rate| *rate < RATE_MINIMUM) {
-                return fail(format!("{}: {rate} is below {RATE_MINIMUM}", field("rate")));
+            for (name, rate) in [("rate", link.rate), ("shape", link.shape)] {
+                if let Some(rate) = rate.filter(|rate| *rate < RATE_MINIMUM) {
+                    return fail(format!("{}: {rate} is below {RATE_MINIMUM}", field(name)));
+                }
+            }
+            if link.shape.is_some() && (self.device.kind == DeviceKind::None || *host == tester) {
+                return fail(format!("{}: it is the device that shapes, and the links of hosts only", field("shape")));
             }
             let maximum = match self.device.kind {
                 DeviceKind::Reference(_) => MTU_MAXIMUM_REFERENCE,
-                _ if link.rate.is_some() => MTU_MAXIMUM_SHAPED,
+                _ if link.rate.or(link.shape).is_some() => MTU_MAXIMUM_SHAPED,
                 _ => MTU_MAXIMUM,
             };
             if let Some(mtu) = link.mtu.filter(|mtu| !(MTU_MINIMUM..=maximum).contains(mtu)) {
@@ -391,6 +419,17 @@ impl Bench {
             }
             if ratio.of == 0 || ratio.part > ratio.of {
                 return fail(format!("fault at `{place}`: a ratio is at most 1"));
+            }
+        }
+        for fault in self.faults.iter().filter(|fault| fault.kind != FaultKind::Loss) {
+            let Fault { at, ratio, .. } = fault;
+            let host = at.host();
+            let tests = fault.kind == FaultKind::BusyCore && self.tester_ports > 0 && *host == tester;
+            if *at != Place::From(host.clone()) || !(seen.contains(host) || tests) {
+                return fail(format!("fault at `{at}`: this kind is planted in a host; name one of {known}"));
+            }
+            if ratio.part == 0 || ratio.of == 0 || ratio.part > ratio.of {
+                return fail(format!("fault at `{at}`: a share of a core's time is above 0 and at most 1"));
             }
         }
         Ok(())
@@ -414,10 +453,6 @@ impl Bench {
             _ if !(2..=HOSTS_MAXIMUM).contains(&(hosts + ports)) => {
                 Err(format!("hosts: a bench has 2 to {HOSTS_MAXIMUM}, not {}", hosts + ports))
             }
-            DeviceKind::Reference(limits) if limits.delay.is_some() && hosts > 0 => Err(String::from(
-                "device.delay: a reference device holds frames between a tester's ports only; leave out the hosts, or \
-                 the delay",
-            )),
             DeviceKind::Reference(ReferenceLimits { delay: Some(_), max_frames: Some(rate), .. })
                 if rate > HELD_FRAMES =>
             {

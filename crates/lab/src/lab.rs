@@ -2,7 +2,8 @@
 
 use crate::LabError;
 use crate::agent::{Agent, end_all};
-use crate::bench::Bench;
+use crate::bench::{Bench, FaultKind, TESTER};
+use crate::beside::Beside;
 use crate::kept::{self, Kept, KeptAgent};
 use crate::wiring::Wiring;
 use linerate_model::{HostName, Join};
@@ -12,7 +13,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::{Arc, mpsc};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, available_parallelism};
 use tokio::sync::oneshot;
 
 /// How to run a lab.
@@ -126,8 +127,8 @@ fn hold(
     built: oneshot::Sender<Result<Built, LabError>>,
     orders: &mpsc::Receiver<Order>,
 ) {
-    let mut agents = Vec::new();
-    let up = build(bench, options, &mut agents);
+    let (mut agents, mut beside) = (Vec::new(), None);
+    let up = build(bench, options, &mut agents, &mut beside);
     let wiring = up.as_ref().ok().map(|up| Arc::clone(&up.wiring));
     let kept = up.as_ref().ok().and_then(|up| up.kept.clone());
     // If nobody waits any more, nobody can give orders either.
@@ -144,27 +145,50 @@ fn hold(
         }
     }
     end_all(agents);
+    if let Some(beside) = beside {
+        beside.end();
+    }
     if let Some(kept) = kept {
         // The agents it names are gone: if it stays, it is found to be stale.
         let _ = kept.forget();
     }
 }
 
-fn build(bench: &Bench, options: &LabOptions, agents: &mut Vec<Agent>) -> Result<Built, LabError> {
+fn build(
+    bench: &Bench,
+    options: &LabOptions,
+    agents: &mut Vec<Agent>,
+    beside: &mut Option<Beside>,
+) -> Result<Built, LabError> {
     if options.keep {
         kept::none_yet()?;
     }
     let wiring = Wiring::build(bench)?;
-    // The device of a kept lab lives as long as the agents hold it.
-    let held = if options.keep { wiring.held() } else { Vec::new() };
+    let beside = beside.insert(Beside::new(&options.program)?);
+    // The device of a kept lab, and what stands beside it, live as long as the agents hold them.
+    let held: Vec<_> =
+        if options.keep { wiring.held().into_iter().chain(beside.held()).collect() } else { Vec::new() };
     for host in wiring.with_agent() {
         agents.push(Agent::start(&options.program, host, options.keep, &held)?);
     }
     drop(held);
+    for (host, agent) in wiring.with_agent().zip(agents.iter()) {
+        if let Some(share) = bench.fault(FaultKind::CpuQuota, &host.name) {
+            beside.limit(agent.number(), share)?;
+        }
+        if let Some(share) = bench.fault(FaultKind::BusyCore, &host.name) {
+            // The tester sends on the first core, and goes first there; a host with this fault receives on the last.
+            let tests = host.name.0 == TESTER;
+            let core = if tests { 0 } else { available_parallelism().map_or(0, |cores| cores.get() as u32 - 1) };
+            beside.take(core, share, tests)?;
+        }
+    }
     let mut hosts = BTreeMap::new();
     for (host, agent) in wiring.with_agent().zip(agents.iter_mut()) {
         hosts.insert(host.name.clone(), agent.join(host)?);
     }
+    // A device that delays does so by its agent, so only now.
+    wiring.ring_through(bench)?;
     let kept = if options.keep {
         let kept = wiring.with_agent().zip(agents.iter()).filter_map(|(host, agent)| {
             let join = hosts.get(&host.name)?.clone();

@@ -10,6 +10,7 @@
 mod address;
 mod agent;
 mod bench;
+pub mod beside;
 mod delay_line;
 mod error;
 mod ethernet;

@@ -1,6 +1,6 @@
-//! Where the device's work is done: in kernel threads of its own, away from the tester's core.
+//! Where an interface's receiving is done: in kernel threads of its own, on the last core.
 //!
-//! Otherwise a frame is forwarded on the core that sends it: the device would take the tester's time and push back instead of
+//! Otherwise a frame is received on the core that sends it: a device would take the tester's time and push back instead of
 //! dropping.
 
 use linerate_sys::namespace::NetNamespace;
@@ -12,16 +12,21 @@ use std::fs;
 use std::io;
 use std::thread::available_parallelism;
 
-/// Gives each of the `interfaces` of `device` a kernel thread for what it receives, and keeps those threads on the last
-/// core. Where the kernel does not let this user do so, the device goes on working where the frames come from.
-pub(crate) fn move_from_tester(device: &NetNamespace, interfaces: &[String]) -> Result<(), linerate_sys::Error> {
+/// Gives each of the `interfaces` of `owner` a kernel thread for what it receives, and keeps those threads on the last core,
+/// `first` among all that run there. Where the kernel does not let this user do so, frames go on being received where they
+/// come from.
+pub(crate) fn move_to_last_core(
+    owner: &NetNamespace,
+    interfaces: &[String],
+    first: bool,
+) -> Result<(), linerate_sys::Error> {
     let cores = available_parallelism().map_or(1, usize::from);
     if cores < 2 {
         return Ok(());
     }
     // A refusal is an answer too; only a namespace that cannot be entered is an error.
-    if device.enter(|| have_threads(interfaces))?.is_ok() {
-        pin(interfaces, cores - 1);
+    if owner.enter(|| have_threads(interfaces))?.is_ok() {
+        pin(interfaces, cores - 1, first);
     }
     Ok(())
 }
@@ -40,7 +45,7 @@ fn have_threads(interfaces: &[String]) -> io::Result<()> {
 
 /// Keeps the threads of those interfaces on `core`. The kernel calls them `napi/INTERFACE-NUMBER`; a device of the same
 /// port names in another lab would want the same.
-fn pin(interfaces: &[String], core: usize) {
+fn pin(interfaces: &[String], core: usize, first: bool) {
     let mut cores = CpuSet::new();
     if cores.set(core).is_err() {
         return;
@@ -51,8 +56,10 @@ fn pin(interfaces: &[String], core: usize) {
         if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
             // One that ended meanwhile was another lab's.
             let _ = sched_setaffinity(Pid::from_raw(pid), &cores);
-            // A port's queue holds 256 frames: a thread that waits a millisecond for its core loses what no device would.
-            let _ = go_first(pid.unsigned_abs());
+            if first {
+                // A port's queue holds 256 frames: a thread that waits a millisecond for its core loses what no device would.
+                let _ = go_first(pid.unsigned_abs());
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::LabError;
 use crate::address::{self, Addresses};
-use crate::bench::{Bench, DEVICE, DeviceKind, Place, TESTER};
+use crate::bench::{Bench, DEVICE, DeviceKind, FaultKind, Link, Place, TESTER};
 use crate::ethernet::{self, End};
 use crate::napi;
 use crate::reference;
@@ -25,8 +25,9 @@ const INTERFACE: &str = "eth0";
 const BRIDGE: &str = "br0";
 /// MTU where nothing is said.
 const MTU: u32 = 1500;
-/// How long a new bench may take until every host hears every other.
-const RING_THROUGH: Duration = Duration::from_secs(5);
+/// How long a new bench may take until every host hears every other: the kernel looks after links that came up once a
+/// second, for all of the machine.
+const RING_THROUGH: Duration = Duration::from_secs(20);
 
 /// What was built of a bench. Dropping it gives the descriptors back; what no process holds then, the kernel removes.
 pub(crate) struct Wiring {
@@ -97,14 +98,13 @@ impl Wiring {
             DeviceKind::None => wiring.join_back_to_back(bench)?,
             kind => wiring.join_by_device(bench, kind)?,
         }
-        wiring.ring_through(bench)?;
         Ok(wiring)
     }
 
     /// Hosts that have an agent.
     pub(crate) fn with_agent(&self) -> impl Iterator<Item = &WiredHost> {
         let tested = self.hosts.last().is_some_and(|host| host.tests);
-        self.hosts.iter().chain(self.device.as_ref().filter(|_| tested))
+        self.hosts.iter().chain(self.device.as_ref().filter(|device| tested || device.delay.is_some()))
     }
 
     /// What must stay open for the device to live.
@@ -155,8 +155,9 @@ impl Wiring {
                 .filter(|(place, _)| place.host() == &peer.name)
                 .map(|(_, ratio)| (Way::In, *ratio))
                 .collect();
+            let rate = bench.link_of(&host.name).rate;
             let link = end
-                .set_up(bench.link_of(&host.name).rate, mtu, &lost, losses.is_empty())
+                .set_up(rate, mtu, &lost, rate.is_some() || !losses.is_empty())
                 .map_err(host.building("the link"))?;
             if !lost.is_empty() {
                 self.drop_points.push(DropPoint { host: peer.name.clone(), inside: Some(index), link });
@@ -239,13 +240,20 @@ impl Wiring {
                 near.set_up_for_frames().map_err(host.building("the interface"))?;
                 link
             } else {
-                let rate = bench.link_of(&host.name).rate;
-                let link = far.set_up(rate, mtu, &own, own.is_empty()).map_err(host.building("the device's port"))?;
-                near.set_up(rate, mtu, &[], own.is_empty()).map_err(host.building("the interface"))?;
+                let Link { rate, shape, .. } = bench.link_of(&host.name);
+                let lets_out = [rate, shape].into_iter().flatten().min();
+                let busy = bench.fault(FaultKind::BusyCore, &host.name).is_some();
+                let by_itself = lets_out.is_some() || !own.is_empty() || busy;
+                let link = far.set_up(lets_out, mtu, &own, by_itself).map_err(host.building("the device's port"))?;
+                near.set_up(rate, mtu, &[], by_itself).map_err(host.building("the interface"))?;
                 link
             };
             if let DeviceKind::Reference(_) = kind {
                 near.take_from_reference().map_err(host.building("the interface"))?;
+            }
+            if !port.tests && bench.fault(FaultKind::BusyCore, &host.name).is_some() {
+                napi::move_to_last_core(&host.namespace, &[port.interface.clone()], false)
+                    .map_err(host.building("the core that receives"))?;
             }
             let addresses = match kind {
                 DeviceKind::Router => {
@@ -279,7 +287,7 @@ impl Wiring {
         // on another core, a pause of that core alone would lose frames that the limits would not.
         if ports.iter().any(|port| port.tests) && !matches!(kind, DeviceKind::Reference(_)) {
             let interfaces: Vec<_> = ports.into_iter().map(|port| port.far).collect();
-            napi::move_from_tester(&device.namespace, &interfaces).map_err(LabError::at("move the device's work"))?;
+            napi::move_to_last_core(&device.namespace, &interfaces, true).map_err(LabError::at("move the device's work"))?;
         }
         self.device = Some(device);
         Ok(())
@@ -287,7 +295,7 @@ impl Wiring {
 
     /// Sends from each host to each other by both families until all have heard all. So the links work, and neighbours
     /// and bridge know where everybody is before the first trial.
-    fn ring_through(&self, bench: &Bench) -> Result<(), LabError> {
+    pub(crate) fn ring_through(&self, bench: &Bench) -> Result<(), LabError> {
         for family in 0..2 {
             let mut ends = Vec::new();
             for host in self.hosts.iter().filter(|host| !host.tests) {
@@ -398,12 +406,12 @@ impl LinkEnd<'_> {
         rate: Option<BitRate>,
         mtu: u32,
         losses: &[(Way, Ratio)],
-        lossless: bool,
+        by_itself: bool,
     ) -> Result<u32, linerate_sys::Error> {
         let (mut route, ethtool) = inside(self.namespace, || Ok((Route::open()?, Ethtool::open()?)))?;
         let link = route.index_of(&self.interface)?;
         // Every frame is to pass by itself where frames are timed or lost.
-        if rate.is_some() || !lossless {
+        if by_itself {
             ethtool.send_frame_by_frame(&self.interface)?;
         }
         if let Some(rate) = rate {

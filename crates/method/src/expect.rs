@@ -243,7 +243,7 @@ mod tests {
         let mut result = trial(9_900, 100);
         crate::place_losses(&mut result);
         let plan = Plan { cells: vec![spec()], repeats: Repeats::Times(1), device: None };
-        text.parse::<Expectation>().expect(text).judge(&measurements(&plan, &[], &[result])[0])
+        text.parse::<Expectation>().expect(text).judge(&measurements(&plan, &[], &[result], None)[0])
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub mod verdict;
 
 pub use account::place_losses;
 pub use expect::{BadExpectation, Expectation, Judgement};
-pub use measure::{attach_ceiling, measurements};
+pub use measure::measurements;
 pub use statistics::{confidence_interval, summary};
 pub use sweep::Sweep;
 pub use transfer::{Transfer, figure, transfers};

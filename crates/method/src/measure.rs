@@ -3,10 +3,10 @@
 use crate::statistics::summary;
 use crate::transfer::{Transfer, rate, transactions_per_s, transfers};
 use crate::validity::{shortfall, spoilt, steal};
-use crate::verdict::verdict;
+use crate::verdict::{Facts, verdict};
 use linerate_model::{
-    Caveat, CaveatKind, Ceiling, CpuCost, CpuCosts, Direction, Histogram, Host, HostName, Latency, Limit, Loss,
-    Measurement, Nic, PathLimit, Plan, ReceiveBy, ReceivedRates, RecordId, Repeats, SentRates, Share, StreamSpec,
+    Caveat, CaveatKind, Ceiling, Confidence, CpuCost, CpuCosts, Direction, Histogram, Host, HostName, Latency, Limit, Loss,
+    Measurement, Nic, PathLimit, Plan, ReceiveBy, ReceivedRates, Record, Repeats, SentRates, Share, StreamSpec,
     Summary, TcpSummary, Transport, TrialResult, TrialSpec, Verdict, Workload, WorkloadKind, ip_packets, layer_bytes,
     tcp_overhead, tcp_packet,
 };
@@ -22,33 +22,27 @@ const ABOVE_LIMIT: f64 = 1.005;
 /// Below this busy share of the busiest core, cores halt between requests and waking them is in every latency.
 const AWAKE: f64 = 0.9;
 
-/// The results of a plan: one for each cell with at least one trial, in the plan's order.
-pub fn measurements(plan: &Plan, hosts: &[Host], trials: &[TrialResult]) -> Vec<Measurement> {
-    plan.cells
-        .iter()
-        .filter_map(|cell| {
-            let runs: Vec<&TrialResult> = trials.iter().filter(|trial| trial.spec.name == cell.name).collect();
-            if runs.is_empty() { None } else { Some(measurement(cell, &plan.repeats, hosts, &runs)) }
-        })
-        .collect()
+/// The results of a plan: one for each cell with at least one trial, in the plan's order. `calibration` is the record of the
+/// same measurements with the device bypassed: the tester's own ceiling.
+pub fn measurements(
+    plan: &Plan,
+    hosts: &[Host],
+    trials: &[TrialResult],
+    calibration: Option<&Record>,
+) -> Vec<Measurement> {
+    let one = |cell: &TrialSpec| {
+        let runs: Vec<&TrialResult> = trials.iter().filter(|trial| trial.spec.name == cell.name).collect();
+        if runs.is_empty() { None } else { Some(measurement(cell, &plan.repeats, hosts, &runs, calibration)) }
+    };
+    plan.cells.iter().filter_map(one).collect()
 }
 
-/// Sets what the tester reached without the device beside each result of the same name, and judges anew.
-pub fn attach_ceiling(results: &mut [Measurement], record: &RecordId, calibration: &[Measurement]) {
-    for result in results {
-        let Some(reached) = calibration.iter().find(|c| c.name == result.name).and_then(main_figure).cloned() else {
-            continue;
-        };
-        let Some(own) = main_figure(result) else { continue };
-        let share = if reached.median > 0.0 { own.median / reached.median } else { 0.0 };
-        result.ceiling = Some(Ceiling { record: record.clone(), reached, share });
-        result.verdict = verdict(result);
-        if result.verdict.limit == Limit::Tester {
-            let text =
-                "at the tester's own ceiling: the device may do more than this tester can show; use faster hosts";
-            result.caveats.push(Caveat::new(CaveatKind::TesterCeiling, text));
-        }
-    }
+/// What the tester reached without the device in the measurement of the same name.
+fn ceiling(result: &Measurement, calibration: &Record) -> Option<Ceiling> {
+    let reached = calibration.results.iter().find(|c| c.name == result.name).and_then(main_figure)?.clone();
+    let own = main_figure(result)?;
+    let share = if reached.median > 0.0 { own.median / reached.median } else { 0.0 };
+    Some(Ceiling { record: calibration.id.clone(), reached, share })
 }
 
 /// Payload bit/s, or transactions per second.
@@ -56,7 +50,13 @@ fn main_figure(result: &Measurement) -> Option<&Summary> {
     result.received.as_ref().map(|received| &received.payload_bps).or(result.transactions_per_s.as_ref())
 }
 
-fn measurement(cell: &TrialSpec, repeats: &Repeats, hosts: &[Host], runs: &[&TrialResult]) -> Measurement {
+fn measurement(
+    cell: &TrialSpec,
+    repeats: &Repeats,
+    hosts: &[Host],
+    runs: &[&TrialResult],
+    calibration: Option<&Record>,
+) -> Measurement {
     let workload = &cell.workload;
     let path = PathFacts::of(hosts, runs);
     let stream = match workload {
@@ -99,14 +99,15 @@ fn measurement(cell: &TrialSpec, repeats: &Repeats, hosts: &[Host], runs: &[&Tri
         cpu: cpu(runs, path.shared_machine),
         tcp,
         caveats: Vec::new(),
-        verdict: Verdict {
-            limit: Limit::CannotTell,
-            confidence: linerate_model::Confidence::Low,
-            evidence: Vec::new(),
-        },
+        verdict: Verdict::new(Limit::CannotTell, Confidence::Low, Vec::new()),
     };
+    result.ceiling = calibration.and_then(|calibration| ceiling(&result, calibration));
     result.caveats = caveats(&result, cell, repeats, &path, runs);
-    result.verdict = verdict(&result);
+    result.verdict = verdict(&Facts::of(&result, runs));
+    if result.verdict.limit == Limit::Tester {
+        let text = "at the tester's own ceiling: the device may do more than this tester can show; use faster hosts";
+        result.caveats.push(Caveat::new(CaveatKind::TesterCeiling, text));
+    }
     result
 }
 

@@ -53,11 +53,13 @@ pub use loss::{Loss, LossPlaces};
 pub use measurement::{
     Ceiling, CpuCost, CpuCosts, Latency, Measurement, ReceivedRates, SentRates, Share, TcpSummary, WorkloadKind,
 };
-pub use observation::{CoreUse, InterfaceCounters, Observation, Pressure, QdiscCounters, Softnet, Stall, ThreadUse};
+pub use observation::{
+    CoreUse, CpuQuota, InterfaceCounters, KernelThreadUse, Observation, Pressure, QdiscCounters, Softnet, Stall, ThreadUse,
+};
 pub use record::{Plan, Record, RecordId, Repeats, SCHEMA};
 pub use summary::{Interval, Summary};
 pub use trial::{HostName, Path, PathResult, Timing, TrialResult, TrialSpec};
-pub use verdict::{Confidence, Limit, Verdict};
+pub use verdict::{Confidence, Limit, Stand, Verdict, Weighed};
 pub use workload::{
     Arrivals, Direction, Offered, ReceiveBy, SendBy, SocketOptions, StreamSpec, TransactSpec, TransactStyle, Workload,
 };

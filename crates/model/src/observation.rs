@@ -14,6 +14,10 @@ pub struct Observation {
     pub cores: Vec<CoreUse>,
     /// The engine's own threads.
     pub threads: Vec<ThreadUse>,
+    /// The kernel's own threads that receive packets, of those that did anything: `ksoftirqd` of each core, and the threads of
+    /// interfaces that have their own (`napi/`). They belong to the machine, not to one network namespace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel_threads: Vec<KernelThreadUse>,
     /// CPU time of the whole agent, engine threads included.
     pub agent_cpu: Nanos,
     /// Interfaces that had traffic.
@@ -26,6 +30,9 @@ pub struct Observation {
     pub udp_receive_buffer_errors: u64,
     /// Pressure stall information; none where the kernel keeps none.
     pub pressure: Option<Pressure>,
+    /// What the CPU quota of the agent's control group did to it; none without a quota.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<CpuQuota>,
 }
 
 /// How one core spent the window.
@@ -67,8 +74,33 @@ pub struct ThreadUse {
     pub name: String,
     /// CPU time it consumed, user and system; soft interrupts that ran on top of it are in it.
     pub cpu: Nanos,
+    /// Time it was ready to run and had no core; none where the kernel does not count it (CONFIG_SCHED_INFO).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<Nanos>,
     /// Which end of a path it served, so that costs can be told apart.
     pub sends: bool,
+}
+
+/// How one of the kernel's threads spent the window.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelThreadUse {
+    /// Its name, as in `ksoftirqd/0` or `napi/eth0-17`.
+    pub name: String,
+    /// Time on a core.
+    pub cpu: Nanos,
+    /// Time it had packets to look after and no core to do so.
+    pub waited: Nanos,
+}
+
+/// The CPU quota of a control group over the window: the tightest of those that the agent is under.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuQuota {
+    /// Cores' worth of time it allows, as in 0.2.
+    pub cores: f64,
+    /// Periods that passed in which the group ran.
+    pub periods: u64,
+    /// Of them, those in which its quota was used up and it was stopped.
+    pub throttled: u64,
 }
 
 /// An interface's counters.

@@ -1,23 +1,32 @@
-//! CPU time of the engine's threads and of the whole process, by their CPU clocks: exact to the moment, running or not.
+//! CPU time of the engine's threads and of the whole process, by their CPU clocks: exact to the moment, running or not. How
+//! long a thread waited for a core is the scheduler's count (`schedstat`, Documentation/scheduler/sched-stats.rst).
 
 use linerate_model::ThreadUse;
 use linerate_sys::thread::EngineThread;
 use linerate_units::Nanos;
 use nix::time::{ClockId, clock_gettime};
+use std::fs;
 
 /// CPU time so far of this process and of some of its threads.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ThreadTimes {
     process: Nanos,
     /// In the order of the threads; none for one that has ended.
-    threads: Vec<Option<Nanos>>,
+    threads: Vec<Option<ThreadTime>>,
+}
+
+/// One thread's time so far.
+#[derive(Debug, Clone, Copy)]
+struct ThreadTime {
+    cpu: Nanos,
+    waited: Option<Nanos>,
 }
 
 impl ThreadTimes {
     pub(crate) fn read(threads: &[EngineThread]) -> Self {
         Self {
             process: time(ClockId::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default(),
-            threads: threads.iter().map(|thread| time(cpu_clock(thread.tid))).collect(),
+            threads: threads.iter().map(|thread| ThreadTime::read(thread.tid)).collect(),
         }
     }
 
@@ -33,10 +42,30 @@ impl ThreadTimes {
             .iter()
             .zip(times)
             .filter_map(|(thread, (after, before))| {
-                Some(ThreadUse { name: thread.name.clone(), cpu: (*after)? - (*before)?, sends: thread.sends })
+                let (after, before) = ((*after)?, (*before)?);
+                Some(ThreadUse {
+                    name: thread.name.clone(),
+                    cpu: after.cpu - before.cpu,
+                    waited: after.waited.zip(before.waited).map(|(after, before)| after - before),
+                    sends: thread.sends,
+                })
             })
             .collect()
     }
+}
+
+impl ThreadTime {
+    /// None for a thread that has ended.
+    fn read(tid: i32) -> Option<Self> {
+        let cpu = time(cpu_clock(tid))?;
+        let counts = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok();
+        Some(Self { cpu, waited: counts.as_deref().and_then(waited) })
+    }
+}
+
+/// The second of three numbers: nanoseconds in which it was ready and had no core.
+fn waited(counts: &str) -> Option<Nanos> {
+    counts.split_ascii_whitespace().nth(1)?.parse().ok().map(Nanos::new)
 }
 
 /// The CPU clock of a thread of this process: MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED) of linux/posix-timers_types.h.
@@ -101,5 +130,12 @@ mod tests {
         // It may still have been on its way to waiting when first looked at.
         assert!(used[1].cpu < Nanos::from_millis(5), "{used:?}");
         assert!(after.process_since(&before) >= used[0].cpu, "{used:?}");
+    }
+
+    #[test]
+    fn waiting_is_the_second_number() {
+        assert_eq!(waited("22108 17 3\n"), Some(Nanos::new(17)));
+        assert_eq!(waited("22108"), None);
+        assert_eq!(waited(""), None);
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::cores::CoreTimes;
 use crate::pressure::{self, PressureFiles};
+use crate::kernel_thread::{KernelThreads, KernelTimes};
 use crate::proc::{ProcFile, growth};
+use crate::quota::{QuotaCounts, Quotas};
 use crate::softnet::SoftnetCounts;
 use crate::thread::ThreadTimes;
 use crate::{interface, qdisc, udp};
@@ -58,6 +60,7 @@ impl Watch {
             window: Nanos::new(u64::try_from(window).unwrap_or(u64::MAX)),
             cores: cpu.cores.since(&cpu_before.cores),
             threads: cpu.threads.threads_since(&cpu_before.threads, &self.threads),
+            kernel_threads: cpu.kernel_threads.since(&cpu_before.kernel_threads),
             agent_cpu: cpu.threads.process_since(&cpu_before.threads),
             interfaces: links.map(|(now, then)| interface::since(now, then)).unwrap_or_default(),
             qdiscs: qdiscs.map(|(now, then)| qdisc::since(now, then, &names)).unwrap_or_default(),
@@ -68,6 +71,7 @@ impl Watch {
                 .as_ref()
                 .zip(cpu_before.pressure.as_ref())
                 .map(|(now, then)| pressure::since(now, then)),
+            quota: cpu.quotas.since(&cpu_before.quotas),
         }
     }
 }
@@ -76,6 +80,8 @@ impl Watch {
 struct Sources {
     stat: ProcFile,
     pressure: PressureFiles,
+    quotas: Quotas,
+    kernel_threads: KernelThreads,
     route: Option<Route>,
     softnet: ProcFile,
     snmp: ProcFile,
@@ -87,6 +93,8 @@ impl Sources {
         Self {
             stat: ProcFile::open("/proc/stat"),
             pressure: PressureFiles::open(),
+            quotas: Quotas::open(),
+            kernel_threads: KernelThreads::open(),
             route: Route::open().ok(),
             // `thread-self`, because another thread of this process may be in another network namespace.
             softnet: ProcFile::open("/proc/thread-self/net/softnet_stat"),
@@ -102,6 +110,8 @@ struct CpuSample {
     threads: ThreadTimes,
     cores: CoreTimes,
     pressure: Option<Pressure>,
+    quotas: QuotaCounts,
+    kernel_threads: KernelTimes,
 }
 
 impl CpuSample {
@@ -111,6 +121,8 @@ impl CpuSample {
             threads: ThreadTimes::read(threads),
             cores: CoreTimes::parse(&sources.stat.read().unwrap_or_default()),
             pressure: sources.pressure.read(),
+            quotas: sources.quotas.read(),
+            kernel_threads: sources.kernel_threads.read(),
         }
     }
 }

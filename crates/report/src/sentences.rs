@@ -126,7 +126,7 @@ pub(crate) fn ceiling(result: &Measurement) -> Option<String> {
             format!("{of_tester}: this may be the tester's limit rather than the device's.")
         }
         (Limit::Tester, _) => format!("{of_tester}: this is the tester's limit, not the device's."),
-        (Limit::Device | Limit::CannotTell, _) => {
+        _ => {
             format!("The device passes {share} of what the tester reaches without it ({reached}).")
         }
     })

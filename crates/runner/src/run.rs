@@ -1,7 +1,7 @@
 //! The loop: ask the method, run the trial, keep it, repeat.
 
 use crate::{Peers, RunError, trial};
-use linerate_method::{Method, Step, Sweep, attach_ceiling, measurements, spoilt};
+use linerate_method::{Method, Step, Sweep, measurements, spoilt};
 use linerate_model::{Caveat, CaveatKind, HostName, Plan, Progress, Record, RecordId, SCHEMA, TrialResult, TrialSpec};
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
@@ -90,10 +90,7 @@ impl Run<'_> {
                 }
             }
         }
-        record.results = measurements(&record.plan, &record.hosts, &record.trials);
-        if let Some(calibration) = self.calibration {
-            attach_ceiling(&mut record.results, &calibration.id, &calibration.results);
-        }
+        record.results = measurements(&record.plan, &record.hosts, &record.trials, self.calibration);
         if !record.trials.is_empty() {
             let complete = failure.is_none();
             failure = failure.or(self.keep(|store| store.finish(&record, complete)));

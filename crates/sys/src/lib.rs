@@ -4,6 +4,7 @@
 
 pub mod affinity;
 pub mod bpf;
+pub mod cgroup;
 pub mod clock;
 pub mod error;
 pub mod ethtool;

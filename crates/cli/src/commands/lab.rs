@@ -6,9 +6,10 @@ use crate::exit::Failure;
 use crate::hosts::HostBook;
 use crate::output::say;
 use clap::{Parser as _, Subcommand};
-use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions};
+use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions, beside};
 use linerate_model::{HostName, Record};
 use linerate_units::BitRate;
+use std::path::PathBuf;
 use std::process::Command as Program;
 use tokio::sync::watch;
 
@@ -45,6 +46,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceKind>,
 
+    /// What the device lets through to every host, a shaper that the agents do not know of
+    #[arg(long, value_name = "RATE")]
+    shape: Option<BitRate>,
+
     /// How many hosts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=26))]
     hosts: Option<u8>,
@@ -73,6 +78,21 @@ enum Action {
         #[arg(last = true, value_name = "PROGRAM")]
         command: Vec<String>,
     },
+    /// Stand beside a lab for one of its planted faults
+    #[command(hide = true)]
+    Beside {
+        #[command(subcommand)]
+        role: Role,
+    },
+}
+
+/// What stands beside a lab until its standard input ends.
+#[derive(Debug, Subcommand)]
+enum Role {
+    /// Take a share of a core's time
+    Neighbour { core: u32, share: f64, first: Option<String> },
+    /// Remove a control group
+    Keeper { group: PathBuf },
 }
 
 impl Arguments {
@@ -84,10 +104,11 @@ impl Arguments {
         }
     }
 
-    /// The host and the program of `lab shell`, which waits for that program and for nothing else.
+    /// `lab shell`, which waits for its program and for nothing else, and what stands beside a lab.
     pub(crate) fn shell(&self) -> Option<Result<(), Failure>> {
         match &self.action {
             Some(Action::Shell { host, command }) => Some(shell(host, command)),
+            Some(Action::Beside { role }) => Some(role.play()),
             _ => None,
         }
     }
@@ -123,7 +144,20 @@ impl Arguments {
         if let Some(rate) = self.link {
             bench = bench.with_link(rate);
         }
+        if let Some(rate) = self.shape {
+            bench = bench.with_shaper(rate);
+        }
         Ok(bench)
+    }
+}
+
+impl Role {
+    fn play(&self) -> Result<(), Failure> {
+        let played = match self {
+            Self::Neighbour { core, share, first } => beside::neighbour(*core, *share, first.is_some()),
+            Self::Keeper { group } => beside::keeper(group),
+        };
+        played.map_err(Failure::measure)
     }
 }
 

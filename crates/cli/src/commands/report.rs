@@ -136,7 +136,7 @@ pub(crate) fn load(path: &StorePath, name: Option<&str>) -> Result<Record, Failu
     let mut record = store.load(&id.0).map_err(store_failure)?;
     // A run that was killed has trials but nobody summed them up.
     if record.results.is_empty() {
-        record.results = measurements(&record.plan, &record.hosts, &record.trials);
+        record.results = measurements(&record.plan, &record.hosts, &record.trials, None);
     }
     Ok(record)
 }

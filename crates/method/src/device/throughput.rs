@@ -211,7 +211,7 @@ impl ThroughputTest {
         ceiling: Option<&FrameCeiling>,
         failed: Option<FrameRate>,
     ) -> Verdict {
-        let say = |limit, confidence, evidence: Vec<String>| Verdict { limit, confidence, evidence };
+        let say = Verdict::new;
         if let Some(lines) = lines
             && rate >= AT_LINE * lines
         {

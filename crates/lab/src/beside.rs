@@ -1,0 +1,155 @@
+//! Processes that stand beside the hosts of a lab for planted faults: a neighbour that takes a core's time, and a keeper that
+//! removes a control group when its agent is gone.
+//!
+//! Each lives until its standard input ends. The other end of that pipe is the lab's, and the agents' of a lab that is kept,
+//! so that they end with it however it ends, and the keeper still does its work after a kill -9.
+
+use crate::LabError;
+use linerate_sys::affinity;
+use linerate_sys::cgroup::cpu_groups;
+use linerate_sys::process::{Placement, ProcessId, spawn};
+use linerate_sys::thread::{SELF, go_first, put_own_session_first};
+use linerate_units::Ratio;
+use std::fs;
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// One turn of a neighbour: busy for its share of this, asleep for the rest.
+const TURN: Duration = Duration::from_millis(10);
+/// The period of a quota, the kernel's own default.
+const PERIOD_US: u64 = 100_000;
+/// The shortest quota that the kernel takes.
+const QUOTA_MINIMUM_US: u64 = 1_000;
+/// How long a keeper waits for the agent to be gone, and the lab for the keeper.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The processes beside a lab.
+pub(crate) struct Beside {
+    program: PathBuf,
+    children: Vec<Child>,
+    ends: PipeReader,
+    lives: Option<PipeWriter>,
+}
+
+impl Beside {
+    pub(crate) fn new(program: &Path) -> Result<Self, LabError> {
+        let (ends, lives) = io::pipe().map_err(|error| {
+            LabError::at("plant the faults")(linerate_sys::Error::new("pipe2", "the lab's life line", error))
+        })?;
+        Ok(Self { program: program.to_owned(), children: Vec::new(), ends, lives: Some(lives) })
+    }
+
+    /// What must stay open for them to live.
+    pub(crate) fn held(&self) -> Option<BorrowedFd<'_>> {
+        self.lives.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Starts a neighbour that takes `share` of `core`, `first` among all that run there.
+    pub(crate) fn take(&mut self, core: u32, share: Ratio, first: bool) -> Result<(), LabError> {
+        let mut words = vec![String::from("neighbour"), core.to_string(), share.as_f64().to_string()];
+        words.extend(first.then(|| String::from("first")));
+        self.start(&words)
+    }
+
+    /// Allows process `pid` no more than `share` of a core.
+    pub(crate) fn limit(&mut self, pid: u32, share: Ratio) -> Result<(), LabError> {
+        let failed = |path: &Path, error: io::Error| {
+            let object = format!("{} (a CPU quota needs a control group that this user may make)", path.display());
+            LabError::at("plant the CPU quota")(linerate_sys::Error::new("write", object, error))
+        };
+        let own = cpu_groups().into_iter().next().ok_or_else(|| {
+            failed(Path::new("/sys/fs/cgroup"), io::Error::other("no hierarchy with the cpu controller is mounted"))
+        })?;
+        let group = own.join(format!("linerate-{pid}"));
+        // The keeper first: whatever happens next, somebody removes the group.
+        self.start(&[String::from("keeper"), group.display().to_string()])?;
+        let write = |name: &str, text: String| {
+            let file = group.join(name);
+            fs::write(&file, text).map_err(|error| failed(&file, error))
+        };
+        let quota = ((share.as_f64() * PERIOD_US as f64) as u64).max(QUOTA_MINIMUM_US);
+        // Version 2 hands the controller down only where that is asked for; it is there already in version 1.
+        let _ = fs::write(own.join("cgroup.subtree_control"), "+cpu");
+        fs::create_dir(&group).map_err(|error| failed(&group, error))?;
+        if group.join("cpu.max").exists() {
+            write("cpu.max", format!("{quota} {PERIOD_US}"))?;
+        } else {
+            write("cpu.cfs_period_us", PERIOD_US.to_string())?;
+            write("cpu.cfs_quota_us", quota.to_string())?;
+        }
+        write("cgroup.procs", pid.to_string())
+    }
+
+    /// Ends them; to be called when the agents are gone.
+    pub(crate) fn end(mut self) {
+        self.lives = None;
+        for child in &mut self.children {
+            let deadline = Instant::now() + GRACE;
+            while matches!(child.try_wait(), Ok(None)) {
+                if Instant::now() > deadline {
+                    // Not yet waited for: the number is still its own.
+                    let _ = ProcessId::of(child.id()).is_none_or(|process| process.end(Duration::ZERO).is_ok());
+                    break;
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+            let _ = child.wait();
+        }
+    }
+
+    fn start(&mut self, words: &[String]) -> Result<(), LabError> {
+        let failed = |error| LabError::at("plant the faults")(error);
+        let ends = self.ends.try_clone();
+        let ends = ends.map_err(|error| failed(linerate_sys::Error::new("dup", "the lab's life line", error)))?;
+        let mut command = Command::new(&self.program);
+        command.args(["lab", "beside"]).args(words).stdin(ends).stdout(Stdio::null()).stderr(Stdio::null());
+        let placement = Placement { own_session: true, ..Placement::default() };
+        self.children.push(spawn(&mut command, &placement).map_err(failed)?);
+        Ok(())
+    }
+}
+
+/// Takes `share` of `core` until standard input ends; `first` among all that run there.
+pub fn neighbour(core: u32, share: f64, first: bool) -> Result<(), linerate_sys::Error> {
+    thread::spawn(move || {
+        // What is refused makes for a milder neighbour.
+        let _ = affinity::pin(core);
+        if first {
+            let _ = go_first(SELF).and_then(|()| put_own_session_first());
+        }
+        let busy = TURN.mul_f64(share.clamp(0.0, 1.0));
+        loop {
+            let begun = Instant::now();
+            while begun.elapsed() < busy {
+                std::hint::spin_loop();
+            }
+            thread::sleep(TURN.saturating_sub(begun.elapsed()));
+        }
+    });
+    until_the_end()
+}
+
+/// Waits until standard input ends and the control group is empty, and removes it.
+pub fn keeper(group: &Path) -> Result<(), linerate_sys::Error> {
+    until_the_end()?;
+    let deadline = Instant::now() + GRACE;
+    loop {
+        match fs::remove_dir(group) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if Instant::now() > deadline => {
+                return Err(linerate_sys::Error::new("rmdir", group.display().to_string(), error));
+            }
+            Err(_) => thread::sleep(Duration::from_millis(5)),
+            Ok(()) => return Ok(()),
+        }
+    }
+}
+
+fn until_the_end() -> Result<(), linerate_sys::Error> {
+    let end = io::stdin().read_to_end(&mut Vec::new());
+    end.map(drop).map_err(|error| linerate_sys::Error::new("read", "standard input", error))
+}

@@ -1,0 +1,15 @@
+//! The device: with it bypassed the same hosts reached more.
+
+use super::facts::percent;
+use super::tester::AT_CEILING;
+use super::{Facts, Opinion};
+use linerate_model::Stand;
+
+pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+    let (ceiling, overlaps) = facts.ceiling.as_ref()?;
+    if ceiling.share >= AT_CEILING || *overlaps {
+        return Some(Opinion::new(Stand::Against, "With the device bypassed the same hosts reached no more."));
+    }
+    let text = format!("With the device bypassed the same hosts reached more: this is {} of that.", percent(ceiling.share));
+    Some(Opinion::new(Stand::Strong, text).then("A faster device, or fewer things for it to do, carries more."))
+}

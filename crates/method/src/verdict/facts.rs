@@ -1,0 +1,367 @@
+//! What the rules weigh: the facts of a result and its trials, medians over the runs.
+
+use crate::statistics::summary;
+use crate::transfer::{Transfer, rate, transfers};
+use linerate_model::{
+    Ceiling, HostName, Measurement, Observation, Offered, PathLimit, ReceivedRates, ThreadUse, Transport, TrialResult,
+    Workload,
+};
+use std::collections::BTreeSet;
+
+/// A quota used up in most of its periods is what stops the threads.
+const THROTTLED: f64 = 0.5;
+
+/// A thread with work for this share of the time hardly ever waited for anything else.
+pub(super) const OCCUPIED: f64 = 0.9;
+/// Below this it had time to spare in every stretch that matters.
+pub(super) const NEARLY_OCCUPIED: f64 = 0.75;
+/// What is kept from a core for this share of the time lets rings and buffers overflow, which hold some milliseconds.
+const KEPT_WAITING: f64 = 0.25;
+
+/// The facts of one result.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    /// What was done.
+    pub(super) work: Work,
+    /// Payload bit/s at the receivers; transactions per second otherwise.
+    pub(super) reached: f64,
+    /// What the path can carry, where its links' speeds are known.
+    pub(super) line: Option<PathLimit>,
+    /// Bytes of a UDP message.
+    pub(super) message_bytes: u64,
+    /// What the tester reached with the device bypassed, and whether the runs of both overlap.
+    pub(super) ceiling: Option<(Ceiling, bool)>,
+    /// The load asked for; none where it was as much as goes.
+    pub(super) offer: Option<Offer>,
+    /// The sending (asking) end.
+    pub(super) sender: End,
+    /// The receiving (answering) end.
+    pub(super) receiver: End,
+    /// TCP's own account; none for UDP.
+    pub(super) tcp: Option<Tcp>,
+    /// What became of UDP's datagrams; none for TCP and transactions.
+    pub(super) udp: Option<Udp>,
+    /// Transactions one after the other; none for streams and at a set rate.
+    pub(super) closed_loop: Option<ClosedLoop>,
+    /// Share of a host's time that the hypervisor took, the most of any.
+    pub(super) steal: f64,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    Tcp,
+    Udp,
+    Transact,
+}
+
+/// The load asked for and what came of it, as shares of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offer {
+    /// Share of it that was sent.
+    pub(super) sent: f64,
+    /// Share of it that arrived.
+    pub(super) arrived: f64,
+}
+
+/// One end of the transfers, its hosts together.
+#[derive(Debug, Clone, Default)]
+pub(super) struct End {
+    /// Share of the window that its engine threads were on a core, on average of the threads.
+    pub(super) busy: f64,
+    /// Share in which they were ready and had none; zero where that is not counted.
+    pub(super) waited: f64,
+    /// Of the periods of its CPU quota, the share in which that was used up, and the cores' worth it allows.
+    pub(super) throttled: Option<(f64, f64)>,
+    /// Share of the time that its host's busiest core was busy, whatever ran there.
+    pub(super) busiest_core: f64,
+    /// The kernel's thread that had most to do with receiving, and its shares of the window on a core and waiting for one.
+    pub(super) kernel: Option<(String, f64, f64)>,
+    /// Share of the packets that its host's NIC or input queue dropped on receipt.
+    pub(super) dropped: f64,
+}
+
+/// TCP's own account.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tcp {
+    pub(super) congestion: String,
+    /// Segments resent, as a share of those sent.
+    pub(super) resent: f64,
+    /// Smoothed round-trip time, seconds.
+    pub(super) rtt: f64,
+    /// The smallest seen, seconds.
+    pub(super) min_rtt: f64,
+    /// Share of the time with data to send in which the receiver's window held it back.
+    pub(super) window_limited: f64,
+    /// Share in which the send buffer did.
+    pub(super) buffer_limited: f64,
+    /// Payload of a segment, bits.
+    pub(super) segment_bits: f64,
+    /// Payload bit/s of one flow.
+    pub(super) flow_bps: f64,
+    /// The receiver's window, bytes.
+    pub(super) peer_window: f64,
+    /// The congestion window, bytes.
+    pub(super) congestion_window: f64,
+}
+
+/// What became of UDP's datagrams, as shares of those sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Udp {
+    /// Lost between the two NICs.
+    pub(super) wire: f64,
+    /// Dropped by the receiver's NIC or input queue.
+    pub(super) receiver_queue: f64,
+    /// Dropped for want of room in the receiving socket.
+    pub(super) socket_buffer: f64,
+}
+
+/// Transactions one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClosedLoop {
+    /// How many were under way at once.
+    pub(super) outstanding: f64,
+    /// How long one took, on average, seconds.
+    pub(super) latency: f64,
+}
+
+impl Facts {
+    /// The facts of `result`, which `runs` amount to.
+    pub(crate) fn of(result: &Measurement, runs: &[&TrialResult]) -> Self {
+        let workload = runs.first().map(|run| &run.spec.workload);
+        let work = match (workload, result.transport) {
+            (Some(Workload::Transact(_)), _) => Work::Transact,
+            (_, Transport::Tcp) => Work::Tcp,
+            (_, Transport::Udp) => Work::Udp,
+        };
+        let own = result.received.as_ref().map(|received: &ReceivedRates| &received.payload_bps);
+        let own = own.or(result.transactions_per_s.as_ref());
+        let overlap = |ceiling: &Ceiling| {
+            own.is_some_and(|own| own.runs > 1 && ceiling.reached.runs > 1 && own.high >= ceiling.reached.low)
+        };
+        Self {
+            work,
+            reached: own.map_or(0.0, |own| own.median),
+            line: result.limit.clone(),
+            message_bytes: result.message_bytes,
+            ceiling: result.ceiling.clone().map(|ceiling| {
+                let overlaps = overlap(&ceiling);
+                (ceiling, overlaps)
+            }),
+            offer: offer(runs),
+            sender: End::of(runs, true),
+            receiver: End::of(runs, false),
+            tcp: tcp(result, runs),
+            udp: (work == Work::Udp).then(|| udp(runs)),
+            closed_loop: closed_loop(result, workload),
+            steal: result.cpu.sender.steal.max(result.cpu.receiver.steal),
+        }
+    }
+
+    /// Share of the datagrams sent that were lost behind the sender.
+    pub(super) fn lost_behind_sender(&self) -> f64 {
+        self.udp.map_or(0.0, |udp| udp.wire + udp.receiver_queue + udp.socket_buffer)
+    }
+
+    /// The result in words.
+    pub(super) fn reached_in_words(&self) -> String {
+        match self.work {
+            Work::Transact => format!("{:.0} transactions/s", self.reached),
+            Work::Tcp | Work::Udp => bits(self.reached),
+        }
+    }
+}
+
+impl End {
+    fn of(runs: &[&TrialResult], sends: bool) -> Self {
+        let ends: Vec<Self> = runs.iter().map(|run| Self::of_run(run, sends)).collect();
+        let middle = |of: fn(&Self) -> f64| median(ends.iter().map(of));
+        Self {
+            busy: middle(|end| end.busy),
+            waited: middle(|end| end.waited),
+            throttled: ends.iter().filter_map(|end| end.throttled).max_by(|l, r| l.0.total_cmp(&r.0)),
+            busiest_core: middle(|end| end.busiest_core),
+            kernel: ends.iter().filter_map(|end| end.kernel.clone()).max_by(|l, r| (l.1 + l.2).total_cmp(&(r.1 + r.2))),
+            dropped: middle(|end| end.dropped),
+        }
+    }
+
+    fn of_run(run: &TrialResult, sends: bool) -> Self {
+        let all = transfers(run);
+        let end = |transfer: &Transfer<'_>| if sends { transfer.from.clone() } else { transfer.to.clone() };
+        let names: BTreeSet<HostName> = all.iter().map(end).collect();
+        let hosts: Vec<&Observation> = names.iter().filter_map(|host| run.hosts.get(host)).collect();
+        let share = |time: u64, host: &Observation| time as f64 / host.window.get().max(1) as f64;
+        let threads: Vec<(&Observation, &ThreadUse)> = hosts
+            .iter()
+            .flat_map(|host| host.threads.iter().filter(|thread| thread.sends == sends).map(|thread| (*host, thread)))
+            .collect();
+        let average = |of: fn(&ThreadUse) -> u64| {
+            threads.iter().map(|(host, thread)| share(of(thread), host)).sum::<f64>() / threads.len().max(1) as f64
+        };
+        let throttled = hosts.iter().filter_map(|host| host.quota).filter(|quota| quota.periods > 0);
+        let dropped = |transfer: &Transfer<'_>| {
+            let host = run.hosts.get(transfer.to)?;
+            let interface = host.interfaces.iter().find(|i| Some(&i.name) == transfer.receiver.interface.as_ref())?;
+            let lost = interface.rx_dropped + interface.rx_errors;
+            Some(lost as f64 / (interface.rx_packets + lost).max(1) as f64)
+        };
+        let cores = hosts.iter().flat_map(|host| &host.cores);
+        let interfaces: BTreeSet<&String> =
+            all.iter().filter_map(|t| if sends { &t.sender } else { &t.receiver }.interface.as_ref()).collect();
+        // Another interface's thread has no part in this.
+        let receives = |name: &str| match name.strip_prefix("napi/").and_then(|name| name.rsplit_once('-')) {
+            Some((interface, _)) => interfaces.iter().any(|own| *own == interface),
+            None => true,
+        };
+        let kernel = hosts.iter().flat_map(|host| host.kernel_threads.iter().map(move |thread| (host, thread)));
+        let kernel = kernel.filter(|(_, thread)| receives(&thread.name)).map(|(host, thread)| {
+            (thread.name.clone(), share(thread.cpu.get(), host), share(thread.waited.get(), host))
+        });
+        Self {
+            busy: average(|thread| thread.cpu.get()),
+            waited: average(|thread| thread.waited.map_or(0, |waited| waited.get())),
+            throttled: throttled
+                .map(|quota| (quota.throttled as f64 / quota.periods as f64, quota.cores))
+                .max_by(|l, r| l.0.total_cmp(&r.0)),
+            kernel: kernel.max_by(|l, r| (l.1 + l.2).total_cmp(&(r.1 + r.2))),
+            busiest_core: cores.map(|core| core.busy_share()).fold(0.0, f64::max),
+            dropped: if sends { 0.0 } else { all.iter().filter_map(dropped).fold(0.0, f64::max) },
+        }
+    }
+
+    /// Share of the window in which its threads had work: on a core, or waiting for one.
+    pub(super) fn occupied(&self) -> f64 {
+        (self.busy + self.waited).min(1.0)
+    }
+
+    /// Its threads were ready and kept from a core.
+    pub(super) fn is_kept_waiting(&self) -> bool {
+        self.waited >= KEPT_WAITING
+    }
+
+    /// The kernel's thread that receives has no time left, or is kept from a core while packets wait.
+    pub(super) fn kernel_is_late(&self) -> bool {
+        self.kernel.as_ref().is_some_and(|(_, busy, waited)| busy + waited >= OCCUPIED || *waited >= KEPT_WAITING)
+    }
+
+    /// A CPU quota stops its threads.
+    pub(super) fn is_throttled(&self) -> bool {
+        self.throttled.is_some_and(|(share, _)| share >= THROTTLED)
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    summary(values.collect()).map_or(0.0, |all| all.median)
+}
+
+/// The load asked for, the middle of the runs, of the transfer that fell shortest.
+fn offer(runs: &[&TrialResult]) -> Option<Offer> {
+    let offers: Vec<Offer> = runs.iter().filter_map(|run| offer_of(run)).collect();
+    (!offers.is_empty()).then(|| Offer {
+        sent: median(offers.iter().map(|offer| offer.sent)),
+        arrived: median(offers.iter().map(|offer| offer.arrived)),
+    })
+}
+
+fn offer_of(run: &TrialResult) -> Option<Offer> {
+    let offers = transfers(run).into_iter().filter_map(|transfer| match &run.spec.workload {
+        Workload::Stream(stream) => {
+            let (sent, got) = (transfer.sender.sent.as_ref()?, transfer.receiver.received.as_ref()?);
+            let (asked, sent, got) = match stream.offered? {
+                Offered::PayloadBps(asked) => (
+                    asked.get() as f64,
+                    rate(sent.payload_bytes * 8, sent.window.get()),
+                    rate(got.payload_bytes * 8, got.window.get()),
+                ),
+                Offered::MessagesPerS(asked) => (
+                    asked.get() as f64,
+                    rate(sent.messages, sent.window.get()),
+                    rate(got.messages, got.window.get()),
+                ),
+            };
+            Some(Offer { sent: sent / asked, arrived: got / asked })
+        }
+        Workload::Transact(transact) => {
+            let asked = transact.rate?.get() as f64;
+            let done = transfer.sender.transactions.as_ref()?;
+            let second = |count| rate(count, done.window.get()) / asked;
+            Some(Offer { sent: second(done.completed + done.failed), arrived: second(done.completed) })
+        }
+    });
+    offers.min_by(|left, right| left.arrived.total_cmp(&right.arrived))
+}
+
+fn tcp(result: &Measurement, runs: &[&TrialResult]) -> Option<Tcp> {
+    let account = result.tcp.as_ref()?;
+    let flows: Vec<_> = runs
+        .iter()
+        .flat_map(|run| transfers(run))
+        .flat_map(|transfer| transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref()))
+        .collect();
+    let each = flows.len() as f64 / runs.len().max(1) as f64;
+    let reached = result.received.as_ref().map_or(0.0, |received| received.payload_bps.median);
+    Some(Tcp {
+        congestion: account.congestion.clone(),
+        resent: account.retransmits as f64 / account.segments.max(1) as f64,
+        rtt: account.rtt_ns as f64 / 1e9,
+        min_rtt: account.min_rtt_ns as f64 / 1e9,
+        window_limited: account.receive_window_limited,
+        buffer_limited: account.send_buffer_limited,
+        segment_bits: f64::from(account.mss) * 8.0,
+        flow_bps: reached / each.max(1.0),
+        peer_window: median(flows.iter().map(|flow| f64::from(flow.peer_window))),
+        congestion_window: median(flows.iter().map(|flow| f64::from(flow.congestion_window) * f64::from(flow.mss))),
+    })
+}
+
+fn udp(runs: &[&TrialResult]) -> Udp {
+    let places: Vec<Udp> = runs
+        .iter()
+        .map(|run| {
+            let all = transfers(run);
+            let losses = || all.iter().filter_map(|transfer| transfer.loss);
+            let sent = losses().map(|loss| loss.of - loss.places.not_sent - loss.places.sender_queue).sum::<u64>();
+            let share = |count: u64| count as f64 / sent.max(1) as f64;
+            Udp {
+                wire: share(losses().map(|loss| loss.places.wire).sum()),
+                receiver_queue: share(losses().map(|loss| loss.places.receiver_queue).sum()),
+                socket_buffer: share(losses().map(|loss| loss.places.socket_buffer).sum()),
+            }
+        })
+        .collect();
+    Udp {
+        wire: median(places.iter().map(|udp| udp.wire)),
+        receiver_queue: median(places.iter().map(|udp| udp.receiver_queue)),
+        socket_buffer: median(places.iter().map(|udp| udp.socket_buffer)),
+    }
+}
+
+fn closed_loop(result: &Measurement, workload: Option<&Workload>) -> Option<ClosedLoop> {
+    let Some(Workload::Transact(transact)) = workload else { return None };
+    let (latency, rate) = (result.latency_ns.as_ref()?, result.transactions_per_s.as_ref()?);
+    let latency = latency.mean / 1e9;
+    transact.rate.is_none().then_some(ClosedLoop { outstanding: rate.median * latency, latency })
+}
+
+/// A rate for people.
+pub(super) fn bits(bps: f64) -> String {
+    linerate_units::BitRate::per_second(bps.max(0.0) as u64).to_string()
+}
+
+/// A time for people.
+pub(super) fn time(seconds: f64) -> String {
+    linerate_units::Nanos::new((seconds.max(0.0) * 1e9) as u64).to_string()
+}
+
+/// A share for people, with as many digits as it takes.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        0.0 => String::from("0 %"),
+        ..0.1 => format!("{percent:.3} %"),
+        ..1.0 => format!("{percent:.2} %"),
+        ..10.0 => format!("{percent:.1} %"),
+        _ => format!("{percent:.0} %"),
+    }
+}

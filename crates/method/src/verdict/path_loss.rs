@@ -1,0 +1,92 @@
+//! Loss on the path: it takes its share of datagrams, and TCP takes it for congestion and slows down.
+//!
+//! How fast a loss-based TCP goes at a given loss and round-trip time is known: Reno by Mathis et al. 1997 ("The Macroscopic
+//! Behavior of the TCP Congestion Avoidance Algorithm", equation 3), CUBIC by RFC 9438 section 5.1. Where the result is
+//! what these allow, loss rules; where they allow far more, something else does.
+
+use super::facts::{Tcp, Work, bits, percent, time};
+use super::{Facts, Opinion};
+use linerate_model::Stand;
+
+/// Share of datagrams whose loss is more than a stumble.
+pub(super) const NOTABLE: f64 = 0.0005;
+/// Loss by a path that is bad, and not full, is rarely more than this.
+pub(super) const USUAL: f64 = 0.05;
+/// The formulas hold for an average over long times, a run is short and loss comes by chance.
+const EXACT: f64 = 2.0;
+/// Where they allow this many times the result, loss is not what rules.
+pub(super) const FAR: f64 = 4.0;
+/// A round trip this many times the smallest has passed a queue, so the path was full.
+pub(super) const QUEUED: f64 = 2.0;
+/// A queue that takes less time than this may be the hosts' own.
+pub(super) const QUEUE_NOTABLE: f64 = 0.001;
+
+pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+    match facts.work {
+        Work::Transact => None,
+        Work::Udp => of_datagrams(facts),
+        Work::Tcp => of_tcp(facts.tcp.as_ref()?),
+    }
+}
+
+fn of_datagrams(facts: &Facts) -> Option<Opinion> {
+    let lost = facts.udp?.wire;
+    let text = format!("{} of the datagrams were lost between the two hosts.", percent(lost));
+    if lost <= NOTABLE {
+        return Some(Opinion::new(Stand::Against, text));
+    }
+    let kept = facts.offer.is_some_and(|offer| offer.sent >= 0.99);
+    let stand = match lost <= USUAL {
+        true if kept => Stand::For,
+        true => Stand::Hint,
+        false => Stand::Unknown,
+    };
+    Some(Opinion::new(stand, text).then(
+        "The same at half the --rate tells: loss that stays is the path's, loss that goes is of a path that is full.",
+    ))
+}
+
+fn of_tcp(tcp: &Tcp) -> Option<Opinion> {
+    let text = format!("{} of the segments were resent.", percent(tcp.resent));
+    if tcp.resent <= 0.0 {
+        return Some(Opinion::new(Stand::Against, text));
+    }
+    if !goes_by_loss(tcp) {
+        let text = format!("{text} {} does not take loss for congestion.", tcp.congestion);
+        return Some(Opinion::new(if tcp.resent > USUAL { Stand::Hint } else { Stand::Against }, text));
+    }
+    let allowed = allowed(tcp, tcp.rtt);
+    let text = format!("{text} At that loss and a round trip of {} TCP ({}) goes at about {}.", time(tcp.rtt), tcp.congestion, bits(allowed));
+    let stand = match allowed / tcp.flow_bps.max(1.0) {
+        // A queue that fills loses packets too: then the loss follows from the rate.
+        _ if queued(tcp) => Stand::Against,
+        ..EXACT => Stand::Strong,
+        EXACT..FAR => Stand::For,
+        _ => Stand::Against,
+    };
+    let text = if queued(tcp) { format!("{text} But a queue was full: without it a round trip takes {}.", time(tcp.min_rtt)) } else { text };
+    Some(Opinion::new(stand, text).then(
+        "Look for errors along the path (cables, optics, duplex, radio); --congestion bbr holds its rate against loss.",
+    ))
+}
+
+/// The congestion control takes every loss for congestion.
+pub(super) fn goes_by_loss(tcp: &Tcp) -> bool {
+    !tcp.congestion.starts_with("bbr")
+}
+
+/// A queue stood on the path.
+pub(super) fn queued(tcp: &Tcp) -> bool {
+    tcp.rtt >= QUEUED * tcp.min_rtt && tcp.rtt - tcp.min_rtt >= QUEUE_NOTABLE
+}
+
+/// Bit/s that a loss-based TCP reaches over a path of round-trip time `rtt`.
+pub(super) fn allowed(tcp: &Tcp, rtt: f64) -> f64 {
+    let (loss, rtt) = (tcp.resent.max(1e-9), rtt.max(1e-6));
+    // Segments under way on average: Mathis et al., equation 3 (C = sqrt(3/2)).
+    let reno = 1.22 / loss.sqrt();
+    // RFC 9438, figure 5: C = 0.4, beta = 0.7.
+    let cubic = 1.054 * (rtt / loss).powf(0.75);
+    let window = if tcp.congestion == "cubic" { reno.max(cubic) } else { reno };
+    window * tcp.segment_bits / rtt
+}

@@ -1,0 +1,36 @@
+//! The receiving socket's buffer: datagrams found no room though the program that reads it had time.
+
+use super::facts::{NEARLY_OCCUPIED, Work, percent};
+use super::{Facts, Opinion};
+use linerate_model::Stand;
+
+/// Losing less than this in a buffer is a stumble now and then.
+const NOTABLE: f64 = 0.0005;
+/// Losing this much there is what holds the result down.
+const HEAVY: f64 = 0.02;
+
+pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+    if facts.work != Work::Udp {
+        return None;
+    }
+    let lost = facts.udp?.socket_buffer;
+    let (end, share) = (&facts.receiver, percent(lost));
+    if lost <= NOTABLE {
+        return Some(Opinion::new(Stand::Against, format!("{share} of the datagrams found no room in the socket's buffer.")));
+    }
+    let text = format!(
+        "{share} of the datagrams found no room in the socket's buffer, while the receiving threads were occupied for {} of \
+         the time.",
+        percent(end.occupied())
+    );
+    if end.occupied() >= NEARLY_OCCUPIED || end.is_kept_waiting() || end.is_throttled() {
+        return Some(Opinion::new(Stand::Against, format!("{text} It is they who are too slow, or kept from their core.")));
+    }
+    if facts.sender.is_throttled() {
+        let text = format!("{text} But the sender, let run only now and then, sends all at once when it can.");
+        return Some(Opinion::new(Stand::Hint, text));
+    }
+    let asked = facts.offer.is_some_and(|offer| offer.sent >= 0.99);
+    let stand = if lost > HEAVY || asked { Stand::Strong } else { Stand::For };
+    Some(Opinion::new(stand, text).then("A larger buffer (--receive-buffer, net.core.rmem_max) holds what comes in bursts."))
+}

@@ -1,0 +1,49 @@
+//! The receiver's processor: its threads always had work, or its kernel dropped what it had no time for.
+
+use super::facts::{Work, percent};
+use super::sender_cpu::of_end;
+use super::{Facts, Opinion};
+use linerate_model::Stand;
+
+/// Drops by the NIC or the input queue beyond this are more than a burst now and then. (TCP takes a quarter of the rate away
+/// at a loss of this order over any but the shortest path.)
+const DROPPED: f64 = 0.0005;
+/// A core this busy has no time left.
+const CORE_BUSY: f64 = 0.9;
+
+pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+    let end = &facts.receiver;
+    let own = match facts.work {
+        Work::Transact => of_end(end, "answering"),
+        Work::Tcp | Work::Udp => of_end(end, "receiving"),
+    };
+    let next = "A faster core, larger messages, or receiving spread over more cores (--flows, the NIC's queues) takes more.";
+    if own.stand < Stand::Strong
+        && let Some((name, busy, waited)) = &end.kernel
+        && end.kernel_is_late()
+    {
+        let text = format!(
+            "The kernel's thread that receives ({name}) was on a core for {} of the time and waited for one for {}.",
+            percent(*busy),
+            percent(*waited)
+        );
+        return Some(Opinion::new(Stand::Strong, text).then(next));
+    }
+    let overflowed = facts.udp.map_or(0.0, |udp| udp.socket_buffer);
+    if own.stand < Stand::Strong && overflowed > DROPPED && (own.stand == Stand::Hint || end.is_kept_waiting()) {
+        let text = format!("{} Meanwhile {} of the datagrams found no room in the socket's buffer.", own.text, percent(overflowed));
+        return Some(Opinion::new(Stand::Strong, text).then(next));
+    }
+    let dropped = facts.udp.map_or(end.dropped, |udp| udp.receiver_queue);
+    if own.stand < Stand::Strong && dropped > DROPPED {
+        let text = format!(
+            "The receiving host dropped {} of the packets in its NIC or input queue; its busiest core was busy for {} of the \
+             time.",
+            percent(dropped),
+            percent(end.busiest_core)
+        );
+        let stand = if end.busiest_core >= CORE_BUSY { Stand::Strong } else { Stand::For };
+        return Some(Opinion::new(stand, text).then(next));
+    }
+    Some(own.then(next))
+}

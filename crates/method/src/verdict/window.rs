@@ -1,0 +1,56 @@
+//! The window: TCP had data to send and might not have more under way.
+
+use super::facts::{End, NEARLY_OCCUPIED, Work, bits, percent, time};
+use super::{Facts, Opinion};
+use linerate_model::Stand;
+
+/// Held back for most of the time with data to send.
+const MOSTLY: f64 = 0.5;
+const OFTEN: f64 = 0.2;
+/// A window of which this share is under way, on average over the round trips, is full whenever it matters.
+const FILLED: f64 = 0.75;
+
+pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+    if facts.work != Work::Tcp {
+        return None;
+    }
+    let tcp = facts.tcp.as_ref()?;
+    let (by_window, by_buffer) = (tcp.window_limited, tcp.buffer_limited);
+    let text = format!(
+        "The receiver's window held TCP back for {} of the time with data to send, its own send buffer for {}.",
+        percent(by_window),
+        percent(by_buffer)
+    );
+    let most = by_window.max(by_buffer);
+    if most < OFTEN {
+        return Some(Opinion::new(Stand::Against, text));
+    }
+    // A reader or writer without time leaves the same trace.
+    let slow = |end: &End| end.occupied() >= NEARLY_OCCUPIED || end.is_throttled();
+    if slow(&facts.receiver) || slow(&facts.sender) {
+        return Some(Opinion::new(Stand::Against, format!("{text} But a host had no time to read or write faster.")));
+    }
+    let flight = tcp.flow_bps * tcp.rtt / 8.0;
+    // What the window or buffer allows is under way, and congestion control would let more.
+    let filled = match by_window >= by_buffer {
+        true => flight >= FILLED * tcp.peer_window,
+        false => flight <= FILLED * tcp.congestion_window,
+    };
+    let text = format!(
+        "{text} At {} and a round trip of {} about {flight:.0} bytes were under way; the receiver's window was {:.0}, the congestion window {:.0}.",
+        bits(tcp.flow_bps),
+        time(tcp.rtt),
+        tcp.peer_window,
+        tcp.congestion_window
+    );
+    let stand = match most {
+        MOSTLY.. => Stand::Strong,
+        _ if filled => Stand::Strong,
+        _ => Stand::For,
+    };
+    Some(Opinion::new(stand, text).then(if by_window >= by_buffer {
+        "A larger receive buffer (--receive-buffer, or none so that the system grows it), or more flows, fills the path."
+    } else {
+        "A larger send buffer (--send-buffer, or none so that the system grows it), or more flows, fills the path."
+    }))
+}
