@@ -1,10 +1,12 @@
-//! The project's own chores: `cargo xtask ci`, `cargo xtask layers`, `cargo xtask bpf`, `cargo xtask bench`.
+//! The project's own chores: `cargo xtask ci`, `cargo xtask layers`, `cargo xtask bpf`, `cargo xtask bench`,
+//! `cargo xtask truth`.
 
 mod bench;
 mod bpf;
 mod ci;
 mod layers;
 mod process;
+mod truth;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -29,6 +31,8 @@ enum Chore {
     /// Compare linerate with its peers, or measure its own cost.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Plant every limit and print which one the verdicts name.
+    Truth(truth::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
         Chore::Layers => layers::run(),
         Chore::Bpf(arguments) => bpf::run(&arguments),
         Chore::Bench(bench) => bench::run(&bench),
+        Chore::Truth(arguments) => truth::run(&arguments),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

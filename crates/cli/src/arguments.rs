@@ -1,6 +1,8 @@
 //! The command line. Each command's own words are beside its code; what several share is here.
 
-use crate::commands::{agent, completions, device, frames, lab, man, probe, report, results, stream, transact};
+use crate::commands::{
+    agent, completions, device, explain, frames, lab, man, probe, report, results, stream, transact,
+};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use linerate_method::Expectation;
@@ -47,6 +49,7 @@ pub(crate) enum Command {
     Probe(probe::Arguments),
     Results(results::Arguments),
     Report(report::Arguments),
+    Explain(explain::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }

@@ -166,8 +166,7 @@ fn build(
     let wiring = Wiring::build(bench)?;
     let beside = beside.insert(Beside::new(&options.program)?);
     // The device of a kept lab, and what stands beside it, live as long as the agents hold them.
-    let held: Vec<_> =
-        if options.keep { wiring.held().into_iter().chain(beside.held()).collect() } else { Vec::new() };
+    let held: Vec<_> = if options.keep { wiring.held().into_iter().chain(beside.held()).collect() } else { Vec::new() };
     for host in wiring.with_agent() {
         agents.push(Agent::start(&options.program, host, options.keep, &held)?);
     }

@@ -252,7 +252,7 @@ impl Wiring {
                 near.take_from_reference().map_err(host.building("the interface"))?;
             }
             if !port.tests && bench.fault(FaultKind::BusyCore, &host.name).is_some() {
-                napi::move_to_last_core(&host.namespace, &[port.interface.clone()], false)
+                napi::move_to_last_core(&host.namespace, std::slice::from_ref(&port.interface), false)
                     .map_err(host.building("the core that receives"))?;
             }
             let addresses = match kind {
@@ -287,7 +287,8 @@ impl Wiring {
         // on another core, a pause of that core alone would lose frames that the limits would not.
         if ports.iter().any(|port| port.tests) && !matches!(kind, DeviceKind::Reference(_)) {
             let interfaces: Vec<_> = ports.into_iter().map(|port| port.far).collect();
-            napi::move_to_last_core(&device.namespace, &interfaces, true).map_err(LabError::at("move the device's work"))?;
+            napi::move_to_last_core(&device.namespace, &interfaces, true)
+                .map_err(LabError::at("move the device's work"))?;
         }
         self.device = Some(device);
         Ok(())

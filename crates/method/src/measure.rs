@@ -5,8 +5,8 @@ use crate::transfer::{Transfer, rate, transactions_per_s, transfers};
 use crate::validity::{shortfall, spoilt, steal};
 use crate::verdict::{Facts, verdict};
 use linerate_model::{
-    Caveat, CaveatKind, Ceiling, Confidence, CpuCost, CpuCosts, Direction, Histogram, Host, HostName, Latency, Limit, Loss,
-    Measurement, Nic, PathLimit, Plan, ReceiveBy, ReceivedRates, Record, Repeats, SentRates, Share, StreamSpec,
+    Caveat, CaveatKind, Ceiling, Confidence, CpuCost, CpuCosts, Direction, Histogram, Host, HostName, Latency, Limit,
+    Loss, Measurement, Nic, PathLimit, Plan, ReceiveBy, ReceivedRates, Record, Repeats, SentRates, Share, StreamSpec,
     Summary, TcpSummary, Transport, TrialResult, TrialSpec, Verdict, Workload, WorkloadKind, ip_packets, layer_bytes,
     tcp_overhead, tcp_packet,
 };
@@ -520,7 +520,7 @@ mod tests {
     fn measure(hosts: &[Host], trials: &[TrialResult]) -> Measurement {
         let plan =
             Plan { cells: vec![trials[0].spec.clone()], repeats: Repeats::Times(trials.len() as u32), device: None };
-        measurements(&plan, hosts, trials).remove(0)
+        measurements(&plan, hosts, trials, None).remove(0)
     }
 
     fn kinds(result: &Measurement) -> Vec<CaveatKind> {
@@ -595,7 +595,12 @@ mod tests {
         let mut run = trial(1_000, 0);
         if let Some(a) = run.hosts.get_mut(&"a".into()) {
             a.window = Nanos::from_secs(1);
-            a.threads = vec![ThreadUse { name: "send 0".into(), cpu: Nanos::from_millis(500), sends: true }];
+            a.threads = vec![ThreadUse {
+                name: "send 0".into(),
+                cpu: Nanos::from_millis(500),
+                sends: true,
+                ..ThreadUse::default()
+            }];
             a.cores = vec![CoreUse {
                 core: 0,
                 user: Nanos::from_millis(600),
@@ -611,10 +616,30 @@ mod tests {
 
     #[test]
     fn a_result_at_the_ceiling_is_the_testers() {
-        let calibration = [measure(&[], &[trial(1_000, 0)])];
-        let mut results = [measure(&[], &[trial(990, 0)]), measure(&[], &[trial(500, 0)])];
-        attach_ceiling(&mut results, &RecordId("c".into()), &calibration);
-        assert_eq!(results.each_ref().map(|r| r.verdict.limit), [Limit::Tester, Limit::CannotTell]);
+        let calibration = record(vec![measure(&[], &[trial(1_000, 0)])]);
+        let through = |run: TrialResult| {
+            let plan = Plan { cells: vec![run.spec.clone()], repeats: Repeats::Times(1), device: None };
+            measurements(&plan, &[], &[run], Some(&calibration)).remove(0)
+        };
+        let results = [through(trial(990, 0)), through(trial(500, 0))];
+        assert_eq!(results.each_ref().map(|r| r.verdict.limit), [Limit::Tester, Limit::Device]);
         assert!(kinds(&results[0]).contains(&CaveatKind::TesterCeiling));
+    }
+
+    fn record(results: Vec<Measurement>) -> Record {
+        Record {
+            schema: String::new(),
+            id: linerate_model::RecordId("c".into()),
+            version: String::new(),
+            command: Vec::new(),
+            started_unix_ns: 0,
+            plan: Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: None },
+            hosts: Vec::new(),
+            results,
+            trials: Vec::new(),
+            outcome: None,
+            frame_trials: Vec::new(),
+            caveats: Vec::new(),
+        }
     }
 }

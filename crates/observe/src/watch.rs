@@ -1,8 +1,8 @@
 //! Watching a host over the measured window of a trial.
 
 use crate::cores::CoreTimes;
-use crate::pressure::{self, PressureFiles};
 use crate::kernel_thread::{KernelThreads, KernelTimes};
+use crate::pressure::{self, PressureFiles};
 use crate::proc::{ProcFile, growth};
 use crate::quota::{QuotaCounts, Quotas};
 use crate::softnet::SoftnetCounts;

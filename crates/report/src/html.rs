@@ -137,7 +137,20 @@ fn summary(record: &Record) -> Markup {
                         p.rest {
                             @let verdict = format!("{}.", sentences::verdict(&result.verdict));
                             @if result.verdict.limit == Limit::CannotTell { (verdict) } @else { strong { (verdict) } }
-                            @for evidence in &result.verdict.evidence { " " (prose(&sentences::sentence(evidence))) }
+                            @for why in result.verdict.evidence.iter().chain(&result.verdict.next) {
+                                " " (prose(&sentences::sentence(why)))
+                            }
+                        }
+                        @if !result.verdict.weighed.is_empty() {
+                            details {
+                                summary { "What was weighed" }
+                                dl.weighed {
+                                    @for weighed in &result.verdict.weighed {
+                                        dt { (weighed.limit.to_string()) " (" (weighed.stand.to_string()) ")" }
+                                        dd { (prose(&sentences::sentence(&weighed.text))) }
+                                    }
+                                }
+                            }
                         }
                     }
                 }

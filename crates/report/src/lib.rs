@@ -10,6 +10,7 @@ mod charts;
 mod csv;
 mod device;
 mod device_charts;
+mod explain;
 mod figures;
 mod frames;
 mod html;
@@ -21,6 +22,7 @@ mod tables;
 mod text;
 
 pub use csv::csv;
+pub use explain::explain;
 pub use html::html;
 pub use json::json;
 pub use markdown::markdown;

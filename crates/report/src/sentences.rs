@@ -331,8 +331,8 @@ pub(crate) fn verdict(verdict: &Verdict) -> String {
 
 /// What limited a result, with the evidence as sentences.
 pub(crate) fn judgement(judged: &Verdict) -> String {
-    let evidence = judged.evidence.iter().map(|text| sentence(text));
-    std::iter::once(format!("{}.", verdict(judged))).chain(evidence).collect::<Vec<_>>().join(" ")
+    let why = judged.evidence.iter().chain(&judged.next).map(|text| sentence(text));
+    std::iter::once(format!("{}.", verdict(judged))).chain(why).collect::<Vec<_>>().join(" ")
 }
 
 /// A text of a record as a sentence: with a capital and a full stop.

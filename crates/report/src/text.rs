@@ -30,8 +30,7 @@ const NARROWEST: usize = 40;
 
 /// The record for a terminal of this style; ends with a newline.
 pub fn text(record: &Record, style: &Style) -> String {
-    let width = style.width.max(NARROWEST);
-    let mut page = Page { text: String::new(), width, colour: style.colour };
+    let mut page = Page::new(style);
     page.heading(&sentences::parties(record));
     page.paragraph("", &format!("{}, record {}", moment(record.started_unix_ns), plain(&record.id.0)));
 
@@ -78,14 +77,20 @@ pub fn text(record: &Record, style: &Style) -> String {
 }
 
 /// Text under construction.
-struct Page {
+pub(crate) struct Page {
     text: String,
     width: usize,
     colour: bool,
 }
 
 impl Page {
-    fn finish(mut self, unicode: bool) -> String {
+    /// An empty page for a terminal of this style.
+    pub(crate) fn new(style: &Style) -> Self {
+        Self { text: String::new(), width: style.width.max(NARROWEST), colour: style.colour }
+    }
+
+    /// All that was written, in characters that the terminal has.
+    pub(crate) fn finish(mut self, unicode: bool) -> String {
         if !unicode {
             self.text = self.text.replace(MISSING, "-").replace('\u{2026}', "~");
             self.text = self.text.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect();
@@ -93,7 +98,7 @@ impl Page {
         self.text
     }
 
-    fn blank(&mut self) {
+    pub(crate) fn blank(&mut self) {
         self.text.push('\n');
     }
 
@@ -102,7 +107,7 @@ impl Page {
         if self.colour && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
-    fn heading(&mut self, text: &str) {
+    pub(crate) fn heading(&mut self, text: &str) {
         for line in wrapped(text, self.width) {
             let line = self.styled("1", &line);
             self.text.push_str(&line);
@@ -111,7 +116,7 @@ impl Page {
     }
 
     /// Text behind a mark, wrapped under itself.
-    fn paragraph(&mut self, mark: &str, text: &str) {
+    pub(crate) fn paragraph(&mut self, mark: &str, text: &str) {
         let indent = mark.chars().count();
         for (index, line) in wrapped(text, self.width - indent).iter().enumerate() {
             let before = if index == 0 { mark.to_owned() } else { " ".repeat(indent) };

@@ -54,7 +54,10 @@ mod tests {
     #[test]
     fn finds_the_groups_of_both_versions() {
         let paths = |groups| groups_above(groups, MOUNTS).iter().map(|p| p.display().to_string()).collect::<Vec<_>>();
-        assert_eq!(paths("0::/user.slice/x\n"), ["/sys/fs/cgroup/user.slice/x", "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"]);
+        assert_eq!(
+            paths("0::/user.slice/x\n"),
+            ["/sys/fs/cgroup/user.slice/x", "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"]
+        );
         assert_eq!(
             paths("4:memory:/m\n3:cpu,cpuacct:/box/lab\n"),
             ["/sys/fs/cgroup/cpu,cpuacct/lab", "/sys/fs/cgroup/cpu,cpuacct"]

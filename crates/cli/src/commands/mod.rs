@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod device;
+pub(crate) mod explain;
 pub(crate) mod frames;
 pub(crate) mod lab;
 pub(crate) mod man;
@@ -55,6 +56,7 @@ pub(crate) async fn run_command(
         Command::Probe(arguments) => probe::run(arguments, book).await,
         Command::Results(arguments) => results::run(arguments),
         Command::Report(arguments) => report::run(arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }

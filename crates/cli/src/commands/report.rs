@@ -71,10 +71,7 @@ impl Format {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    let record = match &arguments.record {
-        Some(name) if name.ends_with(".json") => read(Path::new(name))?,
-        name => load(&arguments.store, name.as_deref())?,
-    };
+    let record = named(&arguments.store, arguments.record.as_deref())?;
     match &arguments.out {
         Some(file) => {
             let format = arguments.format.or_else(|| Format::of(file));
@@ -121,6 +118,14 @@ fn unknown_form(file: &Path) -> Failure {
         "cannot tell the report's form from the name {}; end it in .html, .md, .csv, .json or .txt",
         file.display()
     ))
+}
+
+/// The record of that name, or in that JSON file, or the latest.
+pub(crate) fn named(path: &StorePath, name: Option<&str>) -> Result<Record, Failure> {
+    match name {
+        Some(name) if name.ends_with(".json") => read(Path::new(name)),
+        name => load(path, name),
+    }
 }
 
 /// The record of that name, or the latest.

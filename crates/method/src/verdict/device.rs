@@ -10,6 +10,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     if ceiling.share >= AT_CEILING || *overlaps {
         return Some(Opinion::new(Stand::Against, "With the device bypassed the same hosts reached no more."));
     }
-    let text = format!("With the device bypassed the same hosts reached more: this is {} of that.", percent(ceiling.share));
+    let text =
+        format!("With the device bypassed the same hosts reached more: this is {} of that.", percent(ceiling.share));
     Some(Opinion::new(Stand::Strong, text).then("A faster device, or fewer things for it to do, carries more."))
 }

@@ -8,6 +8,9 @@ use linerate_model::{
 };
 use std::collections::BTreeSet;
 
+/// What a socket holds of payload where nothing is asked for: half of net.core.rmem_default, as its book-keeping takes about
+/// as much again.
+const USUAL_BUFFER: u64 = 106_496;
 /// A quota used up in most of its periods is what stops the threads.
 const THROTTLED: f64 = 0.5;
 
@@ -114,6 +117,8 @@ pub(super) struct Udp {
     pub(super) receiver_queue: f64,
     /// Dropped for want of room in the receiving socket.
     pub(super) socket_buffer: f64,
+    /// How much of what arrives that socket holds, seconds.
+    pub(super) buffer_time: f64,
 }
 
 /// Transactions one after the other.
@@ -208,7 +213,7 @@ impl End {
         };
         let cores = hosts.iter().flat_map(|host| &host.cores);
         let interfaces: BTreeSet<&String> =
-            all.iter().filter_map(|t| if sends { &t.sender } else { &t.receiver }.interface.as_ref()).collect();
+            all.iter().filter_map(|t| if sends { t.sender } else { t.receiver }.interface.as_ref()).collect();
         // Another interface's thread has no part in this.
         let receives = |name: &str| match name.strip_prefix("napi/").and_then(|name| name.rsplit_once('-')) {
             Some((interface, _)) => interfaces.iter().any(|own| *own == interface),
@@ -274,11 +279,9 @@ fn offer_of(run: &TrialResult) -> Option<Offer> {
                     rate(sent.payload_bytes * 8, sent.window.get()),
                     rate(got.payload_bytes * 8, got.window.get()),
                 ),
-                Offered::MessagesPerS(asked) => (
-                    asked.get() as f64,
-                    rate(sent.messages, sent.window.get()),
-                    rate(got.messages, got.window.get()),
-                ),
+                Offered::MessagesPerS(asked) => {
+                    (asked.get() as f64, rate(sent.messages, sent.window.get()), rate(got.messages, got.window.get()))
+                }
             };
             Some(Offer { sent: sent / asked, arrived: got / asked })
         }
@@ -323,7 +326,20 @@ fn udp(runs: &[&TrialResult]) -> Udp {
             let losses = || all.iter().filter_map(|transfer| transfer.loss);
             let sent = losses().map(|loss| loss.of - loss.places.not_sent - loss.places.sender_queue).sum::<u64>();
             let share = |count: u64| count as f64 / sent.max(1) as f64;
+            let held = match &run.spec.workload {
+                Workload::Stream(stream) => stream.socket.receive_buffer.map_or(USUAL_BUFFER, |bytes| bytes.get()),
+                Workload::Transact(_) => USUAL_BUFFER,
+            };
+            let came = |transfer: &Transfer<'_>| {
+                let received = transfer.receiver.received.as_ref()?;
+                let sockets = transfer.receiver.flows.len().max(1) as u64;
+                let dropped = transfer.loss.map_or(0, |loss| loss.places.socket_buffer);
+                let bytes = received.payload_bytes + dropped * received.payload_bytes / received.messages.max(1);
+                Some(rate(bytes, received.window.get()) / sockets as f64)
+            };
+            let fastest = all.iter().filter_map(came).fold(0.0, f64::max);
             Udp {
+                buffer_time: held as f64 / fastest.max(1.0),
                 wire: share(losses().map(|loss| loss.places.wire).sum()),
                 receiver_queue: share(losses().map(|loss| loss.places.receiver_queue).sum()),
                 socket_buffer: share(losses().map(|loss| loss.places.socket_buffer).sum()),
@@ -331,6 +347,7 @@ fn udp(runs: &[&TrialResult]) -> Udp {
         })
         .collect();
     Udp {
+        buffer_time: median(places.iter().map(|udp| udp.buffer_time)),
         wire: median(places.iter().map(|udp| udp.wire)),
         receiver_queue: median(places.iter().map(|udp| udp.receiver_queue)),
         socket_buffer: median(places.iter().map(|udp| udp.socket_buffer)),

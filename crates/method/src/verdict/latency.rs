@@ -10,13 +10,12 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         return None;
     }
     let closed = facts.closed_loop?;
-    let text = format!(
-        "{:.1} requests under way at a time took {} each.",
-        closed.outstanding,
-        time(closed.latency)
-    );
+    let text = format!("{:.1} requests under way at a time took {} each.", closed.outstanding, time(closed.latency));
     let occupied = facts.sender.occupied().max(facts.receiver.occupied());
     // Where the hosts are occupied all the time, it is their time that a request takes.
     let stand = if occupied >= NEARLY_OCCUPIED { Stand::Hint } else { Stand::Strong };
-    Some(Opinion::new(stand, text).then("More requests at a time (--outstanding, --flows) fill the path; --busy-poll shortens each."))
+    Some(
+        Opinion::new(stand, text)
+            .then("More requests at a time (--outstanding, --flows) fill the path; --busy-poll shortens each."),
+    )
 }

@@ -73,14 +73,11 @@ pub(crate) fn verdict(facts: &Facts) -> Verdict {
     // The first of the equally well supported: `max_by_key` gives the last.
     let best = opinions.iter().rev().filter(|(_, o)| o.stand >= Stand::Hint).max_by_key(|(_, o)| o.stand);
     let Some((limit, best)) = best else {
-        let evidence = opinions.into_iter().map(|(_, opinion)| opinion.text).collect();
-        return Verdict {
-            limit: Limit::CannotTell,
-            confidence: Confidence::Low,
-            evidence,
-            next: Vec::new(),
-            weighed,
-        };
+        // What was missing; if nothing was, what did not hold.
+        let missing = opinions.iter().any(|(_, opinion)| opinion.stand == Stand::Unknown);
+        let told = opinions.iter().filter(|(_, opinion)| !missing || opinion.stand == Stand::Unknown);
+        let evidence = told.map(|(_, opinion)| opinion.text.clone()).collect();
+        return Verdict { weighed, ..Verdict::new(Limit::CannotTell, Confidence::Low, evidence) };
     };
     let rivals: Vec<&(Limit, Opinion)> =
         opinions.iter().filter(|(other, opinion)| other != limit && opinion.stand >= Stand::For).collect();
@@ -95,5 +92,5 @@ pub(crate) fn verdict(facts: &Facts) -> Verdict {
     Verdict { limit: *limit, confidence, evidence, next, weighed }
 }
 
-
-
+#[cfg(test)]
+mod tests;

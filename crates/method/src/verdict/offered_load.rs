@@ -14,7 +14,8 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         Opinion::new(Stand::Strong, format!("{} of the load asked for arrived.", percent(offer.arrived.min(1.0))))
             .then("Ask for a higher --rate, or for none, to find what the path carries.")
     } else {
-        let text = format!("{} of the load asked for was sent, and {} arrived.", percent(offer.sent), percent(offer.arrived));
+        let text =
+            format!("{} of the load asked for was sent, and {} arrived.", percent(offer.sent), percent(offer.arrived));
         Opinion::new(Stand::Against, text)
     })
 }

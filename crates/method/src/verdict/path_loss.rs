@@ -56,7 +56,12 @@ fn of_tcp(tcp: &Tcp) -> Option<Opinion> {
         return Some(Opinion::new(if tcp.resent > USUAL { Stand::Hint } else { Stand::Against }, text));
     }
     let allowed = allowed(tcp, tcp.rtt);
-    let text = format!("{text} At that loss and a round trip of {} TCP ({}) goes at about {}.", time(tcp.rtt), tcp.congestion, bits(allowed));
+    let text = format!(
+        "{text} At that loss and a round trip of {} TCP ({}) goes at about {}.",
+        time(tcp.rtt),
+        tcp.congestion,
+        bits(allowed)
+    );
     let stand = match allowed / tcp.flow_bps.max(1.0) {
         // A queue that fills loses packets too: then the loss follows from the rate.
         _ if queued(tcp) => Stand::Against,
@@ -64,7 +69,11 @@ fn of_tcp(tcp: &Tcp) -> Option<Opinion> {
         EXACT..FAR => Stand::For,
         _ => Stand::Against,
     };
-    let text = if queued(tcp) { format!("{text} But a queue was full: without it a round trip takes {}.", time(tcp.min_rtt)) } else { text };
+    let text = if queued(tcp) {
+        format!("{text} But a queue was full: without it a round trip takes {}.", time(tcp.min_rtt))
+    } else {
+        text
+    };
     Some(Opinion::new(stand, text).then(
         "Look for errors along the path (cables, optics, duplex, radio); --congestion bbr holds its rate against loss.",
     ))

@@ -2,7 +2,7 @@
 
 use super::facts::{Work, percent};
 use super::sender_cpu::of_end;
-use super::{Facts, Opinion};
+use super::{Facts, Opinion, receiver_buffer};
 use linerate_model::Stand;
 
 /// Drops by the NIC or the input queue beyond this are more than a burst now and then. (TCP takes a quarter of the rate away
@@ -17,7 +17,8 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         Work::Transact => of_end(end, "answering"),
         Work::Tcp | Work::Udp => of_end(end, "receiving"),
     };
-    let next = "A faster core, larger messages, or receiving spread over more cores (--flows, the NIC's queues) takes more.";
+    let next =
+        "A faster core, larger messages, or receiving spread over more cores (--flows, the NIC's queues) takes more.";
     if own.stand < Stand::Strong
         && let Some((name, busy, waited)) = &end.kernel
         && end.kernel_is_late()
@@ -30,8 +31,12 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         return Some(Opinion::new(Stand::Strong, text).then(next));
     }
     let overflowed = facts.udp.map_or(0.0, |udp| udp.socket_buffer);
-    if own.stand < Stand::Strong && overflowed > DROPPED && (own.stand == Stand::Hint || end.is_kept_waiting()) {
-        let text = format!("{} Meanwhile {} of the datagrams found no room in the socket's buffer.", own.text, percent(overflowed));
+    if own.stand < Stand::Strong && overflowed > DROPPED && receiver_buffer::blames_the_reader(facts) {
+        let text = format!(
+            "{} Meanwhile {} of the datagrams found no room in the socket's buffer.",
+            own.text,
+            percent(overflowed)
+        );
         return Some(Opinion::new(Stand::Strong, text).then(next));
     }
     let dropped = facts.udp.map_or(end.dropped, |udp| udp.receiver_queue);

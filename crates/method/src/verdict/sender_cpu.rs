@@ -15,24 +15,38 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         return Some(of_end(end, "asking"));
     }
     if let Some(offer) = facts.offer.filter(|offer| offer.sent >= KEPT) {
-        return Some(Opinion::new(Stand::Against, format!("The sender kept {} of the load asked for.", percent(offer.sent.min(1.0)))));
+        return Some(Opinion::new(
+            Stand::Against,
+            format!("The sender kept {} of the load asked for.", percent(offer.sent.min(1.0))),
+        ));
     }
     let lost = facts.lost_behind_sender();
     if lost > OUTRUN && end.is_throttled() {
-        let text = format!("{} {} of what it sent at once when it could was lost behind it.", of_end(end, "sending").text, percent(lost));
+        let text = format!(
+            "{} {} of what it sent at once when it could was lost behind it.",
+            of_end(end, "sending").text,
+            percent(lost)
+        );
         return Some(Opinion::new(Stand::For, text));
     }
     if lost > OUTRUN {
-        let text = format!("{} of what was sent was lost behind the sender: a faster one would lose more.", percent(lost));
+        let text =
+            format!("{} of what was sent was lost behind the sender: a faster one would lose more.", percent(lost));
         return Some(Opinion::new(Stand::Against, text));
     }
-    Some(of_end(end, "sending").then("A faster core, a larger message, offloads, or more flows on more cores (--flows) send more."))
+    Some(
+        of_end(end, "sending")
+            .then("A faster core, a larger message, offloads, or more flows on more cores (--flows) send more."),
+    )
 }
 
 /// What an end's own time says.
 pub(super) fn of_end(end: &End, does: &str) -> Opinion {
     if let Some((share, cores)) = end.throttled.filter(|_| end.is_throttled()) {
-        let text = format!("The {does} host's CPU quota ({cores:.2} of a core) was used up in {} of its periods.", percent(share));
+        let text = format!(
+            "The {does} host's CPU quota ({cores:.2} of a core) was used up in {} of its periods.",
+            percent(share)
+        );
         return Opinion::new(Stand::Strong, text);
     }
     let text = match end.waited {

@@ -1,7 +1,7 @@
 //! A shaper or policer: the path lets through less than any link of known speed on it carries, and the hosts are idle.
 
 use super::facts::{NEARLY_OCCUPIED, OCCUPIED, Work, bits, percent, time};
-use super::path_loss::{FAR, USUAL, allowed, goes_by_loss, queued};
+use super::path_loss::{FAR, NOTABLE, USUAL, allowed, goes_by_loss, queued};
 use super::{Facts, Opinion};
 use linerate_model::Stand;
 
@@ -27,7 +27,12 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
 }
 
 fn of_datagrams(facts: &Facts) -> Option<Opinion> {
-    let lost = facts.udp?.wire;
+    let udp = facts.udp?;
+    let (lost, taken_late) = (udp.wire, udp.receiver_queue + udp.socket_buffer);
+    if taken_late > NOTABLE && taken_late >= lost {
+        let text = format!("The path delivered more than the receiver took: {} was lost there.", percent(taken_late));
+        return Some(Opinion::new(Stand::Against, text));
+    }
     let sender = facts.sender.occupied();
     if facts.offer.is_none() && lost < USUAL {
         if let Some(busy) = hosts_are_busy(facts) {
@@ -46,12 +51,13 @@ fn of_datagrams(facts: &Facts) -> Option<Opinion> {
         percent(lost),
         facts.reached_in_words()
     );
-    let room = facts.line.as_ref().map_or(String::new(), |line| {
-        format!(", {} of what the links are known to carry", percent(line.share))
-    });
+    let room = facts
+        .line
+        .as_ref()
+        .map_or(String::new(), |line| format!(", {} of what the links are known to carry", percent(line.share)));
     let stand = match lost {
         USUAL.. => Stand::Strong,
-        super::path_loss::NOTABLE.. => Stand::Hint,
+        NOTABLE.. => Stand::Hint,
         _ => Stand::Against,
     };
     Some(Opinion::new(stand, format!("{text}{room}.")))
@@ -62,7 +68,9 @@ fn hosts_are_busy(facts: &Facts) -> Option<Opinion> {
     let ends = [&facts.sender, &facts.receiver];
     let busiest = ends.iter().map(|end| end.occupied()).fold(0.0, f64::max);
     let busy = busiest >= OCCUPIED || ends.iter().any(|end| end.is_throttled()) || facts.receiver.kernel_is_late();
-    busy.then(|| Opinion::new(Stand::Against, "A host had no time to spare, so what the path would let through is not seen."))
+    busy.then(|| {
+        Opinion::new(Stand::Against, "A host had no time to spare, so what the path would let through is not seen.")
+    })
 }
 
 fn of_tcp(facts: &Facts) -> Option<Opinion> {
@@ -82,7 +90,8 @@ fn of_tcp(facts: &Facts) -> Option<Opinion> {
         bits(tcp.flow_bps)
     );
     if queued(tcp) {
-        let text = format!("{text} while a round trip grew from {} to {} in a queue on it.", time(tcp.min_rtt), time(tcp.rtt));
+        let text =
+            format!("{text} while a round trip grew from {} to {} in a queue on it.", time(tcp.min_rtt), time(tcp.rtt));
         let stand = if busiest >= NEARLY_OCCUPIED { Stand::For } else { Stand::Strong };
         return Some(Opinion::new(stand, text));
     }

@@ -22,7 +22,8 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         ));
     };
     Some(match line.share {
-        FULL.. => Opinion::new(Stand::Strong, carried(facts, line)).then("A faster link, or larger messages if they are small, carries more."),
+        FULL.. => Opinion::new(Stand::Strong, carried(facts, line))
+            .then("A faster link, or larger messages if they are small, carries more."),
         NEARLY_FULL.. => Opinion::new(Stand::Hint, carried(facts, line)),
         _ => Opinion::new(Stand::Against, format!("{} of what the wire can carry was used.", percent(line.share))),
     })

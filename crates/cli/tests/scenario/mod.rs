@@ -1,0 +1,90 @@
+//! Planted limits: what is built, what is measured in it, and what the verdict must be (`scenarios/*.toml`).
+
+use serde::Deserialize;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// One planted limit.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Scenario {
+    /// The name of its file.
+    #[serde(skip)]
+    pub(crate) name: String,
+    /// The limit that is planted, by its name in records.
+    pub(crate) limit: String,
+    /// The least confidence that it must be named with.
+    pub(crate) confidence: String,
+    /// What is measured.
+    pub(crate) test: String,
+    /// The bench, as in a bench file.
+    bench: toml::Table,
+}
+
+/// What a record says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) limit: String,
+    pub(crate) confidence: String,
+    /// The verdict in full.
+    pub(crate) whole: String,
+}
+
+impl Scenario {
+    /// All of them, by name; `root` is the project's.
+    pub(crate) fn all(root: &Path) -> Result<Vec<Self>, String> {
+        let directory = root.join("scenarios");
+        let entries = fs::read_dir(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        paths
+            .iter()
+            .filter(|path| path.extension().is_some_and(|kind| kind == "toml"))
+            .map(|path| Self::read(path))
+            .collect()
+    }
+
+    fn read(path: &Path) -> Result<Self, String> {
+        let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        let mut scenario: Self = toml::from_str(&text).map_err(|error| wrong(&error))?;
+        scenario.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(scenario)
+    }
+
+    /// The arguments of the program; the bench is written to `bench`.
+    pub(crate) fn arguments(&self, bench: &Path) -> Result<Vec<String>, String> {
+        let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", bench.display());
+        let text = toml::to_string(&self.bench).map_err(|error| wrong(&error))?;
+        fs::write(bench, text).map_err(|error| wrong(&error))?;
+        let mut words: Vec<String> = vec!["lab".into(), "--bench".into(), bench.display().to_string(), "--".into()];
+        words.extend(self.test.split_whitespace().map(str::to_owned));
+        words.push("--json".into());
+        Ok(words)
+    }
+
+    /// The verdict of a record of it is the planted limit, as surely as it must be.
+    pub(crate) fn is_met_by(&self, said: &Said) -> bool {
+        said.limit == self.limit && rank(&said.confidence) >= rank(&self.confidence)
+    }
+}
+
+impl Said {
+    /// The first verdict of a record.
+    pub(crate) fn by(record: &Value) -> Option<Self> {
+        let places = ["/results/0/verdict", "/outcome/throughput/0/verdict"];
+        let verdict = places.iter().find_map(|place| record.pointer(place))?;
+        let text = |name: &str| verdict[name].as_str().map(str::to_owned);
+        Some(Self { limit: text("limit")?, confidence: text("confidence")?, whole: verdict.to_string() })
+    }
+
+    /// It named a limit that is not the planted one, and was sure of it.
+    pub(crate) fn is_surely_wrong(&self, planted: &Scenario) -> bool {
+        self.limit != planted.limit && self.confidence == "high"
+    }
+}
+
+fn rank(confidence: &str) -> usize {
+    ["low", "medium", "high"].iter().position(|name| *name == confidence).unwrap_or(0)
+}

@@ -1,0 +1,46 @@
+//! The verdict names the limit that was planted.
+
+mod program;
+mod scenario;
+
+use program::{Place, lab_possible};
+use scenario::{Said, Scenario};
+use std::path::Path;
+
+/// A scenario that is missed is tried twice more, and must be met both times: two cores shared by both hosts, the device and
+/// this test can really be what limits a run. A wrong limit with high confidence is wrong at once.
+#[test]
+fn planted_limits_are_named() {
+    if !lab_possible("planted_limits_are_named") {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let place = Place::new();
+    let mut missed = Vec::new();
+    for scenario in Scenario::all(&root).expect("the scenarios") {
+        let run = || {
+            let words = scenario.arguments(&place.path("bench.toml")).expect("the bench");
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let said = Said::by(&place.measure(&words)).expect("a verdict");
+            assert!(!said.is_surely_wrong(&scenario), "{}: surely wrong: {}", scenario.name, said.whole);
+            said
+        };
+        let first = run();
+        if !scenario.is_met_by(&first) && !(0..2).all(|_| scenario.is_met_by(&run())) {
+            missed.push(format!("{}: {}", scenario.name, first.whole));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// Each kind of limit is planted at three strengths at the least.
+#[test]
+fn every_limit_is_planted_three_times() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let all = Scenario::all(&root).expect("the scenarios");
+    for limit in
+        ["wire", "shaper", "sender-cpu", "receiver-cpu", "receiver-buffer", "window", "path-loss", "device", "tester"]
+    {
+        assert!(all.iter().filter(|scenario| scenario.limit == limit).count() >= 3, "{limit}");
+    }
+}

@@ -1,0 +1,117 @@
+//! The planted limits, many times over: what is named how often.
+
+#[path = "../../crates/cli/tests/scenario/mod.rs"]
+mod scenario;
+
+use crate::process::{Running, cargo, catch_interrupts};
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use scenario::{Said, Scenario};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// What to run.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// How often the whole set is run.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    runs: u32,
+    /// Only scenarios whose name contains this, as in `window`.
+    #[arg(long)]
+    only: Option<String>,
+    /// Use this linerate instead of a build made now.
+    #[arg(long)]
+    program: Option<PathBuf>,
+}
+
+/// No scenario takes longer.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Runs the scenarios and prints the confusion matrix.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let mut scenarios = Scenario::all(Path::new(".")).map_err(|problem| anyhow!(problem))?;
+    scenarios.retain(|scenario| arguments.only.as_ref().is_none_or(|part| scenario.name.contains(part)));
+    if scenarios.is_empty() {
+        bail!("no scenario has such a name; scenarios/ holds them");
+    }
+    let program = match &arguments.program {
+        Some(program) => program.clone(),
+        None => build()?,
+    };
+    catch_interrupts()?;
+    let mut matrix = Matrix::default();
+    for run in 1..=arguments.runs {
+        for scenario in &scenarios {
+            let said = measure(&program, scenario)?;
+            let met = if scenario.is_met_by(&said) { "" } else { "  MISSED" };
+            eprintln!("{run}: {:<26} {:<16} {:<7}{met}", scenario.name, said.limit, said.confidence);
+            matrix.add(scenario, &said);
+        }
+    }
+    print!("{matrix}");
+    Ok(())
+}
+
+fn build() -> Result<PathBuf> {
+    let built = cargo().args(["build", "--quiet", "-p", "linerate"]).status().context("running cargo")?;
+    if !built.success() {
+        bail!("linerate does not build");
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    Ok(target.join("debug/linerate"))
+}
+
+fn measure(program: &Path, scenario: &Scenario) -> Result<Said> {
+    let place = tempfile::tempdir().context("making a temporary directory")?;
+    let words = scenario.arguments(&place.path().join("bench.toml")).map_err(|problem| anyhow!(problem))?;
+    let mut command = Command::new(program);
+    command.args(words).env("LINERATE_STORE", place.path().join("results.db")).env("XDG_RUNTIME_DIR", place.path());
+    let output = Running::start(command)?.finish(PATIENCE).with_context(|| format!("scenario {}", scenario.name))?;
+    let record = serde_json::from_str(&output.stdout).with_context(|| format!("scenario {}", scenario.name))?;
+    Said::by(&record).with_context(|| format!("scenario {}: the record holds no verdict", scenario.name))
+}
+
+/// Which limit was named how often where which was planted.
+#[derive(Default)]
+struct Matrix {
+    named: BTreeMap<(String, String), u32>,
+    surely_wrong: u32,
+}
+
+impl Matrix {
+    fn add(&mut self, planted: &Scenario, said: &Said) {
+        *self.named.entry((planted.limit.clone(), said.limit.clone())).or_default() += 1;
+        self.surely_wrong += u32::from(said.is_surely_wrong(planted));
+    }
+}
+
+impl std::fmt::Display for Matrix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let planted: BTreeSet<&String> = self.named.keys().map(|(planted, _)| planted).collect();
+        let named: BTreeSet<&String> = self.named.keys().map(|(_, named)| named).collect();
+        write!(f, "{:<16}", "planted \\ named")?;
+        for name in &named {
+            write!(f, " {name:>15}")?;
+        }
+        writeln!(f, " {:>7}", "right")?;
+        let (mut right, mut all) = (0, 0);
+        for limit in planted {
+            write!(f, "{limit:<16}")?;
+            let count = |name: &String| self.named.get(&(limit.clone(), name.clone())).copied().unwrap_or(0);
+            for name in &named {
+                match count(name) {
+                    0 => write!(f, " {:>15}", "-")?,
+                    times => write!(f, " {times:>15}")?,
+                }
+            }
+            let row: u32 = named.iter().map(|name| count(name)).sum();
+            writeln!(f, " {:>5.1} %", 100.0 * f64::from(count(limit)) / f64::from(row.max(1)))?;
+            right += count(limit);
+            all += row;
+        }
+        let share = 100.0 * f64::from(right) / f64::from(all.max(1));
+        writeln!(f, "{right} of {all} named right ({share:.1} %), {} wrong with high confidence", self.surely_wrong)
+    }
+}
