@@ -81,12 +81,16 @@ pub(crate) struct Repetition {
     /// Most runs with --confidence or --within
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..=1000))]
     max_repeats: u32,
+
+    /// Put each verdict to the test: measure again with one thing changed (more flows, a larger buffer, a lower rate ...)
+    #[arg(long)]
+    pub(crate) prove: bool,
 }
 
 impl Repetition {
     /// A short run of `repeats` trials.
     pub(crate) fn brief(time: Nanos, warmup: Nanos, repeats: u32) -> Self {
-        Self { time, warmup, repeats, confidence: None, within: None, max_repeats: repeats.max(3) }
+        Self { time, warmup, repeats, confidence: None, within: None, max_repeats: repeats.max(3), prove: false }
     }
 
     pub(crate) fn timing(&self) -> Result<Timing, String> {

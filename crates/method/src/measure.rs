@@ -1,5 +1,6 @@
 //! Trials become results: the repeats of each cell as one figure with its spread, cost, loss, doubts and verdict.
 
+use crate::proof::settle;
 use crate::statistics::summary;
 use crate::transfer::{Transfer, rate, transactions_per_s, transfers};
 use crate::validity::{shortfall, spoilt, steal};
@@ -34,7 +35,9 @@ pub fn measurements(
         let runs: Vec<&TrialResult> = trials.iter().filter(|trial| trial.spec.name == cell.name).collect();
         if runs.is_empty() { None } else { Some(measurement(cell, &plan.repeats, hosts, &runs, calibration)) }
     };
-    plan.cells.iter().filter_map(one).collect()
+    let mut results: Vec<Measurement> = plan.cells.iter().filter_map(one).collect();
+    settle(plan, &mut results);
+    results
 }
 
 /// What the tester reached without the device in the measurement of the same name.
@@ -46,7 +49,7 @@ fn ceiling(result: &Measurement, calibration: &Record) -> Option<Ceiling> {
 }
 
 /// Payload bit/s, or transactions per second.
-fn main_figure(result: &Measurement) -> Option<&Summary> {
+pub(crate) fn main_figure(result: &Measurement) -> Option<&Summary> {
     result.received.as_ref().map(|received| &received.payload_bps).or(result.transactions_per_s.as_ref())
 }
 

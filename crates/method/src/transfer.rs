@@ -105,6 +105,7 @@ pub(crate) mod tests {
                 socket: SocketOptions::default(),
             }),
             timing: Timing { warmup: Nanos::from_millis(200), measure: Nanos::from_secs(1) },
+            proves: None,
         }
     }
 

@@ -19,6 +19,7 @@ mod limits;
 mod loss;
 mod measurement;
 mod observation;
+mod proof;
 mod record;
 mod summary;
 mod trial;
@@ -57,6 +58,7 @@ pub use observation::{
     CoreUse, CpuQuota, InterfaceCounters, KernelThreadUse, Observation, Pressure, QdiscCounters, Softnet, Stall,
     ThreadUse,
 };
+pub use proof::{Counterproof, Expects, Proof};
 pub use record::{Plan, Record, RecordId, Repeats, SCHEMA};
 pub use summary::{Interval, Summary};
 pub use trial::{HostName, Path, PathResult, Timing, TrialResult, TrialSpec};

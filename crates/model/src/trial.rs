@@ -1,6 +1,6 @@
 //! One measurement: what it is to do, and what it counted.
 
-use crate::{Caveat, EndResult, Loss, Observation, Workload};
+use crate::{Caveat, Counterproof, EndResult, Loss, Observation, Workload};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,9 @@ pub struct TrialSpec {
     pub workload: Workload,
     /// For how long.
     pub timing: Timing,
+    /// Which verdict it puts to the test; none if it was asked for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proves: Option<Counterproof>,
 }
 
 /// Both ends of one path.

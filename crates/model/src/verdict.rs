@@ -1,11 +1,12 @@
 //! What limited a result.
 
+use crate::Proof;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The limit named, how surely, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// What limited the result.
     pub limit: Limit,
@@ -19,12 +20,15 @@ pub struct Verdict {
     /// Every limit that was weighed, in the order of the path from the load to the device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weighed: Vec<Weighed>,
+    /// What came of putting it to the test; none if that was not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
 }
 
 impl Verdict {
     /// A verdict that nothing else was weighed for.
     pub fn new(limit: Limit, confidence: Confidence, evidence: Vec<String>) -> Self {
-        Self { limit, confidence, evidence, next: Vec::new(), weighed: Vec::new() }
+        Self { limit, confidence, evidence, next: Vec::new(), weighed: Vec::new(), proof: None }
     }
 }
 

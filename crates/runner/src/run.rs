@@ -1,8 +1,10 @@
 //! The loop: ask the method, run the trial, keep it, repeat.
 
 use crate::{Peers, RunError, trial};
-use linerate_method::{Method, Step, Sweep, measurements, spoilt};
-use linerate_model::{Caveat, CaveatKind, HostName, Plan, Progress, Record, RecordId, SCHEMA, TrialResult, TrialSpec};
+use linerate_method::{Method, Step, Sweep, counterproof, measurements, spoilt};
+use linerate_model::{
+    Caveat, CaveatKind, HostName, Measurement, Plan, Progress, Record, RecordId, SCHEMA, TrialResult, TrialSpec,
+};
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
 
@@ -52,6 +54,8 @@ pub struct Run<'a> {
     pub store: Option<&'a Store>,
     /// The same plan's record with the device bypassed: the tester's ceiling.
     pub calibration: Option<&'a Record>,
+    /// Put each verdict to the test: measure again with one thing changed.
+    pub prove: bool,
 }
 
 /// What a run came to.
@@ -67,17 +71,44 @@ impl Run<'_> {
     /// Runs the plan to its end, to the first failure, or until `cancel` turns true.
     pub async fn execute(mut self, on_event: &mut dyn FnMut(Event<'_>), mut cancel: watch::Receiver<bool>) -> Outcome {
         let mut record = begin(self.plan.clone(), self.command.clone(), self.peers);
+        let mut failure = self.sweep(&mut record, on_event, &mut cancel).await;
+        record.results = self.results(&record);
+        if self.prove && failure.is_none() {
+            let cells =
+                record.plan.cells.iter().filter_map(|cell| {
+                    counterproof(cell, record.results.iter().find(|result| result.name == cell.name)?)
+                });
+            let cells: Vec<TrialSpec> = cells.collect();
+            record.plan.cells.extend(cells);
+            failure = self.sweep(&mut record, on_event, &mut cancel).await;
+            record.results = self.results(&record);
+        }
+        if !record.trials.is_empty() {
+            let complete = failure.is_none();
+            failure = failure.or(self.keep(|store| store.finish(&record, complete)));
+        }
+        Outcome { record, failure }
+    }
+
+    /// Runs what the record's plan asks for and has not been run yet, to its end or to the first failure.
+    async fn sweep(
+        &mut self,
+        record: &mut Record,
+        on_event: &mut dyn FnMut(Event<'_>),
+        cancel: &mut watch::Receiver<bool>,
+    ) -> Option<RunError> {
         let mut failure = None;
         let mut method = Sweep::new(record.plan.clone());
+        record.trials.iter().for_each(|trial| method.record(trial));
         while let Step::Run(spec) = method.next() {
             let (done, total) = method.progress();
             on_event(Event::TrialBegins { spec: &spec, done, total });
-            match run_sound(&spec, self.peers, &mut cancel, on_event).await {
+            match run_sound(&spec, self.peers, cancel, on_event).await {
                 Ok(result) => {
                     method.record(&result);
                     // A run that never measured anything leaves no record.
                     if record.trials.is_empty() {
-                        failure = failure.or(self.keep(|store| store.begin(&record)));
+                        failure = failure.or(self.keep(|store| store.begin(record)));
                     }
                     failure = failure.or(self.keep(|store| store.trial(&record.id, &result)));
                     on_event(Event::TrialEnded { result: &result });
@@ -85,17 +116,15 @@ impl Run<'_> {
                 }
                 Err(error) => {
                     record.caveats.push(Caveat::new(CaveatKind::Interrupted, format!("the run ended early: {error}")));
-                    failure = Some(error);
-                    break;
+                    return Some(error);
                 }
             }
         }
-        record.results = measurements(&record.plan, &record.hosts, &record.trials, self.calibration);
-        if !record.trials.is_empty() {
-            let complete = failure.is_none();
-            failure = failure.or(self.keep(|store| store.finish(&record, complete)));
-        }
-        Outcome { record, failure }
+        failure
+    }
+
+    fn results(&self, record: &Record) -> Vec<Measurement> {
+        measurements(&record.plan, &record.hosts, &record.trials, self.calibration)
     }
 
     /// Does something to the store, if there is one. A store that fails is not used again, and the run goes on: what is

@@ -68,7 +68,7 @@ async fn pass(
     let book = HostBook::of_lab(lab.hosts());
     let hosts: Vec<String> = bench.hosts.iter().map(|host| host.0.clone()).collect();
     let outcome = match reach(&book, &parties(&hosts).map_err(Failure::usage)?, cancel.clone()).await {
-        Ok(company) => Ok(run_plan(plan.clone(), &company.peers, store, calibration, cancel.clone()).await),
+        Ok(company) => Ok(run_plan(plan.clone(), &company.peers, store, calibration, false, cancel.clone()).await),
         Err(failure) => Err(failure),
     };
     lab.down().await;
@@ -83,6 +83,7 @@ fn plan(opener: &HostName, listener: &HostName) -> Result<Plan, String> {
         paths: vec![Path { opener: opener.clone(), listener: listener.clone() }],
         workload,
         timing,
+        proves: None,
     };
     let mut cells: Vec<TrialSpec> = UDP_SIZES
         .into_iter()

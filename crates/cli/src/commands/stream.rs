@@ -24,6 +24,7 @@ Examples:
   linerate stream A B --udp --sizes 64,512,1024,1472,8192
   linerate stream A B --udp --rate 900Mbit/s --expect 'loss<=0.01%'
   linerate stream A,C,D B                    three sources into one sink at once: the total and each share
+  linerate stream A B --prove                and put what limited it to the test
   linerate stream A B --confidence 95 --within 2.5%")]
 pub(crate) struct Arguments {
     /// Source and sink: a join line, `local`, or a lab host's name; several sources are separated by commas. One host
@@ -124,7 +125,7 @@ fn offered(text: &str) -> Result<Offered, String> {
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let parties = parties(&arguments.hosts).map_err(Failure::usage)?;
     let plan = arguments.plan(&parties.paths()).map_err(Failure::usage)?;
-    measure(plan, &parties, book, &arguments.results, cancel).await
+    measure(plan, &parties, book, &arguments.results, arguments.repetition.prove, cancel).await
 }
 
 impl Arguments {
@@ -142,6 +143,7 @@ impl Arguments {
             paths: paths.to_vec(),
             workload: Workload::Stream(self.stream(*size)),
             timing,
+            proves: None,
         };
         Ok(Plan { cells: sizes.iter().map(cell).collect(), repeats: self.repetition.repeats()?, device: None })
     }

@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let parties = parties(&arguments.hosts).map_err(Failure::usage)?;
     let plan = arguments.plan(parties.paths()).map_err(Failure::usage)?;
-    measure(plan, &parties, book, &arguments.results, cancel).await
+    measure(plan, &parties, book, &arguments.results, arguments.repetition.prove, cancel).await
 }
 
 impl Arguments {
@@ -109,7 +109,7 @@ impl Arguments {
             socket: self.sockets.options(),
         };
         let timing = self.repetition.timing()?;
-        let cell = TrialSpec { name, paths, workload: Workload::Transact(transact), timing };
+        let cell = TrialSpec { name, paths, workload: Workload::Transact(transact), timing, proves: None };
         Ok(Plan { cells: vec![cell], repeats: self.repetition.repeats()?, device: None })
     }
 }

@@ -362,7 +362,7 @@ fn closed_loop(result: &Measurement, workload: Option<&Workload>) -> Option<Clos
 }
 
 /// A rate for people.
-pub(super) fn bits(bps: f64) -> String {
+pub(crate) fn bits(bps: f64) -> String {
     linerate_units::BitRate::per_second(bps.max(0.0) as u64).to_string()
 }
 

@@ -17,7 +17,7 @@ mod tester;
 mod window;
 mod wire;
 
-pub(crate) use facts::Facts;
+pub(crate) use facts::{Facts, bits};
 
 use linerate_model::{Confidence, Limit, Stand, Verdict, Weighed};
 
@@ -89,7 +89,7 @@ pub(crate) fn verdict(facts: &Facts) -> Verdict {
     let mut evidence = vec![best.text.clone()];
     evidence.extend(rivals.iter().map(|(other, rival)| format!("But {other} is not ruled out: {}", rival.text)));
     let next = [best.next].into_iter().filter(|next| !next.is_empty()).map(str::to_owned).collect();
-    Verdict { limit: *limit, confidence, evidence, next, weighed }
+    Verdict { limit: *limit, confidence, evidence, next, weighed, proof: None }
 }
 
 #[cfg(test)]

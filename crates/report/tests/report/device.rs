@@ -69,7 +69,7 @@ fn throughput(bytes: u32) -> Throughput {
             ..DeviceLoad::default()
         }),
         limit,
-        verdict: linerate_model::Verdict { limit, confidence: linerate_model::Confidence::High, evidence: vec![] },
+        verdict: linerate_model::Verdict::new(limit, linerate_model::Confidence::High, vec![]),
         caveats: vec![],
     }
 }

@@ -82,7 +82,7 @@ pub(crate) fn stream(name: &str, transport: Transport, message_bytes: u64, share
             mss: 1448,
         }),
         caveats: vec![],
-        verdict: Verdict { limit: Limit::CannotTell, confidence: Confidence::Low, evidence: vec![] },
+        verdict: Verdict::new(Limit::CannotTell, Confidence::Low, vec![]),
     }
 }
 
@@ -183,6 +183,7 @@ fn cell(result: &Measurement, openers: &[&str], listener: &str) -> TrialSpec {
         paths: openers.iter().map(path).collect(),
         workload,
         timing: Timing { warmup: Nanos::from_millis(500), measure: Nanos::from_secs(2) },
+        proves: None,
     }
 }
 
@@ -228,7 +229,7 @@ fn with_ceiling(mut result: Measurement, reached: f64) -> Measurement {
 }
 
 fn judged(mut result: Measurement, limit: Limit, evidence: &str) -> Measurement {
-    result.verdict = Verdict { limit, confidence: Confidence::High, evidence: vec![evidence.to_owned()] };
+    result.verdict = Verdict::new(limit, Confidence::High, vec![evidence.to_owned()]);
     result
 }
 
