@@ -397,7 +397,7 @@ fn caveats(
         };
         if joins {
             let text = format!(
-                "{} ({}) passes joined segments on whole and never cuts them into packets: the rate is one of memory, not \
+                "interface {} ({}) passes joined segments on whole and never cuts them into packets: the rate is one of memory, not \
                  of packets on a wire; give the lab link a rate (--link) or measure with --no-offload",
                 nic.name, nic.driver
             );

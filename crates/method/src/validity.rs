@@ -52,7 +52,7 @@ pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
             Caveat::new(
                 CaveatKind::BelowOfferedRate,
                 format!(
-                    "{} sent {:.1} % of the rate asked for: the path or the sender does not take more; ask for a lower \
+                    "host {} sent {:.1} % of the rate asked for: the path or the sender does not take more; ask for a lower \
                      rate to measure at a steady load",
                     transfer.from,
                     got / asked * 100.0

@@ -168,6 +168,12 @@ impl Facts {
         self.udp.map_or(0.0, |udp| udp.wire + udp.receiver_queue + udp.socket_buffer)
     }
 
+    /// Packets were lost behind the sender, more than by a stumble.
+    pub(super) fn loses(&self) -> bool {
+        let resent = self.tcp.as_ref().map_or(0.0, |tcp| tcp.resent);
+        self.lost_behind_sender().max(resent) > super::path_loss::NOTABLE
+    }
+
     /// The result in words.
     pub(super) fn reached_in_words(&self) -> String {
         match self.work {
@@ -245,9 +251,12 @@ impl End {
         self.waited >= KEPT_WAITING
     }
 
-    /// The kernel's thread that receives has no time left, or is kept from a core while packets wait.
-    pub(super) fn kernel_is_late(&self) -> bool {
-        self.kernel.as_ref().is_some_and(|(_, busy, waited)| busy + waited >= OCCUPIED || *waited >= KEPT_WAITING)
+    /// The kernel's thread that receives always has packets to look after; or, where packets are `lost`, it is kept from a core
+    /// while they wait: what waits and is not lost costs no rate.
+    pub(super) fn kernel_is_late(&self, lost: bool) -> bool {
+        self.kernel.as_ref().is_some_and(|(_, busy, waited)| {
+            busy + waited >= OCCUPIED || lost && (*waited >= KEPT_WAITING || busy + waited >= NEARLY_OCCUPIED)
+        })
     }
 
     /// A CPU quota stops its threads.

@@ -21,7 +21,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         "A faster core, larger messages, or receiving spread over more cores (--flows, the NIC's queues) takes more.";
     if own.stand < Stand::Strong
         && let Some((name, busy, waited)) = &end.kernel
-        && end.kernel_is_late()
+        && end.kernel_is_late(facts.loses())
     {
         let text = format!(
             "The kernel's thread that receives ({name}) was on a core for {} of the time and waited for one for {}.",
