@@ -18,6 +18,7 @@ mod join;
 mod limits;
 mod loss;
 mod measurement;
+mod neighbours;
 mod observation;
 mod record;
 mod summary;
@@ -53,6 +54,7 @@ pub use loss::{Loss, LossPlaces};
 pub use measurement::{
     Ceiling, CpuCost, CpuCosts, Latency, Measurement, ReceivedRates, SentRates, Share, TcpSummary, WorkloadKind,
 };
+pub use neighbours::{NeighbourTable, PastNeighbours};
 pub use observation::{CoreUse, InterfaceCounters, Observation, Pressure, QdiscCounters, Softnet, Stall, ThreadUse};
 pub use record::{Plan, Record, RecordId, Repeats, SCHEMA};
 pub use summary::{Interval, Summary};
