@@ -33,6 +33,8 @@ use throughput::ThroughputTest;
 
 /// Offered load below the intended one by more than this share is the tester's failing, not the device's.
 const SHORTFALL_BEARABLE: f64 = 0.005;
+/// How often a trial that the tester spoilt is run again before it is taken with its caveat.
+const SPOILT_RETRIES: u32 = 4;
 /// The length that RFC 2544 section 24 asks of the trial that decides.
 const STANDARD_TRIAL: Nanos = Nanos::from_secs(60);
 
@@ -175,6 +177,16 @@ impl Device {
     pub fn next(&self) -> Option<FrameTrial> {
         let current = self.current.as_ref()?;
         self.wanted(self.plan.sizes[current.size], &current.test)
+    }
+
+    /// How often that trial is worth running again if the tester spoilt it.
+    pub fn retries(&self) -> u32 {
+        match self.current.as_ref().map(|current| &current.test) {
+            // Plain generating is asked for once: what was spoilt is said, and not sent again.
+            Some(SizeTest::Frames(_)) => 0,
+            Some(SizeTest::Hosts(test)) if !test.hangs_on_pace() => 0,
+            _ => SPOILT_RETRIES,
+        }
     }
 
     /// Takes the result of the trial last asked for.
