@@ -217,6 +217,7 @@ pub(crate) fn method(plan: &DevicePlan) -> Vec<String> {
         "The trials of a search took {}, those that decide {}; stragglers were waited for {} after each.",
         plan.search_time, plan.final_time, plan.settle
     ));
+    all.extend(neighbours::method(&plan.test));
     all.push(
         "Throughput is the highest rate at which no frame was lost (RFC 1242 section 3.17); frames and bits count the FCS, \
          not preamble and gap. Latency runs from the moment a frame is given to the sending port to the moment the \

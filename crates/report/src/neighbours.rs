@@ -3,7 +3,7 @@
 use crate::device::table;
 use crate::figures::{grouped, nanos, per_second, percent};
 use crate::tables::{Column, Table};
-use linerate_model::{DeviceOutcome, Latency, NeighbourTable, PastNeighbours};
+use linerate_model::{DeviceOutcome, DeviceTest, Latency, NeighbourTable, PastNeighbours};
 use std::collections::BTreeMap;
 
 /// Their tables.
@@ -75,6 +75,16 @@ fn past(outcome: &DeviceOutcome) -> Option<Table> {
     };
     let rows = outcome.hosts.iter().flat_map(|found| &found.past).map(row);
     table("More hosts than the router holds", columns, rows.collect())
+}
+
+/// How it was measured, in a sentence.
+pub(crate) fn method(test: &DeviceTest) -> Option<String> {
+    let DeviceTest::Hosts { learn_rate, rate, .. } = test else { return None };
+    Some(format!(
+        "The hosts had addresses in a row, each its own Ethernet address, and the tester answered for them. Each was addressed \
+         three times, at most {learn_rate} of them, and then in turn at {rate}: hosts count as held if every frame of that \
+         arrived, and none elsewhere."
+    ))
 }
 
 /// What [`csv_rows`] adds to the columns of every device test.

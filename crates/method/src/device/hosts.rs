@@ -408,7 +408,8 @@ mod tests {
                 counts.send_time = Nanos::new(time);
                 let mut missing = None;
                 for number in 0..sent {
-                    let chance = index == 1 && number == 0 && self.mishap_every.is_some_and(|n| self.trials % n == 0);
+                    let chance =
+                        index == 1 && number == 0 && self.mishap_every.is_some_and(|n| self.trials.is_multiple_of(n));
                     if self.forwards((number % u64::from(vary.count)) as u32) && !chance {
                         counts.received += 1;
                         if missing.take().is_some() {
