@@ -100,7 +100,7 @@ enum Test {
         #[command(flatten)]
         common: Common,
         /// At most so many hosts
-        #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+        #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         most: u32,
         /// Hosts a second whose addresses the router surely finds
         #[arg(long, value_name = "RATE", default_value = "1k")]
