@@ -82,8 +82,10 @@ pub(crate) fn method(test: &DeviceTest) -> Option<String> {
     let DeviceTest::Hosts { learn_rate, rate, .. } = test else { return None };
     Some(format!(
         "The hosts had addresses in a row, each its own Ethernet address, and the tester answered for them. Each was addressed \
-         three times, at most {learn_rate} of them, and then in turn at {rate}: hosts count as held if every frame of that \
-         arrived, and none elsewhere."
+         three times, at most {} hosts a second, and then in turn by {} frames a second: hosts count as held if every one of \
+         these frames arrived, and none elsewhere.",
+        grouped(learn_rate.get()),
+        grouped(rate.get())
     ))
 }
 

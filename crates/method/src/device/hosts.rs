@@ -6,7 +6,7 @@
 //!    (ARP, RFC 826; neighbour discovery, RFC 4861 section 7.2) and is answered. What is lost meanwhile is not counted: a
 //!    router may drop what waits for an answer (RFC 1122 section 2.3.2.2). Then all N are addressed in turn, some rounds, at
 //!    a rate that the router surely carries. N are held if every frame of these arrives, and none floods.
-//! 2. N doubles while all are held; then what is lost tells how many were held, and that number and the one above it are
+//! 2. N grows by steps that double while all are held; then what is lost tells how many were held, and that number and the one above it are
 //!    tried before any other halving. A probe that lost frames is run once more (see [`Longest`]).
 //! 3. Past the number held, by a tenth and by as many again: the held hosts alone, then all, then the held ones alone again,
 //!    each in turn at the same rate. It counts what is lost and floods, times what arrives, and tells how long hosts that
@@ -19,6 +19,9 @@
 //! `gc_thresh3` of them, unless some were silent long enough (15 to 45 s until they are no longer reachable) and have not
 //! changed for 5 s (neigh_alloc and neigh_forced_gc in net/core/neighbour.c). For the same reason a probe should not take
 //! longer than the router remembers.
+//!
+//! Where this ends: a router that forgets a host, but keeps what is sent to it until it has asked again, loses nothing and
+//! so seems to hold it; only latency tells.
 
 use super::latency_of;
 use super::recovery::last_loss;
@@ -55,6 +58,8 @@ pub(crate) struct HostTest {
     search: Longest,
     /// The most hosts that were tried.
     tried: u32,
+    /// The hosts of the last probe in which the tester did not ask for all of them.
+    cut_short: Option<u32>,
     /// Latency of the last probe whose hosts were all held.
     latency: Option<Latency>,
     past: Vec<PastNeighbours>,
@@ -100,6 +105,7 @@ impl HostTest {
             rate,
             search: Longest::new(BEGIN.into(), BEGIN.into(), most.into(), Ratio::new(0, 1)),
             tried: 0,
+            cut_short: None,
             latency: None,
             past: Vec::new(),
             trials: 0,
@@ -204,6 +210,7 @@ impl HostTest {
         // A tester that is held up may leave out rounds; only who was never asked is not known to be held.
         let unasked = u64::from(hosts).saturating_sub(asked.sent);
         if unasked > 0 {
+            self.cut_short = Some(hosts);
             self.doubt(Caveat::new(
                 CaveatKind::BelowOfferedRate,
                 format!(
@@ -230,6 +237,7 @@ impl HostTest {
         again: &FrameStreamResult,
         plan: &DevicePlan,
     ) {
+        self.tried = self.tried.max(hosts);
         let lost = |stream: &FrameStreamResult| stream.sent.saturating_sub(stream.received);
         self.past.push(PastNeighbours {
             hosts,
@@ -302,7 +310,11 @@ impl HostTest {
             frames_per_s: self.rate.get() as f64,
             latency_ns: self.latency.clone(),
             past: self.past.clone(),
-            limit: if held > 0 && lost_at.is_some() { Limit::Device } else { Limit::CannotTell },
+            limit: match lost_at {
+                Some(_) if lost_at == self.cut_short => Limit::Tester,
+                Some(_) if held > 0 => Limit::Device,
+                _ => Limit::CannotTell,
+            },
             trials: self.trials,
             caveats,
         }
@@ -540,6 +552,7 @@ mod tests {
         // Less than a round is no proof.
         let table = found(Router { sends_percent: 1, ..Router::new(700, Full::Refuses) }, 4_096);
         assert!(table.held < 700 && caveat(&table, "never asked for").is_some(), "{table:?}");
+        assert_eq!(table.limit, Limit::Tester);
     }
 
     #[test]
