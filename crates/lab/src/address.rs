@@ -3,6 +3,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// 198.19.0.0/16 is for the tester's ports behind a router, 4,096 addresses each.
+const TESTERS: u8 = 19;
+
 /// The addresses of one host's link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Addresses {
@@ -12,9 +15,13 @@ pub(crate) struct Addresses {
     pub(crate) gateway: Option<[IpAddr; 2]>,
 }
 
-/// Bits of the network's part, by family.
+/// Bits of the network's part. Behind a port of the tester there is room for thousands of simulated hosts.
 pub(crate) fn prefix(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 24 } else { 64 }
+    match address {
+        IpAddr::V4(v4) if v4.octets()[1] == TESTERS => 20,
+        IpAddr::V4(_) => 24,
+        IpAddr::V6(_) => 64,
+    }
 }
 
 /// Of the host at `index` (from zero) in the one network of a switch or a cable.
@@ -27,6 +34,13 @@ pub(crate) fn in_one_network(index: usize) -> Addresses {
 pub(crate) fn behind_router(index: usize) -> Addresses {
     let network = index as u8 + 1;
     Addresses { host: [v4(network, 2), v6(network, 2)], gateway: Some([v4(network, 1), v6(network, 1)]) }
+}
+
+/// Of the tester's port of that number behind a router, where the hosts and ports before it have `index` networks.
+pub(crate) fn port_behind_router(index: usize, port: usize) -> Addresses {
+    let wide = |host| Ipv4Addr::new(198, TESTERS, port as u8 * 16, host).into();
+    let Addresses { host: [_, host], gateway } = behind_router(index);
+    Addresses { host: [wide(2), host], gateway: gateway.map(|[_, v6]| [wide(1), v6]) }
 }
 
 fn v4(network: u8, host: u8) -> IpAddr {
@@ -47,5 +61,10 @@ mod tests {
         let routed = behind_router(3);
         assert_eq!(routed.host.map(|a| a.to_string()), ["198.18.4.2", "2001:2:0:4::2"]);
         assert_eq!(routed.gateway.expect("a router").map(|a| a.to_string()), ["198.18.4.1", "2001:2:0:4::1"]);
+        assert_eq!(routed.host.map(prefix), [24, 64]);
+        let last = port_behind_router(17, 15);
+        assert_eq!(last.host.map(|a| a.to_string()), ["198.19.240.2", "2001:2:0:12::2"]);
+        assert_eq!(last.gateway.expect("a router").map(|a| a.to_string()), ["198.19.240.1", "2001:2:0:12::1"]);
+        assert_eq!(last.host.map(prefix), [20, 64]);
     }
 }

@@ -257,7 +257,10 @@ impl Wiring {
             }
             let addresses = match kind {
                 DeviceKind::Router => {
-                    let mut addresses = address::behind_router(index);
+                    let mut addresses = match index.checked_sub(bench.hosts.len()) {
+                        Some(number) => address::port_behind_router(index, number),
+                        None => address::behind_router(index),
+                    };
                     for gateway in addresses.gateway.iter().flatten() {
                         give(&mut route, link, *gateway).map_err(host.building("the router's port"))?;
                     }

@@ -2,7 +2,7 @@
 
 use crate::{
     AddressTable, BackToBack, Caveat, DeviceLoad, EchoRate, FrameEngine, FrameFlow, FrameForm, FrameHeaders,
-    GoalBounds, HostName, Latency, RecordId, Recovery, SearchGoal, Verdict,
+    GoalBounds, HostName, Latency, NeighbourTable, RecordId, Recovery, SearchGoal, Verdict,
 };
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
 use schemars::JsonSchema;
@@ -114,6 +114,16 @@ pub enum DeviceTest {
         /// measured.
         ageing: Nanos,
     },
+    /// How many neighbours a router holds, and what happens past that. The first port sends through the router to hosts in a
+    /// row behind the second, from the address after the direction's destination on; a third listens for what floods.
+    Hosts {
+        /// At most so many hosts.
+        most: u32,
+        /// Hosts a second whose Ethernet addresses the router surely finds.
+        learn_rate: FrameRate,
+        /// Frames a second that the router surely carries.
+        rate: FrameRate,
+    },
 }
 
 /// What was found, by test.
@@ -144,6 +154,9 @@ pub struct DeviceOutcome {
     /// The address table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addresses: Option<AddressTable>,
+    /// The neighbour table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<NeighbourTable>,
 }
 
 /// The highest rate without loss at one frame size.

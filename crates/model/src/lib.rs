@@ -18,6 +18,7 @@ mod join;
 mod limits;
 mod loss;
 mod measurement;
+mod neighbours;
 mod observation;
 mod proof;
 mod record;
@@ -54,6 +55,7 @@ pub use loss::{Loss, LossPlaces};
 pub use measurement::{
     Ceiling, CpuCost, CpuCosts, Latency, Measurement, ReceivedRates, SentRates, Share, TcpSummary, WorkloadKind,
 };
+pub use neighbours::{NeighbourTable, PastNeighbours};
 pub use observation::{
     CoreUse, CpuQuota, InterfaceCounters, KernelThreadUse, Observation, Pressure, QdiscCounters, Softnet, Stall,
     ThreadUse,

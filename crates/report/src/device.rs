@@ -4,6 +4,7 @@ use crate::bursts;
 use crate::device_charts::line_frames;
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::frames;
+use crate::neighbours;
 use crate::sentences;
 use crate::tables::{Column, Table};
 use linerate_model::{Caveat, DeviceLoad, DeviceOutcome, DevicePlan, DeviceTest, FramePayload, Record};
@@ -13,7 +14,13 @@ pub(crate) fn tables(record: &Record) -> Vec<Table> {
     let Some(outcome) = &record.outcome else { return Vec::new() };
     let steady = [throughput(record, outcome), directions(outcome), latency(outcome), loss(outcome)];
     let bursts = bursts::tables(outcome);
-    steady.into_iter().chain(bursts).flatten().chain(frames::tables(outcome)).collect()
+    steady
+        .into_iter()
+        .chain(bursts)
+        .flatten()
+        .chain(frames::tables(outcome))
+        .chain(neighbours::tables(outcome))
+        .collect()
 }
 
 fn throughput(record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
@@ -174,7 +181,14 @@ pub(crate) fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
         let loss = outcome.loss.iter().flat_map(|curve| &curve.caveats);
         let frames = outcome.frames.iter().flat_map(|flow| &flow.caveats);
         let addresses = outcome.addresses.iter().flat_map(|table| &table.caveats);
-        throughput.chain(latency).chain(loss).chain(bursts::caveats(outcome)).chain(frames).chain(addresses)
+        let hosts = outcome.hosts.iter().flat_map(|table| &table.caveats);
+        throughput
+            .chain(latency)
+            .chain(loss)
+            .chain(bursts::caveats(outcome))
+            .chain(frames)
+            .chain(addresses)
+            .chain(hosts)
     })
 }
 
@@ -203,6 +217,7 @@ pub(crate) fn method(plan: &DevicePlan) -> Vec<String> {
         "The trials of a search took {}, those that decide {}; stragglers were waited for {} after each.",
         plan.search_time, plan.final_time, plan.settle
     ));
+    all.extend(neighbours::method(&plan.test));
     all.push(
         "Throughput is the highest rate at which no frame was lost (RFC 1242 section 3.17); frames and bits count the FCS, \
          not preamble and gap. Latency runs from the moment a frame is given to the sending port to the moment the \
@@ -236,7 +251,7 @@ const COLUMNS: [&str; 18] = [
 
 /// Every test's columns; those of other tests are empty.
 fn columns() -> impl Iterator<Item = &'static str> {
-    COLUMNS.into_iter().chain(bursts::CSV_COLUMNS).chain(frames::CSV_COLUMNS)
+    COLUMNS.into_iter().chain(bursts::CSV_COLUMNS).chain(frames::CSV_COLUMNS).chain(neighbours::CSV_COLUMNS)
 }
 
 /// A row from the columns it has.
@@ -308,6 +323,7 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
         }
     }
     let others = bursts::csv_rows(outcome).into_iter().chain(frames::csv_rows(outcome));
+    let others = others.chain(neighbours::csv_rows(outcome));
     rows.extend(others.map(|row| csv_row(row.into_iter().collect())));
     rows
 }

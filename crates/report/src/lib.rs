@@ -16,6 +16,7 @@ mod frames;
 mod html;
 mod json;
 mod markdown;
+mod neighbours;
 mod sentences;
 mod svg;
 mod tables;

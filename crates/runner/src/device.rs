@@ -3,12 +3,9 @@
 use crate::run::begin;
 use crate::{DeviceWatch, Outcome, Peers, RunError};
 use linerate_method::device::{Device, spoilt};
-use linerate_model::{Caveat, CaveatKind, DevicePlan, DeviceTest, FrameTrial, FrameTrialResult, Plan, Record, Repeats};
+use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameTrial, FrameTrialResult, Plan, Record, Repeats};
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
-
-/// How often a trial that the tester spoilt is run again before it is taken with its caveat.
-const SPOILT_RETRIES: u32 = 4;
 
 /// What happens while a device is tested.
 #[derive(Debug)]
@@ -56,7 +53,7 @@ impl DeviceRun<'_> {
         let (mut failure, mut repeated) = (None, 0);
         while let Some(trial) = method.next() {
             on_event(DeviceEvent::TrialBegins { trial: &trial, known: method.progress() });
-            match self.sound(&trial, &mut repeated, on_event, &mut cancel).await {
+            match self.sound(&trial, method.retries(), &mut repeated, on_event, &mut cancel).await {
                 Ok(result) => {
                     method.record(&result);
                     record.frame_trials.push(result);
@@ -91,18 +88,17 @@ impl DeviceRun<'_> {
         Outcome { record, failure }
     }
 
-    /// Runs a trial, and again if the tester spoilt it; what spoilt the last one stays with it. Counts the trials that were
-    /// run again.
+    /// Runs a trial, and up to `retries` times again if the tester spoilt it; what spoilt the last one stays with it. Counts
+    /// the trials that were run again.
     async fn sound(
         &mut self,
         trial: &FrameTrial,
+        mut retries: u32,
         repeated: &mut usize,
         on_event: &mut dyn FnMut(DeviceEvent<'_>),
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<FrameTrialResult, RunError> {
-        // Plain generating is asked for once: what was spoilt is said, and not sent again.
-        let once = matches!(self.plan.test, DeviceTest::Frames { .. });
-        let mut retries = if once { 0 } else { SPOILT_RETRIES };
+        let mut again = false;
         loop {
             let mut result = self.once(trial, cancel).await?;
             let Some(reason) = spoilt(&result) else { return Ok(result) };
@@ -110,7 +106,7 @@ impl DeviceRun<'_> {
                 result.caveats.push(reason);
                 return Ok(result);
             }
-            *repeated += usize::from(retries == SPOILT_RETRIES);
+            *repeated += usize::from(!std::mem::replace(&mut again, true));
             retries -= 1;
             on_event(DeviceEvent::Repeating { reason: &reason });
         }

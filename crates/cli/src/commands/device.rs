@@ -1,6 +1,7 @@
 //! `linerate device`: a switch or router between two ports of a host, tested with raw frames.
 
 mod echo;
+mod hosts;
 mod plan;
 
 use crate::arguments::Results;
@@ -35,6 +36,7 @@ Examples:
   linerate device echo --ports eth1 --target 198.18.0.254
   linerate device all --ports eth1,eth2 --time 60s      throughput, latency, loss, burst and recovery in one record
   linerate device addresses --ports eth1,eth2,eth3      how many addresses a switch keeps (RFC 2889)
+  linerate device hosts --ports eth1,eth2               how many ARP or ND neighbours a router holds
   linerate lab --device bridge -- device throughput --ports tester:p0,tester:p1 --sizes 64,512
 
 Only for a device and ports set apart for the test (RFC 6815): the frames fill the ports and all that is behind them. \
@@ -91,6 +93,21 @@ enum Test {
         /// learns [default: not waited for]
         #[arg(long, value_name = "TIME", default_value = "0s", hide_default_value = true)]
         ageing: Nanos,
+    },
+    /// How many neighbours (ARP, with -6 ND) a router holds, and what happens past that; two or three ports
+    #[command(after_help = hosts::HELP)]
+    Hosts {
+        #[command(flatten)]
+        common: Common,
+        /// At most so many hosts
+        #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        most: u32,
+        /// Hosts a second whose addresses the router surely finds
+        #[arg(long, value_name = "RATE", default_value = "1k")]
+        learn_rate: FrameRate,
+        /// Frames a second that the router surely carries
+        #[arg(long, value_name = "RATE", default_value = "10k")]
+        rate: FrameRate,
     },
     /// The longest burst that comes back whole, and the buffer it fills (RFC 2544 section 26.4, RFC 9004)
     ///
@@ -256,6 +273,9 @@ impl Arguments {
             Test::Addresses { common, most, learn_rate, ageing } => {
                 (common, DeviceTest::Addresses { most: *most, learn_rate: *learn_rate, ageing: *ageing })
             }
+            Test::Hosts { common, most, learn_rate, rate } => {
+                (common, DeviceTest::Hosts { most: *most, learn_rate: *learn_rate, rate: *rate })
+            }
         })
     }
 
@@ -386,6 +406,10 @@ fn calibration_of(plan: &DevicePlan, store: &Store) -> Result<Option<Record>, Fa
 fn held_against_ceiling(test: &DeviceTest) -> bool {
     !matches!(
         test,
-        DeviceTest::Calibrate | DeviceTest::Echo { .. } | DeviceTest::Frames { .. } | DeviceTest::Addresses { .. }
+        DeviceTest::Calibrate
+            | DeviceTest::Echo { .. }
+            | DeviceTest::Frames { .. }
+            | DeviceTest::Addresses { .. }
+            | DeviceTest::Hosts { .. }
     )
 }

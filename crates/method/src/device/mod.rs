@@ -8,6 +8,7 @@ mod addresses;
 mod burst;
 mod echo;
 mod frames;
+mod hosts;
 mod latency;
 mod load;
 mod loss;
@@ -18,6 +19,7 @@ use addresses::AddressTest;
 use burst::BurstTest;
 use echo::EchoTest;
 use frames::FramesTest;
+use hosts::HostTest;
 use latency::LatencyTest;
 use linerate_model::{
     Caveat, CaveatKind, DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameForm, FrameStream, FrameTrial,
@@ -31,6 +33,8 @@ use throughput::ThroughputTest;
 
 /// Offered load below the intended one by more than this share is the tester's failing, not the device's.
 const SHORTFALL_BEARABLE: f64 = 0.005;
+/// How often a trial that the tester spoilt is run again before it is taken with its caveat.
+const SPOILT_RETRIES: u32 = 4;
 /// The length that RFC 2544 section 24 asks of the trial that decides.
 const STANDARD_TRIAL: Nanos = Nanos::from_secs(60);
 
@@ -67,6 +71,7 @@ enum Part {
     Echo { target: IpAddr },
     Frames,
     Addresses { most: u32, learn_rate: FrameRate, ageing: Nanos },
+    Hosts { most: u32, learn_rate: FrameRate, rate: FrameRate },
 }
 
 fn parts(test: &DeviceTest) -> Vec<Part> {
@@ -80,6 +85,7 @@ fn parts(test: &DeviceTest) -> Vec<Part> {
         DeviceTest::Echo { target } => vec![Part::Echo { target }],
         DeviceTest::Frames { .. } => vec![Part::Frames],
         DeviceTest::Addresses { most, learn_rate, ageing } => vec![Part::Addresses { most, learn_rate, ageing }],
+        DeviceTest::Hosts { most, learn_rate, rate } => vec![Part::Hosts { most, learn_rate, rate }],
         DeviceTest::All { step_percent, repeats } => vec![
             Part::Throughput,
             Part::Latency(None),
@@ -109,6 +115,7 @@ enum SizeTest {
     Echo(EchoTest),
     Frames(FramesTest),
     Addresses(AddressTest),
+    Hosts(HostTest),
 }
 
 impl SizeTest {
@@ -126,6 +133,7 @@ impl SizeTest {
                 true
             }
             Self::Addresses(test) => test.record(result, plan),
+            Self::Hosts(test) => test.record(result, plan),
         }
     }
 
@@ -139,6 +147,7 @@ impl SizeTest {
             Self::Echo(test) => format!("echo {}", test.known()),
             Self::Frames(_) => "sending".to_owned(),
             Self::Addresses(test) => test.known(),
+            Self::Hosts(test) => test.known(),
         }
     }
 }
@@ -168,6 +177,16 @@ impl Device {
     pub fn next(&self) -> Option<FrameTrial> {
         let current = self.current.as_ref()?;
         self.wanted(self.plan.sizes[current.size], &current.test)
+    }
+
+    /// How often that trial is worth running again if the tester spoilt it.
+    pub fn retries(&self) -> u32 {
+        match self.current.as_ref().map(|current| &current.test) {
+            // Plain generating is asked for once: what was spoilt is said, and not sent again.
+            Some(SizeTest::Frames(_)) => 0,
+            Some(SizeTest::Hosts(test)) if !test.hangs_on_pace() => 0,
+            _ => SPOILT_RETRIES,
+        }
     }
 
     /// Takes the result of the trial last asked for.
@@ -232,6 +251,7 @@ impl Device {
                 let highest = highest_load(plan, size, ceiling);
                 SizeTest::Addresses(AddressTest::new(plan, size, (most, learn_rate, ageing), highest))
             }
+            Part::Hosts { most, learn_rate, rate } => SizeTest::Hosts(HostTest::new(size, most, learn_rate, rate)),
         }
     }
 
@@ -255,6 +275,7 @@ impl Device {
             }),
             SizeTest::Frames(test) => (!test.is_done()).then(|| self.plain(size)),
             SizeTest::Addresses(test) => test.next(&self.plan),
+            SizeTest::Hosts(test) => test.next(&self.plan),
         }
     }
 
@@ -274,6 +295,7 @@ impl Device {
             SizeTest::Echo(test) => outcome.echo.extend(test.outcome(plan)),
             SizeTest::Frames(test) => outcome.frames.extend(test.outcome()),
             SizeTest::Addresses(test) => outcome.addresses = Some(test.outcome()),
+            SizeTest::Hosts(test) => outcome.hosts = Some(test.outcome(plan)),
         }
     }
 

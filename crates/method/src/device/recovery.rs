@@ -86,11 +86,6 @@ impl RecoveryTest {
             streams.iter().map(|stream| stream.sent as f64 / seconds.max(stream.send_time.as_secs_f64())).sum()
         };
         let lost = |stream: &FrameStreamResult| stream.sent.saturating_sub(stream.received);
-        let last_loss = |stream: &FrameStreamResult| match stream.last_gap {
-            // What was overtaken came later after all.
-            Some(gap) if lost(stream) > 0 => (gap < stream.send_time).then_some(gap.get()),
-            _ => Some(0),
-        };
         self.runs.push(Run {
             overload: offered(overload),
             overload_lost: overload.iter().map(lost).sum(),
@@ -151,6 +146,16 @@ impl RecoveryTest {
             unrecovered,
             caveats,
         }
+    }
+}
+
+/// Nanoseconds from the first frame of a stream to the last that was lost, zero without loss; none if frames were lost until
+/// the end.
+pub(crate) fn last_loss(stream: &FrameStreamResult) -> Option<u64> {
+    match stream.last_gap {
+        // What was overtaken came later after all.
+        Some(gap) if stream.sent > stream.received => (gap < stream.send_time).then_some(gap.get()),
+        _ => Some(0),
     }
 }
 

@@ -4,6 +4,7 @@
 //! 1. From a first guess the length doubles its distance, upwards while bursts come back whole, downwards while they do not.
 //! 2. Between a length that came back whole and one that did not, the next is halfway.
 //! 3. A burst that lost frames is sent once more: what came between by chance will hardly do so twice.
+//! 4. Where what arrived tells the likely answer, that length and the one above it come before any other halving.
 
 use super::share;
 use linerate_units::Ratio;
@@ -19,6 +20,8 @@ pub struct Longest {
     upper: Option<u64>,
     /// The length that is due has lost frames once.
     doubted: bool,
+    /// The likely answer.
+    suspected: Option<u64>,
 }
 
 impl Longest {
@@ -26,11 +29,18 @@ impl Longest {
     pub fn new(guess: u64, step: u64, maximum: u64, width: Ratio) -> Self {
         let maximum = maximum.max(1);
         let (guess, step) = (guess.clamp(1, maximum), step.max(1));
-        Self { maximum, width, guess, step, lower: None, upper: None, doubted: false }
+        Self { maximum, width, guess, step, lower: None, upper: None, doubted: false, suspected: None }
     }
 
     /// The length of the next burst; none when the search is done. Asking again without recording changes nothing.
     pub fn next(&self) -> Option<u64> {
+        let next = self.by_halves()?;
+        let likely = self.suspected.into_iter().flat_map(|length| [length, length.saturating_add(1)]);
+        let open = |length: &u64| self.upper.is_some_and(|upper| self.lower.unwrap_or(0) < *length && *length < upper);
+        Some(likely.into_iter().find(open).unwrap_or(next))
+    }
+
+    fn by_halves(&self) -> Option<u64> {
         match (self.lower, self.upper) {
             (None, None) => Some(self.guess),
             (Some(lower), None) => (lower < self.maximum).then(|| lower.saturating_add(self.step).min(self.maximum)),
@@ -52,6 +62,14 @@ impl Longest {
         *(if whole { &mut self.lower } else { &mut self.upper }) = Some(length);
         if self.lower.is_none() || self.upper.is_none() {
             self.step = self.step.saturating_mul(2);
+        }
+    }
+
+    /// What arrived of the burst last recorded says that `length` is the answer. It decides nothing by itself, and says
+    /// nothing while that burst is in doubt.
+    pub fn suspect(&mut self, length: u64) {
+        if !self.doubted {
+            self.suspected = Some(length);
         }
     }
 
@@ -108,6 +126,23 @@ mod tests {
             length <= 1_000 && bursts % 3 != 0
         });
         assert_eq!(search.bounds(), (Some(1_000), Some(1_001)));
+    }
+
+    #[test]
+    fn a_likely_answer_is_tried_first_and_decides_nothing() {
+        for (says, most) in [(270, 12), (100, 30), (0, 30), (5_000, 30)] {
+            let (mut search, mut bursts) = (Longest::new(64, 64, 1_000_000, EXACT), 0);
+            while let Some(length) = search.next() {
+                search.record(length <= 270);
+                if length > 270 {
+                    search.suspect(says);
+                    assert!(!search.doubted || search.next() == Some(length), "in doubt the same is sent again");
+                }
+                bursts += 1;
+            }
+            assert_eq!(search.bounds(), (Some(270), Some(271)), "{says}");
+            assert!(bursts <= most, "{bursts} where {says} is said");
+        }
     }
 
     #[test]

@@ -110,7 +110,8 @@ fn a_full_buffer_is_the_readers_fault_only_if_it_had_no_time() {
 fn a_kernel_thread_kept_from_its_core_is_the_receivers_processor() {
     let kernel = Some((String::from("napi/eth0-7"), 0.3, 0.4));
     let late = Facts { receiver: End { kernel, ..End::default() }, ..facts() };
-    let lossy = Facts { tcp: Some(Tcp { resent: 0.1, ..tcp() }), ..late.clone() };
+    let bbr = Tcp { congestion: String::from("bbr"), resent: 0.1, ..tcp() };
+    let lossy = Facts { tcp: Some(bbr), ..late.clone() };
     is(&lossy, Limit::ReceiverCpu, Confidence::High);
     // What waits and is not lost costs no rate.
     assert_ne!(verdict(&late).limit, Limit::ReceiverCpu);

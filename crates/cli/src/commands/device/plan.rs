@@ -22,11 +22,12 @@ impl Common {
         };
         let (hosts, ports): (Vec<String>, Vec<String>) = self.ports.iter().map(read).unzip();
         let (wanted, example) = match test {
-            DeviceTest::Addresses { .. } => (3, "three ports (test, learning, monitoring), as in eth1,eth2,eth3"),
-            DeviceTest::Echo { .. } => (1, "one port, as in eth1"),
-            _ => (2, "two ports, as in eth1,eth2"),
+            DeviceTest::Addresses { .. } => (3..=3, "three ports (test, learning, monitoring), as in eth1,eth2,eth3"),
+            DeviceTest::Hosts { .. } => (2..=3, "two ports, or three to listen for what floods, as in eth1,eth2"),
+            DeviceTest::Echo { .. } => (1..=1, "one port, as in eth1"),
+            _ => (2..=2, "two ports, as in eth1,eth2"),
         };
-        if ports.len() != wanted {
+        if !wanted.contains(&ports.len()) {
             return Err(Failure::usage(format!("--ports takes {example}; {} were given", ports.len())));
         }
         for (index, port) in ports.iter().enumerate() {
@@ -75,7 +76,7 @@ impl Common {
 
     pub(super) async fn plan(
         &self,
-        test: DeviceTest,
+        mut test: DeviceTest,
         host: &HostName,
         company: &Company,
     ) -> Result<DevicePlan, Failure> {
@@ -94,7 +95,7 @@ impl Common {
         let line = self.line.or_else(|| speed(first).into_iter().chain(speed(second)).min());
         let smallest = directions[0].headers.smallest_frame();
         let mut sizes = self.sizes(smallest, first.mtu.min(second.mtu))?;
-        match &test {
+        match &mut test {
             DeviceTest::Addresses { .. } if self.sizes.len() > 1 => {
                 return Err(Failure::usage("--sizes: an address table is tested with frames of one size"));
             }
@@ -102,6 +103,18 @@ impl Common {
                 return Err(Failure::usage("--learn-rate 0 never shows the device an address; leave it out for 10k"));
             }
             DeviceTest::Addresses { .. } => sizes.truncate(1),
+            DeviceTest::Hosts { .. } if self.both || self.sizes.len() > 1 => {
+                return Err(Failure::usage("--both, --sizes: neighbours are counted one way, with frames of one size"));
+            }
+            DeviceTest::Hosts { learn_rate, rate, .. } if learn_rate.get().min(rate.get()) == 0 => {
+                return Err(Failure::usage(
+                    "--learn-rate and --rate must be above 0: no host is reached without a frame",
+                ));
+            }
+            DeviceTest::Hosts { most, .. } => {
+                *most = self.hosts_in_room(&found, *most)?;
+                sizes.truncate(1);
+            }
             DeviceTest::Frames { form, .. } => {
                 let parts = form.mix.iter().flat_map(|mix| mix.parts());
                 if let Some(part) = parts.into_iter().find(|part| part.size < smallest) {
@@ -119,6 +132,7 @@ impl Common {
             _ => {}
         }
         if let DeviceTest::Latency { rate: Some(rate) }
+        | DeviceTest::Hosts { rate, .. }
         | DeviceTest::Frames { rate: Some(rate), form: FrameForm { mix: None, .. }, .. } = &test
             && let Some(line) = line
             && let Some(size) = sizes.iter().find(|size| size.line_rate(line) < *rate)
@@ -182,6 +196,12 @@ impl Common {
             None => self.router_between(source, destination),
         };
         let destination_mac: Mac = match gateway {
+            None if matches!(test, DeviceTest::Hosts { .. }) => {
+                return Err(Failure::usage(format!(
+                    "no router is between {} and {}, which are in one network, or have no address: give them the addresses                      of two networks that the router joins, or name it (--gateway)",
+                    source.interface, destination.interface
+                )));
+            }
             None => destination.mac,
             Some(target) => {
                 let ask = Resolve { interface: source.interface.clone(), mac: source.mac, own, target };
