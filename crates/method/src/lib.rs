@@ -7,6 +7,7 @@
 mod account;
 pub mod device;
 mod expect;
+mod loaded_latency;
 mod measure;
 mod repeat;
 pub mod search;
@@ -18,6 +19,7 @@ pub mod verdict;
 
 pub use account::place_losses;
 pub use expect::{BadExpectation, Expectation, Judgement};
+pub use loaded_latency::{Probing, probed};
 pub use measure::{attach_ceiling, measurements};
 pub use statistics::{confidence_interval, summary};
 pub use sweep::Sweep;

@@ -105,6 +105,7 @@ pub(crate) mod tests {
                 socket: SocketOptions::default(),
             }),
             timing: Timing { warmup: Nanos::from_millis(200), measure: Nanos::from_secs(1) },
+            probe: None,
         }
     }
 
@@ -122,6 +123,7 @@ pub(crate) mod tests {
             started_unix_ns: 0,
             paths: vec![PathResult { opener, listener, forward_loss: None, backward_loss: None }],
             hosts: BTreeMap::from([("a".into(), Observation::default()), ("b".into(), Observation::default())]),
+            probe: None,
             caveats: Vec::new(),
         }
     }

@@ -67,6 +67,18 @@ impl Histogram {
         self.0.mean()
     }
 
+    /// The mean of the shortest `share` (0 to 1) of all; zero if nothing was counted.
+    pub fn trimmed_mean(&self, share: f64) -> f64 {
+        let most = ((self.count() as f64 * share) as u64).max(1);
+        let (mut taken, mut sum) = (0, 0.0);
+        for step in self.0.iter_recorded() {
+            let count = step.count_at_value().min(most - taken);
+            taken += count;
+            sum += self.0.median_equivalent(step.value_iterated_to()) as f64 * count as f64;
+        }
+        if taken == 0 { 0.0 } else { sum / taken as f64 }
+    }
+
     /// The shortest duration.
     pub fn min(&self) -> u64 {
         if self.0.is_empty() { 0 } else { self.0.min() }
@@ -148,6 +160,21 @@ mod tests {
             assert!(error < 0.001, "{share}: {}", histogram.quantile(share));
         }
         assert_eq!(histogram.count(), 100_000);
+    }
+
+    #[test]
+    fn a_trimmed_mean_leaves_out_the_longest() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.trimmed_mean(0.95), 0.0);
+        histogram.record(700);
+        assert_eq!(histogram.trimmed_mean(0.95), 700.0);
+        let mut histogram = Histogram::default();
+        // 95 of 1 to 95, and five that are far off.
+        (1..=95).for_each(|n| histogram.record(n));
+        histogram.record_many(1_000_000, 5);
+        assert_eq!(histogram.trimmed_mean(0.95), 48.0);
+        let all = histogram.trimmed_mean(1.0);
+        assert!((all - 50_045.6).abs() < 50.0, "{all}");
     }
 
     #[test]

@@ -83,6 +83,7 @@ fn plan(opener: &HostName, listener: &HostName) -> Result<Plan, String> {
         paths: vec![Path { opener: opener.clone(), listener: listener.clone() }],
         workload,
         timing,
+        probe: None,
     };
     let mut cells: Vec<TrialSpec> = UDP_SIZES
         .into_iter()

@@ -70,6 +70,7 @@ pub(crate) fn stream(name: &str, transport: Transport, message_bytes: u64, share
         loss: udp.then_some(Loss { of, ..Loss::default() }),
         jitter_ns: udp.then(|| summary(4_200.0, 0.2)),
         latency_ns: None,
+        loaded_latency: None,
         cpu: CpuCosts { sender: cost(0.91, 0.112), receiver: cost(0.54, 0.087) },
         tcp: (!udp).then(|| TcpSummary {
             congestion: "cubic".to_owned(),
@@ -183,6 +184,7 @@ fn cell(result: &Measurement, openers: &[&str], listener: &str) -> TrialSpec {
         paths: openers.iter().map(path).collect(),
         workload,
         timing: Timing { warmup: Nanos::from_millis(500), measure: Nanos::from_secs(2) },
+        probe: None,
     }
 }
 
