@@ -44,7 +44,10 @@ impl Histogram {
 
     /// Counts one duration `times` over.
     pub fn record_many(&mut self, nanos: u64, times: u64) {
-        self.0.saturating_record_n(nanos.clamp(1, LONGEST_NS), times);
+        // A value counted no times would still become the longest.
+        if times > 0 {
+            self.0.saturating_record_n(nanos.clamp(1, LONGEST_NS), times);
+        }
     }
 
     /// Adds another histogram's counts.
@@ -186,6 +189,12 @@ mod tests {
         assert_eq!(back, histogram);
         back.merge(&histogram);
         assert_eq!(back.count(), 8);
+        back.record_many(7, 0);
+        assert_eq!((back.count(), back.min()), (8, 1));
+        let mut short = Histogram::default();
+        short.record_many(5_000, 2);
+        short.record_many(9_000, 0);
+        assert_eq!((short.count(), short.max()), (2, 5_003));
         assert_eq!(Histogram::default().quantile(0.5), 0);
     }
 

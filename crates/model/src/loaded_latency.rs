@@ -129,6 +129,12 @@ impl DelayGrade {
         (Self::F, None),
     ];
 
+    /// The delay it begins with and the one it stays below.
+    pub fn bounds(self) -> (Option<Nanos>, Option<Nanos>) {
+        let above = Self::ALL.iter().rev().find(|(grade, _)| *grade < self).and_then(|(_, below)| *below);
+        (above, Self::ALL.iter().find(|(grade, _)| *grade == self).and_then(|(_, below)| *below))
+    }
+
     /// The grade of so many added nanoseconds.
     pub fn of(added_ns: i64) -> Self {
         let added = Nanos::new(u64::try_from(added_ns).unwrap_or(0));
@@ -172,6 +178,8 @@ mod tests {
         ] {
             assert_eq!(DelayGrade::of(added_us * 1_000), grade, "{added_us} us");
         }
+        let ms = |ms| Some(Nanos::from_millis(ms));
+        assert_eq!([APlus, B, F].map(DelayGrade::bounds), [(None, ms(5)), (ms(30), ms(60)), (ms(400), None)]);
         assert_eq!(serde_json::to_string(&APlus).ok(), Some("\"A+\"".to_owned()));
     }
 
