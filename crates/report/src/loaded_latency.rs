@@ -10,30 +10,27 @@ use linerate_units::Ratio;
 const PERCENT_TELLS: f64 = 1_000.0;
 
 /// The columns of the table.
-pub(crate) const COLUMNS: [Figure; 9] = [
+pub(crate) const COLUMNS: [Figure; 8] = [
     ("idle, half in", "half of the requests on the idle path were answered within this", 1, |m| {
         Some(nanos(probed(m)?.idle_ns.p50))
     }),
     ("loaded, half in", "the same while the stream ran", 1, |m| Some(nanos(probed(m)?.loaded_ns.p50))),
     ("added", "the second less the first", 0, |m| Some(signed_nanos(probed(m)?.added_ns.p50))),
-    ("loaded, 99 % in", "99 % of the requests were answered within this while the stream ran", 4, |m| {
-        Some(nanos(probed(m)?.loaded_ns.p99))
-    }),
+    ("grade", "of the delay added at the median", 0, |m| Some(probed(m)?.grade.to_string())),
     ("added at 99 %", "the 99th percentile under load less that of the idle path", 2, |m| {
         Some(signed_nanos(probed(m)?.added_ns.p99))
     }),
-    ("trips/min", "round trips a minute under load, of the quicker 95 %", 3, |m| per_second(probed(m)?.rpm.loaded)),
+    ("unanswered", "requests under load that got no answer; they count as the slowest", 3, |m| {
+        let probed = probed(m)?;
+        counted_share(Ratio::new(probed.loaded_unanswered, probed.loaded_ns.count))
+    }),
+    ("trips/min", "round trips a minute under load, of the quicker 95 %", 4, |m| per_second(probed(m)?.rpm.loaded)),
     (
         "buffer delay",
         "mean round trip under load less the idle median, as a share of the idle median (RFC 6349)",
         5,
         |m| percent(probed(m)?.buffer_delay_percent / 100.0),
     ),
-    ("unanswered", "requests under load that got no answer; they count as the slowest", 3, |m| {
-        let probed = probed(m)?;
-        counted_share(Ratio::new(probed.loaded_unanswered, probed.loaded_ns.count))
-    }),
-    ("grade", "of the delay added at the median", 0, |m| Some(probed(m)?.grade.to_string())),
 ];
 
 fn probed(result: &Measurement) -> Option<&LoadedLatency> {
