@@ -108,7 +108,6 @@ fn latency_under_load_is_said_with_its_grade_and_what_got_no_answer() {
     for output in [plain(&record), markdown(&record), html(&record)] {
         let shown = flowing(&output);
         for part in [
-            "Latency under load",
             "took 187 ms at the median, 393 us on the idle path: 186 ms added (3 runs, 183 to 190 ms), grade C (60 to 200 ms)",
             "312 round trips a minute, 148,200 idle.",
             "12 of 254,311 requests under load got no answer, 0 of 254,311 on the idle path: each counts as 1 s or more.",
