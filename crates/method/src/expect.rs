@@ -275,7 +275,8 @@ mod tests {
     use super::*;
     use crate::measure::measurements;
     use crate::transfer::tests::{spec, trial};
-    use linerate_model::{Plan, Repeats};
+    use linerate_model::{Histogram, Plan, ProbeResult, Repeats, StreamSpec, TransactSpec, Transactions};
+    use linerate_units::ByteCount;
 
     fn judge(text: &str) -> Judgement {
         let mut result = trial(9_900, 100);
@@ -306,6 +307,35 @@ mod tests {
         assert!(!judge("p99<1s").met);
         let expectation: Expectation = "p99<1s".parse().expect("valid");
         assert!(!expectation.applies_to(&spec()));
+    }
+
+    #[test]
+    fn latency_under_load_is_compared_where_it_was_measured() {
+        let asked = |nanos| {
+            let mut latency = Histogram::default();
+            latency.record_many(nanos, 50);
+            vec![Transactions { completed: 50, latency, ..Transactions::default() }]
+        };
+        let mut result = trial(1_000, 0);
+        result.probe = Some(ProbeResult { idle: asked(90_000), loaded: asked(40_000) });
+        let plain = StreamSpec::plain(Transport::Udp, ByteCount::new(1_000));
+        result.spec.probe = Some(TransactSpec::beside(&plain, Transport::Udp));
+        let cell = result.spec.clone();
+        let plan = Plan { cells: vec![cell.clone()], repeats: Repeats::Times(1), device: None };
+        let measured = measurements(&plan, &[], &[result]);
+        for (text, met, shown) in [
+            ("added.p50<=1ms", true, "-50 us meets"),
+            ("added.p99>0", false, "-50 us misses"),
+            // 60 s / 40 us.
+            ("rpm>=1.49M", true, "round trips a minute meets"),
+            ("rpm>=1.51M", false, "round trips a minute misses"),
+        ] {
+            let expectation: Expectation = text.parse().expect(text);
+            assert!(expectation.applies_to(&cell) && !expectation.applies_to(&spec()), "{text}");
+            let judgement = expectation.judge(&measured[0]);
+            assert_eq!(judgement.met, met, "{}", judgement.text);
+            assert!(judgement.text.contains(shown), "{}", judgement.text);
+        }
     }
 
     #[test]
