@@ -15,7 +15,7 @@ const LATER: Nanos = Nanos::from_millis(150);
 /// ... and until so long before its end: UDP rests for 100 ms before its window, and the two trials' starts differ by what
 /// a request to an agent takes.
 const EARLIER: Nanos = Nanos::from_millis(50);
-/// Of the round trips of a minute the slowest twentieth is left out: TMP of draft-ietf-ippm-responsiveness-08 section 5.2.
+/// Of the round trips of a minute the slowest twentieth is left out: TMP of draft-ietf-ippm-responsiveness-04 section 4.2.
 const TRIMMED: f64 = 0.95;
 const MINUTE_NS: f64 = 60e9;
 /// Above this share, requests that this host could not send in time are worth a word.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Probes a second of each path: draft-ietf-ippm-responsiveness-08 section 5.2 allows at most so many (MPS), so that they
+/// Probes a second of each path: draft-ietf-ippm-responsiveness-04 section 4.2 allows at most so many (MPS), so that they
 /// are no load of their own. With Ethernet's framing they take 0.1 Mbit/s each way.
 const PROBES_PER_S: u64 = 100;
 /// Bytes of a probe's request and of its response.
@@ -89,7 +89,7 @@ pub struct AddedDelay {
 }
 
 /// Round trips that fit into a minute one after another: 60 s over the mean of the quicker 95 % of them. It is what
-/// draft-ietf-ippm-responsiveness-08 section 5.3.1 computes from `http_f`; no connection set-up and no probe within the
+/// draft-ietf-ippm-responsiveness-04 section 4.3.1 computes from `http_f`; no connection set-up and no probe within the
 /// stream's own connections is part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundTripsPerMinute {
