@@ -86,7 +86,7 @@ fn judge(expectations: &[Expectation], record: &Record) -> Result<(), Failure> {
         if let (Some(plan), Some(outcome)) = (&record.plan.device, &record.outcome) {
             expectation.judge_device(plan, outcome).into_iter().for_each(&mut take);
         }
-        let cells = record.plan.cells.iter().filter(|cell| expectation.applies_to(&cell.workload));
+        let cells = record.plan.cells.iter().filter(|cell| expectation.applies_to(cell));
         // What tests a verdict was not asked for itself.
         let cells = cells.filter(|cell| cell.proves.is_none());
         let names: Vec<&str> = cells.map(|cell| cell.name.as_str()).collect();
@@ -101,11 +101,11 @@ fn judge(expectations: &[Expectation], record: &Record) -> Result<(), Failure> {
 /// and that so would pass unseen, a report of no known form.
 pub(crate) fn check(results: &Results, plan: &Plan) -> Result<(), Failure> {
     results.out.as_deref().map_or(Ok(()), check_report_file)?;
-    let applies = |e: &&Expectation| plan.cells.iter().any(|cell| e.applies_to(&cell.workload));
+    let applies = |e: &&Expectation| plan.cells.iter().any(|cell| e.applies_to(cell));
     match results.expect.iter().find(|expectation| !applies(expectation)) {
         Some(expectation) => Err(Failure::usage(format!(
             "--expect '{expectation}': this command does not measure that; streams give throughput, packets, share, and \
-             over UDP loss and jitter; transact gives transactions, p50, p90, p99, p999 and max"
+             over UDP loss and jitter, with --loaded-latency added.p50, added.p90, added.p99 and rpm; transact gives transactions, p50, p90, p99, p999 and max"
         ))),
         None => Ok(()),
     }

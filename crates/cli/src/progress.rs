@@ -42,7 +42,9 @@ impl Bar {
                 self.received.clear();
                 self.bar.set_length(*total as u64 * STEPS);
                 self.bar.set_position(self.done);
-                self.bar.set_message(self.trial.clone());
+                // A probed trial begins with its probes alone, which tell no progress.
+                let idle = if spec.probe.is_some() { "  idle path" } else { "" };
+                self.bar.set_message(format!("{}{idle}", self.trial));
             }
             Event::Progress { host, progress } => {
                 let count = if self.stream { progress.received_bytes } else { progress.transactions };

@@ -1,6 +1,8 @@
 //! Thresholds that turn a measurement into an exit code: `throughput>=9Gbit/s`, `loss<=0.1%`, `p99<200us`.
 
-use linerate_model::{DeviceOutcome, DevicePlan, DeviceTest, Latency, Measurement, Transport, Workload};
+use linerate_model::{
+    AddedDelay, DeviceOutcome, DevicePlan, DeviceTest, Latency, Measurement, Transport, TrialSpec, Workload,
+};
 use linerate_units::{BitRate, FrameRate, Nanos, OpRate, Ratio};
 use std::fmt;
 use std::str::FromStr;
@@ -14,6 +16,8 @@ enum Metric {
     Transactions,
     Loss,
     Latency(Percentile),
+    Added(AddedAt),
+    RoundTrips,
     Jitter,
     Share,
 }
@@ -35,6 +39,25 @@ impl Percentile {
             Self::P99 => latency.p99,
             Self::P999 => latency.p999,
             Self::Max => latency.max,
+        };
+        nanos as f64
+    }
+}
+
+/// Where latency under load is compared with that of the idle path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AddedAt {
+    P50,
+    P90,
+    P99,
+}
+
+impl AddedAt {
+    fn of(self, added: &AddedDelay) -> f64 {
+        let nanos = match self {
+            Self::P50 => added.p50,
+            Self::P90 => added.p90,
+            Self::P99 => added.p99,
         };
         nanos as f64
     }
@@ -63,7 +86,7 @@ pub struct Expectation {
 #[error(
     "`{text}` is not an expectation: {problem}; write METRIC, one of >= <= > <, and a value, as in 'throughput>=9Gbit/s', \
      'packets>=1Mpps', 'frames>=1Mfps', 'transactions>=20k', 'loss<=0.1%', 'p99<200us' (p50, p90, p99, p999, max; also \
-     latency.p99), 'jitter<1ms' or 'share>=95%'"
+     latency.p99), 'added.p99<=10ms' (p50, p90, p99), 'rpm>=1000', 'jitter<1ms' or 'share>=95%'"
 )]
 pub struct BadExpectation {
     text: String,
@@ -79,7 +102,7 @@ pub struct Judgement {
     pub text: String,
 }
 
-const METRICS: [(&str, Metric); 12] = [
+const METRICS: [(&str, Metric); 16] = [
     ("throughput", Metric::Throughput),
     ("packets", Metric::Packets),
     ("frames", Metric::Frames),
@@ -90,6 +113,10 @@ const METRICS: [(&str, Metric); 12] = [
     ("p99", Metric::Latency(Percentile::P99)),
     ("p999", Metric::Latency(Percentile::P999)),
     ("max", Metric::Latency(Percentile::Max)),
+    ("added.p50", Metric::Added(AddedAt::P50)),
+    ("added.p90", Metric::Added(AddedAt::P90)),
+    ("added.p99", Metric::Added(AddedAt::P99)),
+    ("rpm", Metric::RoundTrips),
     ("jitter", Metric::Jitter),
     ("share", Metric::Share),
 ];
@@ -122,9 +149,11 @@ impl FromStr for Expectation {
         let threshold = match metric {
             Metric::Throughput => value.parse::<BitRate>().map(|rate| rate.get() as f64),
             Metric::Packets | Metric::Frames => value.parse::<FrameRate>().map(|rate| rate.get() as f64),
-            Metric::Transactions => value.parse::<OpRate>().map(|rate| rate.get() as f64),
+            Metric::Transactions | Metric::RoundTrips => value.parse::<OpRate>().map(|rate| rate.get() as f64),
             Metric::Loss | Metric::Share => value.parse::<Ratio>().map(Ratio::as_f64),
-            Metric::Latency(_) | Metric::Jitter => value.parse::<Nanos>().map(|time| time.get() as f64),
+            Metric::Latency(_) | Metric::Added(_) | Metric::Jitter => {
+                value.parse::<Nanos>().map(|time| time.get() as f64)
+            }
         }
         .map_err(|error| fail(error.to_string()))?;
         Ok(Self { metric, comparison, threshold, text: text.to_owned() })
@@ -139,12 +168,14 @@ impl fmt::Display for Expectation {
 
 impl Expectation {
     /// Whether trials of this kind give the figure at all. A threshold that nothing is compared with must not pass.
-    pub fn applies_to(&self, workload: &Workload) -> bool {
+    pub fn applies_to(&self, trial: &TrialSpec) -> bool {
+        let workload = &trial.workload;
         let (stream, udp) = (matches!(workload, Workload::Stream(_)), workload.transport() == Transport::Udp);
         match self.metric {
             Metric::Throughput | Metric::Packets | Metric::Share => stream,
             Metric::Loss | Metric::Jitter => stream && udp,
             Metric::Transactions | Metric::Latency(_) => !stream,
+            Metric::Added(_) | Metric::RoundTrips => trial.probe.is_some(),
             Metric::Frames => false,
         }
     }
@@ -158,6 +189,7 @@ impl Expectation {
             Metric::Loss => matches!(test, DeviceTest::Loss { .. } | DeviceTest::Latency { .. }),
             Metric::Latency(_) => matches!(test, DeviceTest::Latency { .. }),
             Metric::Packets | Metric::Transactions | Metric::Jitter => false,
+            Metric::Added(_) | Metric::RoundTrips => false,
         }
     }
 
@@ -197,6 +229,8 @@ impl Expectation {
             Metric::Jitter => result.jitter_ns.as_ref().map(|jitter| jitter.median),
             Metric::Share => result.limit.as_ref().map(|limit| limit.share),
             Metric::Latency(percentile) => result.latency_ns.as_ref().map(|latency| percentile.of(latency)),
+            Metric::Added(at) => result.loaded_latency.as_ref().map(|probed| at.of(&probed.added_ns)),
+            Metric::RoundTrips => result.loaded_latency.as_ref().map(|probed| probed.rpm.loaded),
             Metric::Frames => None,
         }
     }
@@ -218,6 +252,7 @@ impl Expectation {
                 of_curve.or_else(|| latency.map(|cell| Ratio::new(cell.lost, timed(cell).max(1)).as_f64()))
             }
             Metric::Packets | Metric::Transactions | Metric::Jitter => None,
+            Metric::Added(_) | Metric::RoundTrips => None,
         }
     }
 
@@ -228,6 +263,9 @@ impl Expectation {
             Metric::Transactions => OpRate::per_second(value as u64).to_string(),
             Metric::Loss | Metric::Share => format!("{:.3} %", value * 100.0),
             Metric::Latency(_) | Metric::Jitter => Nanos::new(value as u64).to_string(),
+            Metric::Added(_) if value < 0.0 => format!("-{}", Nanos::new(-value as u64)),
+            Metric::Added(_) => Nanos::new(value as u64).to_string(),
+            Metric::RoundTrips => format!("{value:.0} round trips a minute"),
         }
     }
 }
@@ -237,7 +275,8 @@ mod tests {
     use super::*;
     use crate::measure::measurements;
     use crate::transfer::tests::{spec, trial};
-    use linerate_model::{Plan, Repeats};
+    use linerate_model::{Histogram, Plan, ProbeResult, Repeats, StreamSpec, TransactSpec, Transactions};
+    use linerate_units::ByteCount;
 
     fn judge(text: &str) -> Judgement {
         let mut result = trial(9_900, 100);
@@ -267,7 +306,36 @@ mod tests {
     fn a_figure_that_is_missing_is_a_miss_and_is_refused_beforehand() {
         assert!(!judge("p99<1s").met);
         let expectation: Expectation = "p99<1s".parse().expect("valid");
-        assert!(!expectation.applies_to(&spec().workload));
+        assert!(!expectation.applies_to(&spec()));
+    }
+
+    #[test]
+    fn latency_under_load_is_compared_where_it_was_measured() {
+        let asked = |nanos| {
+            let mut latency = Histogram::default();
+            latency.record_many(nanos, 50);
+            vec![Transactions { completed: 50, latency, ..Transactions::default() }]
+        };
+        let mut result = trial(1_000, 0);
+        result.probe = Some(ProbeResult { idle: asked(90_000), loaded: asked(40_000) });
+        let plain = StreamSpec::plain(Transport::Udp, ByteCount::new(1_000));
+        result.spec.probe = Some(TransactSpec::beside(&plain, Transport::Udp));
+        let cell = result.spec.clone();
+        let plan = Plan { cells: vec![cell.clone()], repeats: Repeats::Times(1), device: None };
+        let measured = measurements(&plan, &[], &[result], None);
+        for (text, met, shown) in [
+            ("added.p50<=1ms", true, "-50 us meets"),
+            ("added.p99>0", false, "-50 us misses"),
+            // 60 s / 40 us.
+            ("rpm>=1.49M", true, "round trips a minute meets"),
+            ("rpm>=1.51M", false, "round trips a minute misses"),
+        ] {
+            let expectation: Expectation = text.parse().expect(text);
+            assert!(expectation.applies_to(&cell) && !expectation.applies_to(&spec()), "{text}");
+            let judgement = expectation.judge(&measured[0]);
+            assert_eq!(judgement.met, met, "{}", judgement.text);
+            assert!(judgement.text.contains(shown), "{}", judgement.text);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod account;
 pub mod device;
 mod expect;
+mod loaded_latency;
 mod measure;
 mod proof;
 mod repeat;
@@ -19,6 +20,7 @@ mod verdict;
 
 pub use account::place_losses;
 pub use expect::{BadExpectation, Expectation, Judgement};
+pub use loaded_latency::{Probing, probed};
 pub use measure::measurements;
 pub use proof::counterproof;
 pub use statistics::{confidence_interval, summary};

@@ -1,5 +1,6 @@
 //! Trials become results: the repeats of each cell as one figure with its spread, cost, loss, doubts and verdict.
 
+use crate::loaded_latency::{doubts, loaded_latency};
 use crate::proof::settle;
 use crate::statistics::summary;
 use crate::transfer::{Transfer, rate, transactions_per_s, transfers};
@@ -7,7 +8,7 @@ use crate::validity::{shortfall, spoilt, steal};
 use crate::verdict::{Facts, verdict};
 use linerate_model::{
     Caveat, CaveatKind, Ceiling, Confidence, CpuCost, CpuCosts, Direction, Histogram, Host, HostName, Latency, Limit,
-    Loss, Measurement, Nic, PathLimit, Plan, ReceiveBy, ReceivedRates, Record, Repeats, SentRates, Share, StreamSpec,
+    Loss, Measurement, Nic, PathLimit, Plan, ProbeResult, ReceiveBy, ReceivedRates, Record, Repeats, SentRates, Share, StreamSpec,
     Summary, TcpSummary, Transport, TrialResult, TrialSpec, Verdict, Workload, WorkloadKind, ip_packets, layer_bytes,
     tcp_overhead, tcp_packet,
 };
@@ -99,6 +100,7 @@ fn measurement(
         loss: total_loss(runs.iter().flat_map(|run| transfers(run))),
         jitter_ns: jitter(runs),
         latency_ns: transact.and_then(|_| latency(runs)),
+        loaded_latency: cell.probe.as_ref().and_then(|probe| loaded_latency(probe, runs)),
         cpu: cpu(runs, path.shared_machine),
         tcp,
         caveats: Vec::new(),
@@ -377,6 +379,7 @@ fn caveats(
     let mut found: Vec<Caveat> = runs.iter().flat_map(|run| run.caveats.clone()).collect();
     found.extend(runs.iter().filter_map(|run| spoilt(run)));
     found.extend(runs.iter().find_map(|run| shortfall(run)));
+    found.extend(result.loaded_latency.iter().flat_map(|probed| doubts(probed, runs)));
     let mut add = |kind, text: &str| found.push(Caveat::new(kind, text));
 
     if path.shared_machine {
@@ -475,13 +478,15 @@ fn other_traffic(cell: &TrialSpec, mtu: u32, runs: &[&TrialResult]) -> bool {
         return false;
     }
     runs.iter().any(|run| {
+        let asked = |probe: &ProbeResult| probe.loaded.iter().map(|asked| asked.completed + asked.failed).sum::<u64>();
+        let probes = run.probe.as_ref().map_or(0, asked);
         transfers(run).iter().any(|transfer| {
             let counters = run.hosts.get(transfer.to).and_then(|observation| {
                 observation.interfaces.iter().find(|i| Some(&i.name) == transfer.receiver.interface.as_ref())
             });
             let sent = transfer.sender.sent.as_ref().map_or(0, |sent| sent.messages);
             let fragments = ip_packets(stream.transport, stream.ip, stream.message_bytes.get(), mtu).len() as u64;
-            counters.is_some_and(|counters| counters.rx_packets > sent * fragments * 11 / 10 + 1_000)
+            counters.is_some_and(|counters| counters.rx_packets > sent * fragments * 11 / 10 + probes + 1_000)
         })
     })
 }

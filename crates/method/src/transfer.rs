@@ -106,6 +106,7 @@ pub(crate) mod tests {
             }),
             timing: Timing { warmup: Nanos::from_millis(200), measure: Nanos::from_secs(1) },
             proves: None,
+            probe: None,
         }
     }
 
@@ -123,6 +124,7 @@ pub(crate) mod tests {
             started_unix_ns: 0,
             paths: vec![PathResult { opener, listener, forward_loss: None, backward_loss: None }],
             hosts: BTreeMap::from([("a".into(), Observation::default()), ("b".into(), Observation::default())]),
+            probe: None,
             caveats: Vec::new(),
         }
     }

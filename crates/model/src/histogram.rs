@@ -44,7 +44,10 @@ impl Histogram {
 
     /// Counts one duration `times` over.
     pub fn record_many(&mut self, nanos: u64, times: u64) {
-        self.0.saturating_record_n(nanos.clamp(1, LONGEST_NS), times);
+        // A value counted no times would still become the longest.
+        if times > 0 {
+            self.0.saturating_record_n(nanos.clamp(1, LONGEST_NS), times);
+        }
     }
 
     /// Adds another histogram's counts.
@@ -65,6 +68,18 @@ impl Histogram {
     /// The mean; zero if nothing was counted.
     pub fn mean(&self) -> f64 {
         self.0.mean()
+    }
+
+    /// The mean of the shortest `share` (0 to 1) of all; zero if nothing was counted.
+    pub fn trimmed_mean(&self, share: f64) -> f64 {
+        let most = ((self.count() as f64 * share) as u64).max(1);
+        let (mut taken, mut sum) = (0, 0.0);
+        for step in self.0.iter_recorded() {
+            let count = step.count_at_value().min(most - taken);
+            taken += count;
+            sum += self.0.median_equivalent(step.value_iterated_to()) as f64 * count as f64;
+        }
+        if taken == 0 { 0.0 } else { sum / taken as f64 }
     }
 
     /// The shortest duration.
@@ -151,6 +166,21 @@ mod tests {
     }
 
     #[test]
+    fn a_trimmed_mean_leaves_out_the_longest() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.trimmed_mean(0.95), 0.0);
+        histogram.record(700);
+        assert_eq!(histogram.trimmed_mean(0.95), 700.0);
+        let mut histogram = Histogram::default();
+        // 95 of 1 to 95, and five that are far off.
+        (1..=95).for_each(|n| histogram.record(n));
+        histogram.record_many(1_000_000, 5);
+        assert_eq!(histogram.trimmed_mean(0.95), 48.0);
+        let all = histogram.trimmed_mean(1.0);
+        assert!((all - 50_045.6).abs() < 50.0, "{all}");
+    }
+
+    #[test]
     fn travels_and_merges() {
         let mut histogram = Histogram::default();
         [1, 5_000, 5_000, u64::MAX].into_iter().for_each(|n| histogram.record(n));
@@ -159,6 +189,12 @@ mod tests {
         assert_eq!(back, histogram);
         back.merge(&histogram);
         assert_eq!(back.count(), 8);
+        back.record_many(7, 0);
+        assert_eq!((back.count(), back.min()), (8, 1));
+        let mut short = Histogram::default();
+        short.record_many(5_000, 2);
+        short.record_many(9_000, 0);
+        assert_eq!((short.count(), short.max()), (2, 5_003));
         assert_eq!(Histogram::default().quantile(0.5), 0);
     }
 

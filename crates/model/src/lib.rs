@@ -16,6 +16,7 @@ mod histogram;
 mod host;
 mod join;
 mod limits;
+mod loaded_latency;
 mod loss;
 mod measurement;
 mod neighbours;
@@ -51,6 +52,7 @@ pub use histogram::{BadHistogram, Histogram};
 pub use host::{Capability, Host, Nic};
 pub use join::{BadJoin, Join};
 pub use limits::{IpVersion, PathLimit, Transport, ip_packets, layer_bytes, tcp_overhead, tcp_packet};
+pub use loaded_latency::{AddedDelay, DelayGrade, LoadedLatency, ProbeResult, RoundTripsPerMinute};
 pub use loss::{Loss, LossPlaces};
 pub use measurement::{
     Ceiling, CpuCost, CpuCosts, Latency, Measurement, ReceivedRates, SentRates, Share, TcpSummary, WorkloadKind,

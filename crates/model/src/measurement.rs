@@ -1,6 +1,6 @@
 //! What the repeats of one trial amount to: the entries of a record's `results`.
 
-use crate::{Caveat, Direction, IpVersion, Loss, PathLimit, RecordId, Summary, Transport, Verdict};
+use crate::{Caveat, Direction, IpVersion, LoadedLatency, Loss, PathLimit, RecordId, Summary, Transport, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,9 @@ pub struct Measurement {
     pub jitter_ns: Option<Summary>,
     /// Latency over all runs; transactions only.
     pub latency_ns: Option<Latency>,
+    /// Latency on the idle path and beside the load; none but for streams that were probed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded_latency: Option<LoadedLatency>,
     /// What it cost.
     pub cpu: CpuCosts,
     /// TCP's own account of the data senders, over all runs; TCP only.

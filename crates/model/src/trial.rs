@@ -1,6 +1,6 @@
 //! One measurement: what it is to do, and what it counted.
 
-use crate::{Caveat, Counterproof, EndResult, Loss, Observation, Workload};
+use crate::{Caveat, Counterproof, EndResult, Loss, Observation, ProbeResult, TransactSpec, Workload};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,9 @@ pub struct TrialSpec {
     pub workload: Workload,
     /// For how long.
     pub timing: Timing,
+    /// Requests that are timed on every path besides: first with nothing else on it, then while the workload runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<TransactSpec>,
     /// Which verdict it puts to the test; none if it was asked for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proves: Option<Counterproof>,
@@ -82,6 +85,9 @@ pub struct TrialResult {
     pub paths: Vec<PathResult>,
     /// What each host saw during the window.
     pub hosts: BTreeMap<HostName, Observation>,
+    /// What the probes counted; none without probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbeResult>,
     /// Doubts about this trial.
     pub caveats: Vec<Caveat>,
 }

@@ -1,10 +1,12 @@
 //! Which charts a record supports, and the table behind each.
 
-use crate::device_charts;
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
 use crate::svg::{self, Axis, Bar, Point, Scale, Segment, Series};
 use crate::tables::{Column, Table};
-use linerate_model::{Direction, IpVersion, LossPlaces, Measurement, PathLimit, Record, Transport, WorkloadKind};
+use crate::{device_charts, loaded_latency};
+use linerate_model::{
+    Direction, IpVersion, Latency, LossPlaces, Measurement, PathLimit, Record, Transport, WorkloadKind,
+};
 use linerate_units::Ratio;
 use maud::Markup;
 
@@ -27,6 +29,7 @@ pub(crate) fn all(record: &Record) -> Vec<Chart> {
     charts.extend(throughputs(&others));
     charts.extend(record.results.iter().filter_map(shares));
     charts.extend(losses(record));
+    charts.extend(record.results.iter().filter_map(loaded_latency::chart));
     charts.extend(latencies(record));
     charts.extend(device_charts::all(record));
     charts
@@ -358,14 +361,17 @@ fn losses(record: &Record) -> Option<Chart> {
     Some(Chart { drawing: svg::bars(&title, &x, &bars), table, title, legend })
 }
 
-/// Cumulative distributions of latency. The share is drawn by its nines, so that the tail can be seen.
+/// What transactions took.
 fn latencies(record: &Record) -> Option<Chart> {
-    let timed: Vec<_> = record
-        .results
-        .iter()
-        .filter_map(|m| Some((m, m.latency_ns.as_ref().filter(|l| l.count > 0 && l.distribution.len() > 1)?)))
-        .take(SERIES.len())
-        .collect();
+    let curves = record.results.iter().filter_map(|m| Some((plain(&m.name), m.latency_ns.as_ref()?))).collect();
+    distributions("Latency of transactions".to_owned(), "transaction", curves)
+}
+
+/// Cumulative distributions of latency, each with its name; `one` is what the names are of. The share is drawn by its nines,
+/// so that the tail can be seen.
+pub(crate) fn distributions(title: String, one: &'static str, curves: Vec<(String, &Latency)>) -> Option<Chart> {
+    let timed: Vec<_> =
+        curves.into_iter().filter(|(_, l)| l.count > 0 && l.distribution.len() > 1).take(SERIES.len()).collect();
     let most = timed.iter().map(|(_, l)| l.count).max()?;
     // One in `most` is the finest share there is; five nines are enough for a reader.
     let nines = (most as f64).log10().clamp(2.0, 5.0);
@@ -392,7 +398,7 @@ fn latencies(record: &Record) -> Option<Chart> {
     let series: Vec<Series> = SERIES
         .into_iter()
         .zip(&timed)
-        .map(|(class, (m, l))| {
+        .map(|(class, (name, l))| {
             let named = [
                 (l.p50, 0.5, "half"),
                 (l.p90, 0.9, "90 %"),
@@ -404,7 +410,7 @@ fn latencies(record: &Record) -> Option<Chart> {
                 x: time as f64,
                 y: share,
                 spread: None,
-                label: format!("{}: {words} of {} answered within {}", plain(&m.name), grouped(l.count), nanos(time)),
+                label: format!("{name}: {words} of {} answered within {}", grouped(l.count), nanos(time)),
             };
             let start = (l.min.max(1) as f64, 0.0);
             let steps = l
@@ -415,15 +421,14 @@ fn latencies(record: &Record) -> Option<Chart> {
             Series { class, line: std::iter::once(start).chain(steps).collect(), points: named.map(point).into() }
         })
         .collect();
-    let row = |(m, l): &(&Measurement, &linerate_model::Latency)| {
+    let row = |(name, l): &(String, &Latency)| {
         let times = [l.min, l.p50, l.p90, l.p99, l.p999, l.max].map(|time| Some(nanos(time)));
-        [Some(plain(&m.name)), Some(grouped(l.count))].into_iter().chain(times).collect()
+        [Some(name.clone()), Some(grouped(l.count))].into_iter().chain(times).collect()
     };
-    let title = "Latency of transactions".to_owned();
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("transaction", "the name in the plan"),
+            Column::new(one, "what was timed"),
             Column::new("timed", "how many were timed"),
             Column::new("fastest", "the shortest"),
             Column::new("half in", "half were answered within this"),
@@ -434,7 +439,7 @@ fn latencies(record: &Record) -> Option<Chart> {
         ],
         rows: timed.iter().map(row).collect(),
     };
-    let legend = SERIES.into_iter().zip(&timed).map(|(class, (m, _))| (class, plain(&m.name))).collect();
+    let legend = SERIES.into_iter().zip(&timed).map(|(class, (name, _))| (class, name.clone())).collect();
     Some(Chart { drawing: svg::lines(&title, &x, &y, &series), table, title, legend })
 }
 

@@ -1,7 +1,7 @@
 //! One row for each result. A column's name ends in its unit and does not change within a record format.
 
 use crate::figures::moment_iso;
-use linerate_model::{CpuCost, Measurement, Record, Summary};
+use linerate_model::{CpuCost, LoadedLatency, Measurement, Record, Summary};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -59,6 +59,24 @@ const COLUMNS: &[Column] = &[
     ("latency_ns_p999", |_, m| cell(m.latency_ns.as_ref().map(|l| l.p999))),
     ("latency_ns_max", |_, m| cell(m.latency_ns.as_ref().map(|l| l.max))),
     ("latency_count", |_, m| cell(m.latency_ns.as_ref().map(|l| l.count))),
+    ("loaded_latency_transport", |_, m| cell(probed(m).map(|l| l.transport))),
+    ("loaded_latency_idle_ns_p50", |_, m| cell(probed(m).map(|l| l.idle_ns.p50))),
+    ("loaded_latency_idle_ns_p90", |_, m| cell(probed(m).map(|l| l.idle_ns.p90))),
+    ("loaded_latency_idle_ns_p99", |_, m| cell(probed(m).map(|l| l.idle_ns.p99))),
+    ("loaded_latency_loaded_ns_p50", |_, m| cell(probed(m).map(|l| l.loaded_ns.p50))),
+    ("loaded_latency_loaded_ns_p90", |_, m| cell(probed(m).map(|l| l.loaded_ns.p90))),
+    ("loaded_latency_loaded_ns_p99", |_, m| cell(probed(m).map(|l| l.loaded_ns.p99))),
+    ("loaded_latency_added_ns_p50", |_, m| cell(probed(m).map(|l| l.added_ns.p50))),
+    ("loaded_latency_added_ns_p90", |_, m| cell(probed(m).map(|l| l.added_ns.p90))),
+    ("loaded_latency_added_ns_p99", |_, m| cell(probed(m).map(|l| l.added_ns.p99))),
+    ("loaded_latency_idle_count", |_, m| cell(probed(m).map(|l| l.idle_ns.count))),
+    ("loaded_latency_loaded_count", |_, m| cell(probed(m).map(|l| l.loaded_ns.count))),
+    ("loaded_latency_idle_unanswered", |_, m| cell(probed(m).map(|l| l.idle_unanswered))),
+    ("loaded_latency_loaded_unanswered", |_, m| cell(probed(m).map(|l| l.loaded_unanswered))),
+    ("loaded_latency_idle_rpm", |_, m| cell(probed(m).map(|l| l.rpm.idle))),
+    ("loaded_latency_loaded_rpm", |_, m| cell(probed(m).map(|l| l.rpm.loaded))),
+    ("loaded_latency_buffer_delay_percent", |_, m| cell(probed(m).map(|l| l.buffer_delay_percent))),
+    ("loaded_latency_grade", |_, m| cell(probed(m).map(|l| l.grade))),
     ("sender_busiest_core_share", |_, m| cell(sender(m).busiest_core)),
     ("sender_busiest_thread_share", |_, m| cell(sender(m).busiest_thread)),
     ("sender_ns_per_byte", |_, m| cell(sender(m).ns_per_byte)),
@@ -123,6 +141,10 @@ fn quoted(text: &str) -> String {
 
 fn payload(result: &Measurement) -> Option<&Summary> {
     result.received.as_ref().map(|received| &received.payload_bps)
+}
+
+fn probed(result: &Measurement) -> Option<&LoadedLatency> {
+    result.loaded_latency.as_ref()
 }
 
 fn median(summary: &Option<Summary>) -> Option<f64> {

@@ -89,6 +89,12 @@ pub(crate) fn nanos(value: u64) -> String {
     Nanos::new(value).to_string()
 }
 
+/// A difference of durations: `-120 us`.
+pub(crate) fn signed_nanos(value: i64) -> String {
+    let sign = if value < 0 { "-" } else { "" };
+    format!("{sign}{}", nanos(value.unsigned_abs()))
+}
+
 /// A cost of CPU time: `0.11 ns`.
 pub(crate) fn cost_ns(value: f64) -> Option<String> {
     let value = sane(value)?;

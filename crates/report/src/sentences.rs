@@ -2,8 +2,8 @@
 //!
 //! A sentence states what the numbers support and no more. What limited a result is the verdict's to say.
 
-use crate::device;
 use crate::figures::{self, MISSING, cost_ns, counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
+use crate::{device, loaded_latency};
 use linerate_model::{
     Caveat, Confidence, Direction, IpVersion, Latency, Limit, Loss, LossPlaces, Measurement, Record, Repeats, Summary,
     TrialSpec, Verdict, Workload, WorkloadKind,
@@ -17,7 +17,8 @@ const WORTH_TELLING: f64 = 0.05;
 
 /// What a reader must know of one result: the figure, what it is worth, what went missing, what it cost.
 pub(crate) fn main(record: &Record, result: &Measurement) -> Vec<String> {
-    let rest = [ceiling(result), loss(result), disorder(result), failures(result), cpu(result)];
+    let loaded = loaded_latency::sentence(result);
+    let rest = [ceiling(result), loss(result), disorder(result), failures(result), loaded, cpu(result)];
     std::iter::once(found(record, result)).chain(rest.into_iter().flatten()).collect()
 }
 
@@ -423,6 +424,9 @@ pub(crate) fn method(record: &Record) -> Vec<String> {
              waited for. Each is placed where a counter on the way missed it."
                 .to_owned(),
         );
+    }
+    if record.results.iter().any(|result| result.loaded_latency.is_some()) {
+        all.push(loaded_latency::method());
     }
     let open = |cell: &TrialSpec| matches!(&cell.workload, Workload::Transact(spec) if spec.rate.is_some());
     let closed = |cell: &TrialSpec| matches!(&cell.workload, Workload::Transact(spec) if spec.rate.is_none());

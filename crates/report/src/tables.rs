@@ -1,7 +1,7 @@
 //! The results as tables: the same columns in the terminal, in Markdown and in HTML.
 
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate};
-use crate::sentences;
+use crate::{loaded_latency, sentences};
 use linerate_model::{Latency, Measurement, Record, WorkloadKind};
 use linerate_units::Ratio;
 
@@ -34,7 +34,7 @@ impl Column {
 }
 
 /// A column of results: its head, and how its cell is taken from a result.
-type Figure = (&'static str, &'static str, u8, fn(&Measurement) -> Option<String>);
+pub(crate) type Figure = (&'static str, &'static str, u8, fn(&Measurement) -> Option<String>);
 
 const STREAMS: [Figure; 8] = [
     ("payload", "payload at the receiver, median of the runs", 0, |m| {
@@ -77,11 +77,13 @@ fn timed(result: &Measurement) -> Option<&Latency> {
     result.latency_ns.as_ref().filter(|latency| latency.count > 0)
 }
 
-/// The record's results: streams and transactions apart, each with the columns it has figures for.
+/// The record's results: streams, latency under load and transactions apart, each with the columns it has figures for.
 pub(crate) fn results(record: &Record) -> Vec<Table> {
+    let probed: Vec<&Measurement> = record.results.iter().filter(|result| result.loaded_latency.is_some()).collect();
     let of = |kind| record.results.iter().filter(|result| result.workload == kind).collect::<Vec<_>>();
     [
         results_table("Streams", "stream", &of(WorkloadKind::Stream), &STREAMS),
+        results_table("Latency under load", "stream", &probed, &loaded_latency::COLUMNS),
         results_table("Transactions", "transaction", &of(WorkloadKind::Transact), &TRANSACTIONS),
     ]
     .into_iter()

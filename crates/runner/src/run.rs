@@ -165,9 +165,9 @@ async fn run_sound(
 ) -> Result<TrialResult, RunError> {
     for _ in 0..SPOILT_RETRIES {
         let result =
-            trial::run(spec, peers, cancel, |host, progress| on_event(Event::Progress { host, progress })).await?;
+            trial::run(spec, peers, cancel, &mut |host, progress| on_event(Event::Progress { host, progress })).await?;
         let Some(reason) = spoilt(&result) else { return Ok(result) };
         on_event(Event::Repeating { reason: &reason });
     }
-    trial::run(spec, peers, cancel, |host, progress| on_event(Event::Progress { host, progress })).await
+    trial::run(spec, peers, cancel, &mut |host, progress| on_event(Event::Progress { host, progress })).await
 }

@@ -26,6 +26,7 @@ fn spec() -> TrialSpec {
         }),
         timing: Timing { warmup: Nanos::from_millis(100), measure: Nanos::from_secs(1) },
         proves: None,
+        probe: None,
     }
 }
 
@@ -52,7 +53,8 @@ fn record(id: &str, started_unix_ns: u64) -> Record {
 }
 
 fn trial(started_unix_ns: u64) -> TrialResult {
-    TrialResult { spec: spec(), started_unix_ns, paths: Vec::new(), hosts: BTreeMap::new(), caveats: Vec::new() }
+    let (paths, hosts, caveats) = (Vec::new(), BTreeMap::new(), Vec::new());
+    TrialResult { spec: spec(), started_unix_ns, paths, hosts, probe: None, caveats }
 }
 
 fn open(folder: &TempDir) -> Store {

@@ -84,6 +84,7 @@ fn plan(opener: &HostName, listener: &HostName) -> Result<Plan, String> {
         workload,
         timing,
         proves: None,
+        probe: None,
     };
     let mut cells: Vec<TrialSpec> = UDP_SIZES
         .into_iter()

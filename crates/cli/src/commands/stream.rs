@@ -6,14 +6,17 @@ use crate::hosts::{HostBook, parties};
 use crate::measure::measure;
 use clap::ValueEnum;
 use linerate_model::{
-    Direction, IpVersion, Offered, Path, Plan, ReceiveBy, SendBy, StreamSpec, Transport, TrialSpec, Workload,
+    Direction, IpVersion, Offered, Path, Plan, ReceiveBy, SendBy, StreamSpec, TransactSpec, Transport, TrialSpec,
+    Workload,
 };
-use linerate_units::{BitRate, ByteCount, FrameRate};
+use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
 use std::collections::BTreeSet;
 use tokio::sync::watch;
 
 /// What a TCP sender hands over at a time if nothing else is asked.
 const TCP_MESSAGE: u64 = 1 << 20;
+/// Latency under load needs a window that is long beside a full queue's fill and drain.
+const SHORTEST_PROBED: Nanos = Nanos::from_secs(1);
 
 /// Measure bulk throughput over TCP or UDP, counted at the receiver
 #[derive(Debug, clap::Args)]
@@ -25,7 +28,9 @@ Examples:
   linerate stream A B --udp --rate 900Mbit/s --expect 'loss<=0.01%'
   linerate stream A,C,D B                    three sources into one sink at once: the total and each share
   linerate stream A B --prove                and put what limited it to the test
-  linerate stream A B --confidence 95 --within 2.5%")]
+  linerate stream A B --confidence 95 --within 2.5%
+  linerate stream A B --loaded-latency --warmup 5s --time 10s      what the stream adds to the latency of others
+  linerate stream A B --loaded-latency=udp --expect 'added.p99<=30ms' --expect 'rpm>=1000'")]
 pub(crate) struct Arguments {
     /// Source and sink: a join line, `local`, or a lab host's name; several sources are separated by commas. One host
     /// alone is the sink, and this machine the source
@@ -62,6 +67,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_offload: bool,
 
+    /// Time small requests too (100 a second, on connections of their own): on the idle path before each run, and while the
+    /// stream runs; over TCP or UDP [default: as the stream]. Gives the delay that the load adds, a grade for it (median
+    /// added: A+ below 5 ms, A 30, B 60, C 200, D 400, else F), and round trips a minute
+    #[arg(long, value_enum, value_name = "OVER", num_args = 0..=1, require_equals = true, default_missing_value = "same")]
+    loaded_latency: Option<Over>,
+
     /// How a TCP sender hands over its data
     #[arg(long, value_enum, default_value_t = HandOver::Auto)]
     send_by: HandOver,
@@ -88,6 +99,16 @@ enum Way {
     Receive,
     /// Both at once
     Both,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Over {
+    /// What the stream uses
+    Same,
+    /// TCP
+    Tcp,
+    /// UDP
+    Udp,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -131,6 +152,10 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
 impl Arguments {
     fn plan(&self, paths: &[Path]) -> Result<Plan, String> {
         let timing = self.repetition.timing()?;
+        if self.loaded_latency.is_some() && timing.measure < SHORTEST_PROBED {
+            let time = timing.measure;
+            return Err(format!("--time {time} is too short for --loaded-latency; give at least {SHORTEST_PROBED}"));
+        }
         let mut sizes = if self.sizes.is_empty() { vec![self.size()] } else { self.sizes.clone() };
         for size in &sizes {
             self.check_size(*size)?;
@@ -138,12 +163,11 @@ impl Arguments {
         // A size asked for twice is one measurement.
         let mut seen = BTreeSet::new();
         sizes.retain(|size| seen.insert(*size));
-        let cell = |size: &ByteCount| TrialSpec {
-            name: self.name(*size),
-            paths: paths.to_vec(),
-            workload: Workload::Stream(self.stream(*size)),
-            timing,
-            proves: None,
+        let cell = |size: &ByteCount| {
+            let stream = self.stream(*size);
+            let probe = self.loaded_latency.map(|over| TransactSpec::beside(&stream, over.transport(&stream)));
+            let workload = Workload::Stream(stream);
+            TrialSpec { name: self.name(*size), paths: paths.to_vec(), workload, timing, probe, proves: None }
         };
         Ok(Plan { cells: sizes.iter().map(cell).collect(), repeats: self.repetition.repeats()?, device: None })
     }
@@ -208,6 +232,16 @@ impl Arguments {
                 Take::Discard => ReceiveBy::Discard,
             },
             socket: self.sockets.options(),
+        }
+    }
+}
+
+impl Over {
+    fn transport(self, stream: &StreamSpec) -> Transport {
+        match self {
+            Self::Same => stream.transport,
+            Self::Tcp => Transport::Tcp,
+            Self::Udp => Transport::Udp,
         }
     }
 }

@@ -109,7 +109,7 @@ impl Arguments {
             socket: self.sockets.options(),
         };
         let timing = self.repetition.timing()?;
-        let cell = TrialSpec { name, paths, workload: Workload::Transact(transact), timing, proves: None };
+        let cell = TrialSpec { name, paths, workload: Workload::Transact(transact), timing, probe: None, proves: None };
         Ok(Plan { cells: vec![cell], repeats: self.repetition.repeats()?, device: None })
     }
 }

@@ -103,6 +103,28 @@ fn latency_is_said_in_words() {
 }
 
 #[test]
+fn latency_under_load_is_said_with_its_grade_and_what_got_no_answer() {
+    let record = sample::loaded_latency();
+    for output in [plain(&record), markdown(&record), html(&record)] {
+        let shown = flowing(&output);
+        for part in [
+            "took 187 ms at the median, 393 us on the idle path: 186 ms added (3 runs, 183 to 190 ms), grade C (60 to 200 ms)",
+            "312 round trips a minute, 148,200 idle.",
+            "12 of 254,311 requests under load got no answer, 0 of 254,311 on the idle path: each counts as 1 s or more.",
+            "-59 us added (3 runs, -61.9 to -56 us)",
+            "grade A+ (below 5 ms)",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        // A percentage of that size says less than the delay, and one below zero nothing.
+        assert!(!shown.contains("buffer delay 47,400") && !shown.contains("buffer delay -"), "{shown}");
+    }
+    let method = "A+ below 5 ms, A 5 to 30 ms, B 30 to 60 ms, C 60 to 200 ms, D 200 to 400 ms, F 400 ms or more";
+    assert!(flowing(&html(&record)).contains(method) && flowing(&markdown(&record)).contains(method));
+    assert!(html(&record).contains("data-label=\"beside the stream: half of 254,311 answered within 187 ms\""));
+}
+
+#[test]
 fn cost_is_said_for_both_ends_with_the_means() {
     let shown = flowing(&plain(&sample::tcp_directions()));
     assert!(shown.contains("CPU time: sending (sendfile) took 0.11 ns a byte, receiving (recv) 0.087 ns; busiest core at the two ends 91 and 54 %."), "{shown}");
@@ -295,6 +317,7 @@ fn every_chart_has_its_table_and_every_point_its_words() {
         ("udp_sweep", 2),
         ("tcp_directions", 1),
         ("transactions", 1),
+        ("loaded_latency", 3),
         ("many_sources", 2),
         ("lossy", 2),
         ("demonstration", 4),

@@ -1,10 +1,10 @@
 //! Records as runs of linerate leave them, built by hand.
 
 use linerate_model::{
-    Caveat, CaveatKind, Ceiling, Confidence, CpuCost, CpuCosts, Direction, Host, HostName, Interval, IpVersion,
-    Latency, Limit, Loss, LossPlaces, Measurement, Nic, Path, PathLimit, Plan, ReceivedRates, Record, RecordId,
-    Repeats, SCHEMA, SentRates, Share, SocketOptions, StreamSpec, Summary, TcpSummary, Timing, TransactSpec, Transport,
-    TrialSpec, Verdict, Workload, WorkloadKind, layer_bytes,
+    AddedDelay, Caveat, CaveatKind, Ceiling, Confidence, CpuCost, CpuCosts, DelayGrade, Direction, Host, HostName,
+    Interval, IpVersion, Latency, Limit, LoadedLatency, Loss, LossPlaces, Measurement, Nic, Path, PathLimit, Plan,
+    ReceivedRates, Record, RecordId, Repeats, RoundTripsPerMinute, SCHEMA, SentRates, Share, SocketOptions, StreamSpec,
+    Summary, TcpSummary, Timing, TransactSpec, Transport, TrialSpec, Verdict, Workload, WorkloadKind, layer_bytes,
 };
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
@@ -70,6 +70,7 @@ pub(crate) fn stream(name: &str, transport: Transport, message_bytes: u64, share
         loss: udp.then_some(Loss { of, ..Loss::default() }),
         jitter_ns: udp.then(|| summary(4_200.0, 0.2)),
         latency_ns: None,
+        loaded_latency: None,
         cpu: CpuCosts { sender: cost(0.91, 0.112), receiver: cost(0.54, 0.087) },
         tcp: (!udp).then(|| TcpSummary {
             congestion: "cubic".to_owned(),
@@ -184,6 +185,7 @@ fn cell(result: &Measurement, openers: &[&str], listener: &str) -> TrialSpec {
         workload,
         timing: Timing { warmup: Nanos::from_millis(500), measure: Nanos::from_secs(2) },
         proves: None,
+        probe: None,
     }
 }
 
@@ -290,6 +292,37 @@ pub(crate) fn transactions() -> Record {
     record(&["a"], "b", vec![transact("tcp 1/1", Transport::Tcp, 27_000), transact("udp 1/1", Transport::Udp, 19_500)])
 }
 
+/// Requests timed on the idle path and beside the stream: TCP that fills a queue of 200 ms, and a path whose cores wake up
+/// for every request while it is idle.
+pub(crate) fn loaded_latency() -> Record {
+    let timed = |p50| transact("", Transport::Tcp, p50).latency_ns.expect("timed");
+    let probed = |loaded_p50, loaded_unanswered, runs_apart, buffer_delay_percent| {
+        let (idle_ns, loaded_ns) = (timed(400_000), timed(loaded_p50));
+        let added = |at: fn(&Latency) -> u64| at(&loaded_ns) as i64 - at(&idle_ns) as i64;
+        let p50 = added(|latency| latency.p50);
+        LoadedLatency {
+            transport: Transport::Tcp,
+            added_ns: AddedDelay {
+                p50,
+                p90: added(|latency| latency.p90),
+                p99: added(|latency| latency.p99),
+                p50_runs: summary(p50 as f64, runs_apart),
+            },
+            idle_unanswered: 0,
+            loaded_unanswered,
+            rpm: RoundTripsPerMinute { idle: 148_200.0, loaded: 312.4 },
+            buffer_delay_percent,
+            grade: DelayGrade::of(p50),
+            idle_ns,
+            loaded_ns,
+        }
+    };
+    let mut results = [stream("tcp", Transport::Tcp, 131_072, 0.999), stream("udp 64", Transport::Udp, 64, 0.5)];
+    results[0].loaded_latency = Some(probed(190_000_000, 12, 0.04, 47_400.0));
+    results[1].loaded_latency = Some(probed(340_000, 0, -0.1, -15.0));
+    record(&["a"], "b", results.into())
+}
+
 /// Three sources into one sink, unequal.
 pub(crate) fn many_sources() -> Record {
     let mut result = stream("tcp", Transport::Tcp, 131_072, 0.999);
@@ -344,6 +377,11 @@ pub(crate) fn absurd() -> Record {
     broken.cpu.receiver.ns_per_byte = Some(f64::NAN);
     broken.loss = Some(Loss { lost: 9, of: 3, ..Loss::default() });
     broken = with_ceiling(broken, 0.0);
+    broken.loaded_latency = loaded_latency().results[0].loaded_latency.take().map(|probed| LoadedLatency {
+        rpm: RoundTripsPerMinute { idle: f64::INFINITY, loaded: f64::NAN },
+        buffer_delay_percent: f64::NAN,
+        ..probed
+    });
     let mut empty = transact("empty", Transport::Tcp, 27_000);
     empty.transactions_per_s = Some(summary(f64::NAN, 0.1));
     empty.latency_ns = Some(Latency {
@@ -377,6 +415,7 @@ pub(crate) fn all() -> Vec<(&'static str, Record)> {
         ("udp_sweep", udp_sweep()),
         ("tcp_directions", tcp_directions()),
         ("transactions", transactions()),
+        ("loaded_latency", loaded_latency()),
         ("many_sources", many_sources()),
         ("lossy", lossy()),
         ("unknown_link", unknown_link()),
