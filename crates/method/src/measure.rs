@@ -8,9 +8,9 @@ use crate::validity::{shortfall, spoilt, steal};
 use crate::verdict::{Facts, verdict};
 use linerate_model::{
     Caveat, CaveatKind, Ceiling, Confidence, CpuCost, CpuCosts, Direction, Histogram, Host, HostName, Latency, Limit,
-    Loss, Measurement, Nic, PathLimit, Plan, ProbeResult, ReceiveBy, ReceivedRates, Record, Repeats, SentRates, Share, StreamSpec,
-    Summary, TcpSummary, Transport, TrialResult, TrialSpec, Verdict, Workload, WorkloadKind, ip_packets, layer_bytes,
-    tcp_overhead, tcp_packet,
+    Loss, Measurement, Nic, PathLimit, Plan, ProbeResult, ReceiveBy, ReceivedRates, Record, Repeats, SentRates, Share,
+    StreamSpec, Summary, TcpSummary, Transport, TrialResult, TrialSpec, Verdict, Workload, WorkloadKind, ip_packets,
+    layer_bytes, tcp_overhead, tcp_packet,
 };
 use linerate_units::BitRate;
 use std::collections::{BTreeMap, BTreeSet};

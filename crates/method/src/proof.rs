@@ -31,6 +31,8 @@ pub fn counterproof(cell: &TrialSpec, result: &Measurement) -> Option<TrialSpec>
         Workload::Stream(stream) => of_stream(stream, result),
         Workload::Transact(transact) => of_transact(transact, result.verdict.limit),
     }?;
+    // What was timed beside the load has been timed.
+    changed.probe = None;
     changed.name = format!("{} with {}", cell.name, test.change);
     changed.proves = Some(Counterproof { of: cell.name.clone(), ..test });
     Some(changed)
