@@ -78,10 +78,28 @@ pub(super) struct End {
     pub(super) throttled: Option<(f64, f64)>,
     /// Share of the time that its host's busiest core was busy, whatever ran there.
     pub(super) busiest_core: f64,
-    /// The kernel's thread that had most to do with receiving, and its shares of the window on a core and waiting for one.
-    pub(super) kernel: Option<(String, f64, f64)>,
+    /// The kernel's thread that had most to do with receiving.
+    pub(super) kernel: Option<KernelThread>,
     /// Share of the packets that its host's NIC or input queue dropped on receipt.
     pub(super) dropped: f64,
+}
+
+/// A thread of the kernel that receives packets.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct KernelThread {
+    pub(super) name: String,
+    /// It receives for the interface of this end alone (`napi/`), and not for the whole machine (`ksoftirqd`).
+    pub(super) own: bool,
+    /// Share of the window that it was on a core.
+    pub(super) busy: f64,
+    /// Share in which it had packets and no core.
+    pub(super) waited: f64,
+}
+
+impl KernelThread {
+    fn occupied(&self) -> f64 {
+        self.busy + self.waited
+    }
 }
 
 /// TCP's own account.
@@ -174,6 +192,17 @@ impl Facts {
         self.lost_behind_sender().max(resent) > super::path_loss::NOTABLE
     }
 
+    /// The kernel's thread that receives, if it was too late. What waits and is not lost costs no rate; and a thread of the
+    /// whole machine is only to blame for what this host is known to have dropped.
+    pub(super) fn late_kernel_thread(&self) -> Option<&KernelThread> {
+        let end = &self.receiver;
+        let thread = end.kernel.as_ref()?;
+        let dropped = self.udp.map_or(end.dropped, |udp| udp.receiver_queue) > super::path_loss::NOTABLE;
+        let lost = if thread.own { self.loses() } else { dropped };
+        let late = thread.waited >= KEPT_WAITING || thread.occupied() >= NEARLY_OCCUPIED;
+        (lost && late || thread.own && thread.occupied() >= OCCUPIED).then_some(thread)
+    }
+
     /// The result in words.
     pub(super) fn reached_in_words(&self) -> String {
         match self.work {
@@ -192,7 +221,7 @@ impl End {
             waited: middle(|end| end.waited),
             throttled: ends.iter().filter_map(|end| end.throttled).max_by(|l, r| l.0.total_cmp(&r.0)),
             busiest_core: middle(|end| end.busiest_core),
-            kernel: ends.iter().filter_map(|end| end.kernel.clone()).max_by(|l, r| (l.1 + l.2).total_cmp(&(r.1 + r.2))),
+            kernel: foremost(ends.iter().filter_map(|end| end.kernel.clone())),
             dropped: middle(|end| end.dropped),
         }
     }
@@ -226,8 +255,11 @@ impl End {
             None => true,
         };
         let kernel = hosts.iter().flat_map(|host| host.kernel_threads.iter().map(move |thread| (host, thread)));
-        let kernel = kernel.filter(|(_, thread)| receives(&thread.name)).map(|(host, thread)| {
-            (thread.name.clone(), share(thread.cpu.get(), host), share(thread.waited.get(), host))
+        let kernel = kernel.filter(|(_, thread)| receives(&thread.name)).map(|(host, thread)| KernelThread {
+            name: thread.name.clone(),
+            own: thread.name.starts_with("napi/"),
+            busy: share(thread.cpu.get(), host),
+            waited: share(thread.waited.get(), host),
         });
         Self {
             busy: average(|thread| thread.cpu.get()),
@@ -235,7 +267,7 @@ impl End {
             throttled: throttled
                 .map(|quota| (quota.throttled as f64 / quota.periods as f64, quota.cores))
                 .max_by(|l, r| l.0.total_cmp(&r.0)),
-            kernel: kernel.max_by(|l, r| (l.1 + l.2).total_cmp(&(r.1 + r.2))),
+            kernel: foremost(kernel),
             busiest_core: cores.map(|core| core.busy_share()).fold(0.0, f64::max),
             dropped: if sends { 0.0 } else { all.iter().filter_map(dropped).fold(0.0, f64::max) },
         }
@@ -251,18 +283,15 @@ impl End {
         self.waited >= KEPT_WAITING
     }
 
-    /// The kernel's thread that receives always has packets to look after; or, where packets are `lost`, it is kept from a core
-    /// while they wait: what waits and is not lost costs no rate.
-    pub(super) fn kernel_is_late(&self, lost: bool) -> bool {
-        self.kernel.as_ref().is_some_and(|(_, busy, waited)| {
-            busy + waited >= OCCUPIED || lost && (*waited >= KEPT_WAITING || busy + waited >= NEARLY_OCCUPIED)
-        })
-    }
-
     /// A CPU quota stops its threads.
     pub(super) fn is_throttled(&self) -> bool {
         self.throttled.is_some_and(|(share, _)| share >= THROTTLED)
     }
+}
+
+/// The interface's own thread before one of the machine, then the one with most to do.
+fn foremost(threads: impl Iterator<Item = KernelThread>) -> Option<KernelThread> {
+    threads.max_by(|l, r| l.own.cmp(&r.own).then(l.occupied().total_cmp(&r.occupied())))
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

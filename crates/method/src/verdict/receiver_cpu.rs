@@ -20,13 +20,13 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     let next =
         "A faster core, larger messages, or receiving spread over more cores (--flows, the NIC's queues) takes more.";
     if own.stand < Stand::Strong
-        && let Some((name, busy, waited)) = &end.kernel
-        && end.kernel_is_late(facts.loses())
+        && let Some(thread) = facts.late_kernel_thread()
     {
         let text = format!(
-            "The kernel's thread that receives ({name}) was on a core for {} of the time and waited for one for {}.",
-            percent(*busy),
-            percent(*waited)
+            "The kernel's thread that receives ({}) was on a core for {} of the time and waited for one for {}.",
+            thread.name,
+            percent(thread.busy),
+            percent(thread.waited)
         );
         return Some(Opinion::new(Stand::Strong, text).then(next));
     }

@@ -67,9 +67,7 @@ fn of_datagrams(facts: &Facts) -> Option<Opinion> {
 fn hosts_are_busy(facts: &Facts) -> Option<Opinion> {
     let ends = [&facts.sender, &facts.receiver];
     let busiest = ends.iter().map(|end| end.occupied()).fold(0.0, f64::max);
-    let busy = busiest >= OCCUPIED
-        || ends.iter().any(|end| end.is_throttled())
-        || facts.receiver.kernel_is_late(facts.loses());
+    let busy = busiest >= OCCUPIED || ends.iter().any(|end| end.is_throttled()) || facts.late_kernel_thread().is_some();
     busy.then(|| {
         Opinion::new(Stand::Against, "A host had no time to spare, so what the path would let through is not seen.")
     })

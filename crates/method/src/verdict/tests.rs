@@ -1,6 +1,6 @@
 //! Each rule against facts that are made up for it, and what the whole makes of them.
 
-use super::facts::{ClosedLoop, End, Facts, Offer, Tcp, Udp, Work};
+use super::facts::{ClosedLoop, End, Facts, KernelThread, Offer, Tcp, Udp, Work};
 use super::verdict;
 use crate::transfer::tests::trial;
 use linerate_model::{Ceiling, Confidence, Limit, PathLimit, RecordId, Stand};
@@ -108,13 +108,22 @@ fn a_full_buffer_is_the_readers_fault_only_if_it_had_no_time() {
 
 #[test]
 fn a_kernel_thread_kept_from_its_core_is_the_receivers_processor() {
-    let kernel = Some((String::from("napi/eth0-7"), 0.3, 0.4));
+    let thread = KernelThread { name: String::from("napi/eth0-7"), own: true, busy: 0.3, waited: 0.4 };
+    let kernel = Some(thread.clone());
     let late = Facts { receiver: End { kernel, ..End::default() }, ..facts() };
     let bbr = Tcp { congestion: String::from("bbr"), resent: 0.1, ..tcp() };
     let lossy = Facts { tcp: Some(bbr), ..late.clone() };
     is(&lossy, Limit::ReceiverCpu, Confidence::High);
     // What waits and is not lost costs no rate.
     assert_ne!(verdict(&late).limit, Limit::ReceiverCpu);
+    // A thread of the whole machine may be late with what is another's.
+    let of_machine = KernelThread { name: String::from("ksoftirqd/1"), own: false, ..thread };
+    let blamed = |dropped| {
+        let receiver = End { kernel: Some(of_machine.clone()), dropped, ..End::default() };
+        verdict(&Facts { receiver, ..lossy.clone() }).limit
+    };
+    assert_ne!(blamed(0.0), Limit::ReceiverCpu);
+    assert_eq!(blamed(0.01), Limit::ReceiverCpu);
 }
 
 #[test]
@@ -216,6 +225,7 @@ fn facts_come_from_the_trials() {
     let found = Facts::of(&result, &[&run]);
     assert!((found.receiver.busy - 0.4).abs() < 1e-9 && (found.receiver.waited - 0.2).abs() < 1e-9, "{found:?}");
     assert_eq!(found.receiver.throttled, Some((0.4, 0.5)));
-    assert_eq!(found.receiver.kernel, Some((String::from("napi/eth0-2"), 0.2, 0.0)), "another interface's is left out");
+    let own = found.receiver.kernel.as_ref().map(|thread| (thread.name.as_str(), thread.own, thread.busy));
+    assert_eq!(own, Some(("napi/eth0-2", true, 0.2)), "another interface's is left out");
     assert_eq!(found.work, Work::Udp);
 }
