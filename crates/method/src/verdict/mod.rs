@@ -79,8 +79,10 @@ pub(crate) fn verdict(facts: &Facts) -> Verdict {
         let evidence = told.map(|(_, opinion)| opinion.text.clone()).collect();
         return Verdict { weighed, ..Verdict::new(Limit::CannotTell, Confidence::Low, evidence) };
     };
-    let rivals: Vec<&(Limit, Opinion)> =
-        opinions.iter().filter(|(other, opinion)| other != limit && opinion.stand >= Stand::For).collect();
+    // Where all that was asked for arrived, or all that the line carries, nothing else can have held it back.
+    let bound = best.stand == Stand::Strong && matches!(limit, Limit::OfferedLoad | Limit::Wire);
+    let speaks = |(other, opinion): &&(Limit, Opinion)| !bound && other != limit && opinion.stand >= Stand::For;
+    let rivals: Vec<&(Limit, Opinion)> = opinions.iter().filter(speaks).collect();
     let confidence = match (best.stand, rivals.is_empty()) {
         (Stand::Strong, true) if facts.steal <= STEAL_SURE => Confidence::High,
         (Stand::Strong, _) | (Stand::For, true) => Confidence::Medium,

@@ -61,8 +61,7 @@ fn is(facts: &Facts, limit: Limit, confidence: Confidence) {
 #[test]
 fn a_full_line_is_the_wire_even_at_the_ceiling() {
     is(&with_line(0.998), Limit::Wire, Confidence::High);
-    // The tester reached no more either, which is no reason to doubt the wire, but neither is it ruled out.
-    is(&at_ceiling(with_line(0.998), 1.0), Limit::Wire, Confidence::Medium);
+    is(&at_ceiling(with_line(0.998), 1.0), Limit::Wire, Confidence::High);
 }
 
 #[test]
