@@ -1,6 +1,7 @@
 //! A shaper or policer: the path lets through less than any link of known speed on it carries, and the hosts are idle.
 
 use super::facts::{NEARLY_OCCUPIED, OCCUPIED, Work, bits, percent, time};
+use super::offered_load::NEARLY_MET;
 use super::path_loss::{FAR, NOTABLE, USUAL, allowed, goes_by_loss, queued};
 use super::{Facts, Opinion};
 use linerate_model::Stand;
@@ -19,11 +20,13 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     }
     let next = "Ask who runs the path for a shaper, a policer or a slower link on it; a run at a lower --rate without loss \
                 bounds what it lets through.";
-    match facts.work {
+    let opinion = match facts.work {
         Work::Udp => of_datagrams(facts),
         _ => of_tcp(facts),
-    }
-    .map(|opinion| opinion.then(next))
+    }?;
+    let nearly_met = facts.offer.is_some_and(|offer| offer.arrived >= NEARLY_MET);
+    let stand = if nearly_met { opinion.stand.min(Stand::Hint) } else { opinion.stand };
+    Some(Opinion { stand, ..opinion }.then(next))
 }
 
 fn of_datagrams(facts: &Facts) -> Option<Opinion> {
