@@ -7,12 +7,16 @@ use nix::unistd::Pid;
 use program::{Place, lab_possible, wait_until_gone, words};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[test]
 fn what_cannot_be_asked_is_refused_with_its_remedy() {
     let place = Place::new();
     let narrow = place.file("narrow.toml", "name = \"narrow\"\n[link]\nmtu = 500\n");
+    let strange = place.file(
+        "strange.toml",
+        "name = \"strange\"\nhosts = [\"a\", \"b\"]\n[[fault]]\nkind = \"cpu-quota\"\nat = \"c\"\nratio = \"1%\"\n",
+    );
     for (arguments, words) in [
         (&["stream", "nowhere"][..], &["nowhere", "join line"][..]),
         (&["stream", "a,a", "b"], &["named twice", "--flows"]),
@@ -38,6 +42,9 @@ fn what_cannot_be_asked_is_refused_with_its_remedy() {
         (&["lab", "--bench", &narrow, "--", "stream", "a", "b"], &["narrow.toml", "1280"]),
         (&["stream", "local", "--out", "report.pdf"], &["report.pdf", ".html"]),
         (&["stream", "local", "--out", "nowhere/report.html"], &["nowhere"]),
+        (&["lab", "--device", "none", "--shape", "1Mbit/s", "--", "stream", "a", "b"], &["device that shapes"]),
+        (&["lab", "--bench", &strange, "--", "stream", "a", "b"], &["`c`", "a, b"]),
+        (&["explain", "nosuch"], &["nosuch"]),
         (&["lab", "--link", "0", "--", "stream", "a", "b"], &["0"]),
         (&["report", "nosuch"], &["nosuch"]),
         (&["report"], &["nothing is kept yet"]),
@@ -51,6 +58,35 @@ fn what_cannot_be_asked_is_refused_with_its_remedy() {
             assert!(ran.err.contains(word), "{arguments:?}: `{word}` is missing in: {}", ran.err);
         }
     }
+}
+
+/// A quota is a directory, which no kernel removes by itself.
+#[test]
+fn a_killed_lab_leaves_no_quota_and_no_neighbour() {
+    if !lab_possible("a_killed_lab_leaves_no_quota_and_no_neighbour") {
+        return;
+    }
+    let place = Place::new();
+    let bench = place.file(
+        "faulty.toml",
+        "name = \"faulty\"\nhosts = [\"a\", \"b\"]\n\
+         [[fault]]\nkind = \"cpu-quota\"\nat = \"a\"\nratio = \"10%\"\n\
+         [[fault]]\nkind = \"busy-core\"\nat = \"b\"\nratio = \"50%\"\n",
+    );
+    let running = place.start(&["lab", "--bench", &bench, "--", "stream", "a", "b", "--time", "30s"]);
+    // Two agents, the keeper of the quota, the neighbour.
+    let children = running.wait_for_children(4);
+    let own = linerate_sys::cgroup::cpu_groups().into_iter().next().expect("the cpu controller is mounted");
+    let groups: Vec<_> = children.iter().map(|pid| own.join(format!("linerate-{pid}"))).collect();
+    let planted = || groups.iter().filter(|group| group.exists()).count();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while planted() == 0 {
+        assert!(Instant::now() < deadline, "no quota was planted");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    running.signal(Signal::SIGKILL);
+    wait_until_gone(&children);
+    assert_eq!(planted(), 0, "{groups:?}");
 }
 
 #[test]
