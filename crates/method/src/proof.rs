@@ -1,7 +1,7 @@
 //! Counterproofs: a verdict says what would come out if one thing were changed; here that is changed and looked at.
 
 use crate::measure::main_figure;
-use crate::verdict::bits;
+use crate::verdict::{bits, percent};
 use linerate_model::{
     Confidence, Counterproof, Expects, Limit, Measurement, Offered, Plan, Proof, StreamSpec, TransactSpec,
     TransactStyle, Transport, TrialSpec, Workload,
@@ -140,7 +140,7 @@ fn weigh(result: &mut Measurement, test: &Counterproof, changed: &Measurement) {
         _ => None,
     };
     let said = match by_loss {
-        true => format!("{:.3} % were lost instead of {:.3} %", after * 100.0, before * 100.0),
+        true => format!("{} were lost instead of {}", percent(after), percent(before)),
         false => format!("the result was {ratio:.2} times as high"),
     };
     let verdict = &mut result.verdict;

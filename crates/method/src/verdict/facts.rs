@@ -410,7 +410,7 @@ pub(super) fn time(seconds: f64) -> String {
 }
 
 /// A share for people, with as many digits as it takes.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         0.0 => String::from("0 %"),

@@ -17,7 +17,7 @@ mod tester;
 mod window;
 mod wire;
 
-pub(crate) use facts::{Facts, bits};
+pub(crate) use facts::{Facts, bits, percent};
 
 use linerate_model::{Confidence, Limit, Stand, Verdict, Weighed};
 
