@@ -1,18 +1,18 @@
 //! What is read of a device by SNMP is what it counted: against net-snmp's snmpd, on a port of its own.
 
+mod snmpd;
+
 use linerate_model::DeviceLoad;
 use linerate_observe::snmp::{Reading, Session, SnmpError, Target, Watcher};
 use linerate_sys::namespace::{NetNamespace, may_make_networks};
 use linerate_sys::netlink::Route;
+use snmpd::Snmpd;
 use std::future::Future;
 use std::io::Write as _;
 use std::net::UdpSocket;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// What the agent shall say of its first two CPUs, and of all. Its own 1-minute averages come only after a minute.
 const PLANTED: [u64; 2] = [30, 90];
@@ -28,40 +28,16 @@ const USERS: [(&str, &str, &str); 7] = [
     ("sha512aes", "SHA-512 auth-word AES-256 priv-word", "?auth=sha512:auth-word&priv=aes256:priv-word"),
 ];
 
-/// Whether the test can run. Not being able to is a failure in CI, and said aloud elsewhere.
-fn can(test: &str, able: bool, needs: &str) -> bool {
-    assert!(able || std::env::var_os("CI").is_none(), "{test} needs {needs} in CI");
-    if !able {
-        // Not eprintln!, which the test harness would swallow.
-        writeln!(std::io::stderr(), "SKIPPED: {test}: it needs {needs}").expect("stderr");
-    }
-    able
-}
-
-fn snmpd() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-    places.map(|place| place.join("snmpd")).find(|program| program.is_file())
-}
-
-/// An SNMP service of the test's own, ended with it.
+/// The service with what the tests plant in it.
 struct Agent {
-    directory: TempDir,
-    port: u16,
-    process: Child,
+    snmpd: Snmpd,
 }
 
 impl Agent {
     /// None if there is no snmpd here.
     fn start(test: &str) -> Option<Self> {
-        let program = snmpd();
-        can(test, program.is_some(), "snmpd (Debian package snmpd)").then_some(())?;
-        let directory = TempDir::new().expect("a directory");
-        let probe = UdpSocket::bind("127.0.0.1:0").expect("a port");
-        let port = probe.local_addr().expect("an address").port();
-        let mut configuration = format!(
-            "agentaddress udp:127.0.0.1:{port}\n\
-             rocommunity public 127.0.0.1\n\
+        let mut settings = format!(
+            "rocommunity public 127.0.0.1\n\
              view averages included .1.3.6.1.2.1.1\n\
              view averages included .1.3.6.1.2.1.25.3.3\n\
              rocommunity averages 127.0.0.1 -V averages\n\
@@ -73,7 +49,7 @@ impl Agent {
              override .1.3.6.1.4.1.2021.11.11.0 integer {PLANTED_IDLE}\n"
         );
         for (cpu, load) in PLANTED.iter().enumerate() {
-            configuration += &format!("override .1.3.6.1.2.1.25.3.3.1.2.{} integer {load}\n", 196_608 + cpu);
+            settings += &format!("override .1.3.6.1.2.1.25.3.3.1.2.{} integer {load}\n", 196_608 + cpu);
         }
         for (user, protocols, _) in USERS {
             let level = match protocols.split(' ').count() {
@@ -81,45 +57,13 @@ impl Agent {
                 2 => "auth",
                 _ => "noauth",
             };
-            configuration += &format!("createUser {user} {protocols}\nrouser {user} {level}\n");
+            settings += &format!("createUser {user} {protocols}\nrouser {user} {level}\n");
         }
-        std::fs::write(directory.path().join("snmpd.conf"), configuration).expect("the configuration");
-        drop(probe);
-        let process = Self::spawn(&directory);
-        Some(Self { directory, port, process })
-    }
-
-    fn spawn(directory: &TempDir) -> Child {
-        let at = |name: &str| directory.path().join(name);
-        Command::new(snmpd().expect("found before"))
-            // Only one service of a machine can serve SMUX.
-            .args(["-f", "-r", "-I", "-smux", "-C", "-c"])
-            .arg(at("snmpd.conf"))
-            .arg("-Lf")
-            .arg(at("log"))
-            .arg("-p")
-            .arg(at("pid"))
-            // Where it keeps a snmpd.conf of its own making.
-            .env("SNMP_PERSISTENT_DIR", at("state"))
-            .env("MIBS", "")
-            .stdin(Stdio::null())
-            .spawn()
-            .expect("snmpd starts")
-    }
-
-    fn end(&mut self) {
-        // It may have ended already.
-        let _ = self.process.kill();
-        self.process.wait().expect("snmpd is our child");
-    }
-
-    fn restart(&mut self) {
-        self.end();
-        self.process = Self::spawn(&self.directory);
+        Some(Self { snmpd: Snmpd::start(test, &settings)? })
     }
 
     fn target(&self, before: &str, options: &str) -> Target {
-        format!("{before}@127.0.0.1:{}{options}", self.port).parse().expect("a target")
+        format!("{before}@127.0.0.1:{}{options}", self.snmpd.port).parse().expect("a target")
     }
 
     /// Opens a session once the service listens.
@@ -130,7 +74,7 @@ impl Agent {
                 Ok(session) => return session,
                 Err(SnmpError::Closed { .. }) if started.elapsed() < Duration::from_secs(10) => {}
                 Err(error) => {
-                    let log = std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
+                    let log = std::fs::read_to_string(self.snmpd.directory.path().join("log")).unwrap_or_default();
                     panic!("{before}: {error}\n{log}");
                 }
             }
@@ -139,12 +83,6 @@ impl Agent {
 
     async fn watcher(&self) -> Watcher {
         Watcher::new(self.open("snmp://public", "").await)
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 
@@ -246,7 +184,7 @@ fn a_refusal_says_where_and_what_to_check() {
             let target = agent.target(before, options);
             let error = Session::open(&target).await.err().unwrap_or_else(|| panic!("{target} opened"));
             let text = error.to_string();
-            assert!(text.contains(&format!("127.0.0.1:{}", agent.port)), "{text}");
+            assert!(text.contains(&format!("127.0.0.1:{}", agent.snmpd.port)), "{text}");
             assert!(!text.contains("-word"), "{text}");
             (error, text)
         };
@@ -345,7 +283,11 @@ fn cpu_use_is_that_of_the_window() {
 #[test]
 fn interfaces_count_what_was_sent() {
     let test = "interfaces_count_what_was_sent";
-    if !can(test, may_make_networks().expect("/proc/self/status"), "root, to make a network namespace") {
+    let able = may_make_networks().expect("/proc/self/status");
+    assert!(able || std::env::var_os("CI").is_none(), "{test} needs root in CI");
+    if !able {
+        // Not eprintln!, which the test harness would swallow.
+        writeln!(std::io::stderr(), "SKIPPED: {test}: it needs root, to make a network namespace").expect("stderr");
         return;
     }
     const DATAGRAMS: u64 = 20_000;
@@ -402,16 +344,16 @@ fn a_device_that_falls_silent_costs_the_figures_only() {
         tokio::time::sleep(Duration::from_secs(4)).await;
         // One that started anew: what it counts now is no difference to what it counted before.
         watcher.start().await;
-        agent.restart();
+        agent.snmpd.restart();
         agent.open("snmp://public", "").await;
         let load = watcher.stop().await;
         assert!(has_note(&load, "started anew") && load.cpu.is_none() && load.interfaces.is_empty(), "{load:?}");
 
         watcher.start().await;
-        agent.end();
+        agent.snmpd.end();
         tokio::time::sleep(Duration::from_secs(1)).await;
         let load = watcher.stop().await;
-        assert!(has_note(&load, "unanswered") && has_note(&load, &agent.port.to_string()), "{load:?}");
+        assert!(has_note(&load, "unanswered") && has_note(&load, &agent.snmpd.port.to_string()), "{load:?}");
         assert!(load.cpu.is_none() && load.interfaces.is_empty() && load.window.as_secs_f64() >= 1.0, "{load:?}");
         let load = watcher.stop().await;
         assert!(has_note(&load, "not watched"), "{load:?}");
