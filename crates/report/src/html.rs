@@ -53,6 +53,12 @@ pub fn html(record: &Record) -> String {
                             }
                         }
                     }
+                    @if !record.results.is_empty() {
+                        section aria-labelledby="figures" {
+                            h2 #figures { "Figures" }
+                            @for table in tables::results(record) { (with_meanings(&table)) }
+                        }
+                    }
                     @if record.outcome.is_some() {
                         section aria-labelledby="device" {
                             h2 #device { "Device" }
@@ -60,12 +66,6 @@ pub fn html(record: &Record) -> String {
                             dl.further {
                                 @for (name, said) in device::verdicts(record) { dt { (name) } dd { (prose(&said)) } }
                             }
-                        }
-                    }
-                    @if !record.results.is_empty() {
-                        section aria-labelledby="figures" {
-                            h2 #figures { "Figures" }
-                            @for table in tables::results(record) { (with_meanings(&table)) }
                         }
                     }
                     @if !charts.is_empty() {
