@@ -2,7 +2,7 @@
 
 use crate::bursts::frames;
 use crate::charts::{Chart, SERIES, latency_axis, size_ticks};
-use crate::figures::{grouped, nanos, per_second, percent, rate};
+use crate::figures::{grouped, nanos, per_second, percent, prefix, rate};
 use crate::svg::{self, Axis, Point, Scale, Series};
 use crate::tables::{Column, Table};
 use linerate_model::{
@@ -152,10 +152,14 @@ fn reaching(unit: &Unit, series: &[Series]) -> Axis {
     }
     let (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
     let powers = low.log10().round() as i32..=high.log10().round() as i32;
+    let tick = |value: f64| {
+        let (one, prefix) = prefix(value);
+        (value, format!("{} {prefix}{}", (value / one).round(), unit.unit))
+    };
     Axis {
-        title: format!("{}, {} (logarithmic)", unit.axis, unit.unit),
+        title: format!("{} (logarithmic)", unit.axis),
         scale: Scale::Log(low, high),
-        ticks: powers.map(|power| 10f64.powi(power)).map(|value| (value, unit.show(value))).collect(),
+        ticks: powers.map(|power| tick(10f64.powi(power))).collect(),
     }
 }
 

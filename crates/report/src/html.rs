@@ -62,10 +62,10 @@ pub fn html(record: &Record) -> String {
                     @if record.outcome.is_some() {
                         section aria-labelledby="device" {
                             h2 #device { "Device" }
-                            @for table in device::tables(record) { h3 { (table.caption) } (with_meanings(&table)) }
-                            dl.further {
-                                @for (name, said) in device::verdicts(record) { dt { (name) } dd { (prose(&said)) } }
-                            }
+                            @for table in device::tables(record) { (with_meanings(&table)) }
+                            @let verdicts = device::verdicts(record);
+                            @if !verdicts.is_empty() { h3 { "What limited the results" } }
+                            dl.further { @for (name, said) in verdicts { dt { (name) } dd { (prose(&said)) } } }
                         }
                     }
                     @if !charts.is_empty() {

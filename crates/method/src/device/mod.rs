@@ -23,7 +23,7 @@ use linerate_model::{
     Caveat, CaveatKind, DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameForm, FrameStream, FrameTrial,
     FrameTrialResult, Latency, Record, Throughput,
 };
-use linerate_units::{FrameRate, FrameSize, Nanos};
+use linerate_units::{FrameRate, FrameSize, Nanos, grouped};
 use loss::LossTest;
 use recovery::RecoveryTest;
 use std::net::IpAddr;
@@ -396,6 +396,11 @@ fn latency(result: &FrameTrialResult) -> Option<Latency> {
 /// Its summary, if anything was timed.
 fn latency_of(timed: &linerate_model::Histogram) -> Option<Latency> {
     (timed.count() > 0).then(|| crate::measure::latency_of(timed))
+}
+
+/// A rate for a sentence: `254,311`.
+fn whole(rate: f64) -> String {
+    grouped(rate.round() as u64)
 }
 
 /// Doubts that hold for every test of this plan.

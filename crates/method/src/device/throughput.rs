@@ -1,12 +1,12 @@
 //! Throughput: the highest rate at which no frame is lost (RFC 1242 section 3.17, RFC 2544 section 26.1).
 
-use super::{Ceiling, directions, doubts, fell_short, held_up, highest_load, load, sum};
+use super::{Ceiling, directions, doubts, fell_short, held_up, highest_load, load, sum, whole};
 use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Search};
 use linerate_model::{
     Caveat, CaveatKind, Confidence, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling,
     FrameTrialResult, GoalBounds, Limit, SearchGoal, Throughput, Verdict,
 };
-use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
+use linerate_units::{FrameRate, FrameSize, Nanos, Ratio, grouped};
 
 /// A result within this share of the tester's ceiling is the tester's own.
 pub(super) const AT_CEILING: f64 = 0.97;
@@ -215,11 +215,11 @@ impl ThroughputTest {
         if let Some(lines) = lines
             && rate >= AT_LINE * lines
         {
-            let text = format!("{rate:.0} frames/s are {:.1} % of what the line carries", rate / lines * 100.0);
+            let text = format!("{} frames/s are {:.1} % of what the line carries", whole(rate), rate / lines * 100.0);
             return say(Limit::Wire, Confidence::High, vec![text]);
         }
         if plan.test == DeviceTest::Calibrate {
-            let text = format!("without a device between its ports the tester reached {rate:.0} frames/s");
+            let text = format!("without a device between its ports the tester reached {} frames/s", whole(rate));
             return say(Limit::Tester, Confidence::High, vec![text]);
         }
         // The lowest load that failed tells what gave way first.
@@ -231,27 +231,29 @@ impl ThroughputTest {
             && ceiling.share >= AT_CEILING
         {
             let text = format!(
-                "{rate:.0} frames/s are {:.1} % of the tester's own ceiling of {:.0} frames/s: the device may well carry more",
+                "{} frames/s are {:.1} % of the tester's own ceiling of {} frames/s: the device may well carry more",
+                whole(rate),
                 ceiling.share * 100.0,
-                ceiling.frames_per_s
+                whole(ceiling.frames_per_s)
             );
             return say(Limit::Tester, Confidence::High, vec![text]);
         }
         let Some(failed) = failed else {
-            let text = format!("no frame was lost up to the highest rate tried, {rate:.0} frames/s");
+            let text = format!("no frame was lost up to the highest rate tried, {} frames/s", whole(rate));
             return say(Limit::CannotTell, Confidence::Low, vec![text]);
         };
+        let failed = grouped(failed);
         if short {
             let text = format!("at {failed} frames/s the tester itself did not send all frames that were due");
             return say(Limit::Tester, Confidence::Medium, vec![text]);
         }
         let lost = gave_way.iter().map(|trial| trial.lost_of_sent).max().unwrap_or_default();
-        let sent = format!("at {failed} frames/s the tester sent every frame, and {lost} did not come back");
+        let sent = format!("at {failed} frames/s the tester sent every frame, and {} did not come back", grouped(lost));
         match ceiling {
             Some(ceiling) => {
                 let room = format!(
-                    "with the device bypassed the tester reached {:.0} frames/s, {:.1} times as many",
-                    ceiling.frames_per_s,
+                    "with the device bypassed the tester reached {} frames/s, {:.1} times as many",
+                    whole(ceiling.frames_per_s),
                     ceiling.frames_per_s / rate.max(1.0)
                 );
                 say(Limit::Device, Confidence::High, vec![sent, room])
