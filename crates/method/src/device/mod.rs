@@ -215,7 +215,9 @@ impl Device {
         let ceiling = self.ceilings.iter().find(|ceiling| ceiling.frame_bytes == size.get());
         let (plan, throughput) = (&self.plan, self.throughput.as_ref());
         match part {
-            Part::Throughput => SizeTest::Throughput(ThroughputTest::new(plan, size, ceiling.cloned())),
+            Part::Throughput => {
+                SizeTest::Throughput(ThroughputTest::new(plan, size, ceiling.cloned(), self.outcome.throughput.last()))
+            }
             Part::Latency(rate) => {
                 let all = rate.map(|rate| rate.get() * plan.directions.len() as u64);
                 let load = all.or_else(|| throughput.map(|found| found.frames_per_s as u64)).filter(|load| *load > 0);

@@ -60,10 +60,23 @@ impl By {
 }
 
 impl ThroughputTest {
-    pub(crate) fn new(plan: &DevicePlan, size: FrameSize, ceiling: Option<Ceiling>) -> Self {
+    /// The search at a size; `before` is what was found at the size before it. Many devices forward as many frames a
+    /// second of either size.
+    pub(crate) fn new(
+        plan: &DevicePlan,
+        size: FrameSize,
+        ceiling: Option<Ceiling>,
+        before: Option<&Throughput>,
+    ) -> Self {
         let highest = highest_load(plan, size, ceiling.as_ref());
         let slowest = (plan.directions.len() as u64).max(highest.get() / 10_000).max(1);
-        Self::from(plan, size, ceiling, FrameRate::per_second(slowest))
+        let mut test = Self::from(plan, size, ceiling, FrameRate::per_second(slowest));
+        // What lost nothing at all says of other sizes only that they may do as well.
+        let limited = before.filter(|before| before.lost_at_frames_per_s.is_some() && before.frames_per_s > 0.0);
+        if let (By::Halving(search), Some(before)) = (&mut test.by, limited) {
+            *search = search.clone().expecting(FrameRate::per_second(before.frames_per_s as u64));
+        }
+        test
     }
 
     /// The search down to `slowest`.
