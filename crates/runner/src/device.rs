@@ -7,7 +7,8 @@ use linerate_model::{Caveat, CaveatKind, DevicePlan, DeviceTest, FrameTrial, Fra
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
 
-/// How often a trial that the tester spoilt is run again before it is taken with its caveat.
+/// How often a trial that the tester spoilt is run again before it is taken with its caveat. Where that did not help, the
+/// next are run again half as often, at least once: what holds up the tester is there to stay.
 const SPOILT_RETRIES: u32 = 4;
 
 /// What happens while a device is tested.
@@ -53,10 +54,13 @@ impl DeviceRun<'_> {
         let plan = Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: Some(self.plan.clone()) };
         let mut record = begin(plan, self.command.clone(), self.peers);
         let mut method = Device::new(self.plan.clone(), self.calibration);
-        let (mut failure, mut repeated) = (None, 0);
+        // Plain generating is asked for once: what was spoilt is said, and not sent again.
+        let once = matches!(self.plan.test, DeviceTest::Frames { .. });
+        let mut patience = Patience { retries: if once { 0 } else { SPOILT_RETRIES }, repeated: 0 };
+        let mut failure = None;
         while let Some(trial) = method.next() {
             on_event(DeviceEvent::TrialBegins { trial: &trial, known: method.progress() });
-            match self.sound(&trial, &mut repeated, on_event, &mut cancel).await {
+            match self.sound(&trial, &mut patience, on_event, &mut cancel).await {
                 Ok(result) => {
                     method.record(&result);
                     record.frame_trials.push(result);
@@ -76,10 +80,11 @@ impl DeviceRun<'_> {
                 }
             }
         }
-        if repeated > 0 {
+        if patience.repeated > 0 {
             let text = format!(
-                "{repeated} of {} trials were run again because something held up the tester: measure on a quieter machine \
-                 to be done sooner",
+                "{} of {} trials were run again because something held up the tester: measure on a quieter machine to be \
+                 done sooner",
+                patience.repeated,
                 record.frame_trials.len()
             );
             record.caveats.push(Caveat::new(CaveatKind::Repeated, text));
@@ -91,28 +96,28 @@ impl DeviceRun<'_> {
         Outcome { record, failure }
     }
 
-    /// Runs a trial, and again if the tester spoilt it; what spoilt the last one stays with it. Counts the trials that were
-    /// run again.
+    /// Runs a trial, and again if the tester spoilt it; what spoilt the last one stays with it.
     async fn sound(
         &mut self,
         trial: &FrameTrial,
-        repeated: &mut usize,
+        patience: &mut Patience,
         on_event: &mut dyn FnMut(DeviceEvent<'_>),
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<FrameTrialResult, RunError> {
-        // Plain generating is asked for once: what was spoilt is said, and not sent again.
-        let once = matches!(self.plan.test, DeviceTest::Frames { .. });
-        let mut retries = if once { 0 } else { SPOILT_RETRIES };
+        let mut again = 0;
         loop {
             let mut result = self.once(trial, cancel).await?;
-            let Some(reason) = spoilt(&result) else { return Ok(result) };
-            if retries == 0 {
-                result.caveats.push(reason);
-                return Ok(result);
+            let reason = spoilt(&result);
+            if let Some(reason) = &reason
+                && again < patience.retries
+            {
+                again += 1;
+                on_event(DeviceEvent::Repeating { reason });
+                continue;
             }
-            *repeated += usize::from(retries == SPOILT_RETRIES);
-            retries -= 1;
-            on_event(DeviceEvent::Repeating { reason: &reason });
+            patience.note(again, reason.is_none());
+            result.caveats.extend(reason);
+            return Ok(result);
         }
     }
 
@@ -145,5 +150,48 @@ impl DeviceRun<'_> {
         let error = action(self.store?).err()?;
         self.store = None;
         Some(error.into())
+    }
+}
+
+/// How often a spoilt trial is run again.
+#[derive(Debug)]
+struct Patience {
+    /// At most so often.
+    retries: u32,
+    /// Trials that were run again so far.
+    repeated: usize,
+}
+
+impl Patience {
+    /// Notes that a trial was run `again` so often, and whether it was sound in the end.
+    fn note(&mut self, again: u32, sound: bool) {
+        self.repeated += usize::from(again > 0);
+        self.retries = match (self.retries, sound) {
+            (0, _) => 0,
+            (_, true) => SPOILT_RETRIES,
+            (retries, false) => (retries / 2).max(1),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_help_is_tried_less_until_it_helps() {
+        let mut patience = Patience { retries: SPOILT_RETRIES, repeated: 0 };
+        let mut often = |again, sound| {
+            patience.note(again, sound);
+            (patience.retries, patience.repeated)
+        };
+        assert_eq!(
+            [often(0, true), often(4, false), often(2, false), often(1, false)],
+            [(4, 0), (2, 1), (1, 2), (1, 3)]
+        );
+        assert_eq!(often(1, true), (4, 4));
+        let mut never = Patience { retries: 0, repeated: 0 };
+        never.note(0, true);
+        assert_eq!(never.retries, 0, "plain generating is asked for once");
     }
 }
