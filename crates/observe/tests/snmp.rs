@@ -6,6 +6,8 @@ use linerate_model::DeviceLoad;
 use linerate_observe::snmp::{Reading, Session, SnmpError, Target, Watcher};
 use linerate_sys::namespace::{NetNamespace, may_make_networks};
 use linerate_sys::netlink::Route;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
 use snmpd::Snmpd;
 use std::future::Future;
 use std::io::Write as _;
@@ -358,4 +360,154 @@ fn a_device_that_falls_silent_costs_the_figures_only() {
         let load = watcher.stop().await;
         assert!(has_note(&load, "not watched"), "{load:?}");
     });
+}
+
+/// Passes questions on to the service and changes up to three bytes of one answer in so many, or cuts it short. What it does
+/// looks random and is the same each time.
+struct Meddler {
+    port: u16,
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Meddler {
+    fn before(agent: &Agent, one_in: u32) -> Self {
+        let near = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let far = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        far.connect(("127.0.0.1", agent.snmpd.port)).expect("an address");
+        for socket in [&near, &far] {
+            socket.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
+        }
+        let port = near.local_addr().expect("an address").port();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut random = SmallRng::seed_from_u64(1157);
+            let mut buffer = [0; 65_536];
+            while !stopped.load(Ordering::Relaxed) {
+                let Ok((length, asker)) = near.recv_from(&mut buffer) else { continue };
+                far.send(&buffer[..length]).expect("passed on");
+                let Ok(mut length) = far.recv(&mut buffer) else { continue };
+                if random.random_ratio(1, one_in) {
+                    for _ in 0..random.random_range(1..4) {
+                        let at = random.random_range(0..length);
+                        buffer[at] = random.random();
+                    }
+                    if random.random_ratio(1, 4) {
+                        length = random.random_range(0..length);
+                    }
+                }
+                near.send_to(&buffer[..length], asker).expect("passed back");
+            }
+        });
+        Self { port, stop, thread: Some(thread) }
+    }
+
+    fn target(&self, before: &str, options: &str) -> Target {
+        format!("{before}@127.0.0.1:{}{options}", self.port).parse().expect("a target")
+    }
+}
+
+impl Drop for Meddler {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+/// Whatever comes in place of an answer, it ends in a reading or in an error that names the device.
+#[test]
+fn changed_answers_do_no_harm() {
+    let Some(agent) = Agent::start("changed_answers_do_no_harm") else { return };
+    let private = "?auth=sha256:auth-word&priv=aes128:priv-word";
+    block_on(async {
+        agent.open("snmp://public", "").await;
+        // Of version 3 each changed answer is refused for its signature, and a reading takes some forty of them.
+        for (before, options, one_in, rounds) in
+            [("snmp://public", "", 3, 150), ("snmp://public", "", 40, 50), ("snmp+v3://sha256aes", private, 12, 20)]
+        {
+            let meddler = Meddler::before(&agent, one_in);
+            let (mut read, mut failed) = (0, 0);
+            for _ in 0..rounds {
+                let reading = match Session::open(&meddler.target(before, options)).await {
+                    Ok(mut session) => session.sample().await,
+                    Err(error) => Err(error),
+                };
+                match reading {
+                    Ok(reading) => {
+                        read += 1;
+                        let load = reading.load_since(&reading);
+                        assert!(load.cpu.is_none_or(|cpu| (0.0..=1.0).contains(&cpu)), "{load:?}");
+                    }
+                    Err(error) => {
+                        failed += 1;
+                        assert!(error.to_string().contains(&meddler.port.to_string()), "{error}");
+                    }
+                }
+            }
+            println!("{before}, one in {one_in}: {read} read, {failed} failed");
+            assert!(read > 0, "{before}, one answer in {one_in} changed: {failed} failed");
+        }
+    });
+}
+
+/// The elements that follow each other in BER: tag and content.
+fn elements(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
+    let mut found = Vec::new();
+    while let [tag, length, rest @ ..] = bytes {
+        let (long, length) = if *length < 128 { (0, usize::from(*length)) } else { (usize::from(*length & 0x7f), 0) };
+        let length = rest[..long].iter().fold(length, |length, byte| length << 8 | usize::from(*byte));
+        found.push((*tag, &rest[long..long + length]));
+        bytes = &rest[long + length..];
+    }
+    found
+}
+
+fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(content.len()).expect("short").to_be_bytes();
+    [&[tag, 0x82], &length[..], content].concat()
+}
+
+/// Answers each question for a table with rows that never end.
+fn endless(socket: &UdpSocket) {
+    let mut buffer = [0; 4096];
+    let mut row = 0u32;
+    while let Ok((length, asker)) = socket.recv_from(&mut buffer) {
+        let whole = elements(&buffer[..length])[0].1;
+        let [version, community, (kind, question)] = elements(whole)[..] else { panic!("no message of version 2c") };
+        let parts = elements(question);
+        let names = elements(parts[3].1).into_iter().map(|(_, pair)| elements(pair)[0].1);
+        let pair = |name: &[u8], value: Vec<u8>| element(0x30, &[element(6, name), value].concat());
+        let pairs: Vec<u8> = match kind {
+            // GetBulk (RFC 3416 section 3): rows after the name asked for, whose column is 9 bytes long, or 10 in ifXTable.
+            0xa5 => (0..24)
+                .flat_map(|_| {
+                    row += 1;
+                    let name = elements(elements(parts[3].1)[0].1)[0].1;
+                    let column = &name[..if name[5] == 2 { 9 } else { 10 }];
+                    // Base 128, four digits, the high bit set in all but the last.
+                    let index = [3u32, 2, 1, 0]
+                        .map(|digit| (row >> (7 * digit)) as u8 & 0x7f | if digit > 0 { 0x80 } else { 0 });
+                    pair(&[column, &index[..]].concat(), element(0x41, &[1]))
+                })
+                .collect(),
+            _ => names.flat_map(|name| pair(name, element(4, b"endless"))).collect(),
+        };
+        let answer = [element(2, parts[0].1), element(2, &[0]), element(2, &[0]), element(0x30, &pairs)].concat();
+        let head = [version, community].map(|(tag, content)| element(tag, content)).concat();
+        let message = element(0x30, &[head, element(0xa2, &answer)].concat());
+        socket.send_to(&message, asker).expect("answered");
+    }
+}
+
+#[test]
+fn a_table_without_end_is_an_error() {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = socket.local_addr().expect("an address");
+    socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+    let device = std::thread::spawn(move || endless(&socket));
+    let target = format!("snmp://public@{address}").parse().expect("a target");
+    let error = block_on(Session::open(&target)).err().expect("it never ends");
+    assert!(error.to_string().contains("more than 65536 rows"), "{error}");
+    device.join().expect("the device ended");
 }
