@@ -146,10 +146,15 @@ fn summary(record: &Record) -> Markup {
     }
 }
 
-/// Sentences whose lines do not break between a number and its unit.
-fn prose(text: &str) -> String {
-    let kept: Vec<String> = words(text).iter().map(|word| word.replace(' ', "\u{a0}")).collect();
-    kept.join(" ")
+/// Sentences whose lines break neither between a number and its unit nor behind the dashes of an option.
+fn prose(text: &str) -> Markup {
+    html! {
+        @for (index, word) in words(text).iter().enumerate() {
+            @if index > 0 { " " }
+            @let word = word.replace(' ', "\u{a0}");
+            @if word.contains("--") { span.option { (word) } } @else { (word) }
+        }
+    }
 }
 
 /// The one number of a result.

@@ -403,6 +403,10 @@ fn calibration_of(plan: &DevicePlan, store: &Store) -> Result<Option<Record>, Fa
 fn held_against_ceiling(test: &DeviceTest) -> bool {
     !matches!(
         test,
-        DeviceTest::Calibrate | DeviceTest::Echo { .. } | DeviceTest::Frames { .. } | DeviceTest::Addresses { .. }
+        DeviceTest::Calibrate
+            | DeviceTest::Latency { rate: Some(_) }
+            | DeviceTest::Echo { .. }
+            | DeviceTest::Frames { .. }
+            | DeviceTest::Addresses { .. }
     )
 }
