@@ -31,6 +31,8 @@ use throughput::ThroughputTest;
 
 /// Offered load below the intended one by more than this share is the tester's failing, not the device's.
 const SHORTFALL_BEARABLE: f64 = 0.005;
+/// Pauses that explain this share of a shortfall explain all of it: they are counted from where it could not be made up.
+const EXPLAINED: f64 = 0.9;
 /// The length that RFC 2544 section 24 asks of the trial that decides.
 const STANDARD_TRIAL: Nanos = Nanos::from_secs(60);
 
@@ -360,12 +362,23 @@ fn fell_short(result: &FrameTrialResult) -> bool {
     result.offered_share() < 1.0 - SHORTFALL_BEARABLE
 }
 
-/// For how long the tester was held up, if that and not its speed is why it fell short.
+/// For how long the tester was held up, if that more than its speed is why it fell short.
 fn held_up(result: &FrameTrialResult) -> Option<Nanos> {
     let time = result.streams.iter().map(|stream| stream.held_up).max()?;
-    let length = result.streams.iter().map(|stream| stream.send_time).max()?.max(result.trial.time);
-    let missing = (1.0 - result.offered_share()) * length.as_secs_f64();
-    (time.as_secs_f64() >= missing / 2.0).then_some(time)
+    (time.as_secs_f64() >= missing_seconds(result) / 2.0).then_some(time)
+}
+
+/// Whether the tester, where it fell short, was at its rate whenever it was not held up. One that is too slow as well is
+/// held up no less.
+fn kept_its_rate(result: &FrameTrialResult) -> bool {
+    let time = result.streams.iter().map(|stream| stream.held_up).max().unwrap_or_default();
+    time.as_secs_f64() >= missing_seconds(result) * EXPLAINED
+}
+
+/// How long the frames that were not offered would have taken.
+fn missing_seconds(result: &FrameTrialResult) -> f64 {
+    let sending = result.streams.iter().map(|stream| stream.send_time).max().unwrap_or_default();
+    (1.0 - result.offered_share()) * sending.max(result.trial.time).as_secs_f64()
 }
 
 fn sum(result: &FrameTrialResult, count: impl Fn(&linerate_model::FrameStreamResult) -> u64) -> u64 {

@@ -1,6 +1,6 @@
 //! Throughput: the highest rate at which no frame is lost (RFC 1242 section 3.17, RFC 2544 section 26.1).
 
-use super::{Ceiling, directions, doubts, fell_short, held_up, highest_load, load, sum, whole};
+use super::{Ceiling, directions, doubts, fell_short, highest_load, kept_its_rate, load, sum, whole};
 use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Search};
 use linerate_model::{
     Caveat, CaveatKind, Confidence, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling,
@@ -111,7 +111,7 @@ impl ThroughputTest {
         let Some(probe) = self.by.search().next() else { return true };
         let (intended, sent) = (sum(result, |stream| stream.intended), sum(result, |stream| stream.sent));
         let received = sum(result, |stream| stream.received);
-        let too_slow = fell_short(result) && held_up(result).is_none();
+        let too_slow = fell_short(result) && !kept_its_rate(result);
         self.tried.push(Tried {
             load: probe.load.get(),
             time: probe.time,
