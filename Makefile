@@ -3,7 +3,7 @@
 .PHONY: help demo test bench
 
 help:
-	@echo 'make demo    measure two hosts through a switch, in network namespaces of this machine'
+	@echo 'make demo    measure two hosts through a switch, and raw frames, in network namespaces of this machine'
 	@echo 'make test    install what the tests need, then run every check and test'
 	@echo 'make bench   compare linerate with the peers on one link'
 

@@ -1,16 +1,16 @@
 //! What a device says of its own load, and what a device test does when its link or its expectations fail.
 
 mod program;
+#[path = "../../observe/tests/snmpd/mod.rs"]
+mod snmpd;
 
-use program::{Place, close, lab_possible, number, skipped, words};
+use program::{Place, close, lab_possible, number, words};
 use serde_json::Value;
-use std::net::UdpSocket;
-use std::path::PathBuf;
+use snmpd::Snmpd;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// A community that must be seen nowhere.
 const COMMUNITY: &str = "c0mmunity-s3cret";
@@ -51,60 +51,6 @@ fn bench() -> Place {
     place
 }
 
-/// net-snmp's service, ended with the test.
-struct Snmpd {
-    _directory: TempDir,
-    port: u16,
-    process: Child,
-}
-
-impl Snmpd {
-    /// None if there is none here.
-    fn start(test: &str) -> Option<Self> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let places = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-        let Some(program) = places.map(|place: PathBuf| place.join("snmpd")).find(|program| program.is_file()) else {
-            skipped(test, "snmpd (Debian package snmpd) is not installed");
-            return None;
-        };
-        let directory = TempDir::new().expect("a directory");
-        let probe = UdpSocket::bind("127.0.0.1:0").expect("a port");
-        let port = probe.local_addr().expect("an address").port();
-        drop(probe);
-        let at = |name: &str| directory.path().join(name);
-        let settings = format!("agentaddress udp:127.0.0.1:{port}\nrocommunity {COMMUNITY} 127.0.0.1\n");
-        std::fs::write(at("snmpd.conf"), settings).expect("the configuration");
-        let process = Command::new(program)
-            // Only one service of a machine can serve SMUX.
-            .args(["-f", "-r", "-I", "-smux", "-C", "-c"])
-            .arg(at("snmpd.conf"))
-            .arg("-Lf")
-            .arg(at("log"))
-            .arg("-p")
-            .arg(at("pid"))
-            .env("SNMP_PERSISTENT_DIR", at("state"))
-            .env("MIBS", "")
-            .stdin(Stdio::null())
-            .spawn();
-        let process = process.expect("snmpd starts");
-        // It counts CPU time from its first renewal on, 5 s after its start.
-        sleep(Duration::from_secs(6));
-        Some(Self { _directory: directory, port, process })
-    }
-
-    fn target(&self, community: &str) -> String {
-        format!("snmp://{community}@127.0.0.1:{}", self.port)
-    }
-}
-
-impl Drop for Snmpd {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
 #[test]
 fn an_agent_on_the_device_tells_its_cpu_and_its_interfaces() {
     if !lab_possible("an_agent_on_the_device_tells_its_cpu_and_its_interfaces") {
@@ -143,11 +89,13 @@ fn snmp_tells_the_cpu_and_its_community_is_kept_nowhere() {
     if !lab_possible(TEST) {
         return;
     }
-    let Some(snmpd) = Snmpd::start(TEST) else { return };
+    let Some(snmpd) = Snmpd::start(TEST, &format!("rocommunity {COMMUNITY} 127.0.0.1\n")) else { return };
+    // It counts CPU time from its first renewal on, 5 s after its start.
+    sleep(Duration::from_secs(6));
     let _alone = alone();
     let place = bench();
     let measure = |time: &str, community: &str| {
-        let target = snmpd.target(community);
+        let target = format!("snmp://{community}@127.0.0.1:{}", snmpd.port);
         let line = "device latency --ports tester:p0,tester:p1 --sizes 64 --rate 20k --json --time";
         place.run(&[&words(line)[..], &[time, "--device-snmp", &target]].concat())
     };

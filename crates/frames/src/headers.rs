@@ -132,6 +132,7 @@ pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutated::mutated;
     use etherparse::{SlicedPacket, TransportSlice};
     use linerate_model::Mac;
 
@@ -247,21 +248,8 @@ mod tests {
         let signature = Signature { tag: 0x1234, stream: 1, number: 5, time: 6 };
         let seeds = [("198.18.0.1", "198.18.0.2", &[][..]), ("2001:2::1", "2001:2::2", &[7, 8])]
             .map(|(source, destination, vlans)| frame(&headers(source, destination, vlans, UDP_7), 100, signature));
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut random = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state as usize
-        };
         let mut found = 0;
-        for round in 0..200_000 {
-            let mut frame = seeds[round % 2].clone();
-            for _ in 0..random() % 4 {
-                let at = random() % frame.len();
-                frame[at] = random() as u8;
-            }
-            frame.truncate(frame.len() - random() % 4 / 3 * (random() % frame.len()));
+        for frame in mutated(&seeds).take(200_000) {
             if let Some(signature) = find_signature(&frame) {
                 found += 1;
                 let whole = signature.to_bytes();

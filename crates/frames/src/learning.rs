@@ -16,8 +16,8 @@ const TIMES: u32 = 3;
 /// Between the rounds, and for the switch to take it in.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Lets every port send a few frames from the addresses that are behind it, in the streams' VLANs.
-pub(crate) fn send(plan: &Plan) -> Result<(), Error> {
+/// Lets every port send a few frames from the addresses that are behind it, in the streams' VLANs, through its socket.
+pub(crate) fn send(plan: &Plan, sockets: &[PacketSocket]) -> Result<(), Error> {
     // Port, own address, peer's address, VLANs.
     let mut whereabouts: BTreeSet<(usize, Mac, Mac, &[u16])> = BTreeSet::new();
     // A port that only listens is known too: what floods to it was not meant for it.
@@ -37,7 +37,7 @@ pub(crate) fn send(plan: &Plan) -> Result<(), Error> {
         for (port, own, peer, vlans) in &whereabouts {
             let mut frame = link_header(peer.0, own.0, vlans, EXPERIMENTAL);
             frame.resize(60, 0);
-            PacketSocket::open(plan.ports[*port].link, None)?.send(&frame)?;
+            sockets[*port].send(&frame)?;
         }
         thread::sleep(PAUSE);
     }

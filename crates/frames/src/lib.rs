@@ -12,6 +12,8 @@ mod headers;
 mod layout;
 mod learning;
 mod meets;
+#[cfg(test)]
+mod mutated;
 mod neighbours;
 mod packet;
 mod plan;

@@ -359,7 +359,7 @@ impl Bench {
     }
 
     /// It can be built.
-    pub(crate) fn check(&self) -> Result<(), LabError> {
+    pub fn check(&self) -> Result<(), LabError> {
         let fail = |problem: String| Err(LabError::Impossible { bench: self.name.clone(), problem });
         let known = join(&self.hosts);
         let mut seen = BTreeSet::new();

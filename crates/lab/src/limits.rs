@@ -195,6 +195,8 @@ impl WrittenLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::rngs::SmallRng;
+    use rand::{RngExt, SeedableRng};
 
     #[test]
     fn limits_are_read_and_written_alike() {
@@ -271,16 +273,11 @@ mod tests {
             " ",
             "\u{e9}",
         ];
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut random = |below: usize| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state as usize % below
-        };
+        let mut random = SmallRng::seed_from_u64(2544);
         let mut read = 0;
         for _ in 0..200_000 {
-            let text: String = (0..random(9)).map(|_| pieces[random(pieces.len())]).collect();
+            let text: String =
+                (0..random.random_range(0..9)).map(|_| pieces[random.random_range(0..pieces.len())]).collect();
             if let Ok(limits) = text.parse::<ReferenceLimits>() {
                 read += usize::from(!text.is_empty());
                 assert_eq!(limits.to_string().parse(), Ok(limits), "{text}");

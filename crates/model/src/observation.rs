@@ -65,6 +65,20 @@ impl CoreUse {
         let all = self.busy() + self.steal + self.idle;
         if all.get() == 0 { 0.0 } else { self.busy().get() as f64 / all.get() as f64 }
     }
+
+    /// What passed since the earlier reading `then` of the same core. Idle time may step back by a little (proc_stat(5)):
+    /// that is no time passed, and the difference of times ends at zero.
+    pub fn since(&self, then: &Self) -> Self {
+        Self {
+            core: self.core,
+            user: self.user - then.user,
+            system: self.system - then.system,
+            irq: self.irq - then.irq,
+            softirq: self.softirq - then.softirq,
+            steal: self.steal - then.steal,
+            idle: self.idle - then.idle,
+        }
+    }
 }
 
 /// How one engine thread spent the window.

@@ -29,20 +29,10 @@ impl CoreTimes {
         self.0.len() as u32
     }
 
-    /// What passed since `before`, for cores that were online both times. Idle and I/O time may step back by a little
-    /// (proc_stat(5)): that is no time passed, and the difference of times ends at zero.
+    /// What passed since `before`, for cores that were online both times.
     pub(crate) fn since(&self, before: &Self) -> Vec<CoreUse> {
         let both = self.0.iter().filter_map(|now| Some((now, before.0.iter().find(|then| then.core == now.core)?)));
-        both.map(|(now, then)| CoreUse {
-            core: now.core,
-            user: now.user - then.user,
-            system: now.system - then.system,
-            irq: now.irq - then.irq,
-            softirq: now.softirq - then.softirq,
-            steal: now.steal - then.steal,
-            idle: now.idle - then.idle,
-        })
-        .collect()
+        both.map(|(now, then)| now.since(then)).collect()
     }
 }
 

@@ -1,18 +1,20 @@
 //! What is read of a device by SNMP is what it counted: against net-snmp's snmpd, on a port of its own.
 
+mod snmpd;
+
 use linerate_model::DeviceLoad;
 use linerate_observe::snmp::{Reading, Session, SnmpError, Target, Watcher};
 use linerate_sys::namespace::{NetNamespace, may_make_networks};
 use linerate_sys::netlink::Route;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use snmpd::Snmpd;
 use std::future::Future;
 use std::io::Write as _;
 use std::net::UdpSocket;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// What the agent shall say of its first two CPUs, and of all. Its own 1-minute averages come only after a minute.
 const PLANTED: [u64; 2] = [30, 90];
@@ -28,40 +30,16 @@ const USERS: [(&str, &str, &str); 7] = [
     ("sha512aes", "SHA-512 auth-word AES-256 priv-word", "?auth=sha512:auth-word&priv=aes256:priv-word"),
 ];
 
-/// Whether the test can run. Not being able to is a failure in CI, and said aloud elsewhere.
-fn can(test: &str, able: bool, needs: &str) -> bool {
-    assert!(able || std::env::var_os("CI").is_none(), "{test} needs {needs} in CI");
-    if !able {
-        // Not eprintln!, which the test harness would swallow.
-        writeln!(std::io::stderr(), "SKIPPED: {test}: it needs {needs}").expect("stderr");
-    }
-    able
-}
-
-fn snmpd() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-    places.map(|place| place.join("snmpd")).find(|program| program.is_file())
-}
-
-/// An SNMP service of the test's own, ended with it.
+/// The service with what the tests plant in it.
 struct Agent {
-    directory: TempDir,
-    port: u16,
-    process: Child,
+    snmpd: Snmpd,
 }
 
 impl Agent {
     /// None if there is no snmpd here.
     fn start(test: &str) -> Option<Self> {
-        let program = snmpd();
-        can(test, program.is_some(), "snmpd (Debian package snmpd)").then_some(())?;
-        let directory = TempDir::new().expect("a directory");
-        let probe = UdpSocket::bind("127.0.0.1:0").expect("a port");
-        let port = probe.local_addr().expect("an address").port();
-        let mut configuration = format!(
-            "agentaddress udp:127.0.0.1:{port}\n\
-             rocommunity public 127.0.0.1\n\
+        let mut settings = format!(
+            "rocommunity public 127.0.0.1\n\
              view averages included .1.3.6.1.2.1.1\n\
              view averages included .1.3.6.1.2.1.25.3.3\n\
              rocommunity averages 127.0.0.1 -V averages\n\
@@ -73,7 +51,7 @@ impl Agent {
              override .1.3.6.1.4.1.2021.11.11.0 integer {PLANTED_IDLE}\n"
         );
         for (cpu, load) in PLANTED.iter().enumerate() {
-            configuration += &format!("override .1.3.6.1.2.1.25.3.3.1.2.{} integer {load}\n", 196_608 + cpu);
+            settings += &format!("override .1.3.6.1.2.1.25.3.3.1.2.{} integer {load}\n", 196_608 + cpu);
         }
         for (user, protocols, _) in USERS {
             let level = match protocols.split(' ').count() {
@@ -81,45 +59,13 @@ impl Agent {
                 2 => "auth",
                 _ => "noauth",
             };
-            configuration += &format!("createUser {user} {protocols}\nrouser {user} {level}\n");
+            settings += &format!("createUser {user} {protocols}\nrouser {user} {level}\n");
         }
-        std::fs::write(directory.path().join("snmpd.conf"), configuration).expect("the configuration");
-        drop(probe);
-        let process = Self::spawn(&directory);
-        Some(Self { directory, port, process })
-    }
-
-    fn spawn(directory: &TempDir) -> Child {
-        let at = |name: &str| directory.path().join(name);
-        Command::new(snmpd().expect("found before"))
-            // Only one service of a machine can serve SMUX.
-            .args(["-f", "-r", "-I", "-smux", "-C", "-c"])
-            .arg(at("snmpd.conf"))
-            .arg("-Lf")
-            .arg(at("log"))
-            .arg("-p")
-            .arg(at("pid"))
-            // Where it keeps a snmpd.conf of its own making.
-            .env("SNMP_PERSISTENT_DIR", at("state"))
-            .env("MIBS", "")
-            .stdin(Stdio::null())
-            .spawn()
-            .expect("snmpd starts")
-    }
-
-    fn end(&mut self) {
-        // It may have ended already.
-        let _ = self.process.kill();
-        self.process.wait().expect("snmpd is our child");
-    }
-
-    fn restart(&mut self) {
-        self.end();
-        self.process = Self::spawn(&self.directory);
+        Some(Self { snmpd: Snmpd::start(test, &settings)? })
     }
 
     fn target(&self, before: &str, options: &str) -> Target {
-        format!("{before}@127.0.0.1:{}{options}", self.port).parse().expect("a target")
+        format!("{before}@127.0.0.1:{}{options}", self.snmpd.port).parse().expect("a target")
     }
 
     /// Opens a session once the service listens.
@@ -130,7 +76,7 @@ impl Agent {
                 Ok(session) => return session,
                 Err(SnmpError::Closed { .. }) if started.elapsed() < Duration::from_secs(10) => {}
                 Err(error) => {
-                    let log = std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
+                    let log = std::fs::read_to_string(self.snmpd.directory.path().join("log")).unwrap_or_default();
                     panic!("{before}: {error}\n{log}");
                 }
             }
@@ -139,12 +85,6 @@ impl Agent {
 
     async fn watcher(&self) -> Watcher {
         Watcher::new(self.open("snmp://public", "").await)
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 
@@ -246,7 +186,7 @@ fn a_refusal_says_where_and_what_to_check() {
             let target = agent.target(before, options);
             let error = Session::open(&target).await.err().unwrap_or_else(|| panic!("{target} opened"));
             let text = error.to_string();
-            assert!(text.contains(&format!("127.0.0.1:{}", agent.port)), "{text}");
+            assert!(text.contains(&format!("127.0.0.1:{}", agent.snmpd.port)), "{text}");
             assert!(!text.contains("-word"), "{text}");
             (error, text)
         };
@@ -345,7 +285,11 @@ fn cpu_use_is_that_of_the_window() {
 #[test]
 fn interfaces_count_what_was_sent() {
     let test = "interfaces_count_what_was_sent";
-    if !can(test, may_make_networks().expect("/proc/self/status"), "root, to make a network namespace") {
+    let able = may_make_networks().expect("/proc/self/status");
+    assert!(able || std::env::var_os("CI").is_none(), "{test} needs root in CI");
+    if !able {
+        // Not eprintln!, which the test harness would swallow.
+        writeln!(std::io::stderr(), "SKIPPED: {test}: it needs root, to make a network namespace").expect("stderr");
         return;
     }
     const DATAGRAMS: u64 = 20_000;
@@ -402,18 +346,168 @@ fn a_device_that_falls_silent_costs_the_figures_only() {
         tokio::time::sleep(Duration::from_secs(4)).await;
         // One that started anew: what it counts now is no difference to what it counted before.
         watcher.start().await;
-        agent.restart();
+        agent.snmpd.restart();
         agent.open("snmp://public", "").await;
         let load = watcher.stop().await;
         assert!(has_note(&load, "started anew") && load.cpu.is_none() && load.interfaces.is_empty(), "{load:?}");
 
         watcher.start().await;
-        agent.end();
+        agent.snmpd.end();
         tokio::time::sleep(Duration::from_secs(1)).await;
         let load = watcher.stop().await;
-        assert!(has_note(&load, "unanswered") && has_note(&load, &agent.port.to_string()), "{load:?}");
+        assert!(has_note(&load, "unanswered") && has_note(&load, &agent.snmpd.port.to_string()), "{load:?}");
         assert!(load.cpu.is_none() && load.interfaces.is_empty() && load.window.as_secs_f64() >= 1.0, "{load:?}");
         let load = watcher.stop().await;
         assert!(has_note(&load, "not watched"), "{load:?}");
     });
+}
+
+/// Passes questions on to the service and changes up to three bytes of one answer in so many, or cuts it short. What it does
+/// looks random and is the same each time.
+struct Meddler {
+    port: u16,
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Meddler {
+    fn before(agent: &Agent, one_in: u32) -> Self {
+        let near = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let far = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        far.connect(("127.0.0.1", agent.snmpd.port)).expect("an address");
+        for socket in [&near, &far] {
+            socket.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
+        }
+        let port = near.local_addr().expect("an address").port();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut random = SmallRng::seed_from_u64(1157);
+            let mut buffer = [0; 65_536];
+            while !stopped.load(Ordering::Relaxed) {
+                let Ok((length, asker)) = near.recv_from(&mut buffer) else { continue };
+                far.send(&buffer[..length]).expect("passed on");
+                let Ok(mut length) = far.recv(&mut buffer) else { continue };
+                if random.random_ratio(1, one_in) {
+                    for _ in 0..random.random_range(1..4) {
+                        let at = random.random_range(0..length);
+                        buffer[at] = random.random();
+                    }
+                    if random.random_ratio(1, 4) {
+                        length = random.random_range(0..length);
+                    }
+                }
+                near.send_to(&buffer[..length], asker).expect("passed back");
+            }
+        });
+        Self { port, stop, thread: Some(thread) }
+    }
+
+    fn target(&self, before: &str, options: &str) -> Target {
+        format!("{before}@127.0.0.1:{}{options}", self.port).parse().expect("a target")
+    }
+}
+
+impl Drop for Meddler {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+/// Whatever comes in place of an answer, it ends in a reading or in an error that names the device.
+#[test]
+fn changed_answers_do_no_harm() {
+    let Some(agent) = Agent::start("changed_answers_do_no_harm") else { return };
+    let private = "?auth=sha256:auth-word&priv=aes128:priv-word";
+    block_on(async {
+        agent.open("snmp://public", "").await;
+        // Of version 3 each changed answer is refused for its signature, and a reading takes some forty of them.
+        for (before, options, one_in, rounds) in
+            [("snmp://public", "", 3, 150), ("snmp://public", "", 40, 50), ("snmp+v3://sha256aes", private, 12, 20)]
+        {
+            let meddler = Meddler::before(&agent, one_in);
+            let (mut read, mut failed) = (0, 0);
+            for _ in 0..rounds {
+                let reading = match Session::open(&meddler.target(before, options)).await {
+                    Ok(mut session) => session.sample().await,
+                    Err(error) => Err(error),
+                };
+                match reading {
+                    Ok(reading) => {
+                        read += 1;
+                        let load = reading.load_since(&reading);
+                        assert!(load.cpu.is_none_or(|cpu| (0.0..=1.0).contains(&cpu)), "{load:?}");
+                    }
+                    Err(error) => {
+                        failed += 1;
+                        assert!(error.to_string().contains(&meddler.port.to_string()), "{error}");
+                    }
+                }
+            }
+            println!("{before}, one in {one_in}: {read} read, {failed} failed");
+            assert!(read > 0, "{before}, one answer in {one_in} changed: {failed} failed");
+        }
+    });
+}
+
+/// The elements that follow each other in BER: tag and content.
+fn elements(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
+    let mut found = Vec::new();
+    while let [tag, length, rest @ ..] = bytes {
+        let (long, length) = if *length < 128 { (0, usize::from(*length)) } else { (usize::from(*length & 0x7f), 0) };
+        let length = rest[..long].iter().fold(length, |length, byte| length << 8 | usize::from(*byte));
+        found.push((*tag, &rest[long..long + length]));
+        bytes = &rest[long + length..];
+    }
+    found
+}
+
+fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(content.len()).expect("short").to_be_bytes();
+    [&[tag, 0x82], &length[..], content].concat()
+}
+
+/// Answers each question for a table with rows that never end.
+fn endless(socket: &UdpSocket) {
+    let mut buffer = [0; 4096];
+    let mut row = 0u32;
+    while let Ok((length, asker)) = socket.recv_from(&mut buffer) {
+        let whole = elements(&buffer[..length])[0].1;
+        let [version, community, (kind, question)] = elements(whole)[..] else { panic!("no message of version 2c") };
+        let parts = elements(question);
+        let names = elements(parts[3].1).into_iter().map(|(_, pair)| elements(pair)[0].1);
+        let pair = |name: &[u8], value: Vec<u8>| element(0x30, &[element(6, name), value].concat());
+        let pairs: Vec<u8> = match kind {
+            // GetBulk (RFC 3416 section 3): rows after the name asked for, whose column is 9 bytes long, or 10 in ifXTable.
+            0xa5 => (0..24)
+                .flat_map(|_| {
+                    row += 1;
+                    let name = elements(elements(parts[3].1)[0].1)[0].1;
+                    let column = &name[..if name[5] == 2 { 9 } else { 10 }];
+                    // Base 128, four digits, the high bit set in all but the last.
+                    let index = [3u32, 2, 1, 0]
+                        .map(|digit| (row >> (7 * digit)) as u8 & 0x7f | if digit > 0 { 0x80 } else { 0 });
+                    pair(&[column, &index[..]].concat(), element(0x41, &[1]))
+                })
+                .collect(),
+            _ => names.flat_map(|name| pair(name, element(4, b"endless"))).collect(),
+        };
+        let answer = [element(2, parts[0].1), element(2, &[0]), element(2, &[0]), element(0x30, &pairs)].concat();
+        let head = [version, community].map(|(tag, content)| element(tag, content)).concat();
+        let message = element(0x30, &[head, element(0xa2, &answer)].concat());
+        socket.send_to(&message, asker).expect("answered");
+    }
+}
+
+#[test]
+fn a_table_without_end_is_an_error() {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = socket.local_addr().expect("an address");
+    socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+    let device = std::thread::spawn(move || endless(&socket));
+    let target = format!("snmp://public@{address}").parse().expect("a target");
+    let error = block_on(Session::open(&target)).err().expect("it never ends");
+    assert!(error.to_string().contains("more than 65536 rows"), "{error}");
+    device.join().expect("the device ended");
 }

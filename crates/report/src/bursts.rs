@@ -30,7 +30,8 @@ fn ranked(title: &'static str, meaning: &'static str, rank: u8) -> Column {
     Column { rank, ..Column::new(title, meaning) }
 }
 
-fn frames(value: f64) -> String {
+/// A mean of counts of frames.
+pub(crate) fn frames(value: f64) -> String {
     if value < 100.0 { format!("{value:.1}") } else { grouped(value.round() as u64) }
 }
 

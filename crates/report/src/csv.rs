@@ -97,19 +97,21 @@ const COLUMNS: &[Column] = &[
     ("verdict_confidence", |_, m| cell(m.verdict.confidence)),
 ];
 
-/// The results as comma-separated values (RFC 4180) with a header line. A missing figure is an empty field. The record of
-/// a device test has columns of its own.
+/// The results as comma-separated values (RFC 4180) with a header line. A missing figure is an empty field. A device test
+/// has columns of its own; in a record of both, its lines follow after an empty one.
 pub fn csv(record: &Record) -> String {
     let mut text = String::new();
-    if record.outcome.is_some() {
-        for row in crate::device::csv_rows(record) {
-            line(&mut text, row.iter().map(|text| quoted(text)));
-        }
-        return text;
+    if record.outcome.is_none() || !record.results.is_empty() {
+        line(&mut text, COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
     }
-    line(&mut text, COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
     for result in &record.results {
         line(&mut text, COLUMNS.iter().map(|(_, column)| field(&column(record, result))));
+    }
+    if record.outcome.is_some() && !record.results.is_empty() {
+        line(&mut text, std::iter::empty());
+    }
+    for row in crate::device::csv_rows(record) {
+        line(&mut text, row.iter().map(|text| quoted(text)));
     }
     text
 }

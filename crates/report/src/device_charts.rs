@@ -1,10 +1,13 @@
 //! The charts of device tests: RFC 2544 section 26 says which, and over which axes.
 
+use crate::bursts::frames;
 use crate::charts::{Chart, SERIES, latency_axis, size_ticks};
-use crate::figures::{grouped, nanos, per_second, percent, rate};
+use crate::figures::{grouped, nanos, per_second, percent, prefix, rate};
 use crate::svg::{self, Axis, Point, Scale, Series};
 use crate::tables::{Column, Table};
-use linerate_model::{DeviceLoad, DeviceOutcome, DevicePlan, FrameLatency, LossPoint, Record, Throughput};
+use linerate_model::{
+    BackToBack, BufferTime, DeviceLoad, DeviceOutcome, DevicePlan, FrameLatency, LossPoint, Record, Throughput,
+};
 use linerate_units::FrameSize;
 
 /// Past this ratio a linear axis would hide the lowest values.
@@ -18,6 +21,7 @@ pub(crate) fn all(record: &Record) -> Vec<Chart> {
     charts.extend(throughput(plan, outcome, &BITS));
     charts.extend(loss(plan, outcome));
     charts.extend(latency(outcome));
+    charts.extend(buffer(outcome));
     charts.extend(load(outcome));
     charts
 }
@@ -148,10 +152,14 @@ fn reaching(unit: &Unit, series: &[Series]) -> Axis {
     }
     let (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
     let powers = low.log10().round() as i32..=high.log10().round() as i32;
+    let tick = |value: f64| {
+        let (one, prefix) = prefix(value);
+        (value, format!("{} {prefix}{}", (value / one).round(), unit.unit))
+    };
     Axis {
-        title: format!("{}, {} (logarithmic)", unit.axis, unit.unit),
+        title: format!("{} (logarithmic)", unit.axis),
         scale: Scale::Log(low, high),
-        ticks: powers.map(|power| 10f64.powi(power)).map(|value| (value, unit.show(value))).collect(),
+        ticks: powers.map(|power| tick(10f64.powi(power))).collect(),
     }
 }
 
@@ -291,6 +299,42 @@ fn latency(outcome: &DeviceOutcome) -> Option<Chart> {
         legend,
         table,
     })
+}
+
+/// Buffer time against frame size, without what the device forwarded while the burst arrived (RFC 9004 section 5.4).
+fn buffer(outcome: &DeviceOutcome) -> Option<Chart> {
+    let known = outcome.burst.iter().filter_map(|cell| Some((cell, cell.buffer.as_ref()?)));
+    let mut cells: Vec<(&BackToBack, &BufferTime)> =
+        known.filter(|(_, buffer)| buffer.corrected_ns.is_finite() && buffer.corrected_ns >= 0.0).collect();
+    cells.sort_by_key(|(cell, _)| cell.frame_bytes);
+    let most = cells.iter().map(|(_, buffer)| buffer.corrected_ns).reduce(f64::max)?;
+    let time = |buffer: &BufferTime| nanos(buffer.corrected_ns.round() as u64);
+    let point = |(cell, buffer): &(&BackToBack, &BufferTime)| {
+        let (bytes, held) = (grouped(cell.frame_bytes.into()), frames(buffer.frames));
+        let label = format!("{bytes}-byte frames: a buffer of {}, {held} frames", time(buffer));
+        Point { x: f64::from(cell.frame_bytes), y: buffer.corrected_ns, spread: None, label }
+    };
+    let points: Vec<Point> = cells.iter().map(point).collect();
+    let line = points.iter().map(|point| (point.x, point.y)).collect();
+    let row = |(cell, buffer): &(&BackToBack, &BufferTime)| {
+        let burst = cell.frames.as_ref().map(|found| grouped(found.mean.round() as u64));
+        vec![Some(cell.frame_bytes.to_string()), burst, Some(time(buffer)), Some(frames(buffer.frames))]
+    };
+    let title = "Buffer time by frame size".to_owned();
+    let table = Table {
+        caption: title.clone(),
+        columns: vec![
+            Column::new("frame, B", "bytes of a frame, FCS counted"),
+            Column::new("longest burst", "frames in a row that all came back, mean of the searches"),
+            Column::new("buffer", "time that the burst takes, without what the device forwards meanwhile (RFC 9004)"),
+            Column::new("in frames", "frames that the buffer holds"),
+        ],
+        rows: cells.iter().map(row).collect(),
+    };
+    let legend = vec![(SERIES[0], "what the longest burst filled, corrected (RFC 9004 section 5.4)".to_owned())];
+    let x = size_axis(&cells.iter().map(|(cell, _)| cell.frame_bytes.into()).collect::<Vec<_>>());
+    let series = [Series { class: SERIES[0], line, points }];
+    Some(Chart { drawing: svg::lines(&title, &x, &Axis::time("buffer time", most), &series), title, legend, table })
 }
 
 /// The device's CPU use at the throughput of each frame size.

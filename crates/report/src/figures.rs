@@ -3,6 +3,8 @@
 use linerate_model::Summary;
 use linerate_units::{Nanos, Ratio};
 
+pub(crate) use linerate_units::grouped;
+
 /// What stands where a figure is missing.
 pub(crate) const MISSING: &str = "\u{2013}";
 
@@ -69,19 +71,6 @@ pub(crate) fn counted_share(ratio: Ratio) -> Option<String> {
         p if p < 100.0 => "> 99.9 %".to_owned(),
         _ => return None,
     })
-}
-
-/// `254,311`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// `27 us`.

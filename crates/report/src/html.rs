@@ -53,19 +53,19 @@ pub fn html(record: &Record) -> String {
                             }
                         }
                     }
-                    @if record.outcome.is_some() {
-                        section aria-labelledby="device" {
-                            h2 #device { "Device" }
-                            @for table in device::tables(record) { h3 { (table.caption) } (with_meanings(&table)) }
-                            dl.further {
-                                @for (name, said) in device::verdicts(record) { dt { (name) } dd { (prose(&said)) } }
-                            }
-                        }
-                    }
                     @if !record.results.is_empty() {
                         section aria-labelledby="figures" {
                             h2 #figures { "Figures" }
                             @for table in tables::results(record) { (with_meanings(&table)) }
+                        }
+                    }
+                    @if record.outcome.is_some() {
+                        section aria-labelledby="device" {
+                            h2 #device { "Device" }
+                            @for table in device::tables(record) { (with_meanings(&table)) }
+                            @let verdicts = device::verdicts(record);
+                            @if !verdicts.is_empty() { h3 { "What limited the results" } }
+                            dl.further { @for (name, said) in verdicts { dt { (name) } dd { (prose(&said)) } } }
                         }
                     }
                     @if !charts.is_empty() {
@@ -159,10 +159,15 @@ fn summary(record: &Record) -> Markup {
     }
 }
 
-/// Sentences whose lines do not break between a number and its unit.
-fn prose(text: &str) -> String {
-    let kept: Vec<String> = words(text).iter().map(|word| word.replace(' ', "\u{a0}")).collect();
-    kept.join(" ")
+/// Sentences whose lines break neither between a number and its unit nor behind the dashes of an option.
+fn prose(text: &str) -> Markup {
+    html! {
+        @for (index, word) in words(text).iter().enumerate() {
+            @if index > 0 { " " }
+            @let word = word.replace(' ', "\u{a0}");
+            @if word.contains("--") { span.option { (word) } } @else { (word) }
+        }
+    }
 }
 
 /// The one number of a result.

@@ -10,35 +10,28 @@ use linerate_model::Record;
 pub fn markdown(record: &Record) -> String {
     let mut text = format!("# linerate: {}\n\n", escaped(&sentences::parties(record)));
     text.push_str(&format!("{}, record {}\n", moment(record.started_unix_ns), escaped(&record.id.0)));
-    for table in device::tables(record).iter().chain(&tables::results(record)) {
-        push_table(&mut text, table);
+    for table in tables::results(record) {
+        push_table(&mut text, &table);
+    }
+    for table in record.results.iter().filter_map(tables::shares).chain(device::tables(record)) {
+        push_table(&mut text, &table);
+    }
+    if record.results.is_empty() && record.outcome.is_none() {
+        text.push_str("\nNothing was measured.\n");
+    }
+    if !record.results.is_empty() {
+        text.push_str("\n## What the figures say\n\n");
     }
     for result in &record.results {
-        if let Some(table) = tables::shares(result) {
-            push_table(&mut text, &table);
-        }
+        let said = [sentences::main(record, result), sentences::further(result)].concat().join(" ");
+        text.push_str(&format!("- **{}**: {}\n", escaped(&result.name), escaped(&said)));
     }
-    if record.outcome.is_some() {
-        let verdicts = device::verdicts(record);
-        if !verdicts.is_empty() {
-            text.push_str("\n## What limited the results\n\n");
-        }
-        for (name, said) in verdicts {
-            text.push_str(&format!("- **{}**: {}\n", escaped(&name), escaped(&said)));
-        }
-    } else if record.results.is_empty() {
-        text.push_str("\nNothing was measured.\n");
-    } else {
-        text.push_str("\n## What the figures say\n\n");
-        for result in &record.results {
-            let said = [sentences::main(record, result), sentences::further(result)].concat().join(" ");
-            text.push_str(&format!("- **{}**: {}\n", escaped(&result.name), escaped(&said)));
-        }
+    let verdicts = sentences::verdicts(record);
+    if !verdicts.is_empty() {
         text.push_str("\n## What limited the results\n\n");
-        for (names, verdict) in sentences::verdicts(record) {
-            let said = sentences::judgement(verdict);
-            text.push_str(&format!("- **{}**: {}\n", escaped(&sentences::listed(&names)), escaped(&said)));
-        }
+    }
+    for (name, said) in verdicts {
+        text.push_str(&format!("- **{}**: {}\n", escaped(&name), escaped(&said)));
     }
     let caveats = sentences::caveats(record);
     if !caveats.is_empty() {

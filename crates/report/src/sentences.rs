@@ -305,8 +305,8 @@ pub(crate) fn caveats(record: &Record) -> Vec<(Vec<String>, &Caveat)> {
     grouped
 }
 
-/// Verdicts, the same one of several results once.
-pub(crate) fn verdicts(record: &Record) -> Vec<(Vec<String>, &Verdict)> {
+/// What limited which results, streams and transactions first; the same verdict of several is said once.
+pub(crate) fn verdicts(record: &Record) -> Vec<(String, String)> {
     let mut grouped: Vec<(Vec<String>, &Verdict)> = Vec::new();
     for result in &record.results {
         match grouped.iter_mut().find(|(_, known)| **known == result.verdict) {
@@ -314,7 +314,12 @@ pub(crate) fn verdicts(record: &Record) -> Vec<(Vec<String>, &Verdict)> {
             None => grouped.push((vec![plain(&result.name)], &result.verdict)),
         }
     }
-    grouped
+    let alone = record.outcome.is_none();
+    let named = |(names, verdict): (Vec<String>, &Verdict)| {
+        let all = alone && names.len() == record.results.len() && names.len() > 1;
+        (if all { "all results".to_owned() } else { listed(&names) }, judgement(verdict))
+    };
+    grouped.into_iter().map(named).chain(device::verdicts(record)).collect()
 }
 
 /// `Limited by the wire (high confidence)`.
@@ -371,22 +376,24 @@ pub(crate) fn parties(record: &Record) -> String {
             pairs.push(pair);
         }
     }
-    if let Some(device) = &record.plan.device {
+    if pairs.len() > 3 {
+        let more = pairs.split_off(2).len();
+        pairs[1].push_str(&format!(" and {more} more pairs"));
+    }
+    pairs.extend(record.plan.device.as_ref().map(|device| {
         let ports: Vec<String> = device.ports.iter().map(|port| plain(port)).collect();
-        return format!("device between ports {} of {}", listed(&ports), plain(&device.host.0));
-    }
-    match pairs.len() {
-        0 => "no path".to_owned(),
-        1..=3 => pairs.join("; "),
-        more => format!("{}; {} and {} more pairs", pairs[0], pairs[1], more - 2),
-    }
+        format!("device between ports {} of {}", listed(&ports), plain(&device.host.0))
+    }));
+    if pairs.is_empty() { "no path".to_owned() } else { pairs.join("; ") }
 }
 
 /// How it was measured, in sentences.
 pub(crate) fn method(record: &Record) -> Vec<String> {
-    if let Some(plan) = &record.plan.device {
-        return device::method(plan);
-    }
+    let streams = if record.plan.cells.is_empty() { Vec::new() } else { streams_method(record) };
+    streams.into_iter().chain(record.plan.device.iter().flat_map(device::method)).collect()
+}
+
+fn streams_method(record: &Record) -> Vec<String> {
     let mut all = vec![match record.plan.repeats {
         Repeats::Times(1) => "Each result is one run; its spread is unknown.".to_owned(),
         Repeats::Times(times) => {

@@ -4,7 +4,7 @@
 //! reader, and because colours must follow the page's light or dark theme. kuva 0.6, which draws well otherwise, writes neither
 //! focusable points nor anything for a style sheet to hold on to.
 
-use crate::figures::prefix;
+use crate::figures::{nanos, prefix};
 use maud::{Markup, html};
 
 /// Size of a chart in its own units, which are pixels at full width.
@@ -72,14 +72,23 @@ impl Axis {
         let scale = Scale::up_to(most);
         let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
         let (one, prefix) = prefix(top);
-        let step = step(most.max(f64::MIN_POSITIVE));
-        let ticks = (0..=8)
-            .map(|index| f64::from(index) * step)
-            .take_while(|value| *value <= top * 1.000_1)
-            .map(|value| (value, trimmed(value / one)))
-            .collect();
+        let ticks = marks(most, top).map(|value| (value, trimmed(value / one))).collect();
         Self { title: format!("{what}, {prefix}{unit}"), scale, ticks }
     }
+
+    /// A linear axis of times from zero past `most`, nanoseconds.
+    pub(crate) fn time(what: &str, most: f64) -> Self {
+        let scale = Scale::up_to(most);
+        let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
+        let ticks = marks(most, top).map(|value| (value, nanos(value.round() as u64))).collect();
+        Self { title: what.to_owned(), scale, ticks }
+    }
+}
+
+/// The round values from zero to the axis' end.
+fn marks(most: f64, top: f64) -> impl Iterator<Item = f64> {
+    let step = step(most.max(f64::MIN_POSITIVE));
+    (0..=8).map(move |index| f64::from(index) * step).take_while(move |value| *value <= top * 1.000_1)
 }
 
 /// A number without zeros at its end.
@@ -261,5 +270,7 @@ mod tests {
             assert!((4..=9).contains(&axis.ticks.len()), "{most}: {:?}", axis.ticks);
         }
         assert_eq!(Axis::rate("payload", "bit/s", 957e6).title, "payload, Gbit/s");
+        let times: Vec<String> = Axis::time("buffer", 426e3).ticks.into_iter().map(|(_, text)| text).collect();
+        assert_eq!(times, ["0 ns", "100 us", "200 us", "300 us", "400 us", "500 us"]);
     }
 }

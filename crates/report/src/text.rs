@@ -34,40 +34,23 @@ pub fn text(record: &Record, style: &Style) -> String {
     page.heading(&sentences::parties(record));
     page.paragraph("", &format!("{}, record {}", moment(record.started_unix_ns), plain(&record.id.0)));
 
-    for table in device::tables(record) {
-        page.blank();
-        page.heading(&table.caption);
-        page.table(&table);
-    }
-    if record.outcome.is_some() {
-        let verdicts = device::verdicts(record);
-        if !verdicts.is_empty() {
-            page.blank();
-            page.heading("What limited the results");
-        }
-        for (name, said) in verdicts {
-            page.entry(&name, &said);
-        }
-        page.caveats(record);
-        return page.finish(style.unicode);
-    }
     for table in tables::results(record) {
         page.blank();
         page.table(&table);
     }
-    for table in record.results.iter().filter_map(tables::shares) {
+    for table in record.results.iter().filter_map(tables::shares).chain(device::tables(record)) {
         page.blank();
         page.heading(&table.caption);
         page.table(&table);
     }
-    if record.results.is_empty() {
+    if record.results.is_empty() && record.outcome.is_none() {
         page.blank();
         page.paragraph("", "Nothing was measured.");
-        page.caveats(record);
-        return page.finish(style.unicode);
     }
-    page.blank();
-    page.heading("What the figures say");
+    if !record.results.is_empty() {
+        page.blank();
+        page.heading("What the figures say");
+    }
     for result in &record.results {
         page.entry(&plain(&result.name), &sentences::main(record, result).join(" "));
     }
@@ -136,14 +119,14 @@ impl Page {
     }
 
     fn verdicts(&mut self, record: &Record) {
+        let verdicts = sentences::verdicts(record);
+        if verdicts.is_empty() {
+            return;
+        }
         self.blank();
         self.heading("What limited the results");
-        for (names, verdict) in sentences::verdicts(record) {
-            let all = names.len() == record.results.len() && names.len() > 1;
-            self.entry(
-                &if all { "all results".to_owned() } else { sentences::listed(&names) },
-                &sentences::judgement(verdict),
-            );
+        for (name, said) in verdicts {
+            self.entry(&name, &said);
         }
     }
 

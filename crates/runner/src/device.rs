@@ -2,7 +2,7 @@
 
 use crate::run::begin;
 use crate::{DeviceWatch, Outcome, Peers, RunError};
-use linerate_method::device::{Device, spoilt};
+use linerate_method::device::{Device, SPOILT_RETRIES, spoilt};
 use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameTrial, FrameTrialResult, Plan, Record, Repeats};
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
@@ -50,10 +50,11 @@ impl DeviceRun<'_> {
         let plan = Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: Some(self.plan.clone()) };
         let mut record = begin(plan, self.command.clone(), self.peers);
         let mut method = Device::new(self.plan.clone(), self.calibration);
-        let (mut failure, mut repeated) = (None, 0);
+        let mut patience = Patience { retries: SPOILT_RETRIES, repeated: 0 };
+        let mut failure = None;
         while let Some(trial) = method.next() {
             on_event(DeviceEvent::TrialBegins { trial: &trial, known: method.progress() });
-            match self.sound(&trial, method.retries(), &mut repeated, on_event, &mut cancel).await {
+            match self.sound(&trial, method.retries(), &mut patience, on_event, &mut cancel).await {
                 Ok(result) => {
                     method.record(&result);
                     record.frame_trials.push(result);
@@ -73,10 +74,11 @@ impl DeviceRun<'_> {
                 }
             }
         }
-        if repeated > 0 {
+        if patience.repeated > 0 {
             let text = format!(
-                "{repeated} of {} trials were run again because something held up the tester: measure on a quieter machine \
-                 to be done sooner",
+                "{} of {} trials were run again because something held up the tester: measure on a quieter machine to be \
+                 done sooner",
+                patience.repeated,
                 record.frame_trials.len()
             );
             record.caveats.push(Caveat::new(CaveatKind::Repeated, text));
@@ -88,27 +90,29 @@ impl DeviceRun<'_> {
         Outcome { record, failure }
     }
 
-    /// Runs a trial, and up to `retries` times again if the tester spoilt it; what spoilt the last one stays with it. Counts
-    /// the trials that were run again.
+    /// Runs a trial, and up to `most` times again if the tester spoilt it; what spoilt the last one stays with it.
     async fn sound(
         &mut self,
         trial: &FrameTrial,
-        mut retries: u32,
-        repeated: &mut usize,
+        most: u32,
+        patience: &mut Patience,
         on_event: &mut dyn FnMut(DeviceEvent<'_>),
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<FrameTrialResult, RunError> {
-        let mut again = false;
+        let mut again = 0;
         loop {
             let mut result = self.once(trial, cancel).await?;
-            let Some(reason) = spoilt(&result) else { return Ok(result) };
-            if retries == 0 {
-                result.caveats.push(reason);
-                return Ok(result);
+            let reason = spoilt(&result);
+            if let Some(reason) = &reason
+                && again < patience.retries.min(most)
+            {
+                again += 1;
+                on_event(DeviceEvent::Repeating { reason });
+                continue;
             }
-            *repeated += usize::from(!std::mem::replace(&mut again, true));
-            retries -= 1;
-            on_event(DeviceEvent::Repeating { reason: &reason });
+            patience.note(again, reason.is_none());
+            result.caveats.extend(reason);
+            return Ok(result);
         }
     }
 
@@ -141,5 +145,41 @@ impl DeviceRun<'_> {
         let error = action(self.store?).err()?;
         self.store = None;
         Some(error.into())
+    }
+}
+
+/// How often a spoilt trial is run again.
+#[derive(Debug)]
+struct Patience {
+    /// At most so often.
+    retries: u32,
+    /// Trials that were run again so far.
+    repeated: usize,
+}
+
+impl Patience {
+    /// Notes that a trial was run `again` so often, and whether it was sound in the end.
+    fn note(&mut self, again: u32, sound: bool) {
+        self.repeated += usize::from(again > 0);
+        self.retries = if sound { SPOILT_RETRIES } else { (self.retries / 2).max(1) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_help_is_tried_less_until_it_helps() {
+        let mut patience = Patience { retries: SPOILT_RETRIES, repeated: 0 };
+        let mut often = |again, sound| {
+            patience.note(again, sound);
+            (patience.retries, patience.repeated)
+        };
+        assert_eq!(
+            [often(0, true), often(4, false), often(2, false), often(1, false)],
+            [(4, 0), (2, 1), (1, 2), (1, 3)]
+        );
+        assert_eq!(often(1, true), (4, 4));
     }
 }

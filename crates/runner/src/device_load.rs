@@ -185,7 +185,7 @@ fn add_difference(load: &mut DeviceLoad, before: &HostCounters, after: &HostCoun
     let cores: Vec<CoreUse> = after
         .cores
         .iter()
-        .filter_map(|now| Some(core_since(now, before.cores.iter().find(|then| then.core == now.core)?)))
+        .filter_map(|now| Some(now.since(before.cores.iter().find(|then| then.core == now.core)?)))
         .collect();
     let all = |part: fn(&CoreUse) -> Nanos| cores.iter().map(|core| part(core).get()).sum::<u64>() as f64;
     let time = all(|core| core.busy() + core.steal + core.idle);
@@ -202,19 +202,6 @@ fn add_difference(load: &mut DeviceLoad, before: &HostCounters, after: &HostCoun
         .map(|now| interface_since(now, before.interfaces.iter().find(|then| then.name == now.name).unwrap_or(&none)))
         .filter(|interface| !interface.is_silent())
         .collect();
-}
-
-/// The kernel lets idle time step back by a little (proc_stat(5)): that is no time passed. Differences end at zero.
-fn core_since(now: &CoreUse, then: &CoreUse) -> CoreUse {
-    CoreUse {
-        core: now.core,
-        user: now.user - then.user,
-        system: now.system - then.system,
-        irq: now.irq - then.irq,
-        softirq: now.softirq - then.softirq,
-        steal: now.steal - then.steal,
-        idle: now.idle - then.idle,
-    }
 }
 
 fn interface_since(now: &InterfaceCounters, then: &InterfaceCounters) -> DeviceInterface {

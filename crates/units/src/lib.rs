@@ -17,6 +17,6 @@ mod ratio;
 pub use bytes::ByteCount;
 pub use frame_size::{FrameSize, FrameTooSmall};
 pub use nanos::Nanos;
-pub use number::ParseError;
+pub use number::{ParseError, grouped};
 pub use rate::{BitRate, FrameRate, OpRate};
 pub use ratio::Ratio;

@@ -14,6 +14,19 @@ pub struct ParseError {
     pub example: &'static str,
 }
 
+/// A whole number in groups of three digits: `254,311`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// One, a thousand, a million ... as decimal and binary prefixes. Longest first, so that `Ki` is not read as `K`.
 const PREFIXES: [(&str, u64); 13] = [
     ("Ki", 1 << 10),

@@ -1,14 +1,17 @@
-//! The demonstration: two hosts, first joined by a cable, then through a switch.
+//! The demonstration: two hosts, first joined by a cable, then through a switch; and raw frames through a device whose
+//! limits are known.
 //!
 //! The first pass is the calibration: what the tester reaches with the device bypassed. The second is the measurement,
-//! with the ceiling beside each result.
+//! with the ceiling beside each result. One record holds it all.
 
-use super::lab::up;
-use crate::arguments::{Repetition, Results};
+use super::device;
+use super::lab::{ceiling, up};
+use crate::arguments::{Arguments as CommandLine, Command, Repetition, Results};
 use crate::exit::Failure;
 use crate::hosts::{HostBook, parties};
 use crate::measure::{check, conclude, reach, run as run_plan};
 use crate::output::say;
+use clap::Parser as _;
 use linerate_lab::{Bench, DeviceKind};
 use linerate_model::{
     Direction, HostName, Path, Plan, Record, StreamSpec, TransactSpec, Transport, TrialSpec, Workload,
@@ -28,6 +31,12 @@ const UDP_SIZES: [u64; 4] = [64, 512, 1024, 1472];
 const WINDOW: Nanos = Nanos::from_millis(800);
 const WARMUP: Nanos = Nanos::from_millis(200);
 const REPEATS: u32 = 3;
+/// The device for raw frames: what is found of it can be held against this. At 1518 bytes a link of 1 Gbit/s carries fewer.
+/// The queue is short, so that short trials do not take it for throughput.
+const KNOWN_DEVICE: &str = "reference,max-frames=100000,queue=32";
+/// Its test: throughput and latency, in trials as short as a steady device allows.
+const FRAME_TEST: &str = "linerate device latency --ports tester:p0,tester:p1 --sizes 64,1518 --time 500ms \
+                          --search-time 100ms --settle 50ms";
 
 pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let mut results = results.clone();
@@ -51,9 +60,64 @@ pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver
     if calibration.failure.is_some() {
         return conclude(calibration, &results);
     }
+    let frames = match linerate_frames::xdp_possible() {
+        Ok(()) => Some(FrameTest::calibrated(&results, &cancel).await?),
+        Err(why) => {
+            say(&format!("linerate: raw frames through a device of known limits are left out: {why}"));
+            None
+        }
+    };
     say(&format!("2. Through the device:                {}, {rate}", picture(&bench.device.kind.to_string())));
-    let measured = pass(&bench, &plan, &store, Some(&calibration.record), &cancel).await?;
+    let mut measured = pass(&bench, &plan, &store, Some(&calibration.record), &cancel).await?;
+    if let (Some(frames), None) = (frames, &measured.failure) {
+        say(&format!(
+            "3. Raw frames:                        port p0 ---- {KNOWN_DEVICE} ---- port p1, links of {LINK}"
+        ));
+        join(&mut measured, frames.run(&cancel).await?);
+        store.finish(&measured.record, measured.failure.is_none()).map_err(Failure::measure)?;
+    }
     conclude(measured, &results)
+}
+
+/// A test with raw frames, and the tester's ceiling for it.
+struct FrameTest {
+    bench: Bench,
+    test: device::Arguments,
+    ceiling: Record,
+}
+
+impl FrameTest {
+    /// Measures the ceiling.
+    async fn calibrated(results: &Results, cancel: &watch::Receiver<bool>) -> Result<Self, Failure> {
+        let words = FRAME_TEST.split_whitespace().map(str::to_owned);
+        let store = results.store.store.iter().flat_map(|file| ["--store".into(), file.clone().into_os_string()]);
+        let line = CommandLine::try_parse_from(words.map(Into::into).chain(store)).map_err(Failure::usage)?;
+        let Command::Device(test) = line.command else { unreachable!("FRAME_TEST is a device test") };
+        let device = KNOWN_DEVICE.parse().map_err(Failure::usage)?;
+        let bench =
+            Bench::named("tester").map_err(Failure::measure)?.with_tester(2).with_device(device).with_link(LINK);
+        let ceiling = ceiling(&test, &bench, cancel).await?;
+        Ok(Self { bench, test, ceiling })
+    }
+
+    async fn run(self, cancel: &watch::Receiver<bool>) -> Result<Outcome, Failure> {
+        let lab = up(&self.bench, false).await?;
+        let book = HostBook::of_lab(lab.hosts());
+        let outcome = Box::pin(device::test(&self.test, &book, self.ceiling, cancel.clone())).await;
+        lab.down().await;
+        outcome
+    }
+}
+
+/// Puts a test with raw frames into the record of the streams.
+fn join(measured: &mut Outcome, tested: Outcome) {
+    let record = &mut measured.record;
+    record.plan.device = tested.record.plan.device;
+    record.outcome = tested.record.outcome;
+    record.frame_trials = tested.record.frame_trials;
+    record.hosts.extend(tested.record.hosts);
+    record.caveats.extend(tested.record.caveats);
+    measured.failure = tested.failure;
 }
 
 /// Builds a bench, runs the plan in it and takes it down.

@@ -311,18 +311,40 @@ pub(super) async fn run_test(
         )));
     }
     results.out.as_deref().map_or(Ok(()), super::report::check_report_file)?;
-    let tester = alone(&common.ports(&test)?.0).map_err(Failure::usage)?;
     let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
-    let mut company = reach(&book, &tester, cancel.clone()).await?;
-    let outcome = match common.load.watch(&book, &mut company, tester.listener()).await {
+    conclude(outcome(common, test, &book, Some(&store), calibrated, cancel).await?, results)
+}
+
+/// Runs the test; its record is kept nowhere, and nothing of it shown.
+pub(crate) async fn test(
+    arguments: &Arguments,
+    book: &HostBook,
+    calibrated: Record,
+    cancel: watch::Receiver<bool>,
+) -> Result<Outcome, Failure> {
+    let (common, test) = arguments.parts()?;
+    outcome(common, test, book, None, Some(calibrated), cancel).await
+}
+
+async fn outcome(
+    common: &Common,
+    test: DeviceTest,
+    book: &HostBook,
+    store: Option<&Store>,
+    calibrated: Option<Record>,
+    cancel: watch::Receiver<bool>,
+) -> Result<Outcome, Failure> {
+    let tester = alone(&common.ports(&test)?.0).map_err(Failure::usage)?;
+    let mut company = reach(book, &tester, cancel.clone()).await?;
+    let outcome = match common.load.watch(book, &mut company, tester.listener()).await {
         Ok(load) => {
             let beside = Beside { calibrated, load };
-            measure(common, test, tester.listener(), &company, &store, beside, cancel).await
+            measure(common, test, tester.listener(), &company, store, beside, cancel).await
         }
         Err(failure) => Err(failure),
     };
     company.dismiss().await;
-    conclude(outcome?, results)
+    outcome
 }
 
 /// Measures the tester's own ceiling, for a lab that is built with the device bypassed.
@@ -336,7 +358,8 @@ pub(crate) async fn calibrate(
     let store = Store::open(common.results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(book, &tester, cancel.clone()).await?;
     let outcome =
-        measure(common, DeviceTest::Calibrate, tester.listener(), &company, &store, Beside::default(), cancel).await;
+        measure(common, DeviceTest::Calibrate, tester.listener(), &company, Some(&store), Beside::default(), cancel)
+            .await;
     company.dismiss().await;
     outcome
 }
@@ -355,7 +378,7 @@ async fn measure(
     test: DeviceTest,
     host: &HostName,
     company: &Company,
-    store: &Store,
+    store: Option<&Store>,
     Beside { calibrated, load }: Beside,
     cancel: watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
@@ -363,19 +386,13 @@ async fn measure(
         DeviceTest::Echo { target } => common.echo_plan(target, host, company).await?,
         test => common.plan(test, host, company).await?,
     };
-    let calibration = match calibrated {
-        Some(record) => Some(record),
-        None if !held_against_ceiling(&plan.test) => None,
-        None => calibration_of(&plan, store)?,
+    let calibration = match (calibrated, store) {
+        (Some(record), _) => Some(record),
+        (None, Some(store)) if held_against_ceiling(&plan.test) => calibration_of(&plan, store)?,
+        (None, _) => None,
     };
-    let run = DeviceRun {
-        plan,
-        command: command(),
-        peers: &company.peers,
-        store: Some(store),
-        calibration: calibration.as_ref(),
-        load,
-    };
+    let run =
+        DeviceRun { plan, command: command(), peers: &company.peers, store, calibration: calibration.as_ref(), load };
     let mut bar = DeviceBar::new();
     Ok(run.execute(&mut |event| bar.note(&event), cancel).await)
 }
@@ -407,6 +424,7 @@ fn held_against_ceiling(test: &DeviceTest) -> bool {
     !matches!(
         test,
         DeviceTest::Calibrate
+            | DeviceTest::Latency { rate: Some(_) }
             | DeviceTest::Echo { .. }
             | DeviceTest::Frames { .. }
             | DeviceTest::Addresses { .. }

@@ -19,7 +19,7 @@ use tokio::sync::watch;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  linerate lab                               the demonstration: two hosts, a switch, report.html
+  linerate lab                               the demonstration: two hosts, a switch, raw frames, report.html
   linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472 --json
   linerate lab --device router -- transact a b
   linerate lab --device reference,max-frames=200000 -- device throughput --ports tester:p0,tester:p1 --sizes 64
@@ -147,6 +147,7 @@ impl Arguments {
         if let Some(rate) = self.shape {
             bench = bench.with_shaper(rate);
         }
+        bench.check().map_err(failure)?;
         Ok(bench)
     }
 }
@@ -222,7 +223,7 @@ impl Wanted {
 }
 
 /// The tester's ceiling, measured in a lab of its own with a cable in the device's place.
-async fn ceiling(
+pub(super) async fn ceiling(
     test: &super::device::Arguments,
     bench: &Bench,
     cancel: &watch::Receiver<bool>,

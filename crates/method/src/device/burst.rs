@@ -4,7 +4,7 @@
 //! the rate that the bursts really had: they only need to know how fast frames came in while the device forwarded.
 
 use super::throughput::{AT_CEILING, AT_LINE, lines};
-use super::{doubts, highest_load, sum};
+use super::{doubts, highest_load, sum, whole};
 use crate::search::Longest;
 use linerate_model::{
     BackToBack, BufferTime, BurstLengths, Caveat, CaveatKind, DevicePlan, FrameTrial, FrameTrialResult, Limit,
@@ -59,7 +59,7 @@ impl BurstTest {
         let Some(throughput) = self.throughput.as_ref().filter(|found| found.frames_per_s > 0.0) else {
             return Some("without a throughput there is nothing to tell a buffer from".to_owned());
         };
-        let rate = throughput.frames_per_s;
+        let rate = whole(throughput.frames_per_s);
         let at_ceiling = match &throughput.ceiling {
             Some(ceiling) => ceiling.share >= AT_CEILING,
             None => throughput.limit == Limit::Tester,
@@ -67,13 +67,13 @@ impl BurstTest {
         // RFC 9004 section 5.1: only sizes whose throughput is below the maximum frame rate are tested.
         match (throughput.limit, throughput.lost_at_frames_per_s) {
             (Limit::Wire, _) => {
-                Some(format!("the throughput of {rate:.0} frames/s is the maximum frame rate: no burst fills a buffer"))
+                Some(format!("the throughput of {rate} frames/s is the maximum frame rate: no burst fills a buffer"))
             }
             _ if at_ceiling => Some(format!(
-                "the tester cannot send much faster than the {rate:.0} frames/s that the device carries: no burst of its \
+                "the tester cannot send much faster than the {rate} frames/s that the device carries: no burst of its \
                  fills a buffer"
             )),
-            (_, None) => Some(format!("up to the highest rate, {rate:.0} frames/s, no frame was lost")),
+            (_, None) => Some(format!("up to the highest rate, {rate} frames/s, no frame was lost")),
             _ => None,
         }
     }
@@ -142,16 +142,21 @@ impl BurstTest {
             buffer = buffer_of(frames.mean, rate, throughput);
             if buffer.is_none() {
                 let text = format!(
-                    "the bursts came at {rate:.0} frames/s, no faster than the throughput of {throughput:.0}: their length \
-                     says nothing of a buffer"
+                    "the bursts came at {} frames/s, no faster than the throughput of {}: their length says nothing of a \
+                     buffer",
+                    whole(rate),
+                    whole(throughput)
                 );
                 say(CaveatKind::NotMeasured, text);
             } else if line.is_none_or(|line| rate < line) {
-                let of =
-                    line.map_or_else(|| "the line's is unknown".to_owned(), |line| format!("the line's is {line:.0}"));
+                let of = line.map_or_else(
+                    || "the line's is unknown".to_owned(),
+                    |line| format!("the line's is {}", whole(line)),
+                );
                 let text = format!(
-                    "the bursts came at {rate:.0} frames/s, all that the tester can ({of}); buffer times are worked out \
-                     with that rate"
+                    "the bursts came at {} frames/s, all that the tester can ({of}); buffer times are worked out with that \
+                     rate",
+                    whole(rate)
                 );
                 say(CaveatKind::BelowOfferedRate, text);
             }

@@ -1,8 +1,8 @@
 //! Plain generating and receiving: one trial a size, and what became of each stream.
 
-use super::{SHORTFALL_BEARABLE, latency_of};
+use super::{SHORTFALL_BEARABLE, latency_of, whole};
 use linerate_model::{Caveat, CaveatKind, FlowRate, FrameFlow, FrameStream, FrameStreamResult, FrameTrialResult};
-use linerate_units::Nanos;
+use linerate_units::{Nanos, grouped};
 
 /// The trial at one size.
 #[derive(Debug, Clone, Default)]
@@ -38,11 +38,11 @@ fn flow(result: &FrameTrialResult, stream: &FrameStream, counts: &FrameStreamRes
         caveats.push(Caveat::new(
             CaveatKind::BelowOfferedRate,
             format!(
-                "{} of {} frames that were due were sent, {:.0} a second: less than was asked for, because this host was held up \
+                "{} of {} frames that were due were sent, {} a second: less than was asked for, because this host was held up \
                  or cannot send so many; ask for a lower rate, or measure when it is quiet",
-                counts.sent,
-                counts.intended,
-                offered.map_or(0.0, |offered| offered.frames_per_s)
+                grouped(counts.sent),
+                grouped(counts.intended),
+                whole(offered.map_or(0.0, |offered| offered.frames_per_s))
             ),
         ));
     }

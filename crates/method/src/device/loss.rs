@@ -1,6 +1,6 @@
 //! Frame loss against load: from the highest load down, until two successive trials lose nothing (RFC 2544 section 26.3).
 
-use super::{Ceiling, doubts, highest_load, load, sum};
+use super::{Ceiling, doubts, highest_load, load, sum, whole};
 use linerate_model::{DevicePlan, FrameTrialResult, LossCurve, LossPoint};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
@@ -56,7 +56,7 @@ impl LossTest {
 
     pub(crate) fn known(&self) -> String {
         self.points.last().map_or_else(String::new, |point| {
-            format!("{:.3} % lost at {:.0} frames/s", point.loss_ratio * 100.0, point.offered_frames_per_s)
+            format!("{:.3} % lost at {} frames/s", point.loss_ratio * 100.0, whole(point.offered_frames_per_s))
         })
     }
 

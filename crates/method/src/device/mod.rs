@@ -25,7 +25,7 @@ use linerate_model::{
     Caveat, CaveatKind, DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameForm, FrameStream, FrameTrial,
     FrameTrialResult, Latency, Record, Throughput,
 };
-use linerate_units::{FrameRate, FrameSize, Nanos};
+use linerate_units::{FrameRate, FrameSize, Nanos, grouped};
 use loss::LossTest;
 use recovery::RecoveryTest;
 use std::net::IpAddr;
@@ -33,8 +33,11 @@ use throughput::ThroughputTest;
 
 /// Offered load below the intended one by more than this share is the tester's failing, not the device's.
 const SHORTFALL_BEARABLE: f64 = 0.005;
-/// How often a trial that the tester spoilt is run again before it is taken with its caveat.
-const SPOILT_RETRIES: u32 = 4;
+/// How often a trial that the tester spoilt is run again before it is taken with its caveat. Where that did not help, the
+/// next are run again half as often, at least once: what holds up the tester is there to stay.
+pub const SPOILT_RETRIES: u32 = 4;
+/// Pauses that explain this share of a shortfall explain all of it: they are counted from where it could not be made up.
+const EXPLAINED: f64 = 0.9;
 /// The length that RFC 2544 section 24 asks of the trial that decides.
 const STANDARD_TRIAL: Nanos = Nanos::from_secs(60);
 
@@ -234,7 +237,9 @@ impl Device {
         let ceiling = self.ceilings.iter().find(|ceiling| ceiling.frame_bytes == size.get());
         let (plan, throughput) = (&self.plan, self.throughput.as_ref());
         match part {
-            Part::Throughput => SizeTest::Throughput(ThroughputTest::new(plan, size, ceiling.cloned())),
+            Part::Throughput => {
+                SizeTest::Throughput(ThroughputTest::new(plan, size, ceiling.cloned(), self.outcome.throughput.last()))
+            }
             Part::Latency(rate) => {
                 let all = rate.map(|rate| rate.get() * plan.directions.len() as u64);
                 let load = all.or_else(|| throughput.map(|found| found.frames_per_s as u64)).filter(|load| *load > 0);
@@ -380,12 +385,23 @@ fn fell_short(result: &FrameTrialResult) -> bool {
     result.offered_share() < 1.0 - SHORTFALL_BEARABLE
 }
 
-/// For how long the tester was held up, if that and not its speed is why it fell short.
+/// For how long the tester was held up, if that more than its speed is why it fell short.
 fn held_up(result: &FrameTrialResult) -> Option<Nanos> {
     let time = result.streams.iter().map(|stream| stream.held_up).max()?;
-    let length = result.streams.iter().map(|stream| stream.send_time).max()?.max(result.trial.time);
-    let missing = (1.0 - result.offered_share()) * length.as_secs_f64();
-    (time.as_secs_f64() >= missing / 2.0).then_some(time)
+    (time.as_secs_f64() >= missing_seconds(result) / 2.0).then_some(time)
+}
+
+/// Whether the tester, where it fell short, was at its rate whenever it was not held up. One that is too slow as well is
+/// held up no less.
+fn kept_its_rate(result: &FrameTrialResult) -> bool {
+    let time = result.streams.iter().map(|stream| stream.held_up).max().unwrap_or_default();
+    time.as_secs_f64() >= missing_seconds(result) * EXPLAINED
+}
+
+/// How long the frames that were not offered would have taken.
+fn missing_seconds(result: &FrameTrialResult) -> f64 {
+    let sending = result.streams.iter().map(|stream| stream.send_time).max().unwrap_or_default();
+    (1.0 - result.offered_share()) * sending.max(result.trial.time).as_secs_f64()
 }
 
 fn sum(result: &FrameTrialResult, count: impl Fn(&linerate_model::FrameStreamResult) -> u64) -> u64 {
@@ -418,6 +434,11 @@ fn latency(result: &FrameTrialResult) -> Option<Latency> {
 /// Its summary, if anything was timed.
 fn latency_of(timed: &linerate_model::Histogram) -> Option<Latency> {
     (timed.count() > 0).then(|| crate::measure::latency_of(timed))
+}
+
+/// A rate for a sentence: `254,311`.
+fn whole(rate: f64) -> String {
+    grouped(rate.round() as u64)
 }
 
 /// Doubts that hold for every test of this plan.

@@ -5,7 +5,7 @@ use linerate_model::{
     Caveat, CaveatKind, DevicePlan, DirectionCounts, FrameStreamResult, FrameTrial, FrameTrialResult, Recovery,
     Throughput,
 };
-use linerate_units::{FrameRate, FrameSize, Nanos};
+use linerate_units::{FrameRate, FrameSize, Nanos, grouped};
 
 /// The test at one size.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ impl RecoveryTest {
             format!(
                 "the throughput of {} frames/s is all that the line or the tester can offer; nothing more overloads the \
                  device",
-                self.throughput
+                grouped(self.throughput)
             )
         })
     }

@@ -224,6 +224,26 @@ fn a_tester_that_was_held_up_is_told_from_one_that_is_too_slow() {
     assert!(reason.text.contains("90.00 %") && reason.text.contains("held up"), "{}", reason.text);
 }
 
+/// A tester that reaches 4,000,000 frames/s and is held up for most of each trial does not reach the line's 14,880,952.
+#[test]
+fn a_tester_that_is_held_up_may_be_too_slow_as_well() {
+    let mut device = Device::new(plan(DeviceTest::Calibrate, false), None);
+    while let Some(trial) = device.next() {
+        let mut result = simulate(trial, u64::MAX / 1_000_000, 100_000_000);
+        let time = result.trial.time.get();
+        for stream in &mut result.streams {
+            let reached = 4_000_000 * time / 1_000_000_000;
+            stream.sent = stream.intended.min(reached) * 2 / 5;
+            (stream.received, stream.send_time) = (stream.sent, Nanos::new(time));
+            stream.held_up = Nanos::new(time * 3 / 5);
+        }
+        assert!(super::spoilt(&result).is_some(), "a quieter time would tell");
+        device.record(&result);
+    }
+    let found = device.outcome().throughput[0].frames_per_s;
+    assert!(found < 6_000_000.0, "{found}");
+}
+
 #[test]
 fn pauses_of_the_tester_are_not_the_devices_loss() {
     let mut device = Device::new(plan(DeviceTest::Throughput, false), None);

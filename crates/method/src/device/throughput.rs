@@ -1,12 +1,12 @@
 //! Throughput: the highest rate at which no frame is lost (RFC 1242 section 3.17, RFC 2544 section 26.1).
 
-use super::{Ceiling, directions, doubts, fell_short, held_up, highest_load, load, sum};
+use super::{Ceiling, directions, doubts, fell_short, highest_load, kept_its_rate, load, sum, whole};
 use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Search};
 use linerate_model::{
     Caveat, CaveatKind, Confidence, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling,
     FrameTrialResult, GoalBounds, Limit, SearchGoal, Throughput, Verdict,
 };
-use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
+use linerate_units::{FrameRate, FrameSize, Nanos, Ratio, grouped};
 
 /// A result within this share of the tester's ceiling is the tester's own.
 pub(super) const AT_CEILING: f64 = 0.97;
@@ -60,10 +60,23 @@ impl By {
 }
 
 impl ThroughputTest {
-    pub(crate) fn new(plan: &DevicePlan, size: FrameSize, ceiling: Option<Ceiling>) -> Self {
+    /// The search at a size; `before` is what was found at the size before it. Many devices forward as many frames a
+    /// second of either size.
+    pub(crate) fn new(
+        plan: &DevicePlan,
+        size: FrameSize,
+        ceiling: Option<Ceiling>,
+        before: Option<&Throughput>,
+    ) -> Self {
         let highest = highest_load(plan, size, ceiling.as_ref());
         let slowest = (plan.directions.len() as u64).max(highest.get() / 10_000).max(1);
-        Self::from(plan, size, ceiling, FrameRate::per_second(slowest))
+        let mut test = Self::from(plan, size, ceiling, FrameRate::per_second(slowest));
+        // What lost nothing at all says of other sizes only that they may do as well.
+        let limited = before.filter(|before| before.lost_at_frames_per_s.is_some() && before.frames_per_s > 0.0);
+        if let (By::Halving(search), Some(before)) = (&mut test.by, limited) {
+            *search = search.clone().expecting(FrameRate::per_second(before.frames_per_s as u64));
+        }
+        test
     }
 
     /// The search down to `slowest`.
@@ -98,7 +111,7 @@ impl ThroughputTest {
         let Some(probe) = self.by.search().next() else { return true };
         let (intended, sent) = (sum(result, |stream| stream.intended), sum(result, |stream| stream.sent));
         let received = sum(result, |stream| stream.received);
-        let too_slow = fell_short(result) && held_up(result).is_none();
+        let too_slow = fell_short(result) && !kept_its_rate(result);
         self.tried.push(Tried {
             load: probe.load.get(),
             time: probe.time,
@@ -215,11 +228,11 @@ impl ThroughputTest {
         if let Some(lines) = lines
             && rate >= AT_LINE * lines
         {
-            let text = format!("{rate:.0} frames/s are {:.1} % of what the line carries", rate / lines * 100.0);
+            let text = format!("{} frames/s are {:.1} % of what the line carries", whole(rate), rate / lines * 100.0);
             return say(Limit::Wire, Confidence::High, vec![text]);
         }
         if plan.test == DeviceTest::Calibrate {
-            let text = format!("without a device between its ports the tester reached {rate:.0} frames/s");
+            let text = format!("without a device between its ports the tester reached {} frames/s", whole(rate));
             return say(Limit::Tester, Confidence::High, vec![text]);
         }
         // The lowest load that failed tells what gave way first.
@@ -231,27 +244,29 @@ impl ThroughputTest {
             && ceiling.share >= AT_CEILING
         {
             let text = format!(
-                "{rate:.0} frames/s are {:.1} % of the tester's own ceiling of {:.0} frames/s: the device may well carry more",
+                "{} frames/s are {:.1} % of the tester's own ceiling of {} frames/s: the device may well carry more",
+                whole(rate),
                 ceiling.share * 100.0,
-                ceiling.frames_per_s
+                whole(ceiling.frames_per_s)
             );
             return say(Limit::Tester, Confidence::High, vec![text]);
         }
         let Some(failed) = failed else {
-            let text = format!("no frame was lost up to the highest rate tried, {rate:.0} frames/s");
+            let text = format!("no frame was lost up to the highest rate tried, {} frames/s", whole(rate));
             return say(Limit::CannotTell, Confidence::Low, vec![text]);
         };
+        let failed = grouped(failed);
         if short {
             let text = format!("at {failed} frames/s the tester itself did not send all frames that were due");
             return say(Limit::Tester, Confidence::Medium, vec![text]);
         }
         let lost = gave_way.iter().map(|trial| trial.lost_of_sent).max().unwrap_or_default();
-        let sent = format!("at {failed} frames/s the tester sent every frame, and {lost} did not come back");
+        let sent = format!("at {failed} frames/s the tester sent every frame, and {} did not come back", grouped(lost));
         match ceiling {
             Some(ceiling) => {
                 let room = format!(
-                    "with the device bypassed the tester reached {:.0} frames/s, {:.1} times as many",
-                    ceiling.frames_per_s,
+                    "with the device bypassed the tester reached {} frames/s, {:.1} times as many",
+                    whole(ceiling.frames_per_s),
                     ceiling.frames_per_s / rate.max(1.0)
                 );
                 say(Limit::Device, Confidence::High, vec![sent, room])

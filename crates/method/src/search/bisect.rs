@@ -1,8 +1,9 @@
 //! The throughput search of RFC 2544 section 26.1, in few trials.
 //!
-//! 1. The first trial runs at the maximum load. If that loses nothing, the maximum is the answer.
+//! 1. The first trial runs at the maximum load. If that loses nothing, the maximum is the answer. Where a load is expected,
+//!    as from the size before, trials just below and just above that come first: they often close the search at once.
 //! 2. A lossy trial tells what the device forwarded. Most devices forward about as much under a little less load, so the
-//!    next trials run just below and just above that rate: they often close the search at once.
+//!    next trials run just below and just above that rate, for the same reason.
 //! 3. Some devices forward less the more they are overloaded, and some counters lie. So a guess must be paid for by a
 //!    halving: there are never more than three guesses more than halvings.
 //! 4. Search trials are short. The rate found is run once more at full length. If that loses frames, short trials do not
@@ -46,7 +47,7 @@ pub struct Bisect {
     lower: Option<Probe>,
     /// The lowest load that missed the goal.
     upper: Option<u64>,
-    /// The load that the last lossy trial says the device sustains.
+    /// The load that the last lossy trial says the device sustains, or the one expected beforehand.
     estimate: Option<u64>,
     guesses: u32,
     halvings: u32,
@@ -74,12 +75,20 @@ impl Bisect {
         Self { goal, time: goal.search_time, lower: None, upper: None, estimate: None, guesses: 0, halvings: 0 }
     }
 
+    /// The same search, where the device is expected to sustain `load`.
+    pub fn expecting(self, load: FrameRate) -> Self {
+        Self { estimate: Some(load.get()), ..self }
+    }
+
     fn step(&self) -> Option<(Purpose, Probe)> {
         let short = |purpose, load| Some((purpose, Probe { load: FrameRate::per_second(load), time: self.time }));
+        let maximum = self.goal.maximum;
         let Some(upper) = self.upper else {
-            return self
-                .lower
-                .map_or_else(|| short(Purpose::End, self.goal.maximum.get()), |lower| self.confirm(lower));
+            return match (self.lower.filter(|lower| lower.load >= maximum), self.guess(maximum.get())) {
+                (Some(lower), _) => self.confirm(lower),
+                (None, Some(load)) => short(Purpose::Guess, load),
+                (None, None) => short(Purpose::End, maximum.get()),
+            };
         };
         let minimum = self.goal.minimum.get();
         match self.lower {
@@ -206,6 +215,22 @@ mod tests {
     }
 
     #[test]
+    fn an_expected_load_saves_the_way_down() {
+        let steady = |load: u64, s: u64| (load * s).min(1_000_000 * s);
+        let expecting = |load| Bisect::new(goal(LINE, 60)).expecting(FrameRate::per_second(load));
+        let (_, trials) = run(expecting(1_000_000), steady);
+        assert_eq!(loads(&trials), [(999_000, 2), (1_001_000, 2), (999_000, 60)]);
+        // Expected too much, too little, and more than the line carries: one trial more, two, none.
+        let (_, trials) = run(expecting(1_100_000), steady);
+        assert_eq!(loads(&trials), [(1_098_900, 2), (999_000, 2), (1_001_000, 2), (999_000, 60)]);
+        let (_, trials) = run(expecting(500_000), steady);
+        assert_eq!(loads(&trials)[..3], [(499_500, 2), (500_500, 2), (LINE, 2)]);
+        assert_eq!(trials.last().map(|last| last.probe.load.get()), Some(999_000));
+        let (_, trials) = run(expecting(2 * LINE), |load, s| load * s);
+        assert_eq!(loads(&trials), [(LINE, 2), (LINE, 60)]);
+    }
+
+    #[test]
     fn a_device_that_collapses_under_overload_is_still_found() {
         let collapse = |load: u64, s: u64| if load <= 1_200_000 { load * s } else { load * s / 50 };
         let (bounds, trials) = run(Bisect::new(goal(LINE, 2)), collapse);
@@ -259,6 +284,7 @@ mod tests {
             minimum in 1u64..2_000,
             final_secs in 1u64..5,
             allowed in 0u64..50,
+            expected in proptest::option::of(0u64..3_000_000),
         ) {
             let allowed = Ratio::new(allowed, 1000);
             let goal = BisectGoal { minimum: FrameRate::per_second(minimum), loss: allowed, ..goal(maximum, final_secs) };
@@ -267,7 +293,9 @@ mod tests {
                 let draw = draw.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33;
                 if draw % 100 < wild { load * s * (draw % 97) / 96 } else { (load * s).min(capacity * s) }
             };
-            let (bounds, trials) = run(Bisect::new(goal), device);
+            let search = Bisect::new(goal);
+            let search = expected.map_or(search.clone(), |load| search.expecting(FrameRate::per_second(load)));
+            let (bounds, trials) = run(search, device);
 
             // Each phase halves the range at most log2 + 1 times, with as many guesses and three, and two ends.
             let phase = 2 * (u64::BITS - maximum.leading_zeros() + 1) + GUESSES_AHEAD + 2;

@@ -150,7 +150,8 @@ impl Interfaces {
             let mut interface = DeviceInterface { name, ..DeviceInterface::default() };
             for ((count, _), (now, then)) in columns.counters.iter().zip(now.iter().zip(then)) {
                 if let Some((now, then)) = now.zip(*then) {
-                    *count(&mut interface) += now.since(then);
+                    let sum = count(&mut interface);
+                    *sum = sum.saturating_add(now.since(then));
                 }
             }
             Some(interface)
@@ -202,5 +203,8 @@ mod tests {
         assert_eq!(after.since(&before, &columns), vec![expected]);
         assert_eq!(before.since(&before, &columns), vec![]);
         assert!(after.differs_from(&before) && !before.differs_from(&before));
+        // Nonsense stays nonsense, and breaks nothing.
+        let most = table([u64::MAX; 12]).since(&table([0; 12]), &columns);
+        assert_eq!((most[0].in_frames, most[0].in_bytes), (u64::MAX, u64::MAX));
     }
 }

@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const ATTEMPTS: u32 = 3;
 /// Rows asked for at once. Few enough that the answer fits a usual frame.
 const ROWS: u32 = 24;
+/// A column has no more rows than this. A chassis of many thousand ports has fewer; a faulty device goes on for ever.
+const MOST_ROWS: usize = 65_536;
 /// Pause before asking a port again that nothing listened on: its service may be starting.
 const CLOSED_PAUSE: Duration = Duration::from_millis(200);
 
@@ -120,6 +122,10 @@ impl Wire {
                 // The device goes on into the next column or table; a faulty one goes round in circles.
                 if !name.starts_with(column) || name <= last {
                     return Ok(rows);
+                }
+                if rows.len() == MOST_ROWS {
+                    let reason = format!("a table of more than {MOST_ROWS} rows");
+                    return Err(SnmpError::Answer { address: self.address, reason });
                 }
                 if let Some(answer) = answer {
                     rows.push((name[column.len()..].to_vec(), answer));

@@ -86,6 +86,6 @@ fn a_device_test_is_drawn_and_nothing_complains() {
     let Some(program) = chromium() else { return };
     let (document, console) = opened(&program, &linerate_report::html(&crate::device::record()));
     assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
-    assert_eq!(document.matches("<figure>").count(), 5);
+    assert_eq!(document.matches("<figure>").count(), 6);
     assert_eq!(console, Vec::<String>::new());
 }

@@ -2,8 +2,9 @@
 
 use crate::sample;
 use linerate_model::{
-    DeviceLoad, DeviceOutcome, DevicePlan, DeviceTest, FrameCeiling, FrameHeaders, FrameLatency, FramePayload, Latency,
-    Limit, LossCurve, LossPoint, Mac, PortPair, Record, RecordId, Throughput,
+    BackToBack, BufferTime, BurstLengths, DeviceLoad, DeviceOutcome, DevicePlan, DeviceTest, FrameCeiling,
+    FrameHeaders, FrameLatency, FramePayload, Latency, Limit, LossCurve, LossPoint, Mac, PortPair, Record, RecordId,
+    Throughput,
 };
 use linerate_report::{csv, html, markdown};
 use linerate_units::{FrameSize, Nanos, Ratio};
@@ -107,6 +108,22 @@ fn loss(bytes: u32) -> LossCurve {
     LossCurve { frame_bytes: bytes, points: [100, 80, 60, 40, 20, 10].map(point).to_vec(), caveats: vec![] }
 }
 
+/// 100 frames of buffer: it fills as fast as the line brings more than the device forwards.
+fn burst(bytes: u32) -> BackToBack {
+    let frames = 100.0 / (1.0 - DEVICE.min(line(bytes) * 0.9) / line(bytes));
+    let implied_ns = frames / line(bytes) * 1e9;
+    let lengths = BurstLengths { mean: frames, min: 100, max: 110, deviation: 1.0, values: vec![] };
+    BackToBack {
+        frame_bytes: bytes,
+        throughput_frames_per_s: DEVICE,
+        burst_frames_per_s: Some(line(bytes)),
+        line_frames_per_s: Some(line(bytes)),
+        frames: Some(lengths),
+        buffer: Some(BufferTime { implied_ns, corrected_ns: 100.0 / line(bytes) * 1e9, frames: 100.0 }),
+        caveats: vec![],
+    }
+}
+
 /// A device that forwards 200,000 frames/s at a gigabit line.
 pub(crate) fn record() -> Record {
     let mut record = sample::record(&["tester"], "device", vec![]);
@@ -115,6 +132,7 @@ pub(crate) fn record() -> Record {
         throughput: SIZES.map(throughput).to_vec(),
         latency: SIZES.map(latency).to_vec(),
         loss: SIZES.map(loss).to_vec(),
+        burst: SIZES.map(burst).to_vec(),
         ..DeviceOutcome::default()
     });
     record
@@ -145,6 +163,7 @@ fn the_charts_are_those_of_the_rfc() {
             "Throughput by frame size, bits of frames",
             "Frame loss against load",
             "Latency by frame size, port to port",
+            "Buffer time by frame size",
             "The device&#39;s CPU use at the throughput of each frame size (snmp UCD raw counters)",
         ]
         .map(|title| title.replace("&#39;", "'"))
@@ -157,13 +176,14 @@ fn the_charts_are_those_of_the_rfc() {
         (1, "512-byte frames: throughput 819 Mbit/s, 85.1 % of what the line carries; limit: device"),
         (2, "64-byte frames at 1,488,095 frames/s, 100.0 % of what the line carries: 86.6 % lost"),
         (3, "64-byte frames at 200,000 frames/s: 99 % within 41.3 us"),
-        (4, "64-byte frames at 200,000 frames/s: busiest CPU 97.0 % busy"),
+        (4, "512-byte frames: a buffer of 426 us, 100 frames"),
+        (5, "64-byte frames at 200,000 frames/s: busiest CPU 97.0 % busy"),
     ] {
         let (title, labels) = &drawn[chart];
         assert!(labels.iter().any(|found| found == label), "{title}: {label} is not in {labels:#?}");
     }
-    // A line for each size of the loss curve, three for each throughput.
-    assert_eq!(drawn.iter().map(|(_, labels)| labels.len()).collect::<Vec<_>>(), [21, 21, 42, 21, 21]);
+    // A line for each size of the loss curve, three for each throughput, one for each burst.
+    assert_eq!(drawn.iter().map(|(_, labels)| labels.len()).collect::<Vec<_>>(), [21, 21, 42, 21, 7, 21]);
 }
 
 #[test]
@@ -187,7 +207,7 @@ fn a_record_without_a_line_or_a_load_has_what_is_left() {
         (cell.device_load, cell.ceiling, cell.line_share) = (None, None, None);
     }
     let drawn = charts(&html(&record));
-    assert_eq!(drawn.iter().map(|(_, labels)| labels.len()).collect::<Vec<_>>(), [7, 7, 42, 21]);
+    assert_eq!(drawn.iter().map(|(_, labels)| labels.len()).collect::<Vec<_>>(), [7, 7, 42, 21, 7]);
     assert!(!markdown(&record).contains("device CPU"));
 }
 
@@ -198,7 +218,7 @@ fn csv_has_the_figures_of_the_charts() {
     let head: Vec<&str> = lines.next().expect("a header").split(',').collect();
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     assert!(rows.iter().all(|row| row.len() == head.len()), "{text}");
-    assert_eq!(rows.len(), 7 + 7 + 42);
+    assert_eq!(rows.len(), 7 + 7 + 42 + 7);
     let figure = |row: usize, name: &str| {
         let at = head.iter().position(|known| *known == name).expect(name);
         rows[row][at].parse::<f64>().unwrap_or(f64::NAN)

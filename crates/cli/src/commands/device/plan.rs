@@ -21,6 +21,13 @@ impl Common {
             None => (crate::hosts::LOCAL.to_owned(), text.clone()),
         };
         let (hosts, ports): (Vec<String>, Vec<String>) = self.ports.iter().map(read).unzip();
+        if hosts.iter().any(String::is_empty) || !ports.iter().all(|port| may_be_interface(port)) {
+            // Not what was given: a join line holds a secret.
+            return Err(Failure::usage(
+                "--ports takes names of interfaces, or HOST:INTERFACE; a join line too wants its interface behind it, as in \
+                 'linerate://...:eth1'",
+            ));
+        }
         let (wanted, example) = match test {
             DeviceTest::Addresses { .. } => (3..=3, "three ports (test, learning, monitoring), as in eth1,eth2,eth3"),
             DeviceTest::Hosts { .. } => (2..=3, "two ports, or three to listen for what floods, as in eth1,eth2"),
@@ -247,6 +254,11 @@ pub(super) fn address(index: u16, port: &PortInfo, ipv6: bool) -> IpAddr {
     port.ipv4.map_or(benchmark, |(address, _)| address).into()
 }
 
+/// Whether Linux would take it for an interface's name.
+fn may_be_interface(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|c: char| "/:#".contains(c) || c.is_whitespace() || c.is_control())
+}
+
 /// Whether the frames have addresses of their own.
 fn is_raw(test: &DeviceTest) -> bool {
     matches!(test, DeviceTest::Frames { form, .. } if form.raw.is_some())
@@ -256,6 +268,8 @@ fn is_raw(test: &DeviceTest) -> bool {
 mod tests {
     use super::*;
     use linerate_units::{FrameRate, Nanos};
+    use rand::rngs::SmallRng;
+    use rand::{RngExt, SeedableRng};
 
     fn port(address: [u8; 4], prefix: u8) -> PortInfo {
         let ipv4 = Some((Ipv4Addr::from(address), prefix));
@@ -285,6 +299,33 @@ mod tests {
         let (here, there) = (port([198, 18, 1, 2], 24), port([198, 18, 2, 2], 24));
         assert_eq!(common.router_between(&here, &there), Some(IpAddr::from([198, 18, 1, 1])));
         assert_eq!(common.router_between(&here, &port([198, 18, 1, 3], 24)), None);
+    }
+
+    /// Whatever is given, what is taken for ports are two names of one host; and no part of a join line is shown.
+    #[test]
+    fn any_ports_are_read_or_refused() {
+        let pieces = ["tester", "eth1", "p0", ":", ",", "/", "#5ecret", "linerate://", "192.0.2.7", " ", "\u{e9}", "-"];
+        let mut random = SmallRng::seed_from_u64(2544);
+        let (mut read, mut refused) = (0, 0);
+        for _ in 0..20_000 {
+            let words = (0..random.random_range(1..9)).map(|_| pieces[random.random_range(0..pieces.len())]);
+            let text = words.collect::<String>();
+            match common(&[&format!("--ports={text}")]).ports(&DeviceTest::Throughput) {
+                Ok((host, ports)) => {
+                    read += 1;
+                    assert!(!host.is_empty() && ports.len() == 2 && ports[0] != ports[1], "{text}");
+                    assert!(
+                        ports.iter().all(|port| !port.is_empty() && !port.contains([':', '/', '#', ' '])),
+                        "{text}"
+                    );
+                }
+                Err(failure) => {
+                    refused += 1;
+                    assert!(!format!("{failure:?}").contains("5ecret"), "{text}: {failure:?}");
+                }
+            }
+        }
+        assert!(read > 50 && refused > 1_000, "{read} read, {refused} refused");
     }
 
     #[test]

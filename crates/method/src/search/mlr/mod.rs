@@ -205,6 +205,8 @@ mod tests {
     use super::*;
     use linerate_units::Nanos;
     use proptest::prelude::*;
+    use rand::rngs::SmallRng;
+    use rand::{RngExt, SeedableRng};
 
     fn rate(frames_per_s: u64) -> FrameRate {
         FrameRate::per_second(frames_per_s)
@@ -342,12 +344,10 @@ mod tests {
             minimum in 1u64..2_000,
         ) {
             let goals = goals(&Goal::NAMES);
-            let mut draw = seed | 1;
+            let mut random = SmallRng::seed_from_u64(seed);
             let (search, trials) = run(&goals, (minimum, maximum), |probe, intended| {
-                draw = (draw ^ (draw << 13)) ^ ((draw ^ (draw << 13)) >> 7);
-                draw ^= draw << 17;
                 let through = capacity(limit)(probe, intended);
-                if draw % 100 < wild { through - through * lost / 100 } else { through }
+                if random.random_range(0..100) < wild { through - through * lost / 100 } else { through }
             });
             for trial in &trials {
                 prop_assert!(trial.probe.load.get() <= maximum);
