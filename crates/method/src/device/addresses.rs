@@ -394,6 +394,7 @@ mod tests {
                 started_unix_ns: 0,
                 streams,
                 observation,
+                other_hosts: Default::default(),
                 caveats: vec![],
             }
         }

@@ -50,7 +50,16 @@ pub(super) fn simulate(trial: FrameTrial, device: u64, tester: u64) -> FrameTria
         })
         .collect();
     let (engine, observation) = (FrameEngine::Xdp, Observation::default());
-    FrameTrialResult { trial, engine, started_unix_ns: 0, streams, observation, device_load: None, caveats: Vec::new() }
+    FrameTrialResult {
+        trial,
+        engine,
+        started_unix_ns: 0,
+        streams,
+        observation,
+        other_hosts: BTreeMap::new(),
+        device_load: None,
+        caveats: Vec::new(),
+    }
 }
 
 fn run(plan: DevicePlan, device: u64, tester: u64, calibration: Option<&Record>) -> DeviceOutcome {
