@@ -2,7 +2,7 @@
 
 use crate::run::begin;
 use crate::{DeviceWatch, Outcome, Peers, RunError, frame_trial};
-use linerate_method::device::{Device, spoilt};
+use linerate_method::device::{Device, left_out, spoilt};
 use linerate_model::{Caveat, CaveatKind, DevicePlan, DeviceTest, FrameTrial, FrameTrialResult, Plan, Record, Repeats};
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
@@ -52,6 +52,7 @@ impl DeviceRun<'_> {
     ) -> Outcome {
         let plan = Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: Some(self.plan.clone()) };
         let mut record = begin(plan, self.command.clone(), self.peers);
+        record.caveats.extend(left_out(&self.plan));
         let mut method = Device::new(self.plan.clone(), self.calibration);
         let (mut failure, mut repeated) = (None, 0);
         while let Some(trial) = method.next() {

@@ -122,3 +122,112 @@ fn join(trial: &FrameTrial, mut halves: Vec<(HostName, FrameHalfResult)>) -> Res
         caveats,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::{
+        Caveat, CaveatKind, FrameForm, FrameHeaders, FramePayload, FrameStream, Histogram, Mac, Observation, StreamHalf,
+    };
+    use linerate_units::{FrameRate, FrameSize};
+
+    fn trial(ports: &[&str], ways: &[(u16, u16)]) -> FrameTrial {
+        let stream = |&(from, to): &(u16, u16)| FrameStream {
+            from,
+            to,
+            size: FrameSize::with_fcs(64).expect("a size"),
+            rate: Some(FrameRate::per_second(1_000)),
+            count: None,
+            after: Nanos::default(),
+            time: None,
+            headers: FrameHeaders {
+                source_mac: Mac::default(),
+                destination_mac: Mac::default(),
+                vlans: Vec::new(),
+                source: "198.18.0.1".parse().expect("an address"),
+                destination: "198.18.0.2".parse().expect("an address"),
+                payload: FramePayload::Udp { source_port: 7, destination_port: 7 },
+            },
+            form: FrameForm::default(),
+        };
+        FrameTrial {
+            name: "throughput 64".into(),
+            ports: ports.iter().map(|name| (*name).into()).collect(),
+            streams: ways.iter().map(stream).collect(),
+            time: Nanos::from_secs(1),
+            settle: Nanos::default(),
+            engine: FrameEngine::Auto,
+            hosts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn each_host_has_its_own_ports() {
+        let cut = |ports: &[&str]| -> Vec<(String, Vec<u16>)> {
+            let halves = halves(&trial(ports, &[(0, 1)]), &"home".into(), 7);
+            assert!(halves.iter().all(|(_, half)| half.tag == 7));
+            halves.into_iter().map(|(host, half)| (host.0, half.ports)).collect()
+        };
+        assert_eq!(cut(&["p0", "p1", "p2"]), [("home".to_owned(), vec![0, 1, 2])]);
+        assert_eq!(cut(&["b:p0", "a:p0", "b:p1"]), [("b".to_owned(), vec![0, 2]), ("a".to_owned(), vec![1])]);
+    }
+
+    /// Two hosts, one stream each way: a sends 1,000 frames of which b gets 990, b sends 500 of which a gets all.
+    fn counted() -> [FrameHalfResult; 2] {
+        let sent = |sent, first| FramesSent { intended: 1_000, sent, first, ..FramesSent::default() };
+        let arrived = |received, last_gap| FramesArrived { received, expected: 1_000, last_gap, ..Default::default() };
+        let half = |streams, started| FrameHalfResult {
+            engine: FrameEngine::Xdp,
+            started_unix_ns: started,
+            streams,
+            observation: Observation::default(),
+            caveats: Vec::new(),
+        };
+        let a = vec![
+            StreamHalf { sent: Some(sent(1_000, 5_000)), arrived: None, flooded: 3 },
+            StreamHalf { sent: None, arrived: Some(arrived(500, None)), flooded: 0 },
+        ];
+        let b = vec![
+            StreamHalf { sent: None, arrived: Some(arrived(990, Some(6_000))), flooded: 4 },
+            StreamHalf { sent: Some(sent(500, 9_000)), arrived: None, flooded: 0 },
+        ];
+        [half(a, 50), half(b, 40)]
+    }
+
+    fn joined([a, b]: [FrameHalfResult; 2]) -> Result<FrameTrialResult, RunError> {
+        join(&trial(&["a:p0", "b:p0"], &[(0, 1), (1, 0)]), vec![("a".into(), a), ("b".into(), b)])
+    }
+
+    #[test]
+    fn the_senders_and_the_receivers_counts_become_one() {
+        let result = joined(counted()).expect("both halves are there");
+        let [there, back] = &result.streams[..] else { panic!("{result:?}") };
+        assert_eq!(
+            (there.intended, there.sent, there.received, there.lost(), there.flooded),
+            (1_000, 1_000, 990, 10, 7)
+        );
+        assert_eq!((back.intended, back.sent, back.received, back.lost(), back.flooded), (1_000, 500, 500, 500, 0));
+        assert_eq!((there.last_gap, back.last_gap), (Some(Nanos::new(1_000)), None));
+        assert_eq!(there.latency, Histogram::default());
+        assert_eq!((result.engine, result.started_unix_ns, result.other_hosts.len()), (FrameEngine::Xdp, 40, 1));
+        assert!(result.other_hosts.contains_key(&HostName::from("b")));
+    }
+
+    #[test]
+    fn a_doubt_names_its_host_and_the_slower_means_is_the_wholes() {
+        let [a, mut b] = counted();
+        b.engine = FrameEngine::PacketSocket;
+        b.caveats.push(Caveat::new(CaveatKind::Fallback, "packet sockets stood in for XDP"));
+        let result = joined([a, b]).expect("both halves are there");
+        assert_eq!(result.engine, FrameEngine::PacketSocket);
+        assert_eq!(result.caveats[0].text, "b: packet sockets stood in for XDP");
+    }
+
+    #[test]
+    fn an_end_that_nobody_counted_is_no_zero() {
+        let [a, mut b] = counted();
+        b.streams[0].arrived = None;
+        let error = joined([a, b]).expect_err("what b received is not known").to_string();
+        assert!(error.contains("stream 0") && error.contains("same linerate"), "{error}");
+    }
+}

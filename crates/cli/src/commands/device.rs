@@ -263,6 +263,12 @@ impl Arguments {
         })
     }
 
+    /// Refuses what can be refused before anything is built or reached.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let (common, test) = self.parts()?;
+        common.ports(&test).map(|_| ())
+    }
+
     /// The ports as given.
     pub(crate) fn ports(&self) -> &[String] {
         self.parts().map_or(&[], |(common, _)| &common.ports)

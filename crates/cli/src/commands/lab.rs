@@ -139,6 +139,9 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     }
     // The command is read before the lab is built: a slip in it costs nothing.
     let Some(command) = read(&arguments.command)? else { return Ok(()) };
+    if let Some(test) = command.device() {
+        test.check()?;
+    }
     let bench = arguments.bench(&command)?;
     if arguments.command.is_empty() && !arguments.keep {
         return demo::run(bench, &arguments.results, cancel).await;

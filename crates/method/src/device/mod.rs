@@ -69,7 +69,25 @@ enum Part {
     Addresses { most: u32, learn_rate: FrameRate, ageing: Nanos },
 }
 
-fn parts(test: &DeviceTest) -> Vec<Part> {
+fn parts(plan: &DevicePlan) -> Vec<Part> {
+    let mut parts = all_parts(&plan.test);
+    if left_out(plan).is_some() {
+        parts.retain(|part| !matches!(part, Part::Latency(_)));
+    }
+    parts
+}
+
+/// What of a test that has many parts cannot be measured between its ports, and why.
+pub fn left_out(plan: &DevicePlan) -> Option<Caveat> {
+    let left_out = matches!(plan.test, DeviceTest::All { .. }) && plan.has_several_hosts();
+    left_out.then(|| {
+        let text =
+            "latency was not measured: the ports are of hosts whose clocks differ; give ports of one host for it";
+        Caveat::new(CaveatKind::NotMeasured, text)
+    })
+}
+
+fn all_parts(test: &DeviceTest) -> Vec<Part> {
     match *test {
         DeviceTest::Throughput | DeviceTest::Calibrate | DeviceTest::Goals { .. } => vec![Part::Throughput],
         DeviceTest::Latency { rate: Some(rate) } => vec![Part::Latency(Some(rate))],
@@ -195,7 +213,7 @@ impl Device {
 
     /// Goes on with that part of that size, or with the first one after it that has something to try.
     fn begin(&mut self, mut size: usize, mut part: usize) {
-        let parts = parts(&self.plan.test);
+        let parts = parts(&self.plan);
         while let Some(frame) = self.plan.sizes.get(size).copied() {
             let Some(wanted) = parts.get(part) else {
                 (size, part, self.throughput) = (size + 1, 0, None);
