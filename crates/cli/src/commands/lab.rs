@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
 
-    /// Which bench: switch, cable, router, or a TOML file (docs/bench-files.md) [default: switch]
+    /// Which bench: switch, cable, router, tester, testers, or a TOML file (docs/bench-files.md) [default: switch]
     #[arg(long, value_name = "NAME|FILE")]
     bench: Option<String>,
 
@@ -115,7 +115,11 @@ impl Arguments {
     fn bench(&self, command: &Wanted) -> Result<Bench, Failure> {
         let testers = command.testers();
         let hosts_test = testers.iter().any(|host| ![TESTER, LOCAL].contains(&host.0.as_str()));
-        let usual = if testers.is_empty() || hosts_test { "switch" } else { "tester" };
+        let usual = match hosts_test {
+            true => "testers",
+            false if testers.is_empty() => "switch",
+            false => "tester",
+        };
         let mut bench = Bench::find(self.bench.as_deref().unwrap_or(usual)).map_err(failure)?;
         if let Some(device) = self.device {
             bench = bench.with_device(device);
