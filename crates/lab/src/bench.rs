@@ -313,10 +313,14 @@ impl Bench {
         self
     }
 
-    /// With those of `hosts` that the bench has as testers.
+    /// With those of `hosts` that the bench has as testers too; without a device they are all there is.
     pub fn with_testers(mut self, hosts: &[HostName]) -> Self {
-        self.testers = self.hosts.iter().filter(|host| hosts.contains(host)).cloned().collect();
-        self
+        let alone = self.device.kind == DeviceKind::None;
+        self.testers.retain(|host| !alone || hosts.contains(host));
+        let more = self.hosts.iter().filter(|host| hosts.contains(host) && !self.testers.contains(host));
+        let more: Vec<_> = more.cloned().collect();
+        self.testers.extend(more);
+        if alone { self.with_device(DeviceKind::None) } else { self }
     }
 
     /// With the first `count` hosts, or more, named on in the alphabet.
@@ -590,12 +594,13 @@ mod tests {
     #[test]
     fn without_a_device_the_hosts_that_test_are_joined() {
         let [a, c] = ["a", "c"].map(HostName::from);
-        let bench = Bench::named("testers").expect("built in").with_testers(&[a.clone(), c.clone(), "z".into()]);
-        assert_eq!(bench.testers, [a.clone(), c.clone()]);
-        let cable = bench.clone().with_device(DeviceKind::None);
+        let named = [a.clone(), c.clone(), "z".into()];
+        let cable = Bench::named("testers").expect("built in").with_device(DeviceKind::None).with_testers(&named);
         cable.check().expect("two hosts back to back");
-        assert_eq!(cable.hosts, [a.clone(), c]);
-        assert_eq!(bench.with_hosts(2).testers, [a]);
+        assert_eq!((&cable.hosts, &cable.testers), (&vec![a.clone(), c.clone()], &vec![a.clone(), c.clone()]));
+        let switch = Bench::named("switch").expect("built in").with_testers(&named);
+        assert_eq!((switch.hosts.len(), &switch.testers), (4, &vec![a.clone(), c]));
+        assert_eq!(switch.with_hosts(2).testers, [a]);
     }
 
     #[test]

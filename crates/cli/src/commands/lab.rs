@@ -153,7 +153,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     arguments.check_results()?;
     let calibration = match command.device() {
         Some(test) if test.wants_ceiling() && bench.device.kind != DeviceKind::None => {
-            Some(ceiling(test, &bench, &cancel).await?)
+            Some(ceiling(test, bench.clone(), &command.testers(), &cancel).await?)
         }
         _ => None,
     };
@@ -207,11 +207,16 @@ impl Wanted {
 /// The tester's ceiling, measured in a lab of its own with a cable in the device's place.
 async fn ceiling(
     test: &super::device::Arguments,
-    bench: &Bench,
+    bench: Bench,
+    testers: &[HostName],
     cancel: &watch::Receiver<bool>,
 ) -> Result<Record, Failure> {
     say("linerate: first the tester's own ceiling, with a cable in the device's place");
-    let lab = up(&bench.clone().with_device(DeviceKind::None).without_faults(), false).await?;
+    let mut cable = bench.with_device(DeviceKind::None).without_faults();
+    if cable.tester_ports == 0 {
+        cable = cable.with_testers(testers);
+    }
+    let lab = up(&cable, false).await?;
     let book = HostBook::of_lab(lab.hosts());
     let outcome = Box::pin(super::device::calibrate(test, &book, cancel.clone())).await;
     lab.down().await;
