@@ -75,7 +75,8 @@ fn a_planted_rate_is_the_throughput_between_hosts() {
          --time 1s --json",
     ));
     let cell = &record["outcome"]["throughput"][0];
-    close("throughput", number(cell, "/frames_per_s"), 20_000.0, 0.005);
+    // A trial counts though its sender was held up for half a percent of it, and the search ends 0.2 % wide.
+    close("throughput", number(cell, "/frames_per_s"), 20_000.0, 0.01);
     assert_eq!(cell["limit"], "device", "{}", cell["verdict"]);
     assert!(number(cell, "/ceiling/frames_per_s") > 20_000.0, "measured between the same ports: {cell}");
     assert_eq!(record["plan"]["device"]["ports"], serde_json::json!(["a:eth0", "b:eth0"]));
