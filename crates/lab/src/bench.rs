@@ -12,11 +12,12 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// The benches that come with the program.
-const BUILT_IN: [(&str, &str); 4] = [
+const BUILT_IN: [(&str, &str); 5] = [
     ("switch", include_str!("../benches/switch.toml")),
     ("cable", include_str!("../benches/cable.toml")),
     ("router", include_str!("../benches/router.toml")),
     ("tester", include_str!("../benches/tester.toml")),
+    ("testers", include_str!("../benches/testers.toml")),
 ];
 
 /// The most hosts that the lab's addresses and one small machine allow.
@@ -53,6 +54,9 @@ pub struct Bench {
     /// Ports of the tester, `p0`, `p1` and so on, after the hosts in the order of their addresses; zero is no tester.
     #[serde(default, rename = "tester", deserialize_with = "ports")]
     pub tester_ports: u8,
+    /// Hosts whose interface tests the device with raw frames, as the tester's ports do.
+    #[serde(default)]
+    pub testers: Vec<HostName>,
     /// What holds for every link.
     #[serde(default)]
     pub link: Link,
@@ -275,6 +279,11 @@ impl Bench {
         self
     }
 
+    /// Whether anything tests the device with raw frames.
+    pub(crate) fn has_testers(&self) -> bool {
+        self.tester_ports > 0 || !self.testers.is_empty()
+    }
+
     /// Whether any link has a set rate.
     pub fn has_rates(&self) -> bool {
         self.link.rate.is_some() || self.links.values().any(|link| link.rate.is_some())
@@ -298,11 +307,16 @@ impl Bench {
         self
     }
 
-    /// With another device; without one, only the tester's first two ports stay, or the first two hosts.
+    /// With another device; without one, only the tester's first two ports stay, or the hosts that test, or the first two.
     pub fn with_device(mut self, kind: DeviceKind) -> Self {
         self.device.kind = kind;
         match kind {
             DeviceKind::None if self.tester_ports > 0 => self.with_hosts(0).with_tester(2),
+            DeviceKind::None if !self.testers.is_empty() => {
+                self.hosts = self.testers.clone();
+                let count = self.hosts.len();
+                self.with_hosts(count)
+            }
             DeviceKind::None => self.with_hosts(2),
             _ => self,
         }
@@ -314,6 +328,16 @@ impl Bench {
         self
     }
 
+    /// With those of `hosts` that the bench has as testers too; without a device they are all there is.
+    pub fn with_testers(mut self, hosts: &[HostName]) -> Self {
+        let alone = self.device.kind == DeviceKind::None;
+        self.testers.retain(|host| !alone || hosts.contains(host));
+        let more = self.hosts.iter().filter(|host| hosts.contains(host) && !self.testers.contains(host));
+        let more: Vec<_> = more.cloned().collect();
+        self.testers.extend(more);
+        if alone { self.with_device(DeviceKind::None) } else { self }
+    }
+
     /// With the first `count` hosts, or more, named on in the alphabet.
     pub fn with_hosts(mut self, count: usize) -> Self {
         self.hosts.truncate(count);
@@ -321,6 +345,7 @@ impl Bench {
         let more: Vec<_> = more.collect();
         self.hosts.extend(more);
         self.links.retain(|host, _| self.hosts.contains(host));
+        self.testers.retain(|host| self.hosts.contains(host));
         self.faults.retain(|fault| self.hosts.contains(fault.at.host()));
         self
     }
@@ -372,13 +397,16 @@ impl Bench {
             if !seen.insert(host) {
                 return fail(format!("hosts: `{name}` is there twice"));
             }
-            if self.tester_ports > 0 && [TESTER, DEVICE].contains(&name.as_str()) {
+            if self.has_testers() && [TESTER, DEVICE].contains(&name.as_str()) {
                 return fail(format!(
                     "hosts: `{name}` has its own meaning in a bench with a tester; take another name"
                 ));
             }
         }
         self.check_ends().or_else(fail)?;
+        if let Some(host) = self.testers.iter().find(|host| !seen.contains(host)) {
+            return fail(format!("testers: there is no host {host} (hosts: {known})"));
+        }
         if let Some(host) = self.links.keys().find(|host| !seen.contains(host)) {
             return fail(format!("links.{host}: there is no such host (hosts: {known})"));
         }
@@ -416,6 +444,12 @@ impl Bench {
             }
             if matches!(place, Place::To(_)) && self.device.kind == DeviceKind::None {
                 return fail(format!("fault at `{place}`: this bench has no device; name the host that sends"));
+            }
+            if self.device.kind == DeviceKind::None && !self.testers.is_empty() {
+                return fail(format!(
+                    "fault at `{place}`: what comes by a cable a tester has counted before it can be lost; put a device in \
+                     between"
+                ));
             }
             if ratio.of == 0 || ratio.part > ratio.of {
                 return fail(format!("fault at `{place}`: a ratio is at most 1"));
@@ -553,6 +587,12 @@ mod tests {
             ("name = 'x'\n[link]\nmtu = 65535\nrate = '1G'", ["lab.toml", "mtu of the link of a", "1280 to 9216"]),
             ("name = 'x'\n[link]\nrate = '9'", ["lab.toml", "rate of the link of a", "below 64 kbit/s"]),
             ("name = 'x'\n[link]\ndelay = '10ms'", ["lab.toml", "delay", "not there yet"]),
+            ("name = 'x'\ntesters = ['z']", ["lab.toml", "testers", "no host z"]),
+            (
+                "name = 'x'\nhosts = ['a', 'b']\ntesters = ['a']\ndevice = { kind = 'none' }\n\
+                 [[fault]]\nkind = 'loss'\nat = 'a'\nratio = '1%'",
+                ["lab.toml", "fault at `a`", "put a device in between"],
+            ),
             ("name = 'x'\n[tester]\nports = 0", ["lab.toml", "line 2", "1 port or more"]),
             ("name = 'x'\n[tester]\nports = 17", ["lab.toml", "tester.ports", "not 17"]),
             ("name = 'x'\n[tester]\nports = 1", ["lab.toml", "hosts", "not 1"]),
@@ -584,6 +624,18 @@ mod tests {
         let both = Bench::parse("name = 'x'\nhosts = ['a']\n[tester]\nports = 1", "x").expect("a host and a port");
         assert_eq!((both.tester_ports, both.hosts.len()), (1, 1));
         assert_eq!(Bench::named("switch").expect("built in").with_hosts(0).with_tester(2).tester_ports, 2);
+    }
+
+    #[test]
+    fn without_a_device_the_hosts_that_test_are_joined() {
+        let [a, c] = ["a", "c"].map(HostName::from);
+        let named = [a.clone(), c.clone(), "z".into()];
+        let cable = Bench::named("testers").expect("built in").with_device(DeviceKind::None).with_testers(&named);
+        cable.check().expect("two hosts back to back");
+        assert_eq!((&cable.hosts, &cable.testers), (&vec![a.clone(), c.clone()], &vec![a.clone(), c.clone()]));
+        let switch = Bench::named("switch").expect("built in").with_testers(&named);
+        assert_eq!((switch.hosts.len(), &switch.testers), (4, &vec![a.clone(), c]));
+        assert_eq!(switch.with_hosts(2).testers, [a]);
     }
 
     #[test]

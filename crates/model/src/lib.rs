@@ -10,6 +10,7 @@ mod device_found;
 mod device_load;
 mod frame_flow;
 mod frame_form;
+mod frame_half;
 mod frames;
 mod half;
 mod histogram;
@@ -21,6 +22,7 @@ mod loss;
 mod measurement;
 mod neighbours;
 mod observation;
+mod port_name;
 mod proof;
 mod record;
 mod summary;
@@ -40,6 +42,7 @@ pub use frame_form::{
     BadFrame, BadMix, BadVary, FrameBytes, FrameForm, FrameMix, MIX_PERIOD, MOST_VARIED, MixPart, RawFrame, Vary,
     VaryField, VaryOrder,
 };
+pub use frame_half::{FrameHalf, FrameHalfResult, FramesArrived, FramesSent, StreamHalf};
 pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, FrameTrial, FrameTrialResult, Mac,
     MacRule, PortInfo, SIGNATURE_BYTES, SimulatedHosts,
@@ -62,6 +65,7 @@ pub use observation::{
     CoreUse, CpuQuota, InterfaceCounters, KernelThreadUse, Observation, Pressure, QdiscCounters, Softnet, Stall,
     ThreadUse,
 };
+pub use port_name::PortName;
 pub use proof::{Counterproof, Expects, Proof};
 pub use record::{Plan, Record, RecordId, Repeats, SCHEMA};
 pub use summary::{Interval, Summary};

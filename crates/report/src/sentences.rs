@@ -381,8 +381,9 @@ pub(crate) fn parties(record: &Record) -> String {
         pairs[1].push_str(&format!(" and {more} more pairs"));
     }
     pairs.extend(record.plan.device.as_ref().map(|device| {
-        let ports: Vec<String> = device.ports.iter().map(|port| plain(port)).collect();
-        format!("device between ports {} of {}", listed(&ports), plain(&device.host.0))
+        let ports: Vec<String> = device.ports.iter().map(|port| plain(&port.to_string())).collect();
+        let of = if device.has_several_hosts() { String::new() } else { format!(" of {}", plain(&device.host.0)) };
+        format!("device between ports {}{of}", listed(&ports))
     }));
     if pairs.is_empty() { "no path".to_owned() } else { pairs.join("; ") }
 }

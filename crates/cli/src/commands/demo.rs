@@ -96,7 +96,7 @@ impl FrameTest {
         let device = KNOWN_DEVICE.parse().map_err(Failure::usage)?;
         let bench =
             Bench::named("tester").map_err(Failure::measure)?.with_tester(2).with_device(device).with_link(LINK);
-        let ceiling = ceiling(&test, &bench, cancel).await?;
+        let ceiling = ceiling(&test, bench.clone(), &[], cancel).await?;
         Ok(Self { bench, test, ceiling })
     }
 

@@ -1,20 +1,24 @@
-//! `linerate device`: a switch or router between two ports of a host, tested with raw frames.
+//! `linerate device`: a switch or router between ports of one or several hosts, tested with raw frames.
 
 mod echo;
 mod hosts;
 mod plan;
+mod ports;
+
+pub(super) use ports::split;
 
 use crate::arguments::Results;
 use crate::device_load::LoadSource;
 use crate::exit::Failure;
-use crate::hosts::{Company, HostBook, alone};
+use crate::hosts::{Company, HostBook};
 use crate::measure::{command, conclude, reach};
 use crate::progress::DeviceBar;
 use clap::{Args, Subcommand, ValueEnum};
-use linerate_model::{DevicePlan, DeviceTest, FramePayload, HostName, Record, SearchGoal};
+use linerate_model::{DevicePlan, DeviceTest, FramePayload, Record, SearchGoal};
 use linerate_runner::{DeviceRun, DeviceWatch, Outcome};
 use linerate_store::Store;
 use linerate_units::{BitRate, FrameRate, Nanos, Ratio};
+use ports::Ports;
 use std::net::IpAddr;
 use tokio::sync::watch;
 
@@ -23,7 +27,7 @@ const UDP: FramePayload = FramePayload::Udp { source_port: 7, destination_port: 
 /// Records looked through for a calibration.
 const RECENT: usize = 200;
 
-/// Test a switch or router with raw frames between two ports of this machine (or of an agent's)
+/// Test a switch or router with raw frames between two ports of this machine, or of agents
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -37,10 +41,13 @@ Examples:
   linerate device all --ports eth1,eth2 --time 60s      throughput, latency, loss, burst and recovery in one record
   linerate device addresses --ports eth1,eth2,eth3      how many addresses a switch keeps (RFC 2889)
   linerate device hosts --ports eth1,eth2               how many ARP or ND neighbours a router holds
+  linerate device throughput --ports linerate://...:eth1,linerate://...:eth1     between ports of two agents
   linerate lab --device bridge -- device throughput --ports tester:p0,tester:p1 --sizes 64,512
+  linerate lab --device bridge -- device throughput --ports a:eth0,b:eth0 --sizes 64
 
 Only for a device and ports set apart for the test (RFC 6815): the frames fill the ports and all that is behind them. \
-Ports are interfaces of this machine, or HOST:INTERFACE of an agent started with --allow-frames.")]
+Ports are interfaces of this machine, or HOST:INTERFACE of agents started with --allow-frames, of one or of several; \
+between several hosts no latency is known, as their clocks differ.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     test: Test,
@@ -279,6 +286,17 @@ impl Arguments {
         })
     }
 
+    /// Refuses what can be refused before anything is built or reached.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let (common, test) = self.parts()?;
+        common.ports(&test).map(|_| ())
+    }
+
+    /// The ports as given.
+    pub(crate) fn ports(&self) -> &[String] {
+        self.parts().map_or(&[], |(common, _)| &common.ports)
+    }
+
     /// Whether its result is held against the tester's ceiling; a calibration is that ceiling, and addresses are no rate.
     pub(crate) fn wants_ceiling(&self) -> bool {
         self.parts().is_ok_and(|(_, test)| held_against_ceiling(&test))
@@ -334,12 +352,12 @@ async fn outcome(
     calibrated: Option<Record>,
     cancel: watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
-    let tester = alone(&common.ports(&test)?.0).map_err(Failure::usage)?;
-    let mut company = reach(book, &tester, cancel.clone()).await?;
-    let outcome = match common.load.watch(book, &mut company, tester.listener()).await {
+    let ports = common.ports(&test)?;
+    let mut company = reach(book, &ports.parties, cancel.clone()).await?;
+    let outcome = match common.load.watch(book, &mut company, &ports.parties).await {
         Ok(load) => {
             let beside = Beside { calibrated, load };
-            measure(common, test, tester.listener(), &company, store, beside, cancel).await
+            measure(common, test, &ports, &company, store, beside, cancel).await
         }
         Err(failure) => Err(failure),
     };
@@ -354,12 +372,11 @@ pub(crate) async fn calibrate(
     cancel: watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
     let (common, _) = arguments.parts()?;
-    let tester = alone(&common.ports(&DeviceTest::Calibrate)?.0).map_err(Failure::usage)?;
+    let ports = common.ports(&DeviceTest::Calibrate)?;
     let store = Store::open(common.results.store.store.as_deref()).map_err(Failure::measure)?;
-    let company = reach(book, &tester, cancel.clone()).await?;
+    let company = reach(book, &ports.parties, cancel.clone()).await?;
     let outcome =
-        measure(common, DeviceTest::Calibrate, tester.listener(), &company, Some(&store), Beside::default(), cancel)
-            .await;
+        measure(common, DeviceTest::Calibrate, &ports, &company, Some(&store), Beside::default(), cancel).await;
     company.dismiss().await;
     outcome
 }
@@ -376,15 +393,15 @@ struct Beside {
 async fn measure(
     common: &Common,
     test: DeviceTest,
-    host: &HostName,
+    ports: &Ports,
     company: &Company,
     store: Option<&Store>,
     Beside { calibrated, load }: Beside,
     cancel: watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
     let plan = match test {
-        DeviceTest::Echo { target } => common.echo_plan(target, host, company).await?,
-        test => common.plan(test, host, company).await?,
+        DeviceTest::Echo { target } => common.echo_plan(target, ports, company).await?,
+        test => common.plan(test, ports, company).await?,
     };
     let calibration = match (calibrated, store) {
         (Some(record), _) => Some(record),

@@ -1,12 +1,13 @@
 //! `linerate lab`: hosts, links and a device on this one machine, and any command run among them.
 
 use super::demo;
+use super::device::split;
 use crate::arguments::{Arguments as CommandLine, Command, Results};
 use crate::exit::Failure;
-use crate::hosts::HostBook;
+use crate::hosts::{HostBook, LOCAL};
 use crate::output::say;
 use clap::{Parser as _, Subcommand};
-use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions, beside};
+use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions, TESTER, beside};
 use linerate_model::{HostName, Record};
 use linerate_units::BitRate;
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
 
-    /// Which bench: switch, cable, router, or a TOML file (docs/bench-files.md) [default: switch]
+    /// Which bench: switch, cable, router, tester, testers, or a TOML file (docs/bench-files.md) [default: switch]
     #[arg(long, value_name = "NAME|FILE")]
     bench: Option<String>,
 
@@ -133,13 +134,22 @@ impl Arguments {
 
     /// The bench asked for; what sends raw frames has one of its own.
     fn bench(&self, command: &Wanted) -> Result<Bench, Failure> {
-        let usual = if command.takes_ports() { "tester" } else { "switch" };
+        let testers = command.testers();
+        let hosts_test = testers.iter().any(|host| ![TESTER, LOCAL].contains(&host.0.as_str()));
+        let usual = match hosts_test {
+            true => "testers",
+            false if testers.is_empty() => "switch",
+            false => "tester",
+        };
         let mut bench = Bench::find(self.bench.as_deref().unwrap_or(usual)).map_err(failure)?;
         if let Some(device) = self.device {
             bench = bench.with_device(device);
         }
         if let Some(hosts) = self.hosts {
             bench = bench.with_hosts(usize::from(hosts));
+        }
+        if hosts_test {
+            bench = bench.with_testers(&testers);
         }
         if let Some(rate) = self.link {
             bench = bench.with_link(rate);
@@ -168,6 +178,9 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     }
     // The command is read before the lab is built: a slip in it costs nothing.
     let Some(command) = read(&arguments.command)? else { return Ok(()) };
+    if let Some(test) = command.device() {
+        test.check()?;
+    }
     let bench = arguments.bench(&command)?;
     if arguments.command.is_empty() && !arguments.keep {
         return demo::run(bench, &arguments.results, cancel).await;
@@ -175,7 +188,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     arguments.check_results()?;
     let calibration = match command.device() {
         Some(test) if test.wants_ceiling() && bench.device.kind != DeviceKind::None => {
-            Some(ceiling(test, &bench, &cancel).await?)
+            Some(ceiling(test, bench.clone(), &command.testers(), &cancel).await?)
         }
         _ => None,
     };
@@ -204,13 +217,17 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// Whether it works with a tester's ports rather than with hosts.
-    fn takes_ports(&self) -> bool {
-        match self {
-            Self::Device(_) => true,
-            Self::Command(command) => matches!(**command, Command::Frames(_)),
-            Self::Nothing => false,
-        }
+    /// The hosts whose ports it sends raw frames from; none if it works with hosts.
+    fn testers(&self) -> Vec<HostName> {
+        let ports = match self {
+            Self::Device(test) => test.ports(),
+            Self::Command(command) => match &**command {
+                Command::Frames(frames) => frames.ports(),
+                _ => &[],
+            },
+            Self::Nothing => &[],
+        };
+        ports.iter().map(|port| HostName::from(split(port).0)).collect()
     }
 
     /// The device test, if it is one.
@@ -225,11 +242,16 @@ impl Wanted {
 /// The tester's ceiling, measured in a lab of its own with a cable in the device's place.
 pub(super) async fn ceiling(
     test: &super::device::Arguments,
-    bench: &Bench,
+    bench: Bench,
+    testers: &[HostName],
     cancel: &watch::Receiver<bool>,
 ) -> Result<Record, Failure> {
     say("linerate: first the tester's own ceiling, with a cable in the device's place");
-    let lab = up(&bench.clone().with_device(DeviceKind::None).without_faults(), false).await?;
+    let mut cable = bench.with_device(DeviceKind::None).without_faults();
+    if cable.tester_ports == 0 {
+        cable = cable.with_testers(testers);
+    }
+    let lab = up(&cable, false).await?;
     let book = HostBook::of_lab(lab.hosts());
     let outcome = Box::pin(super::device::calibrate(test, &book, cancel.clone())).await;
     lab.down().await;

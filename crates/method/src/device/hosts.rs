@@ -447,6 +447,7 @@ mod tests {
                 started_unix_ns: 0,
                 streams,
                 observation: Observation::default(),
+                other_hosts: Default::default(),
                 device_load: None,
                 caveats: Vec::new(),
             }
@@ -460,7 +461,7 @@ mod tests {
     fn found_by(mut router: Router, most: u32, ports: usize) -> NeighbourTable {
         let [learn_rate, rate] = [1_000, 10_000].map(FrameRate::per_second);
         let mut plan = plan(DeviceTest::Hosts { most, learn_rate, rate }, false);
-        plan.ports.extend((2..ports).map(|port| format!("p{port}")));
+        plan.ports.extend((2..ports).map(|port| format!("p{port}").into()));
         let mut test = HostTest::new(plan.sizes[0], most, learn_rate, rate);
         let mut trials = 0;
         while let Some(trial) = test.next(&plan) {
