@@ -7,8 +7,9 @@ use linerate_model::{Caveat, CaveatKind, DevicePlan, DeviceTest, FrameTrial, Fra
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
 
-/// How often a trial that the tester spoilt is run again before it is taken with its caveat. Where that did not help, the
-/// next are run again half as often, at least once: what holds up the tester is there to stay.
+/// How often a trial that the tester spoilt is run again before it is taken with its caveat. Where that did not help, further
+/// trials of a search, which decide nothing, are run again half as often, at least once: what holds up the tester is there to
+/// stay.
 const SPOILT_RETRIES: u32 = 4;
 
 /// What happens while a device is tested.
@@ -56,7 +57,7 @@ impl DeviceRun<'_> {
         let mut method = Device::new(self.plan.clone(), self.calibration);
         // Plain generating is asked for once: what was spoilt is said, and not sent again.
         let once = matches!(self.plan.test, DeviceTest::Frames { .. });
-        let mut patience = Patience { retries: if once { 0 } else { SPOILT_RETRIES }, repeated: 0 };
+        let mut patience = Patience { once, retries: SPOILT_RETRIES, repeated: 0 };
         let mut failure = None;
         while let Some(trial) = method.next() {
             on_event(DeviceEvent::TrialBegins { trial: &trial, known: method.progress() });
@@ -104,12 +105,14 @@ impl DeviceRun<'_> {
         on_event: &mut dyn FnMut(DeviceEvent<'_>),
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<FrameTrialResult, RunError> {
+        let searches = (1..self.plan.final_time.get()).contains(&trial.time.get());
+        let most = patience.most(searches);
         let mut again = 0;
         loop {
             let mut result = self.once(trial, cancel).await?;
             let reason = spoilt(&result);
             if let Some(reason) = &reason
-                && again < patience.retries
+                && again < most
             {
                 again += 1;
                 on_event(DeviceEvent::Repeating { reason });
@@ -153,24 +156,31 @@ impl DeviceRun<'_> {
     }
 }
 
-/// How often a spoilt trial is run again.
+/// How often spoilt trials are run again.
 #[derive(Debug)]
 struct Patience {
-    /// At most so often.
+    /// No trial is.
+    once: bool,
+    /// Those of a search at most so often.
     retries: u32,
     /// Trials that were run again so far.
     repeated: usize,
 }
 
 impl Patience {
+    /// How often the next trial may be run again.
+    fn most(&self, searches: bool) -> u32 {
+        match (self.once, searches) {
+            (true, _) => 0,
+            (false, true) => self.retries,
+            (false, false) => SPOILT_RETRIES,
+        }
+    }
+
     /// Notes that a trial was run `again` so often, and whether it was sound in the end.
     fn note(&mut self, again: u32, sound: bool) {
         self.repeated += usize::from(again > 0);
-        self.retries = match (self.retries, sound) {
-            (0, _) => 0,
-            (_, true) => SPOILT_RETRIES,
-            (retries, false) => (retries / 2).max(1),
-        };
+        self.retries = if sound { SPOILT_RETRIES } else { (self.retries / 2).max(1) };
     }
 }
 
@@ -179,19 +189,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_help_is_tried_less_until_it_helps() {
-        let mut patience = Patience { retries: SPOILT_RETRIES, repeated: 0 };
+    fn a_search_tries_less_what_does_not_help_until_it_helps() {
+        let mut patience = Patience { once: false, retries: SPOILT_RETRIES, repeated: 0 };
         let mut often = |again, sound| {
             patience.note(again, sound);
-            (patience.retries, patience.repeated)
+            (patience.most(true), patience.most(false), patience.repeated)
         };
-        assert_eq!(
-            [often(0, true), often(4, false), often(2, false), often(1, false)],
-            [(4, 0), (2, 1), (1, 2), (1, 3)]
-        );
-        assert_eq!(often(1, true), (4, 4));
-        let mut never = Patience { retries: 0, repeated: 0 };
-        never.note(0, true);
-        assert_eq!(never.retries, 0, "plain generating is asked for once");
+        let noted = [often(0, true), often(4, false), often(2, false), often(1, false)];
+        assert_eq!(noted, [(4, 4, 0), (2, 4, 1), (1, 4, 2), (1, 4, 3)]);
+        assert_eq!(often(1, true), (4, 4, 4));
+        let mut never = Patience { once: true, retries: SPOILT_RETRIES, repeated: 0 };
+        never.note(0, false);
+        assert_eq!((never.most(true), never.most(false)), (0, 0), "plain generating is asked for once");
     }
 }
