@@ -100,12 +100,14 @@ impl DeviceRun<'_> {
         on_event: &mut dyn FnMut(DeviceEvent<'_>),
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<FrameTrialResult, RunError> {
+        let searches = (1..self.plan.final_time.get()).contains(&trial.time.get());
+        let most = if searches { most.min(patience.retries) } else { most };
         let mut again = 0;
         loop {
             let mut result = self.once(trial, cancel).await?;
             let reason = spoilt(&result);
             if let Some(reason) = &reason
-                && again < patience.retries.min(most)
+                && again < most
             {
                 again += 1;
                 on_event(DeviceEvent::Repeating { reason });
@@ -148,10 +150,10 @@ impl DeviceRun<'_> {
     }
 }
 
-/// How often a spoilt trial is run again.
+/// How often spoilt trials are run again.
 #[derive(Debug)]
 struct Patience {
-    /// At most so often.
+    /// Those of a search, which decide nothing, at most so often.
     retries: u32,
     /// Trials that were run again so far.
     repeated: usize,
@@ -170,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_help_is_tried_less_until_it_helps() {
+    fn a_search_tries_less_what_does_not_help_until_it_helps() {
         let mut patience = Patience { retries: SPOILT_RETRIES, repeated: 0 };
         let mut often = |again, sound| {
             patience.note(again, sound);

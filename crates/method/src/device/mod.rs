@@ -33,8 +33,9 @@ use throughput::ThroughputTest;
 
 /// Offered load below the intended one by more than this share is the tester's failing, not the device's.
 const SHORTFALL_BEARABLE: f64 = 0.005;
-/// How often a trial that the tester spoilt is run again before it is taken with its caveat. Where that did not help, the
-/// next are run again half as often, at least once: what holds up the tester is there to stay.
+/// How often a trial that the tester spoilt is run again before it is taken with its caveat. Where that did not help,
+/// further trials of a search, which decide nothing, are run again half as often, at least once: what holds up the tester is
+/// there to stay.
 pub const SPOILT_RETRIES: u32 = 4;
 /// Pauses that explain this share of a shortfall explain all of it: they are counted from where it could not be made up.
 const EXPLAINED: f64 = 0.9;
