@@ -242,7 +242,7 @@ mod tests {
     fn judge(text: &str) -> Judgement {
         let mut result = trial(9_900, 100);
         crate::place_losses(&mut result);
-        let plan = Plan { cells: vec![spec()], repeats: Repeats::Times(1), device: None };
+        let plan = Plan { cells: vec![spec()], repeats: Repeats::Times(1), device: None, ladder: None };
         text.parse::<Expectation>().expect(text).judge(&measurements(&plan, &[], &[result])[0])
     }
 

@@ -7,6 +7,7 @@
 mod account;
 pub mod device;
 mod expect;
+pub mod ladder;
 mod measure;
 mod repeat;
 pub mod search;

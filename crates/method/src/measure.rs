@@ -483,13 +483,13 @@ fn other_traffic(cell: &TrialSpec, mtu: u32, runs: &[&TrialResult]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::transfer::tests::trial;
     use linerate_model::{CoreUse, FlowResult, TcpFlow, ThreadUse};
     use linerate_units::Nanos;
 
-    fn host(name: &str, speed: Option<u64>) -> Host {
+    pub(crate) fn host(name: &str, speed: Option<u64>) -> Host {
         Host {
             name: name.into(),
             version: String::new(),
@@ -517,8 +517,12 @@ mod tests {
     }
 
     fn measure(hosts: &[Host], trials: &[TrialResult]) -> Measurement {
-        let plan =
-            Plan { cells: vec![trials[0].spec.clone()], repeats: Repeats::Times(trials.len() as u32), device: None };
+        let plan = Plan {
+            cells: vec![trials[0].spec.clone()],
+            repeats: Repeats::Times(trials.len() as u32),
+            device: None,
+            ladder: None,
+        };
         measurements(&plan, hosts, trials).remove(0)
     }
 

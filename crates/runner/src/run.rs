@@ -1,7 +1,7 @@
 //! The loop: ask the method, run the trial, keep it, repeat.
 
 use crate::{Peers, RunError, trial};
-use linerate_method::{Method, Step, Sweep, attach_ceiling, measurements, spoilt};
+use linerate_method::{Method, Step, Sweep, attach_ceiling, ladder, measurements, spoilt};
 use linerate_model::{Caveat, CaveatKind, HostName, Plan, Progress, Record, RecordId, SCHEMA, TrialResult, TrialSpec};
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
@@ -94,6 +94,7 @@ impl Run<'_> {
         if let Some(calibration) = self.calibration {
             attach_ceiling(&mut record.results, &calibration.id, &calibration.results);
         }
+        record.ladder = ladder::found(&record);
         if !record.trials.is_empty() {
             let complete = failure.is_none();
             failure = failure.or(self.keep(|store| store.finish(&record, complete)));
@@ -126,6 +127,7 @@ pub(crate) fn begin(plan: Plan, command: Vec<String>, peers: &Peers) -> Record {
         trials: Vec::new(),
         outcome: None,
         frame_trials: Vec::new(),
+        ladder: None,
         caveats: Vec::new(),
     }
 }

@@ -94,7 +94,7 @@ fn plan(opener: &HostName, listener: &HostName) -> Result<Plan, String> {
         let name = if transport == Transport::Tcp { "tcp transactions" } else { "udp transactions" };
         cells.push(cell(name.to_owned(), Workload::Transact(TransactSpec::plain(transport))));
     }
-    Ok(Plan { cells, repeats: repetition.repeats()?, device: None })
+    Ok(Plan { cells, repeats: repetition.repeats()?, device: None, ladder: None })
 }
 
 fn stream(transport: Transport, size: u64, direction: Direction) -> Workload {

@@ -143,7 +143,12 @@ impl Arguments {
             workload: Workload::Stream(self.stream(*size)),
             timing,
         };
-        Ok(Plan { cells: sizes.iter().map(cell).collect(), repeats: self.repetition.repeats()?, device: None })
+        Ok(Plan {
+            cells: sizes.iter().map(cell).collect(),
+            repeats: self.repetition.repeats()?,
+            device: None,
+            ladder: None,
+        })
     }
 
     fn size(&self) -> ByteCount {

@@ -110,6 +110,6 @@ impl Arguments {
         };
         let timing = self.repetition.timing()?;
         let cell = TrialSpec { name, paths, workload: Workload::Transact(transact), timing };
-        Ok(Plan { cells: vec![cell], repeats: self.repetition.repeats()?, device: None })
+        Ok(Plan { cells: vec![cell], repeats: self.repetition.repeats()?, device: None, ladder: None })
     }
 }

@@ -65,7 +65,7 @@ mod tests {
     use linerate_units::BitRate;
 
     fn result() -> Measurement {
-        let plan = Plan { cells: vec![spec()], repeats: Repeats::Times(1), device: None };
+        let plan = Plan { cells: vec![spec()], repeats: Repeats::Times(1), device: None, ladder: None };
         measurements(&plan, &[], &[trial(10_000, 0)]).remove(0)
     }
 

@@ -1,0 +1,35 @@
+//! The ground: what the line can carry in full frames, by calculation. Its payload is that of UDP in them, so that a path
+//! that loses nothing shows 100 % at raw frames and at UDP.
+
+use super::{Facts, Figure, Layer, efficiency, largest_datagram};
+use linerate_model::{PathLimit, RungName, Summary, Transport};
+
+pub(super) struct Limit;
+
+impl Layer for Limit {
+    fn name(&self) -> RungName {
+        RungName::Limit
+    }
+
+    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
+        let line = facts.line().ok_or(
+            "no link speed is known on this path; tell the agents with --link-speed IF=RATE to see each rung's share of \
+             the line",
+        )?;
+        let (ip, mtu) = (facts.plan.ip, facts.plan.mtu);
+        let message = largest_datagram(ip, mtu);
+        let most = PathLimit::payload_of(line, Transport::Udp, ip, message, mtu).get() as f64;
+        Ok(Figure {
+            payload_bps: Summary { median: most, low: most, high: most, runs: 0, values: Vec::new(), interval: None },
+            efficiency: efficiency(Transport::Udp, ip, message, mtu),
+            latency: None,
+            verdict: None,
+            results: Vec::new(),
+        })
+    }
+
+    fn advice(&self, _facts: &Facts<'_>) -> String {
+        // Nothing is below the ground.
+        String::new()
+    }
+}
