@@ -3,6 +3,7 @@
 use crate::charts::{self, Chart};
 use crate::device;
 use crate::figures::{MISSING, moment, per_second, plain, rate, words};
+use crate::ladder;
 use crate::sentences;
 use crate::tables::{self, Column, Table};
 use linerate_model::{Host, Limit, Measurement, Nic, Record, WorkloadKind};
@@ -40,6 +41,14 @@ pub fn html(record: &Record) -> String {
                 }
                 main {
                     (summary(record))
+                    @if let Some(found) = &record.ladder {
+                        section aria-labelledby="ladder" {
+                            h2 #ladder { "Ladder" }
+                            @for sentence in ladder::sentences(found) { p { (prose(&sentence)) } }
+                            (with_meanings(&ladder::table(found)))
+                            @if let Some(chart) = ladder::chart(found) { (figure(&chart)) }
+                        }
+                    }
                     @if !caveats.is_empty() {
                         section aria-labelledby="caveats" {
                             h2 #caveats { "Caveats" }

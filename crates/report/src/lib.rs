@@ -14,6 +14,7 @@ mod figures;
 mod frames;
 mod html;
 mod json;
+mod ladder;
 mod markdown;
 mod sentences;
 mod svg;

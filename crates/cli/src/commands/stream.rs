@@ -157,7 +157,7 @@ impl Arguments {
     }
 
     fn ip(&self) -> IpVersion {
-        if self.sockets.ipv6 { IpVersion::V6 } else { IpVersion::V4 }
+        self.sockets.ip()
     }
 
     fn check_size(&self, size: ByteCount) -> Result<(), String> {

@@ -1,0 +1,82 @@
+//! `linerate ladder`: every layer of one path in the same unit, and the one that loses the most.
+
+use crate::arguments::{Repetition, Results, Sockets};
+use crate::exit::Failure;
+use crate::hosts::{HostBook, parties};
+use crate::measure::{check, conclude, reach, run as run_plan};
+use linerate_method::ladder::{Asked, onto};
+use linerate_model::{Path, Plan, RungName};
+use linerate_store::Store;
+use std::collections::BTreeMap;
+use tokio::sync::watch;
+
+/// Measure every layer of one path in the same unit, and name the one that loses the most
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  linerate ladder B                          from this machine to B
+  linerate ladder A B --time 10s --out ladder.html
+  linerate ladder A B -6 --flows 4 --expect 'share>=95%'
+  linerate lab --link 100Mbit/s -- ladder a b
+
+From the ground up: what the line carries in full frames (by calculation), raw frames, UDP in the largest datagrams, TCP. \
+Each rung has its payload, its share of the rung below and of the line, what limited it, and how long a request of one byte \
+took to be answered. The widest gap between two rungs is named, if it is more than TCP's header and the runs' spread.")]
+pub(crate) struct Arguments {
+    /// Source and sink: a join line, `local`, or a lab host's name. One host alone is the sink, and this machine the source
+    #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
+    hosts: Vec<String>,
+
+    /// Connections (UDP: sockets) of each stream
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
+    flows: u16,
+
+    #[command(flatten)]
+    repetition: Repetition,
+
+    #[command(flatten)]
+    sockets: Sockets,
+
+    #[command(flatten)]
+    results: Results,
+}
+
+/// The MTU a plan is checked by before the path's own is known: Ethernet's.
+const USUAL_MTU: u32 = 1500;
+
+pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    let parties = parties(&arguments.hosts).map_err(Failure::usage)?;
+    let [path] = &parties.paths()[..] else {
+        return Err(Failure::usage("a ladder is of one path: name one source and one sink"));
+    };
+    check(&arguments.results, &arguments.plan(path, USUAL_MTU).map_err(Failure::usage)?)?;
+    let store = Store::open(arguments.results.store.store.as_deref()).map_err(Failure::measure)?;
+    let company = reach(&book, &parties, cancel.clone()).await?;
+    let mtu = company.peers.path_mtu(path, arguments.sockets.ip()).unwrap_or(USUAL_MTU);
+    let plan = arguments.plan(path, mtu).map_err(Failure::usage)?;
+    let outcome = run_plan(plan, &company.peers, &store, None, cancel).await;
+    company.dismiss().await;
+    conclude(outcome, &arguments.results)
+}
+
+impl Arguments {
+    fn plan(&self, path: &Path, mtu: u32) -> Result<Plan, String> {
+        let asked = Asked {
+            path: path.clone(),
+            ip: self.sockets.ip(),
+            mtu,
+            flows: self.flows,
+            socket: self.sockets.options(),
+            timing: self.repetition.timing()?,
+            without: without(),
+        };
+        let plan = Plan { cells: Vec::new(), repeats: self.repetition.repeats()?, device: None, ladder: None };
+        Ok(onto(plan, &asked))
+    }
+}
+
+/// The rungs that are left out, and why.
+pub(crate) fn without() -> BTreeMap<RungName, String> {
+    let why = "raw frames go between two ports of one host only so far: `linerate frames --ports` sends them";
+    BTreeMap::from([(RungName::Frames, why.to_owned())])
+}
