@@ -40,7 +40,6 @@ pub fn html(record: &Record) -> String {
                     p.when { (moment(record.started_unix_ns)) ", record " (plain(&record.id.0)) }
                 }
                 main {
-                    (summary(record))
                     @if let Some(found) = &record.ladder {
                         section aria-labelledby="ladder" {
                             h2 #ladder { "Ladder" }
@@ -49,6 +48,7 @@ pub fn html(record: &Record) -> String {
                             @if let Some(chart) = ladder::chart(found) { (figure(&chart)) }
                         }
                     }
+                    (summary(record))
                     @if !caveats.is_empty() {
                         section aria-labelledby="caveats" {
                             h2 #caveats { "Caveats" }

@@ -69,9 +69,9 @@ pub(crate) fn table(ladder: &Ladder) -> Table {
             Column::new("payload", "payload that arrived, median of the runs; of the line by calculation"),
             Column::new("of below", "share of what the next rung below delivers"),
             Column::new("of line", "share of what the line carries in full frames"),
-            ranked("spread", "highest less lowest run, as a share of the median", 3),
+            ranked("spread", "highest less lowest run, as a share of the median", 5),
             ranked("half in", "half of the requests of one byte were answered within this", 1),
-            ranked("99 % in", "99 % were answered within this", 1),
+            ranked("99 % in", "99 % were answered within this", 4),
             ranked("limit", "what limited it", 2),
         ],
         rows: from_the_top(ladder).map(row).collect(),
@@ -105,7 +105,8 @@ pub(crate) fn sentences(ladder: &Ladder) -> Vec<String> {
     }
     for rung in &ladder.rungs {
         if let Some(why) = &rung.missing {
-            all.push(sentences::sentence(&format!("{} not measured: {why}", label(rung.name))));
+            let what = if rung.name == RungName::Limit { "not known" } else { "not measured" };
+            all.push(sentences::sentence(&format!("{} {what}: {why}", said(rung.name))));
         }
     }
     all

@@ -28,7 +28,7 @@ impl Default for Style {
 const GAP: usize = 2;
 /// A piece of a bar, and how many there are in the longest.
 const BLOCK: char = '\u{2588}';
-const BLOCKS: usize = 20;
+const BLOCKS: usize = 12;
 /// A narrower terminal gets lines of this length all the same.
 const NARROWEST: usize = 40;
 
@@ -142,7 +142,7 @@ impl Page {
         let mut table = ladder::table(ladder);
         self.blank();
         self.heading(&table.caption);
-        table.columns.insert(2, Column { title: "", meaning: "the payload as a bar", rank: 4 });
+        table.columns.insert(2, Column { title: "", meaning: "the payload as a bar", rank: 3 });
         for (row, length) in table.rows.iter_mut().zip(ladder::lengths(ladder)) {
             let bar = BLOCK.to_string().repeat((length * BLOCKS as f64).round() as usize);
             row.insert(2, Some(format!("{bar:<BLOCKS$}")));

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 }
 
 /// The MTU a plan is checked by before the path's own is known: Ethernet's.
-const USUAL_MTU: u32 = 1500;
+pub(crate) const USUAL_MTU: u32 = 1500;
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let parties = parties(&arguments.hosts).map_err(Failure::usage)?;

@@ -4,7 +4,7 @@ use super::*;
 use crate::measure::tests::host;
 use crate::transfer::tests::trial;
 use crate::{Method, Step, Sweep, measurements};
-use linerate_model::{FlowResult, Repeats, TcpFlow, Transactions, TrialResult};
+use linerate_model::{FlowResult, Loss, LossPlaces, Repeats, TcpFlow, Transactions, TrialResult};
 use linerate_units::Nanos;
 
 const GIGABIT: u64 = 1_000_000_000;
@@ -33,6 +33,8 @@ struct Planted {
     line: Option<u64>,
     udp: [f64; 3],
     tcp: [f64; 3],
+    /// What UDP lost in each run.
+    loss: Option<Loss>,
     /// TCP's own account at the sender.
     account: TcpFlow,
 }
@@ -40,7 +42,7 @@ struct Planted {
 impl Planted {
     fn full(udp: f64, tcp: f64) -> Self {
         let account = TcpFlow { mss: 1448, segments_out: 100_000, segments_in: 100_000, ..TcpFlow::default() };
-        Self { line: Some(GIGABIT), udp: [udp; 3], tcp: [tcp; 3], account }
+        Self { line: Some(GIGABIT), udp: [udp; 3], tcp: [tcp; 3], loss: None, account }
     }
 
     fn run(&self, spec: &TrialSpec, turn: usize) -> TrialResult {
@@ -52,7 +54,9 @@ impl Planted {
                 let bps = if stream.transport == Transport::Udp { self.udp[turn] } else { self.tcp[turn] };
                 let received = ends.listener.received.as_mut().expect("a stream");
                 received.payload_bytes = (bps / 8.0) as u64;
-                if stream.transport == Transport::Tcp {
+                if stream.transport == Transport::Udp {
+                    ends.forward_loss = self.loss;
+                } else {
                     let flow = FlowResult { tcp: Some(self.account.clone()), ..FlowResult::default() };
                     (ends.opener.flows, ends.listener.flows) = (vec![flow.clone()], vec![flow]);
                 }
@@ -178,6 +182,25 @@ fn the_advice_follows_what_tcp_says_of_itself() {
         (|_| (), "neither window nor loss"),
     ] {
         let said = flow(change);
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
+fn the_advice_follows_where_udp_loses() {
+    let advice = |places: LossPlaces| {
+        let loss = Loss { lost: places.sum(), of: 100_000, places, ..Loss::default() };
+        let planted = Planted { loss: Some(loss), ..Planted::full(UDP / 2.0, TCP / 2.0) };
+        planted.ladder().widest_gap.expect("half is lost").advice
+    };
+    for (places, words) in [
+        (LossPlaces { socket_buffer: 30_000, wire: 10, ..LossPlaces::default() }, "--receive-buffer"),
+        (LossPlaces { receiver_queue: 30_000, ..LossPlaces::default() }, "netdev_max_backlog"),
+        (LossPlaces { wire: 30_000, ..LossPlaces::default() }, "lost on the way"),
+        // Too few to account for half.
+        (LossPlaces { wire: 30, ..LossPlaces::default() }, "work for each packet"),
+    ] {
+        let said = advice(places);
         assert!(said.contains(words), "{words}: {said}");
     }
 }

@@ -2,7 +2,7 @@
 //! the work for each packet that this rung is to show.
 
 use super::{Asked, Facts, Figure, Layer, efficiency, largest_datagram};
-use linerate_model::{IpVersion, LossPlaces, RungName, StreamSpec, TransactSpec, Transport, Workload};
+use linerate_model::{IpVersion, LossPlaces, RungName, SocketOptions, StreamSpec, TransactSpec, Transport, Workload};
 use linerate_units::ByteCount;
 
 const TRANSACTIONS: &str = "udp transactions";
@@ -17,7 +17,9 @@ impl Layer for Udp {
     }
 
     fn trials(&self, asked: &Asked) -> Vec<(String, Workload)> {
-        let Asked { ip, mtu, flows, socket, .. } = asked.clone();
+        let Asked { ip, mtu, flows, .. } = *asked;
+        // What only TCP knows is for the other rung.
+        let socket = SocketOptions { congestion: None, mss: None, ..asked.socket.clone() };
         let message = ByteCount::new(largest_datagram(ip, mtu));
         let plain = StreamSpec::plain(Transport::Udp, message);
         let stream = StreamSpec { ip, flows, offload: false, socket: socket.clone(), ..plain };
