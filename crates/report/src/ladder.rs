@@ -91,7 +91,7 @@ pub(crate) fn sentences(ladder: &Ladder) -> Vec<String> {
         None if steps(ladder).is_empty() => "Fewer than two rungs were measured: there is no gap to name.".to_owned(),
         None => "No gap between two rungs is wider than headers and the spread of the runs explain.".to_owned(),
     }];
-    all.extend(ladder.widest_gap.as_ref().map(|gap| format!("What to try: {}", sentences::sentence(&gap.advice))));
+    all.extend(ladder.widest_gap.as_ref().map(|gap| sentences::sentence(&gap.advice)));
     all.extend(header_of_tcp(ladder));
     for (below, above) in steps(ladder) {
         if above.share_of_below.is_some_and(|share| share > RISES) {
