@@ -2,11 +2,11 @@
 
 use crate::refusal::{ErrorBody, ErrorKind};
 use crate::sse::Events;
-use crate::{AgentError, PROTOCOL, PROTOCOL_HEADER, Resolve, Start, frames, pin};
+use crate::{AgentError, HalfStage, PROTOCOL, PROTOCOL_HEADER, Resolve, Start, frames, pin};
 use futures_util::{Stream, StreamExt as _};
 use linerate_model::{
-    Connect, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, HostCounters, Join, Mac, PortInfo, Prepared,
-    Progress, TrialId,
+    Connect, FrameHalf, FrameHalfResult, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, HostCounters, Join,
+    Mac, PortInfo, Prepared, Progress, TrialId,
 };
 use linerate_units::Nanos;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -126,25 +126,8 @@ impl Client {
         &self,
         id: &TrialId,
     ) -> Result<impl Stream<Item = Result<Progress, AgentError>> + Send + Unpin + use<>, AgentError> {
-        const TASK: &str = "tell its progress";
         let request = self.request(Method::GET, &["trials", &id.0, "events"]);
-        // No limit on the whole, which takes as long as the trial; each piece has its own below.
-        let response = tokio::time::timeout(REQUEST_TIMEOUT, self.send(request, TASK))
-            .await
-            .map_err(|_| self.lost(TASK, format!("no answer for {} s", REQUEST_TIMEOUT.as_secs())))??;
-        let following = Following {
-            client: self.clone(),
-            pieces: response.bytes_stream().boxed(),
-            events: Events::default(),
-            ready: VecDeque::new(),
-            ended: false,
-        };
-        Ok(futures_util::stream::unfold(following, |mut following| async move {
-            let next = following.next(TASK).await?;
-            following.ended = !matches!(&next, Ok(Progress { done: false, .. }));
-            Some((next, following))
-        })
-        .boxed())
+        self.follow(request, "tell its progress", |progress: &Progress| progress.done).await
     }
 
     /// Waits until the half is done, and fetches its result.
@@ -173,6 +156,34 @@ impl Client {
         self.json(self.request(Method::POST, &["resolve"]).json(ask), "ask a neighbour").await
     }
 
+    /// Takes part in a trial with raw frames between ports of several hosts: how far the host's half is. Dropping the stream
+    /// ends the half.
+    pub async fn frame_half(
+        &self,
+        half: &FrameHalf,
+    ) -> Result<impl Stream<Item = Result<HalfStage, AgentError>> + Send + Unpin + use<>, AgentError> {
+        let request = self.request(Method::POST, &["frames", "halves"]).json(half);
+        let client = self.clone();
+        let stages = self.follow(request, "run the trial", HalfStage::is_last).await?;
+        Ok(stages.map(move |stage| match stage? {
+            HalfStage::Failed(refusal) => Err(client.refused(refusal)),
+            stage => Ok(stage),
+        }))
+    }
+
+    /// Tells the half that the ports of all hosts count: it sends `delay` after the request arrives.
+    pub async fn start_half(&self, tag: u16, delay: Nanos) -> Result<(), AgentError> {
+        let request = self.request(Method::POST, &["frames", "halves", &tag.to_string(), "start"]);
+        let request = request.json(&Start { delay }).timeout(REQUEST_TIMEOUT);
+        self.send(request, "start the trial").await.map(|_| ())
+    }
+
+    /// Tells the half that all hosts have sent, waits for the stragglers of `trial` with it, and fetches what it counted.
+    pub async fn finish_half(&self, tag: u16, trial: &FrameTrial) -> Result<FrameHalfResult, AgentError> {
+        let request = self.request(Method::POST, &["frames", "halves", &tag.to_string(), "finish"]);
+        self.json(request.timeout(Duration::from(trial.settle) + FINISH_SLACK), "finish the trial").await
+    }
+
     /// Runs a trial with raw frames. Dropping the future ends the trial.
     pub async fn frames(&self, trial: &FrameTrial) -> Result<FrameTrialResult, AgentError> {
         let request = self.request(Method::POST, &["frames"]).json(trial).timeout(frames::patience(trial));
@@ -194,6 +205,32 @@ impl Client {
     ) -> Result<(), AgentError> {
         let request = self.request(Method::POST, &["trials", &id.0, verb]).json(body).timeout(REQUEST_TIMEOUT);
         self.send(request, task).await.map(|_| ())
+    }
+
+    /// Sends a request and reads the events it is answered with, until one that is the last.
+    async fn follow<T: DeserializeOwned + Send + 'static>(
+        &self,
+        request: RequestBuilder,
+        task: &'static str,
+        is_last: fn(&T) -> bool,
+    ) -> Result<impl Stream<Item = Result<T, AgentError>> + Send + Unpin + use<T>, AgentError> {
+        // No limit on the whole, which takes as long as the trial; each piece has its own below.
+        let response = tokio::time::timeout(REQUEST_TIMEOUT, self.send(request, task))
+            .await
+            .map_err(|_| self.lost(task, format!("no answer for {} s", REQUEST_TIMEOUT.as_secs())))??;
+        let following = Following {
+            client: self.clone(),
+            pieces: response.bytes_stream().boxed(),
+            events: Events::default(),
+            ready: VecDeque::new(),
+            ended: false,
+        };
+        Ok(futures_util::stream::unfold(following, move |mut following| async move {
+            let next = following.next(task).await?;
+            following.ended = next.as_ref().map_or(true, is_last);
+            Some((next, following))
+        })
+        .boxed())
     }
 
     /// Sends a request and reads the answer. The request's own time limit comes first.
@@ -271,15 +308,15 @@ struct Following<S> {
 }
 
 impl<S: Stream<Item = reqwest::Result<impl AsRef<[u8]>>> + Unpin> Following<S> {
-    /// The next progress; none after the last.
-    async fn next(&mut self, task: &'static str) -> Option<Result<Progress, AgentError>> {
+    /// The next event; none after the last.
+    async fn next<T: DeserializeOwned>(&mut self, task: &'static str) -> Option<Result<T, AgentError>> {
         if self.ended {
             return None;
         }
         loop {
             if let Some(data) = self.ready.pop_front() {
                 let read = serde_json::from_str(&data);
-                return Some(read.map_err(|error| self.client.not_an_agent(format!("its progress: {error}"))));
+                return Some(read.map_err(|error| self.client.not_an_agent(format!("its events: {error}"))));
             }
             let piece = tokio::time::timeout(SILENCE, self.pieces.next()).await;
             let pushed = match piece {

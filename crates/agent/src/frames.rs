@@ -1,5 +1,6 @@
 //! Raw frames: one trial at a time, from the ports of this host, for whom the agent allows it.
 
+use crate::frame_half::HalfUnderWay;
 use crate::refusal::{ErrorKind, Refusal};
 use crate::serve::Shared;
 use linerate_frames::FrameError;
@@ -8,9 +9,10 @@ use linerate_observe::Watch;
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long a neighbour may take to answer.
@@ -33,10 +35,26 @@ pub struct Resolve {
 #[derive(Debug, Default)]
 pub(crate) struct FrameTrials {
     busy: AtomicBool,
+    /// The half that this host has, or last had, of a trial with others.
+    half: Mutex<Option<Arc<HalfUnderWay>>>,
+}
+
+impl FrameTrials {
+    /// The half of the trial that has `tag`.
+    pub(crate) fn half(&self, tag: u16) -> Result<Arc<HalfUnderWay>, Refusal> {
+        self.last_half().clone().filter(|half| half.tag() == tag).ok_or_else(|| {
+            let why = format!("there is no half of a trial tagged {tag} here: ask for it first, and stay connected");
+            Refusal::new(ErrorKind::NotFound, why)
+        })
+    }
+
+    pub(crate) fn last_half(&self) -> MutexGuard<'_, Option<Arc<HalfUnderWay>>> {
+        self.half.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Ends the trial when the request that asked for it is gone.
-struct StopOnDrop(Arc<AtomicBool>);
+pub(crate) struct StopOnDrop(pub(crate) Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
@@ -45,7 +63,7 @@ impl Drop for StopOnDrop {
 }
 
 /// Frees the place of the trial when its thread has let go of its ports.
-struct Place(Arc<Shared>);
+pub(crate) struct Place(Arc<Shared>);
 
 impl Drop for Place {
     fn drop(&mut self) {
@@ -67,18 +85,7 @@ pub(crate) async fn resolve(shared: &Shared, ask: Resolve) -> Result<Mac, Refusa
 
 /// Runs a trial to its end, or until the caller goes away.
 pub(crate) async fn run(shared: &Arc<Shared>, trial: FrameTrial) -> Result<FrameTrialResult, Refusal> {
-    allowed(shared)?;
-    let length = trial.time + trial.settle;
-    if length > shared.limits.max_time {
-        return Err(Refusal::new(
-            ErrorKind::Limit,
-            format!("the trial takes {length}, this agent allows {}; ask for less", shared.limits.max_time),
-        ));
-    }
-    if shared.frames.busy.swap(true, Ordering::AcqRel) {
-        return Err(Refusal::new(ErrorKind::Conflict, "a trial with raw frames is under way; wait for it to end"));
-    }
-    let place = Place(Arc::clone(shared));
+    let place = admit(shared, &trial)?;
     let stop = Arc::new(AtomicBool::new(false));
     let _stop = StopOnDrop(Arc::clone(&stop));
     blocking(move || {
@@ -92,11 +99,28 @@ pub(crate) async fn run(shared: &Arc<Shared>, trial: FrameTrial) -> Result<Frame
             started_unix_ns: counts.started_unix_ns,
             streams: counts.streams,
             observation: seen.finish(),
+            other_hosts: BTreeMap::new(),
             device_load: None,
             caveats: counts.caveats,
         })
     })
     .await
+}
+
+/// The place for a trial, if it is allowed and no other has it.
+pub(crate) fn admit(shared: &Arc<Shared>, trial: &FrameTrial) -> Result<Place, Refusal> {
+    allowed(shared)?;
+    let length = trial.time + trial.settle;
+    if length > shared.limits.max_time {
+        return Err(Refusal::new(
+            ErrorKind::Limit,
+            format!("the trial takes {length}, this agent allows {}; ask for less", shared.limits.max_time),
+        ));
+    }
+    if shared.frames.busy.swap(true, Ordering::AcqRel) {
+        return Err(Refusal::new(ErrorKind::Conflict, "a trial with raw frames is under way; wait for it to end"));
+    }
+    Ok(Place(Arc::clone(shared)))
 }
 
 fn allowed(shared: &Shared) -> Result<(), Refusal> {

@@ -13,6 +13,7 @@ mod advertise;
 mod client;
 mod door;
 mod error;
+mod frame_half;
 mod frames;
 mod identity;
 mod limits;
@@ -31,6 +32,7 @@ mod trial;
 
 pub use client::Client;
 pub use error::AgentError;
+pub use frame_half::HalfStage;
 pub use frames::Resolve;
 pub use identity::Identity;
 pub use ipnet::IpNet;

@@ -1,5 +1,6 @@
 //! What can be asked of an agent: one table, from which both the router and its OpenAPI description are made.
 
+use crate::frame_half::HalfStage;
 use crate::frames::Resolve;
 use crate::refusal::{ErrorKind, Refusal};
 use crate::serve::Shared;
@@ -14,8 +15,8 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Json, Router};
 use futures_util::{Stream, StreamExt as _};
 use linerate_model::{
-    Connect, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, HostCounters, Mac, PortInfo, Prepared, Progress,
-    TrialId,
+    Connect, FrameHalf, FrameHalfResult, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, HostCounters, Mac,
+    PortInfo, Prepared, Progress, TrialId,
 };
 use linerate_units::Nanos;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -90,7 +91,7 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// All of it.
-pub(crate) static ROUTES: [Route; 13] = [
+pub(crate) static ROUTES: [Route; 16] = [
     Route {
         method: Method::Get,
         path: "/v1/host",
@@ -200,6 +201,37 @@ pub(crate) static ROUTES: [Route; 13] = [
         answer: Answer::Json(schema::<FrameTrialResult>),
         refusals: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::TrialFailed],
         handler: |method| on(method, frames),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/frames/halves",
+        summary: "Take part in a trial with raw frames between ports of several hosts: how far this host's half is as \
+                  server-sent events; closing the connection ends it",
+        versioned: true,
+        body: Some(schema::<FrameHalf>),
+        answer: Answer::Events(schema::<HalfStage>),
+        refusals: &[ErrorKind::Limit, ErrorKind::Conflict],
+        handler: |method| on(method, frame_half),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/frames/halves/{tag}/start",
+        summary: "Send a little later: the ports of all hosts count",
+        versioned: true,
+        body: Some(schema::<Start>),
+        answer: Answer::Nothing,
+        refusals: &[ErrorKind::BadRequest, ErrorKind::NotFound, ErrorKind::Conflict],
+        handler: |method| on(method, start_half),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/frames/halves/{tag}/finish",
+        summary: "Wait for stragglers and fetch what was counted: all hosts have sent",
+        versioned: true,
+        body: None,
+        answer: Answer::Json(schema::<FrameHalfResult>),
+        refusals: &[ErrorKind::BadRequest, ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed],
+        handler: |method| on(method, finish_half),
     },
     Route {
         method: Method::Get,
@@ -352,6 +384,29 @@ async fn frames(
     Body(trial): Body<FrameTrial>,
 ) -> Result<Json<FrameTrialResult>, Refusal> {
     crate::frames::run(&shared, trial).await.map(Json)
+}
+
+async fn frame_half(
+    State(shared): State<Arc<Shared>>,
+    Body(half): Body<FrameHalf>,
+) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, Refusal> {
+    let events = crate::frame_half::run(&shared, half)?.map(|stage| Event::default().json_data(stage));
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
+}
+
+async fn start_half(
+    State(shared): State<Arc<Shared>>,
+    Path(tag): Path<u16>,
+    Body(start): Body<Start>,
+) -> Result<StatusCode, Refusal> {
+    shared.frames.half(tag)?.start_after(start.delay).map(|()| StatusCode::NO_CONTENT)
+}
+
+async fn finish_half(
+    State(shared): State<Arc<Shared>>,
+    Path(tag): Path<u16>,
+) -> Result<Json<FrameHalfResult>, Refusal> {
+    shared.frames.half(tag)?.finish().await.map(Json)
 }
 
 async fn description() -> Json<serde_json::Value> {

@@ -1,10 +1,9 @@
 //! `--device-snmp` and `--device-agent`: from whom the device's own load is read.
 
 use crate::exit::Failure;
-use crate::hosts::{Company, HostBook};
+use crate::hosts::{Company, HostBook, Parties};
 use crate::output::say;
 use clap::Args;
-use linerate_model::HostName;
 use linerate_observe::snmp::{Target, Watcher};
 use linerate_runner::DeviceWatch;
 
@@ -31,12 +30,12 @@ pub(crate) struct LoadSource {
 }
 
 impl LoadSource {
-    /// Reaches the device, if it is to be watched. `tester` is the host whose ports test it.
+    /// Reaches the device, if it is to be watched. `testers` are the hosts whose ports test it.
     pub(crate) async fn watch(
         &self,
         book: &HostBook,
         company: &mut Company,
-        tester: &HostName,
+        testers: &Parties,
     ) -> Result<Option<DeviceWatch>, Failure> {
         if let Some(target) = &self.device_snmp {
             let target: Target = target.parse().map_err(|error| Failure::usage(format!("--device-snmp: {error}")))?;
@@ -46,13 +45,13 @@ impl LoadSource {
         }
         let Some(host) = &self.device_agent else { return Ok(None) };
         let name = book.admit(host, company).await?;
-        if name == *tester {
+        if testers.has(&name) {
             return Err(Failure::usage(format!(
                 "--device-agent {name}: that is the tester itself; give the agent that runs on the device"
             )));
         }
         let device = company.peers.find(&name).map_err(Failure::measure)?;
-        let tester = company.peers.find(tester).map_err(Failure::measure)?;
-        Ok(Some(DeviceWatch::of_agent(device, &tester.host)))
+        let hosts = company.peers.hosts();
+        Ok(Some(DeviceWatch::of_agent(device, hosts.iter().filter(|host| testers.has(&host.name)))))
     }
 }

@@ -54,9 +54,12 @@ pub(crate) fn parties(hosts: &[String]) -> Result<Parties, String> {
     Ok(Parties { openers, listener })
 }
 
-/// One host by itself.
-pub(crate) fn alone(host: &str) -> Result<Parties, String> {
-    Ok(Parties { openers: Vec::new(), listener: party(host)? })
+/// Hosts that open no connections to each other, and the names they go by, in their order; some may be the same.
+pub(crate) fn together(hosts: &[&str]) -> Result<(Parties, Vec<HostName>), String> {
+    let all: Vec<Party> = hosts.iter().map(|host| party(host)).collect::<Result<_, _>>()?;
+    let names = all.iter().map(|party| party.name.clone()).collect();
+    let (listener, openers) = all.split_first().ok_or("name a host")?;
+    Ok((Parties { openers: openers.to_vec(), listener: listener.clone() }, names))
 }
 
 fn party(text: &str) -> Result<Party, String> {
@@ -78,9 +81,9 @@ impl Parties {
         self.openers.iter().map(path).collect()
     }
 
-    /// The sink, or the one host there is, by the name it has in the record.
-    pub(crate) fn listener(&self) -> &HostName {
-        &self.listener.name
+    /// Whether that host takes part.
+    pub(crate) fn has(&self, name: &HostName) -> bool {
+        self.all().any(|party| party.name == *name)
     }
 
     fn all(&self) -> impl Iterator<Item = &Party> {

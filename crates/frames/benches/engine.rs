@@ -187,7 +187,7 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<Counts> {
     };
     let trial = FrameTrial {
         name: String::from("bench"),
-        ports: vec![SENDING.to_owned(), RECEIVING.to_owned()],
+        ports: vec![SENDING.into(), RECEIVING.into()],
         streams: vec![FrameStream {
             from: 0,
             to: 1,

@@ -72,17 +72,16 @@ fn links(plan: &Plan, simulated: &[SimulatedHosts]) -> Result<Vec<Link>, Error> 
         Route::open()?.addresses()?.into_iter().map(|address| (address.link, address.address)).collect();
     let mut links = vec![Link::default(); plan.ports.len()];
     for hosts in simulated {
-        let port = usize::from(hosts.port);
+        let Some(port) = plan.ports.iter().position(|port| port.number == hosts.port) else { continue };
         links[port].0.push(Hosts::of(hosts, plan.ports[port].mac));
     }
     for stream in &plan.streams {
         let headers = &stream.wish.headers;
-        let mut ends = vec![(stream.from, headers.source, headers.source_mac)];
+        let sender = stream.from.map(|port| (port, headers.source, headers.source_mac));
         // What comes back to its own port was sent to the device itself.
-        if stream.from != stream.to {
-            ends.push((stream.to, headers.destination, plan.ports[stream.to].mac));
-        }
-        for (port, address, mac) in ends {
+        let receiver = stream.to.filter(|to| stream.from != Some(*to));
+        let receiver = receiver.map(|port| (port, headers.destination, plan.ports[port].mac));
+        for (port, address, mac) in sender.into_iter().chain(receiver) {
             let host = Hosts::one(address, mac);
             let kernels = kernels.contains(&(plan.ports[port].link, address));
             if headers.vlans.is_empty() && !kernels && !links[port].0.contains(&host) {

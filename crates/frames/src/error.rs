@@ -30,6 +30,9 @@ pub enum FrameError {
         /// The trial's name.
         trial: String,
     },
+    /// The other hosts of the trial, or whoever asked for it, went away before it began.
+    #[error("the trial `{0}` was called off before its first frame: see what became of its other hosts")]
+    CalledOff(String),
     /// It is no Ethernet interface.
     #[error("port {0} has no Ethernet address: take an Ethernet interface")]
     NotEthernet(String),

@@ -26,11 +26,14 @@ pub(crate) fn send(plan: &Plan) -> Result<(), Error> {
     for stream in &plan.streams {
         let headers = &stream.wish.headers;
         let vlans = headers.vlans.as_slice();
-        let peer = plan.ports[stream.to].mac;
-        whereabouts.insert((stream.from, headers.source_mac, peer, vlans));
+        // A receiving port elsewhere has the frames' destination, or it is behind the router that has.
+        let peer = stream.to.map_or(headers.destination_mac, |to| plan.ports[to].mac);
+        if let Some(from) = stream.from {
+            whereabouts.insert((from, headers.source_mac, peer, vlans));
+        }
         // Of a stream that comes back to its own port the other end is the device itself.
-        if stream.from != stream.to {
-            whereabouts.insert((stream.to, peer, headers.source_mac, vlans));
+        if let Some(to) = stream.to.filter(|to| stream.from != Some(*to)) {
+            whereabouts.insert((to, peer, headers.source_mac, vlans));
         }
     }
     for _ in 0..TIMES {

@@ -26,5 +26,5 @@ pub use capture::{BadCapture, first_frame};
 pub use error::FrameError;
 pub use port::port;
 pub use resolve::resolve;
-pub use trial::{Counts, run};
+pub use trial::{Counts, Cues, HalfCounts, run, run_half};
 pub use xdp::xdp_possible;

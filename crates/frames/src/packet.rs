@@ -5,8 +5,8 @@ use crate::account::Account;
 use crate::headers::find_signature;
 use crate::plan::{Plan, deal};
 use crate::signature::{BYTES, Signature};
-use crate::trial::{Counts, FCS, LEAD, LOOK, Task};
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult};
+use crate::trial::{FCS, HalfCounts, LEAD, LOOK, Task};
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FramesArrived, FramesSent, Histogram, StreamHalf};
 use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
 use linerate_sys::{Error, affinity, clock};
 use linerate_units::Nanos;
@@ -32,7 +32,7 @@ struct Totals {
 }
 
 /// Runs the trial.
-pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
+pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
     let (plan, stop) = (task.plan, task.stop);
     let mut ears = Vec::with_capacity(plan.ports.len());
     for port in &plan.ports {
@@ -41,10 +41,10 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
         ears.push(socket);
     }
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let dealt = deal(plan.streams.len(), cores);
+    let dealt = deal(&plan.sent_here(), cores);
     let (over, totals) = (AtomicBool::new(false), Totals::default());
-    let start = clock::now() + LEAD;
-    let started_unix_ns = clock::unix_now() + LEAD;
+    let start = task.begin(LEAD)?;
+    let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
     let report = || (task.progress)(totals.sent.load(Ordering::Relaxed), totals.received.load(Ordering::Relaxed));
     let (sent, accounts, elapsed) = thread::scope(|scope| -> Result<_, Error> {
         let started = |error| Error::new("pthread_create", "a thread of the trial", error);
@@ -78,33 +78,35 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
         Ok((sent?, accounts?, elapsed))
     })?;
 
-    let mut results = vec![FrameStreamResult::default(); plan.streams.len()];
+    let mut streams = vec![StreamHalf::default(); plan.streams.len()];
     for sent in sent.into_iter().flatten() {
-        let result = &mut results[sent.stream];
-        result.intended = task.intended(sent.stream, sent.sent, elapsed);
-        result.sent = sent.sent;
-        result.sent_bytes = plan.streams[sent.stream].wish.bytes(sent.sent);
-        result.send_time = Nanos::new(sent.last.saturating_sub(sent.first));
-        result.held_up = Nanos::new(sent.held_up);
-        let account = &accounts[plan.streams[sent.stream].to][sent.stream];
-        result.last_gap = match account.expected < sent.sent {
-            true => Some(result.send_time),
-            false => account.last_gap.map(|moment| Nanos::new(moment.saturating_sub(sent.first))),
-        };
+        streams[sent.stream].sent = Some(FramesSent {
+            intended: task.intended(sent.stream, sent.sent, elapsed),
+            sent: sent.sent,
+            bytes: plan.streams[sent.stream].wish.bytes(sent.sent),
+            first: sent.first,
+            time: Nanos::new(sent.last.saturating_sub(sent.first)),
+            held_up: Nanos::new(sent.held_up),
+        });
     }
     for (port, accounts) in accounts.into_iter().enumerate() {
-        for (index, account) in accounts.into_iter().enumerate() {
-            let result = &mut results[index];
-            if plan.streams[index].to != port {
-                result.flooded += account.received + account.duplicates;
+        for ((stream, half), account) in plan.streams.iter().zip(&mut streams).zip(accounts) {
+            if stream.to != Some(port) {
+                half.flooded += account.received + account.duplicates;
                 continue;
             }
-            result.received = account.received;
-            result.duplicates = account.duplicates;
-            result.reordered = account.reordered;
-            result.received_bytes = account.bytes + FCS * account.received;
-            result.receive_time = Nanos::new(account.last.saturating_sub(account.first));
-            result.latency = account.latency;
+            half.arrived = Some(FramesArrived {
+                received: account.received,
+                bytes: account.bytes + FCS * account.received,
+                duplicates: account.duplicates,
+                reordered: account.reordered,
+                expected: account.expected,
+                last_gap: account.last_gap,
+                time: Nanos::new(account.last.saturating_sub(account.first)),
+                by_port_counters: false,
+                // Two hosts have two clocks.
+                latency: if stream.from.is_some() { account.latency } else { Histogram::default() },
+            });
         }
     }
     let mut caveats = Vec::new();
@@ -119,7 +121,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
             caveats.push(Caveat::new(CaveatKind::TesterCeiling, text));
         }
     }
-    Ok(Counts { engine: FrameEngine::PacketSocket, started_unix_ns, streams: results, caveats })
+    Ok(HalfCounts { engine: FrameEngine::PacketSocket, started_unix_ns, streams, caveats })
 }
 
 /// A stream on its way out.
@@ -150,7 +152,8 @@ fn send(
     linerate_sys::thread::sharpen_timers();
     let mut lane = Vec::with_capacity(streams.len());
     for &stream in streams {
-        let socket = PacketSocket::open(plan.ports[plan.streams[stream].from].link, None)?;
+        let Some(from) = plan.streams[stream].from else { continue };
+        let socket = PacketSocket::open(plan.ports[from].link, None)?;
         // Without it frames only take longer.
         let _ = socket.bypass_queue();
         let frames = vec![(0, plan.streams[stream].frames[0].clone()); BATCH];
@@ -238,7 +241,7 @@ impl Outgoing {
             Ok(sent) => sent as u64,
             Err(error) if error.raw_os_error() == Some(nobufs()) => 0,
             Err(error) => {
-                let port = &plan.ports[stream.from].interface;
+                let port = stream.from.map_or("?", |from| &plan.ports[from].interface);
                 return Err(Error::new("sendmmsg", format!("port {port}, trial {}", plan.name), error));
             }
         };
@@ -288,7 +291,7 @@ fn receive(
             let stream = &plan.streams[usize::from(signature.stream)];
             let bytes = stream.frames[stream.frame_of(signature.number)].len();
             account.arrived(signature.number, signature.time, at, bytes as u64);
-            if stream.to == port {
+            if stream.to == Some(port) {
                 totals.received.fetch_add(1, Ordering::Relaxed);
             }
         }

@@ -6,16 +6,18 @@ use crate::layout::Layout;
 use crate::port::{mac, usable};
 use crate::signature::{BYTES, Signature};
 use crate::vary::Change;
-use linerate_model::{FrameStream, FrameTrial, MOST_VARIED, Mac, MacRule, RawFrame, SimulatedHosts};
+use linerate_model::{FrameHalf, FrameStream, FrameTrial, MOST_VARIED, Mac, MacRule, RawFrame, SimulatedHosts};
 use linerate_sys::clock;
 use linerate_sys::netlink::Route;
 use linerate_units::Nanos;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// A port of the trial.
+/// A port of this host.
 #[derive(Debug, Clone)]
 pub(crate) struct Port {
+    /// Its index in the trial.
+    pub(crate) number: u16,
     pub(crate) interface: String,
     pub(crate) link: u32,
     pub(crate) mac: Mac,
@@ -25,8 +27,10 @@ pub(crate) struct Port {
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
     pub(crate) wish: FrameStream,
-    pub(crate) from: usize,
-    pub(crate) to: usize,
+    /// Which of this host's ports sends; none if another host's does.
+    pub(crate) from: Option<usize>,
+    /// Which of this host's ports is to receive; none if another host's is.
+    pub(crate) to: Option<usize>,
     /// Its frame, with number 0; of a mix one for each size.
     pub(crate) frames: Vec<Vec<u8>>,
     /// Which of them comes when; then again from the first.
@@ -53,27 +57,42 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// A trial all of whose ports are this host's.
+    pub(crate) fn whole(trial: &FrameTrial) -> Result<Self, FrameError> {
+        Self::new(trial, tag(), |_| true)
+    }
+
+    /// This host's half of a trial.
+    pub(crate) fn half(half: &FrameHalf) -> Result<Self, FrameError> {
+        if let Some(port) = half.ports.iter().find(|port| usize::from(**port) >= half.trial.ports.len()) {
+            let why = format!("port {port} of {} is said to be this host's", half.trial.ports.len());
+            return Err(FrameError::BadTrial { trial: half.trial.name.clone(), why });
+        }
+        Self::new(&half.trial, half.tag, |port| half.ports.contains(&port))
+    }
+
     /// Checks the trial against itself and against this host.
-    pub(crate) fn new(trial: &FrameTrial) -> Result<Self, FrameError> {
+    fn new(trial: &FrameTrial, tag: u16, own: impl Fn(u16) -> bool) -> Result<Self, FrameError> {
         let bad = |why: String| FrameError::BadTrial { trial: trial.name.clone(), why };
         let links = Route::open()?.links()?;
-        let ports = trial.ports.iter().map(|interface| {
-            let link = usable(&links, interface)?;
-            Ok(Port { interface: interface.clone(), link: link.index, mac: mac(&link)? })
+        let here = (0..).zip(&trial.ports).filter(|(number, _)| own(*number));
+        let ports = here.map(|(number, name)| {
+            let link = usable(&links, &name.interface)?;
+            Ok(Port { number, interface: name.interface.clone(), link: link.index, mac: mac(&link)? })
         });
         let ports = ports.collect::<Result<Vec<_>, FrameError>>()?;
+        let place = |number: u16| ports.iter().position(|port| port.number == number);
         if trial.streams.is_empty() || trial.streams.len() > usize::from(u16::MAX) {
             return Err(bad(format!("it has {} streams: 1 to 65535 can be told apart", trial.streams.len())));
         }
         for hosts in &trial.hosts {
-            check_hosts(hosts, ports.len()).map_err(bad)?;
+            check_hosts(hosts, trial.ports.len()).map_err(bad)?;
         }
-        let tag = tag();
         let mut streams = Vec::with_capacity(trial.streams.len());
         for (index, wish) in (0u16..).zip(&trial.streams) {
-            let (from, to) = (usize::from(wish.from), usize::from(wish.to));
-            if from.max(to) >= ports.len() {
-                return Err(bad(format!("stream {index} goes from port {from} to {to} of {}", ports.len())));
+            if usize::from(wish.from.max(wish.to)) >= trial.ports.len() {
+                let (from, to, of) = (wish.from, wish.to, trial.ports.len());
+                return Err(bad(format!("stream {index} goes from port {from} to {to} of {of}")));
             }
             let signature = Signature { tag, stream: index, number: 0, time: 0 };
             let frames = frames(wish, signature).map_err(|why| bad(format!("stream {index}: {why}")))?;
@@ -98,8 +117,8 @@ impl Plan {
             let in_time = rate.map(|rate| in_time(rate, lasts.get()));
             streams.push(Stream {
                 wish: wish.clone(),
-                from,
-                to,
+                from: place(wish.from),
+                to: place(wish.to),
                 frames,
                 round: wish.form.mix.as_ref().map_or_else(|| vec![0], |mix| mix.round()),
                 changes,
@@ -113,10 +132,10 @@ impl Plan {
         }
         let unsigned = |stream: &&Stream| stream.signature_at.is_none();
         for stream in streams.iter().filter(unsigned) {
-            if streams.iter().filter(|other| other.to == stream.to).count() > 1 {
+            if streams.iter().filter(|other| other.wish.to == stream.wish.to).count() > 1 {
                 return Err(bad(format!(
                     "frames without a signature and other frames go to port {}: its counter cannot tell them apart",
-                    ports[stream.to].interface
+                    trial.ports[usize::from(stream.wish.to)]
                 )));
             }
         }
@@ -125,6 +144,11 @@ impl Plan {
 }
 
 impl Plan {
+    /// The streams that this host sends.
+    pub(crate) fn sent_here(&self) -> Vec<usize> {
+        (0..self.streams.len()).filter(|index| self.streams[*index].from.is_some()).collect()
+    }
+
     /// How long after its time a trial may still send what was due: a sender that was held up sends the rest later, at the
     /// trial's rate.
     pub(crate) fn patience(&self) -> u64 {
@@ -243,9 +267,10 @@ fn tag() -> u16 {
     (seed as u16).wrapping_add(TRIALS.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x6487))
 }
 
-/// The streams that each of `lanes` serves, in turn.
-pub(crate) fn deal(streams: usize, lanes: usize) -> Vec<Vec<usize>> {
-    (0..lanes.min(streams)).map(|lane| (lane..streams).step_by(lanes).collect()).collect()
+/// Which of the `streams` each of `lanes` serves, in turn.
+pub(crate) fn deal(streams: &[usize], lanes: usize) -> Vec<Vec<usize>> {
+    let dealt = |lane| streams.iter().copied().skip(lane).step_by(lanes).collect();
+    (0..lanes.min(streams.len())).map(dealt).collect()
 }
 
 #[cfg(test)]
@@ -262,7 +287,7 @@ mod tests {
 
     #[test]
     fn every_stream_has_a_lane() {
-        assert_eq!(deal(5, 2), [vec![0, 2, 4], vec![1, 3]]);
-        assert_eq!(deal(1, 4), [vec![0]]);
+        assert_eq!(deal(&[0, 1, 2, 3, 4], 2), [vec![0, 2, 4], vec![1, 3]]);
+        assert_eq!(deal(&[7], 4), [vec![7]]);
     }
 }

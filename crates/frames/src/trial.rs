@@ -4,7 +4,7 @@ use crate::answering::Answering;
 use crate::carrier::Carrier;
 use crate::plan::{Plan, in_time};
 use crate::{FrameError, learning, packet, xdp};
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult, FrameTrial};
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameHalf, FrameStreamResult, FrameTrial, StreamHalf};
 use linerate_sys::clock;
 use linerate_sys::netlink::{Link, Route};
 use linerate_sys::packet::PacketSocket;
@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Between the reports of progress, and how soon an end is noticed.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
+/// How soon the word of another host is noticed, nanoseconds.
+const GLANCE: u64 = 10_000_000;
 /// From the beginning of a trial to its first frame: for the threads to be ready.
 pub(crate) const LEAD: u64 = 20_000_000;
 
@@ -32,10 +34,38 @@ pub struct Counts {
     pub caveats: Vec<Caveat>,
 }
 
+/// What this host counted of a trial.
+#[derive(Debug)]
+pub struct HalfCounts {
+    /// The means that was used; never `auto`.
+    pub engine: FrameEngine,
+    /// When sending began, nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// Each stream, in the trial's order.
+    pub streams: Vec<StreamHalf>,
+    /// Doubts.
+    pub caveats: Vec<Caveat>,
+}
+
+/// What the hosts of one trial wait for in each other: none sends before the ports of all count, none stops counting
+/// before all have sent.
+pub trait Cues: Sync {
+    /// The ports of this host count from now on.
+    fn counting(&self);
+    /// When the first frame is due, on [`clock::now`]'s clock; none as long as that is not known.
+    fn start(&self) -> Option<u64>;
+    /// What this host had to send is sent.
+    fn sent(&self);
+    /// Whether all hosts have sent all.
+    fn all_sent(&self) -> bool;
+}
+
 /// What one of the means is asked to do.
 pub(crate) struct Task<'a> {
     pub(crate) plan: &'a Plan,
-    /// When the first frame is due, on [`clock::now`]'s clock.
+    /// Where other hosts take part.
+    pub(crate) cues: Option<&'a dyn Cues>,
+    /// How long stragglers are waited for, nanoseconds.
     pub(crate) settle: u64,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) progress: &'a dyn Fn(u64, u64),
@@ -46,8 +76,29 @@ impl Task<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Waits for stragglers.
+    /// Once the ports count: when the first frame is due, on [`clock::now`]'s clock. Alone that is `lead` from now; with
+    /// others it is waited for.
+    pub(crate) fn begin(&self, lead: u64) -> Result<u64, FrameError> {
+        let Some(cues) = self.cues else { return Ok(clock::now() + lead) };
+        cues.counting();
+        loop {
+            match cues.start() {
+                _ if self.stopped() => return Err(FrameError::CalledOff(self.plan.name.clone())),
+                Some(start) => return Ok(start),
+                None => clock::sleep_until(clock::now() + GLANCE),
+            }
+        }
+    }
+
+    /// Once all is sent: waits until the other hosts have sent too, then for stragglers.
     pub(crate) fn settle(&self, report: impl Fn()) {
+        if let Some(cues) = self.cues {
+            cues.sent();
+            while !cues.all_sent() && !self.stopped() {
+                clock::sleep_until(clock::now() + GLANCE);
+                report();
+            }
+        }
         let until = clock::now() + self.settle;
         while clock::now() < until && !self.stopped() {
             clock::sleep_until(until.min(clock::now() + LOOK.as_nanos() as u64));
@@ -74,7 +125,35 @@ impl Task<'_> {
 /// stragglers, reads, detaches. `progress` hears of frames sent and received so far; `stop` ends the trial early, and is set
 /// where a port's link went down.
 pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -> Result<Counts, FrameError> {
-    let plan = Plan::new(trial)?;
+    let counts = run_plan(&Plan::whole(trial)?, trial, None, stop, progress)?;
+    let joined = |half: StreamHalf| {
+        FrameStreamResult::joined(half.sent.unwrap_or_default(), half.arrived.unwrap_or_default(), half.flooded)
+    };
+    Ok(Counts {
+        engine: counts.engine,
+        started_unix_ns: counts.started_unix_ns,
+        streams: counts.streams.into_iter().map(joined).collect(),
+        caveats: counts.caveats,
+    })
+}
+
+/// Runs this host's half of a trial, the same way; what other hosts have to do with it comes by `cues`.
+pub fn run_half(
+    half: &FrameHalf,
+    cues: &dyn Cues,
+    stop: &AtomicBool,
+    progress: &dyn Fn(u64, u64),
+) -> Result<HalfCounts, FrameError> {
+    run_plan(&Plan::half(half)?, &half.trial, Some(cues), stop, progress)
+}
+
+fn run_plan(
+    plan: &Plan,
+    trial: &FrameTrial,
+    cues: Option<&dyn Cues>,
+    stop: &AtomicBool,
+    progress: &dyn Fn(u64, u64),
+) -> Result<HalfCounts, FrameError> {
     // Frames may go to addresses that are not the ports' own; the ports hear them while these sockets are open.
     let mut ears = Vec::with_capacity(plan.ports.len());
     for port in &plan.ports {
@@ -82,16 +161,16 @@ pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -
         socket.hear_all()?;
         ears.push(socket);
     }
-    learning::send(&plan)?;
-    let _answering = Answering::begin(&plan, &trial.hosts)?;
-    let carrier = Carrier::of(&plan)?;
+    learning::send(plan)?;
+    let _answering = Answering::begin(plan, &trial.hosts)?;
+    let carrier = Carrier::of(plan)?;
     let progress = |sent, received| {
         progress(sent, received);
         if carrier.lost_now() {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let task = Task { plan: &plan, settle: trial.settle.get(), stop, progress: &progress };
+    let task = Task { plan, cues, settle: trial.settle.get(), stop, progress: &progress };
     let unsigned = plan.streams.iter().any(|stream| stream.signature_at.is_none());
     let before = if unsigned { Route::open()?.links()? } else { Vec::new() };
     let counts = by_engine(trial.engine, &task);
@@ -100,13 +179,13 @@ pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -
     }
     let mut counts = counts?;
     if unsigned {
-        count_by_ports(&plan, &before, &mut counts)?;
+        count_by_ports(plan, &before, &mut counts)?;
     }
     Ok(counts)
 }
 
 /// Runs it by the means asked for.
-fn by_engine(engine: FrameEngine, task: &Task<'_>) -> Result<Counts, FrameError> {
+fn by_engine(engine: FrameEngine, task: &Task<'_>) -> Result<HalfCounts, FrameError> {
     match engine {
         FrameEngine::Xdp => xdp::run(task),
         FrameEngine::PacketSocket => packet::run(task),
@@ -127,15 +206,16 @@ fn by_engine(engine: FrameEngine, task: &Task<'_>) -> Result<Counts, FrameError>
 
 /// What arrived of frames without a signature: all that their port received since `before`. No other frames of the trial go
 /// there.
-fn count_by_ports(plan: &Plan, before: &[Link], counts: &mut Counts) -> Result<(), FrameError> {
+fn count_by_ports(plan: &Plan, before: &[Link], counts: &mut HalfCounts) -> Result<(), FrameError> {
     let after = Route::open()?.links()?;
-    for (stream, result) in plan.streams.iter().zip(&mut counts.streams).filter(|(s, _)| s.signature_at.is_none()) {
-        let port = &plan.ports[stream.to];
+    for (stream, half) in plan.streams.iter().zip(&mut counts.streams).filter(|(s, _)| s.signature_at.is_none()) {
+        let (Some(to), Some(result)) = (stream.to, &mut half.arrived) else { continue };
+        let port = &plan.ports[to];
         let of = |links: &[Link]| links.iter().find(|link| link.index == port.link).map(|link| link.counters);
         let (Some(now), Some(then)) = (of(&after), of(before)) else { continue };
         result.received = now.rx_packets.saturating_sub(then.rx_packets);
         // Some drivers count no Ethernet header in their bytes.
-        result.received_bytes = stream.wish.bytes(result.received);
+        result.bytes = stream.wish.bytes(result.received);
         result.by_port_counters = true;
         let text = format!(
             "the frames to port {} carry no signature: what its own counter rose by is all that is known, other traffic \

@@ -1,9 +1,9 @@
 //! Frames by XDP: programs in the kernel send, count and time them; user space only starts, waits and reads.
 
 use crate::plan::{Plan, deal};
-use crate::trial::{Counts, FCS, LEAD, LOOK, Task};
+use crate::trial::{FCS, HalfCounts, LEAD, LOOK, Task};
 use crate::{FrameError, FrameError::NoXdp};
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult};
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FramesArrived, FramesSent, StreamHalf};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
 use linerate_sys::xdp::{HEAD, Lane, Receiver, TransmitFrame, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, affinity, bpf, clock};
@@ -16,6 +16,8 @@ static RECEIVE: &[u8] = include_bytes_aligned!("../bpf/receive.bpf.o");
 
 /// The kernel refuses live frames that do not fit a page with its own data around them; this is below that limit.
 const LARGEST: u32 = 3400;
+/// For the sending programs to be loaded, nanoseconds.
+const LOADING: u64 = 200_000_000;
 /// Frames may be due until the very end, and the last of them may be late.
 const GRACE: u64 = 1_000_000_000;
 
@@ -44,17 +46,17 @@ fn filling(plan: &Plan) -> &[u8] {
 }
 
 /// Runs the trial.
-pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
+pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
     let (plan, stop) = (task.plan, task.stop);
     possible_for(plan)?;
     let receiver = attach(plan)?;
     // The last core is left for what arrives.
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let dealt = deal(plan.streams.len(), cores.saturating_sub(1).max(1));
-    let start = clock::now() + 200_000_000;
+    let dealt = deal(&plan.sent_here(), cores.saturating_sub(1).max(1));
+    let start = task.begin(LOADING)?;
     let mut lanes = Vec::with_capacity(dealt.len());
     for streams in &dealt {
-        let wishes: Vec<TransmitStream> = streams.iter().map(|&index| wish(plan, index, start)).collect();
+        let wishes: Vec<TransmitStream> = streams.iter().filter_map(|&index| wish(plan, index, start)).collect();
         lanes.push(Lane::load(TRANSMIT, &wishes, filling(plan))?);
     }
     let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
@@ -95,41 +97,55 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
     let elapsed = clock::now().saturating_sub(start);
     task.settle(report);
 
-    let mut results = vec![FrameStreamResult::default(); plan.streams.len()];
-    for (lane, streams) in lanes.iter().zip(&dealt) {
-        for (at, &index) in (0..).zip(streams) {
+    let mut streams = vec![StreamHalf::default(); plan.streams.len()];
+    for (lane, indices) in lanes.iter().zip(&dealt) {
+        for (at, &index) in (0..).zip(indices) {
             let sent = lane.sent(at)?;
-            let arrived = receiver.arrived(index as u32)?;
-            let result = &mut results[index];
-            result.intended = task.intended(index, sent.sent, elapsed);
-            result.sent = sent.sent;
-            result.sent_bytes = plan.streams[index].wish.bytes(sent.sent);
-            result.send_time = Nanos::new(sent.last.saturating_sub(sent.first));
-            result.held_up = Nanos::new(sent.held_up);
-            result.received = arrived.received;
-            result.received_bytes = match plan.streams[index].wish.form.mix {
-                None => plan.streams[index].wish.bytes(arrived.received),
-                Some(_) => arrived.bytes + FCS * arrived.received,
-            };
-            result.duplicates = arrived.duplicates;
-            result.reordered = arrived.reordered;
-            result.flooded = arrived.flooded;
-            result.last_gap = match arrived.expected < sent.sent {
-                true => Some(result.send_time),
-                false => arrived.last_gap.map(|moment| Nanos::new(moment.saturating_sub(sent.first))),
-            };
-            result.receive_time = Nanos::new(arrived.last.saturating_sub(arrived.first));
-            for (nanos, frames) in receiver.latencies(index as u32)? {
-                result.latency.record_many(nanos, frames);
-            }
+            streams[index].sent = Some(FramesSent {
+                intended: task.intended(index, sent.sent, elapsed),
+                sent: sent.sent,
+                bytes: plan.streams[index].wish.bytes(sent.sent),
+                first: sent.first,
+                time: Nanos::new(sent.last.saturating_sub(sent.first)),
+                held_up: Nanos::new(sent.held_up),
+            });
         }
     }
+    for ((index, stream), half) in (0..).zip(&plan.streams).zip(&mut streams) {
+        let arrived = receiver.arrived(index)?;
+        half.flooded = arrived.flooded;
+        if stream.to.is_none() {
+            continue;
+        }
+        let mut counts = FramesArrived {
+            received: arrived.received,
+            bytes: match stream.wish.form.mix {
+                None => stream.wish.bytes(arrived.received),
+                Some(_) => arrived.bytes + FCS * arrived.received,
+            },
+            duplicates: arrived.duplicates,
+            reordered: arrived.reordered,
+            expected: arrived.expected,
+            last_gap: arrived.last_gap,
+            time: Nanos::new(arrived.last.saturating_sub(arrived.first)),
+            ..FramesArrived::default()
+        };
+        // Two hosts have two clocks.
+        if stream.from.is_some() {
+            for (nanos, frames) in receiver.latencies(index)? {
+                counts.latency.record_many(nanos, frames);
+            }
+        }
+        half.arrived = Some(counts);
+    }
     let caveats = receiver.generic().iter().map(|(link, why)| generic(plan, *link, why)).collect();
-    Ok(Counts { engine: FrameEngine::Xdp, started_unix_ns, streams: results, caveats })
+    Ok(HalfCounts { engine: FrameEngine::Xdp, started_unix_ns, streams, caveats })
 }
 
 fn attach(plan: &Plan) -> Result<Receiver, FrameError> {
-    let destinations: Vec<u32> = plan.streams.iter().map(|stream| plan.ports[stream.to].link).collect();
+    // What is to arrive at another host arrives at no interface of this one; where it does, it flooded.
+    let destinations: Vec<u32> =
+        plan.streams.iter().map(|stream| stream.to.map_or(0, |to| plan.ports[to].link)).collect();
     let ports: Vec<u32> = plan.ports.iter().map(|port| port.link).collect();
     let sized = plan.streams.iter().any(|stream| stream.wish.form.mix.is_some());
     Receiver::attach(RECEIVE, plan.tag, sized, &destinations, &ports).map_err(|source| {
@@ -142,7 +158,8 @@ fn attach(plan: &Plan) -> Result<Receiver, FrameError> {
     })
 }
 
-fn wish(plan: &Plan, index: usize, start: u64) -> TransmitStream {
+/// The order for a stream that this host sends.
+fn wish(plan: &Plan, index: usize, start: u64) -> Option<TransmitStream> {
     let stream = &plan.streams[index];
     let transmit = |frame: &Vec<u8>| {
         let mut head = [0; HEAD];
@@ -150,17 +167,17 @@ fn wish(plan: &Plan, index: usize, start: u64) -> TransmitStream {
         head[..known].copy_from_slice(&frame[..known]);
         TransmitFrame { head, length: frame.len() as u32 }
     };
-    TransmitStream {
+    Some(TransmitStream {
         frames: stream.frames.iter().map(transmit).collect(),
         round: stream.round.clone(),
         changes: stream.changes.iter().map(|change| change.for_xdp()).collect(),
         signature_at: stream.signature_at.map(|at| at as u32),
-        link: plan.ports[stream.from].link,
+        link: plan.ports[stream.from?].link,
         start: stream.begin(start),
         end: plan.end(stream, start),
         gap: stream.gap,
         limit: stream.due.unwrap_or(0),
-    }
+    })
 }
 
 /// Turns between two deliveries: many are fast, few are exact.

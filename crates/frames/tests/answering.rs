@@ -31,7 +31,7 @@ fn trial(engine: FrameEngine) -> FrameTrial {
         |v6| SimulatedHosts { port: 0, first: first(v6), count: HOSTS, mac: MacRule::Counting { first: FIRST_MAC } };
     FrameTrial {
         name: String::from("hosts"),
-        ports: vec![String::from("tester")],
+        ports: vec!["tester".into()],
         streams: vec![FrameStream {
             from: 0,
             to: 0,

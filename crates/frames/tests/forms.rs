@@ -45,7 +45,7 @@ fn captured(
     ear.stamp_and_hold(16 << 20).unwrap();
     stream.to = 1;
     let mut trial = trial(engine, 2_000, vec![stream]);
-    trial.ports = vec![String::from("left"), String::from("aside")];
+    trial.ports = vec!["left".into(), "aside".into()];
     let sent = counts(&trial).streams[0].sent;
     let (mut incoming, mut frames) = (Incoming::new(64), Vec::new());
     while incoming.take(&ear).unwrap() > 0 {

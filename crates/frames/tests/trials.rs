@@ -139,7 +139,7 @@ fn planted_loss_is_found() {
         for engine in ENGINES {
             let before = drops();
             let mut trial = trial(engine, 200, vec![lossy.clone()]);
-            trial.ports = vec![String::from("in"), String::from("out")];
+            trial.ports = vec!["in".into(), "out".into()];
             let counts = counts(&trial);
             let [result] = &counts.streams[..] else { panic!("one stream") };
             let (lost, dropped) = (result.sent - result.received, drops() - before);

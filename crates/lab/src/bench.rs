@@ -53,6 +53,9 @@ pub struct Bench {
     /// Ports of the tester, `p0`, `p1` and so on, after the hosts in the order of their addresses; zero is no tester.
     #[serde(default, rename = "tester", deserialize_with = "ports")]
     pub tester_ports: u8,
+    /// Hosts whose interface tests the device with raw frames, as the tester's ports do.
+    #[serde(default)]
+    pub testers: Vec<HostName>,
     /// What holds for every link.
     #[serde(default)]
     pub link: Link,
@@ -268,6 +271,11 @@ impl Bench {
         self
     }
 
+    /// Whether anything tests the device with raw frames.
+    pub(crate) fn has_testers(&self) -> bool {
+        self.tester_ports > 0 || !self.testers.is_empty()
+    }
+
     /// Whether any link has a set rate.
     pub fn has_rates(&self) -> bool {
         self.link.rate.is_some() || self.links.values().any(|link| link.rate.is_some())
@@ -283,11 +291,16 @@ impl Bench {
         self
     }
 
-    /// With another device; without one, only the tester's first two ports stay, or the first two hosts.
+    /// With another device; without one, only the tester's first two ports stay, or the hosts that test, or the first two.
     pub fn with_device(mut self, kind: DeviceKind) -> Self {
         self.device.kind = kind;
         match kind {
             DeviceKind::None if self.tester_ports > 0 => self.with_hosts(0).with_tester(2),
+            DeviceKind::None if !self.testers.is_empty() => {
+                self.hosts = self.testers.clone();
+                let count = self.hosts.len();
+                self.with_hosts(count)
+            }
             DeviceKind::None => self.with_hosts(2),
             _ => self,
         }
@@ -299,6 +312,12 @@ impl Bench {
         self
     }
 
+    /// With those of `hosts` that the bench has as testers.
+    pub fn with_testers(mut self, hosts: &[HostName]) -> Self {
+        self.testers = self.hosts.iter().filter(|host| hosts.contains(host)).cloned().collect();
+        self
+    }
+
     /// With the first `count` hosts, or more, named on in the alphabet.
     pub fn with_hosts(mut self, count: usize) -> Self {
         self.hosts.truncate(count);
@@ -306,6 +325,7 @@ impl Bench {
         let more: Vec<_> = more.collect();
         self.hosts.extend(more);
         self.links.retain(|host, _| self.hosts.contains(host));
+        self.testers.retain(|host| self.hosts.contains(host));
         self.faults.retain(|fault| self.hosts.contains(fault.at.host()));
         self
     }
@@ -349,13 +369,16 @@ impl Bench {
             if !seen.insert(host) {
                 return fail(format!("hosts: `{name}` is there twice"));
             }
-            if self.tester_ports > 0 && [TESTER, DEVICE].contains(&name.as_str()) {
+            if self.has_testers() && [TESTER, DEVICE].contains(&name.as_str()) {
                 return fail(format!(
                     "hosts: `{name}` has its own meaning in a bench with a tester; take another name"
                 ));
             }
         }
         self.check_ends().or_else(fail)?;
+        if let Some(host) = self.testers.iter().find(|host| !seen.contains(host)) {
+            return fail(format!("testers: there is no host {host} (hosts: {known})"));
+        }
         if let Some(host) = self.links.keys().find(|host| !seen.contains(host)) {
             return fail(format!("links.{host}: there is no such host (hosts: {known})"));
         }
@@ -388,6 +411,12 @@ impl Bench {
             }
             if matches!(place, Place::To(_)) && self.device.kind == DeviceKind::None {
                 return fail(format!("fault at `{place}`: this bench has no device; name the host that sends"));
+            }
+            if self.device.kind == DeviceKind::None && !self.testers.is_empty() {
+                return fail(format!(
+                    "fault at `{place}`: what comes by a cable a tester has counted before it can be lost; put a device in \
+                     between"
+                ));
             }
             if ratio.of == 0 || ratio.part > ratio.of {
                 return fail(format!("fault at `{place}`: a ratio is at most 1"));

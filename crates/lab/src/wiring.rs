@@ -34,6 +34,8 @@ pub(crate) struct Wiring {
     pub(crate) hosts: Vec<WiredHost>,
     /// The device, if there is one: a host with an agent where there is a tester, which may ask for its load.
     device: Option<WiredHost>,
+    /// Somebody tests the device with raw frames.
+    tested: bool,
     /// Where planted faults drop frames.
     drop_points: Vec<DropPoint>,
 }
@@ -62,7 +64,7 @@ struct Port {
     interface: String,
     /// The device's.
     far: String,
-    /// It is one of the tester's.
+    /// Raw frames come and go by it.
     tests: bool,
 }
 
@@ -91,7 +93,7 @@ impl Wiring {
         if bench.tester_ports > 0 {
             hosts.push(tester(bench)?);
         }
-        let mut wiring = Self { hosts, device: None, drop_points: Vec::new() };
+        let mut wiring = Self { hosts, device: None, tested: bench.has_testers(), drop_points: Vec::new() };
         match bench.device.kind {
             DeviceKind::None if bench.tester_ports > 0 => wiring.join_ports(bench)?,
             DeviceKind::None => wiring.join_back_to_back(bench)?,
@@ -103,8 +105,7 @@ impl Wiring {
 
     /// Hosts that have an agent.
     pub(crate) fn with_agent(&self) -> impl Iterator<Item = &WiredHost> {
-        let tested = self.hosts.last().is_some_and(|host| host.tests);
-        self.hosts.iter().chain(self.device.as_ref().filter(|_| tested))
+        self.hosts.iter().chain(self.device.as_ref().filter(|_| self.tested))
     }
 
     /// What must stay open for the device to live.
@@ -155,9 +156,12 @@ impl Wiring {
                 .filter(|(place, _)| place.host() == &peer.name)
                 .map(|(_, ratio)| (Way::In, *ratio))
                 .collect();
-            let link = end
-                .set_up(bench.link_of(&host.name).rate, mtu, &lost, losses.is_empty())
-                .map_err(host.building("the link"))?;
+            let link = if bench.testers.contains(&host.name) {
+                end.set_up_for_frames(&[])
+            } else {
+                end.set_up(bench.link_of(&host.name).rate, mtu, &lost, losses.is_empty())
+            };
+            let link = link.map_err(host.building("the link"))?;
             if !lost.is_empty() {
                 self.drop_points.push(DropPoint { host: peer.name.clone(), inside: Some(index), link });
             }
@@ -178,7 +182,7 @@ impl Wiring {
             .map_err(LabError::at(format!("make the link {first} - {second}")))?;
         for (index, interface) in [first, second].into_iter().enumerate() {
             let end = LinkEnd { namespace: &tester.namespace, interface: interface.clone(), end: End::Host };
-            end.set_up_for_frames().map_err(tester.building("the link"))?;
+            end.set_up_for_frames(&[]).map_err(tester.building("the link"))?;
             let had = tester.give(&interface, &address::in_one_network(index));
             let had = had.map_err(tester.building("the addresses"))?;
             tester.addresses.extend(had);
@@ -192,7 +196,7 @@ impl Wiring {
             host,
             interface: INTERFACE.to_owned(),
             far: format!("port-{name}"),
-            tests: false,
+            tests: bench.testers.contains(name),
         });
         let of_tester = (0..bench.tester_ports).map(|number| Port {
             host: bench.hosts.len(),
@@ -235,8 +239,8 @@ impl Wiring {
             let far = LinkEnd { namespace: &device.namespace, interface: port.far.clone(), end: End::Device };
             let near = LinkEnd { namespace: &host.namespace, interface: port.interface.clone(), end: End::Host };
             let link = if port.tests {
-                let link = far.set_up_for_frames().map_err(host.building("the device's port"))?;
-                near.set_up_for_frames().map_err(host.building("the interface"))?;
+                let link = far.set_up_for_frames(&own).map_err(host.building("the device's port"))?;
+                near.set_up_for_frames(&[]).map_err(host.building("the interface"))?;
                 link
             } else {
                 let rate = bench.link_of(&host.name).rate;
@@ -253,7 +257,7 @@ impl Wiring {
                     for gateway in addresses.gateway.iter().flatten() {
                         give(&mut route, link, *gateway).map_err(host.building("the router's port"))?;
                     }
-                    if port.tests {
+                    if host.tests {
                         // With a network on each port, no one way is everyone's.
                         addresses.gateway = None;
                     }
@@ -375,13 +379,16 @@ fn port_name(number: u8) -> String {
 
 impl LinkEnd<'_> {
     /// Brings this end up for raw frames, which pass no queueing discipline: only an end that joins what it receives takes
-    /// them where it has no XDP program. Gives its number.
-    fn set_up_for_frames(&self) -> Result<u32, linerate_sys::Error> {
+    /// them where it has no XDP program. Plants its losses; gives its number.
+    fn set_up_for_frames(&self, losses: &[(Way, Ratio)]) -> Result<u32, linerate_sys::Error> {
         let (mut route, ethtool) = inside(self.namespace, || Ok((Route::open()?, Ethtool::open()?)))?;
         let link = route.index_of(&self.interface)?;
         // Up first: an interface that is down notes the wish, and takes no frames later all the same.
         route.set_up(link)?;
         ethtool.send_frame_by_frame(&self.interface)?;
+        if !losses.is_empty() {
+            route.drop_by_chance(link, losses)?;
+        }
         Ok(link)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     AddressTable, BackToBack, Caveat, DeviceLoad, EchoRate, FrameEngine, FrameFlow, FrameForm, FrameHeaders,
-    GoalBounds, HostName, Latency, RecordId, Recovery, SearchGoal, Verdict,
+    GoalBounds, HostName, Latency, PortName, RecordId, Recovery, SearchGoal, Verdict,
 };
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
 use schemars::JsonSchema;
@@ -14,10 +14,10 @@ use std::net::IpAddr;
 pub struct DevicePlan {
     /// Which test.
     pub test: DeviceTest,
-    /// The host whose ports test the device.
+    /// The host whose ports test the device; of several hosts that of the first port.
     pub host: HostName,
-    /// Its ports, by interface.
-    pub ports: Vec<String>,
+    /// The ports, each with its host where they are of several.
+    pub ports: Vec<PortName>,
     /// Who sends to whom; with two entries both ways at once.
     pub directions: Vec<PortPair>,
     /// Frame sizes, FCS counted (RFC 2544 section 9.1).
@@ -36,6 +36,13 @@ pub struct DevicePlan {
     pub width: Ratio,
     /// By which means frames are sent.
     pub engine: FrameEngine,
+}
+
+impl DevicePlan {
+    /// The ports are of several hosts, each of which has its own clock.
+    pub fn has_several_hosts(&self) -> bool {
+        self.ports.iter().any(|port| port.host.as_ref().is_some_and(|host| *host != self.host))
+    }
 }
 
 /// A way through the device.

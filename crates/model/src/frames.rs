@@ -3,10 +3,11 @@
 //! A port is an interface of a host that tests a device. A trial sends streams of frames from port to port; every frame
 //! carries its trial, stream, number and time of sending, so that the receiving ports can count and time each one.
 
-use crate::{Caveat, DeviceLoad, FrameForm, Histogram, Observation};
+use crate::{Caveat, DeviceLoad, FrameForm, Histogram, HostName, Observation, PortName};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -204,13 +205,13 @@ impl FrameStream {
     }
 }
 
-/// A trial with raw frames on one host.
+/// A trial with raw frames.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrameTrial {
     /// What it is for, as in `throughput 64`.
     pub name: String,
-    /// The interfaces that take part.
-    pub ports: Vec<String>,
+    /// The ports that take part.
+    pub ports: Vec<PortName>,
     /// What is sent.
     pub streams: Vec<FrameStream>,
     /// How long is sent.
@@ -309,8 +310,11 @@ pub struct FrameTrialResult {
     pub started_unix_ns: u64,
     /// Each stream, in the trial's order.
     pub streams: Vec<FrameStreamResult>,
-    /// What the host saw.
+    /// What the host saw; of several hosts that of the first port.
     pub observation: Observation,
+    /// What the other hosts saw, where the ports are of several.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other_hosts: BTreeMap<HostName, Observation>,
     /// What the device said of its own load meanwhile; none if it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_load: Option<DeviceLoad>,

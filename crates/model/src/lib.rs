@@ -10,6 +10,7 @@ mod device_found;
 mod device_load;
 mod frame_flow;
 mod frame_form;
+mod frame_half;
 mod frames;
 mod half;
 mod histogram;
@@ -20,6 +21,7 @@ mod limits;
 mod loss;
 mod measurement;
 mod observation;
+mod port_name;
 mod record;
 mod summary;
 mod trial;
@@ -38,6 +40,7 @@ pub use frame_form::{
     BadFrame, BadMix, BadVary, FrameBytes, FrameForm, FrameMix, MIX_PERIOD, MOST_VARIED, MixPart, RawFrame, Vary,
     VaryField, VaryOrder,
 };
+pub use frame_half::{FrameHalf, FrameHalfResult, FramesArrived, FramesSent, StreamHalf};
 pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, FrameTrial, FrameTrialResult, Mac,
     MacRule, PortInfo, SIGNATURE_BYTES, SimulatedHosts,
@@ -56,6 +59,7 @@ pub use measurement::{
     Ceiling, CpuCost, CpuCosts, Latency, Measurement, ReceivedRates, SentRates, Share, TcpSummary, WorkloadKind,
 };
 pub use observation::{CoreUse, InterfaceCounters, Observation, Pressure, QdiscCounters, Softnet, Stall, ThreadUse};
+pub use port_name::PortName;
 pub use record::{Plan, Record, RecordId, Repeats, SCHEMA};
 pub use summary::{Interval, Summary};
 pub use trial::{HostName, Path, PathResult, Timing, TrialResult, TrialSpec};

@@ -371,8 +371,9 @@ pub(crate) fn parties(record: &Record) -> String {
         }
     }
     if let Some(device) = &record.plan.device {
-        let ports: Vec<String> = device.ports.iter().map(|port| plain(port)).collect();
-        return format!("device between ports {} of {}", listed(&ports), plain(&device.host.0));
+        let ports: Vec<String> = device.ports.iter().map(|port| plain(&port.to_string())).collect();
+        let of = if device.has_several_hosts() { String::new() } else { format!(" of {}", plain(&device.host.0)) };
+        return format!("device between ports {}{of}", listed(&ports));
     }
     match pairs.len() {
         0 => "no path".to_owned(),

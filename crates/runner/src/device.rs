@@ -1,8 +1,8 @@
 //! The loop of a device test: ask the method for the next trial, run it on the tester's agent, keep it, repeat.
 
 use crate::run::begin;
-use crate::{DeviceWatch, Outcome, Peers, RunError};
-use linerate_method::device::{Device, spoilt};
+use crate::{DeviceWatch, Outcome, Peers, RunError, frame_trial};
+use linerate_method::device::{Device, left_out, spoilt};
 use linerate_model::{Caveat, CaveatKind, DevicePlan, DeviceTest, FrameTrial, FrameTrialResult, Plan, Record, Repeats};
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
@@ -53,6 +53,7 @@ impl DeviceRun<'_> {
         let plan =
             Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: Some(self.plan.clone()), ladder: None };
         let mut record = begin(plan, self.command.clone(), self.peers);
+        record.caveats.extend(left_out(&self.plan));
         let mut method = Device::new(self.plan.clone(), self.calibration);
         let (mut failure, mut repeated) = (None, 0);
         while let Some(trial) = method.next() {
@@ -122,21 +123,20 @@ impl DeviceRun<'_> {
         trial: &FrameTrial,
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<FrameTrialResult, RunError> {
-        let (host, load) = (&self.plan.host, &mut self.load);
+        let (host, peers, load) = (&self.plan.host, self.peers, &mut self.load);
         let decides = trial.time >= self.plan.final_time;
-        let peer = self.peers.find(host)?;
         let watched = async {
             if let Some(load) = load {
                 load.start(trial).await;
             }
-            let mut result = peer.client.frames(trial).await?;
+            let mut result = frame_trial::run(trial, host, peers).await?;
             if let Some(load) = load {
                 result.device_load = Some(load.stop(&result, decides).await);
             }
             Ok(result)
         };
         tokio::select! {
-            result = watched => result.map_err(|source| RunError::Agent { host: host.clone(), source }),
+            result = watched => result,
             Ok(_) = cancel.wait_for(|asked| *asked) => Err(RunError::Interrupted),
         }
     }

@@ -27,9 +27,10 @@ pub enum DeviceWatch {
 }
 
 impl DeviceWatch {
-    /// A watch by the agent `device`. `tester` is the host whose ports test it.
-    pub fn of_agent(device: &Peer, tester: &Host) -> Self {
-        let one_machine = !device.host.boot_id.is_empty() && device.host.boot_id == tester.boot_id;
+    /// A watch by the agent `device`. The ports of `testers` test it.
+    pub fn of_agent<'a>(device: &Peer, mut testers: impl Iterator<Item = &'a Host>) -> Self {
+        let own = &device.host.boot_id;
+        let one_machine = !own.is_empty() && testers.any(|tester| tester.boot_id == *own);
         Self::Agent(AgentWatch { client: device.client.clone(), one_machine, polls: None })
     }
 
@@ -304,6 +305,7 @@ mod tests {
             started_unix_ns: started,
             streams: vec![],
             observation: Default::default(),
+            other_hosts: Default::default(),
             device_load: None,
             caveats: vec![],
         };

@@ -39,3 +39,9 @@ pub enum RunError {
     #[error("interrupted; what was measured until then is kept")]
     Interrupted,
 }
+
+/// Names the host that an agent's error belongs to.
+pub(crate) fn at(name: &HostName) -> impl Fn(AgentError) -> RunError + use<> {
+    let host = name.clone();
+    move |source| RunError::Agent { host: host.clone(), source }
+}

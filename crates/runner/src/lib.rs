@@ -7,6 +7,7 @@
 mod device;
 mod device_load;
 mod error;
+mod frame_trial;
 mod peer;
 mod run;
 mod trial;

@@ -21,6 +21,13 @@ pub struct Peer {
     pub round_trip: Nanos,
 }
 
+impl Peer {
+    /// How much longer than the furthest agent this one is to wait after it hears of a start, so that all start together.
+    pub(crate) fn head_start(&self, furthest: Nanos) -> Nanos {
+        Nanos::new((furthest - self.round_trip).get() / 2)
+    }
+}
+
 /// All agents of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Peers(BTreeMap<HostName, Peer>);
@@ -41,6 +48,11 @@ impl Peers {
     /// The agent called `name`.
     pub fn find(&self, name: &HostName) -> Result<&Peer, RunError> {
         self.0.get(name).ok_or_else(|| RunError::UnknownHost(name.clone()))
+    }
+
+    /// The longest round trip to any of these agents.
+    pub(crate) fn furthest<'a>(&self, names: impl Iterator<Item = &'a HostName>) -> Nanos {
+        names.filter_map(|name| self.find(name).ok()).map(|peer| peer.round_trip).max().unwrap_or_default()
     }
 
     /// What the agents said of their hosts.

@@ -1,6 +1,7 @@
 //! One trial through the agents: prepare, connect, start, follow, finish.
 
-use crate::{Peers, RunError};
+use crate::Peers;
+use crate::error::{RunError, at};
 use futures_util::future::{join_all, try_join_all};
 use futures_util::stream::{StreamExt, select_all};
 use linerate_agent::AgentError;
@@ -73,13 +74,10 @@ async fn run_halves(
     }))
     .await?;
 
-    // Agents that are further away are told a shorter delay, so that all start together.
-    let furthest = halves.of.keys().filter_map(|name| peers.find(name).ok()).map(|peer| peer.round_trip).max();
+    let furthest = peers.furthest(halves.of.keys());
     try_join_all(halves.of.keys().map(async |name| {
         let peer = peers.find(name)?;
-        let half_trip = |trip: Nanos| Nanos::new(trip.get() / 2);
-        let delay = START_MARGIN + half_trip(furthest.unwrap_or_default()) - half_trip(peer.round_trip);
-        peer.client.start(id, delay).await.map_err(at(name))
+        peer.client.start(id, START_MARGIN + peer.head_start(furthest)).await.map_err(at(name))
     }))
     .await?;
 
@@ -165,10 +163,4 @@ fn join(spec: &TrialSpec, mut halves: BTreeMap<HostName, HalfResult>) -> Result<
     let started_unix_ns = halves.values().map(|half| half.started_unix_ns).min().unwrap_or_default();
     let hosts = halves.into_iter().map(|(host, half)| (host, half.observation)).collect();
     Ok(TrialResult { spec: spec.clone(), started_unix_ns, paths, hosts, caveats: Vec::new() })
-}
-
-/// Names the host an agent's error belongs to.
-fn at(name: &HostName) -> impl Fn(AgentError) -> RunError + use<> {
-    let host = name.clone();
-    move |source| RunError::Agent { host: host.clone(), source }
 }

@@ -2,18 +2,22 @@
 
 mod echo;
 mod plan;
+mod ports;
+
+pub(super) use ports::split;
 
 use crate::arguments::Results;
 use crate::device_load::LoadSource;
 use crate::exit::Failure;
-use crate::hosts::{Company, HostBook, alone};
+use crate::hosts::{Company, HostBook};
 use crate::measure::{command, conclude, reach};
 use crate::progress::DeviceBar;
 use clap::{Args, Subcommand, ValueEnum};
-use linerate_model::{DevicePlan, DeviceTest, FramePayload, HostName, Record, SearchGoal};
+use linerate_model::{DevicePlan, DeviceTest, FramePayload, Record, SearchGoal};
 use linerate_runner::{DeviceRun, DeviceWatch, Outcome};
 use linerate_store::Store;
 use linerate_units::{BitRate, FrameRate, Nanos, Ratio};
+use ports::Ports;
 use std::net::IpAddr;
 use tokio::sync::watch;
 
@@ -259,6 +263,17 @@ impl Arguments {
         })
     }
 
+    /// Refuses what can be refused before anything is built or reached.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let (common, test) = self.parts()?;
+        common.ports(&test).map(|_| ())
+    }
+
+    /// The ports as given.
+    pub(crate) fn ports(&self) -> &[String] {
+        self.parts().map_or(&[], |(common, _)| &common.ports)
+    }
+
     /// Whether its result is held against the tester's ceiling; a calibration is that ceiling, and addresses are no rate.
     pub(crate) fn wants_ceiling(&self) -> bool {
         self.parts().is_ok_and(|(_, test)| held_against_ceiling(&test))
@@ -291,13 +306,13 @@ pub(super) async fn run_test(
         )));
     }
     results.out.as_deref().map_or(Ok(()), super::report::check_report_file)?;
-    let tester = alone(&common.ports(&test)?.0).map_err(Failure::usage)?;
+    let ports = common.ports(&test)?;
     let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
-    let mut company = reach(&book, &tester, cancel.clone()).await?;
-    let outcome = match common.load.watch(&book, &mut company, tester.listener()).await {
+    let mut company = reach(&book, &ports.parties, cancel.clone()).await?;
+    let outcome = match common.load.watch(&book, &mut company, &ports.parties).await {
         Ok(load) => {
             let beside = Beside { calibrated, load };
-            measure(common, test, tester.listener(), &company, &store, beside, cancel).await
+            measure(common, test, &ports, &company, &store, beside, cancel).await
         }
         Err(failure) => Err(failure),
     };
@@ -312,11 +327,10 @@ pub(crate) async fn calibrate(
     cancel: watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
     let (common, _) = arguments.parts()?;
-    let tester = alone(&common.ports(&DeviceTest::Calibrate)?.0).map_err(Failure::usage)?;
+    let ports = common.ports(&DeviceTest::Calibrate)?;
     let store = Store::open(common.results.store.store.as_deref()).map_err(Failure::measure)?;
-    let company = reach(book, &tester, cancel.clone()).await?;
-    let outcome =
-        measure(common, DeviceTest::Calibrate, tester.listener(), &company, &store, Beside::default(), cancel).await;
+    let company = reach(book, &ports.parties, cancel.clone()).await?;
+    let outcome = measure(common, DeviceTest::Calibrate, &ports, &company, &store, Beside::default(), cancel).await;
     company.dismiss().await;
     outcome
 }
@@ -333,15 +347,15 @@ struct Beside {
 async fn measure(
     common: &Common,
     test: DeviceTest,
-    host: &HostName,
+    ports: &Ports,
     company: &Company,
     store: &Store,
     Beside { calibrated, load }: Beside,
     cancel: watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
     let plan = match test {
-        DeviceTest::Echo { target } => common.echo_plan(target, host, company).await?,
-        test => common.plan(test, host, company).await?,
+        DeviceTest::Echo { target } => common.echo_plan(target, ports, company).await?,
+        test => common.plan(test, ports, company).await?,
     };
     let calibration = match calibrated {
         Some(record) => Some(record),

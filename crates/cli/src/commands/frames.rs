@@ -161,6 +161,11 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
 }
 
 impl Arguments {
+    /// The ports as given.
+    pub(super) fn ports(&self) -> &[String] {
+        &self.ports
+    }
+
     /// The same as a device test of one trial.
     fn test(self) -> Result<(Common, DeviceTest), Failure> {
         let raw = self.raw_frame()?;

@@ -1,12 +1,13 @@
 //! `linerate lab`: hosts, links and a device on this one machine, and any command run among them.
 
 use super::demo;
+use super::device::split;
 use crate::arguments::{Arguments as CommandLine, Command, Results};
 use crate::exit::Failure;
-use crate::hosts::HostBook;
+use crate::hosts::{HostBook, LOCAL};
 use crate::output::say;
 use clap::{Parser as _, Subcommand};
-use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions};
+use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions, TESTER};
 use linerate_model::{HostName, Record};
 use linerate_units::BitRate;
 use std::process::Command as Program;
@@ -112,13 +113,18 @@ impl Arguments {
 
     /// The bench asked for; what sends raw frames has one of its own.
     fn bench(&self, command: &Wanted) -> Result<Bench, Failure> {
-        let usual = if command.takes_ports() { "tester" } else { "switch" };
+        let testers = command.testers();
+        let hosts_test = testers.iter().any(|host| ![TESTER, LOCAL].contains(&host.0.as_str()));
+        let usual = if testers.is_empty() || hosts_test { "switch" } else { "tester" };
         let mut bench = Bench::find(self.bench.as_deref().unwrap_or(usual)).map_err(failure)?;
         if let Some(device) = self.device {
             bench = bench.with_device(device);
         }
         if let Some(hosts) = self.hosts {
             bench = bench.with_hosts(usize::from(hosts));
+        }
+        if hosts_test {
+            bench = bench.with_testers(&testers);
         }
         if let Some(rate) = self.link {
             bench = bench.with_link(rate);
@@ -133,6 +139,9 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     }
     // The command is read before the lab is built: a slip in it costs nothing.
     let Some(command) = read(&arguments.command)? else { return Ok(()) };
+    if let Some(test) = command.device() {
+        test.check()?;
+    }
     let bench = arguments.bench(&command)?;
     if arguments.command.is_empty() && !arguments.keep {
         return demo::run(bench, &arguments.results, cancel).await;
@@ -169,13 +178,17 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// Whether it works with a tester's ports rather than with hosts.
-    fn takes_ports(&self) -> bool {
-        match self {
-            Self::Device(_) => true,
-            Self::Command(command) => matches!(**command, Command::Frames(_)),
-            Self::Nothing => false,
-        }
+    /// The hosts whose ports it sends raw frames from; none if it works with hosts.
+    fn testers(&self) -> Vec<HostName> {
+        let ports = match self {
+            Self::Device(test) => test.ports(),
+            Self::Command(command) => match &**command {
+                Command::Frames(frames) => frames.ports(),
+                _ => &[],
+            },
+            Self::Nothing => &[],
+        };
+        ports.iter().map(|port| HostName::from(split(port).0)).collect()
     }
 
     /// The device test, if it is one.

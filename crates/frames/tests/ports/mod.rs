@@ -64,7 +64,7 @@ pub(crate) fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, pay
 pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameStream>) -> FrameTrial {
     FrameTrial {
         name: String::from("test"),
-        ports: vec![String::from("left"), String::from("right")],
+        ports: vec!["left".into(), "right".into()],
         streams,
         time: Nanos::from_millis(milliseconds),
         settle: Nanos::from_millis(100),

@@ -394,6 +394,7 @@ mod tests {
                 started_unix_ns: 0,
                 streams,
                 observation,
+                other_hosts: Default::default(),
                 caveats: vec![],
             }
         }
@@ -402,7 +403,7 @@ mod tests {
     fn table(mut switch: Switch, most: u32, ageing: Nanos) -> (AddressTable, u32) {
         let learn_rate = FrameRate::per_second(10_000);
         let mut plan = plan(DeviceTest::Addresses { most, learn_rate, ageing }, false);
-        plan.ports.push("p2".to_owned());
+        plan.ports.push("p2".into());
         let size = plan.sizes[0];
         let mut test = AddressTest::new(&plan, size, (most, learn_rate, ageing), FrameRate::per_second(1_000_000));
         let mut trials = 0;

@@ -27,7 +27,7 @@ impl FramesTest {
 }
 
 fn flow(result: &FrameTrialResult, stream: &FrameStream, counts: &FrameStreamResult) -> FrameFlow {
-    let port = |index: u16| result.trial.ports.get(usize::from(index)).cloned().unwrap_or_default();
+    let port = |index: u16| result.trial.ports.get(usize::from(index)).map(ToString::to_string).unwrap_or_default();
     let mut caveats = result.caveats.clone();
     let offered = rate(counts.sent, counts.sent_bytes, counts.send_time);
     let slow = stream

@@ -69,7 +69,25 @@ enum Part {
     Addresses { most: u32, learn_rate: FrameRate, ageing: Nanos },
 }
 
-fn parts(test: &DeviceTest) -> Vec<Part> {
+fn parts(plan: &DevicePlan) -> Vec<Part> {
+    let mut parts = all_parts(&plan.test);
+    if left_out(plan).is_some() {
+        parts.retain(|part| !matches!(part, Part::Latency(_)));
+    }
+    parts
+}
+
+/// What of a test that has many parts cannot be measured between its ports, and why.
+pub fn left_out(plan: &DevicePlan) -> Option<Caveat> {
+    let left_out = matches!(plan.test, DeviceTest::All { .. }) && plan.has_several_hosts();
+    left_out.then(|| {
+        let text =
+            "latency was not measured: the ports are of hosts whose clocks differ; give ports of one host for it";
+        Caveat::new(CaveatKind::NotMeasured, text)
+    })
+}
+
+fn all_parts(test: &DeviceTest) -> Vec<Part> {
     match *test {
         DeviceTest::Throughput | DeviceTest::Calibrate | DeviceTest::Goals { .. } => vec![Part::Throughput],
         DeviceTest::Latency { rate: Some(rate) } => vec![Part::Latency(Some(rate))],
@@ -195,7 +213,7 @@ impl Device {
 
     /// Goes on with that part of that size, or with the first one after it that has something to try.
     fn begin(&mut self, mut size: usize, mut part: usize) {
-        let parts = parts(&self.plan.test);
+        let parts = parts(&self.plan);
         while let Some(frame) = self.plan.sizes.get(size).copied() {
             let Some(wanted) = parts.get(part) else {
                 (size, part, self.throughput) = (size + 1, 0, None);
@@ -329,7 +347,8 @@ const STEAL_BEARABLE: f64 = 0.05;
 
 /// Why this trial should be run again, if it should.
 pub fn spoilt(result: &FrameTrialResult) -> Option<Caveat> {
-    let steal = crate::validity::steal(&result.observation);
+    let seen = result.other_hosts.values().chain([&result.observation]);
+    let steal = seen.map(crate::validity::steal).fold(0.0, f64::max);
     if steal > STEAL_BEARABLE {
         let text =
             format!("the hypervisor took {:.0} % of the tester's CPU time in {}", steal * 100.0, result.trial.name);
@@ -371,7 +390,7 @@ fn sum(result: &FrameTrialResult, count: impl Fn(&linerate_model::FrameStreamRes
 }
 
 fn directions(result: &FrameTrialResult) -> Vec<DirectionCounts> {
-    let port = |index: u16| result.trial.ports.get(usize::from(index)).cloned().unwrap_or_default();
+    let port = |index: u16| result.trial.ports.get(usize::from(index)).map(ToString::to_string).unwrap_or_default();
     let seconds = result.trial.time.as_secs_f64();
     let one = |(stream, counts): (&FrameStream, &linerate_model::FrameStreamResult)| DirectionCounts {
         from: port(stream.from),

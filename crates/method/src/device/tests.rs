@@ -50,7 +50,16 @@ pub(super) fn simulate(trial: FrameTrial, device: u64, tester: u64) -> FrameTria
         })
         .collect();
     let (engine, observation) = (FrameEngine::Xdp, Observation::default());
-    FrameTrialResult { trial, engine, started_unix_ns: 0, streams, observation, device_load: None, caveats: Vec::new() }
+    FrameTrialResult {
+        trial,
+        engine,
+        started_unix_ns: 0,
+        streams,
+        observation,
+        other_hosts: BTreeMap::new(),
+        device_load: None,
+        caveats: Vec::new(),
+    }
 }
 
 fn run(plan: DevicePlan, device: u64, tester: u64, calibration: Option<&Record>) -> DeviceOutcome {
@@ -134,6 +143,31 @@ fn latency_is_measured_at_the_throughput_or_at_the_rate_given() {
     let rate = Some(FrameRate::per_second(1_000));
     let found = run(plan(DeviceTest::Latency { rate }, true), 200_000, 4_000_000, None);
     assert_eq!((found.throughput.len(), found.latency[0].frames_per_s), (0, 2_000.0));
+}
+
+#[test]
+fn between_hosts_the_suite_leaves_latency_out() {
+    let test = DeviceTest::All { step_percent: 10, repeats: 1 };
+    let here = plan(test, false);
+    let apart = DevicePlan { ports: vec!["tester:p0".into(), "other:p0".into()], ..here.clone() };
+    assert!(!here.has_several_hosts() && apart.has_several_hosts());
+    let [timed, untimed] = [&here, &apart].map(|plan| run(plan.clone(), 200_000, 4_000_000, None));
+    assert_eq!((timed.latency.len(), untimed.latency.len()), (3, 0));
+    assert_eq!((left_out(&here), untimed.throughput.len(), untimed.recovery.len()), (None, 3, 3));
+    assert!(left_out(&apart).is_some_and(|caveat| caveat.text.contains("ports of one host")));
+    assert_eq!(untimed.throughput[0].directions[0].from, "tester:p0");
+}
+
+#[test]
+fn cpu_time_stolen_on_any_host_spoils_a_trial() {
+    let trial = Device::new(plan(DeviceTest::Throughput, false), None).next().expect("a trial");
+    let mut result = simulate(trial, 1_000_000, 100_000_000);
+    assert_eq!(super::spoilt(&result), None);
+    let stolen =
+        linerate_model::CoreUse { steal: Nanos::from_millis(10), idle: Nanos::from_millis(90), ..Default::default() };
+    let seen = Observation { cores: vec![stolen], ..Observation::default() };
+    result.other_hosts.insert("b".into(), seen);
+    assert_eq!(super::spoilt(&result).map(|caveat| caveat.kind), Some(CaveatKind::CpuStolen));
 }
 
 #[test]

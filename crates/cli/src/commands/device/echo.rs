@@ -2,11 +2,11 @@
 
 use super::Common;
 use super::plan::address;
+use super::ports::Ports;
 use crate::exit::Failure;
 use crate::hosts::Company;
-use crate::session;
 use linerate_agent::Resolve;
-use linerate_model::{DevicePlan, DeviceTest, FrameHeaders, FramePayload, HostName, PortPair};
+use linerate_model::{DevicePlan, DeviceTest, FrameHeaders, FramePayload, PortPair};
 use std::net::IpAddr;
 
 /// The frame of a ping as Windows sends it by default: 32 bytes behind Ethernet, IPv4 and ICMP.
@@ -19,26 +19,22 @@ impl Common {
     pub(super) async fn echo_plan(
         &self,
         target: IpAddr,
-        host: &HostName,
+        ports: &Ports,
         company: &Company,
     ) -> Result<DevicePlan, Failure> {
         if self.both {
             return Err(Failure::usage("--both: echo requests and their answers go both ways as it is"));
         }
         let test = DeviceTest::Echo { target };
-        let (_, ports) = self.ports(&test)?;
-        let peer = company.peers.find(host).map_err(Failure::measure)?;
-        let found = peer.client.ports(&ports).await.map_err(Failure::measure)?;
-        let [port] = &found[..] else {
-            return Err(Failure::measure("the agent described other ports than were asked for"));
-        };
-        session::spare(peer, &found, self.force)?;
+        let found = ports.find(company, self.force).await?;
+        let [found] = &found[..] else { return Err(Failure::usage("--ports: this test takes one port")) };
+        let port = &found.info;
         let own = address(0, port, target.is_ipv6());
         let neighbour = self.gateway.first().copied().unwrap_or(target);
         let ask = Resolve { interface: port.interface.clone(), mac: port.mac, own, target: neighbour };
         let headers = FrameHeaders {
             source_mac: port.mac,
-            destination_mac: peer.client.resolve(&ask).await.map_err(Failure::measure)?,
+            destination_mac: found.peer.client.resolve(&ask).await.map_err(Failure::measure)?,
             vlans: self.vlan.clone(),
             source: own,
             destination: target,
@@ -46,8 +42,8 @@ impl Common {
         };
         let default = if target.is_ipv6() { SIZE_IPV6 } else { SIZE };
         let sizes = self.sizes_or(&[default], headers.smallest_frame(), port.mtu)?;
-        let line = self.line.or_else(|| peer.host.nics.iter().find(|nic| nic.name == port.interface)?.speed);
+        let line = self.line.or_else(|| found.speed());
         let directions = vec![PortPair { from: 0, to: 0, headers }];
-        self.plan_of(test, host, (ports, line), directions, sizes)
+        self.plan_of(test, (ports, line), directions, sizes)
     }
 }

@@ -1,12 +1,12 @@
 //! What a device test is asked for, made of its options: ports, sizes, and the frames of each direction.
 
+use super::ports::{FoundPort, Ports};
 use super::{Common, Engine};
 use crate::exit::Failure;
 use crate::hosts::Company;
 use crate::output::say;
-use crate::session;
 use linerate_agent::Resolve;
-use linerate_model::{DevicePlan, DeviceTest, FrameEngine, FrameForm, FrameHeaders, HostName, Mac, PortInfo, PortPair};
+use linerate_model::{DevicePlan, DeviceTest, FrameEngine, FrameForm, FrameHeaders, Mac, PortInfo, PortPair};
 use linerate_units::{BitRate, FrameSize, Ratio};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,36 +14,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
 
 impl Common {
-    /// The host as given, which may be a join line, and its interfaces, as many as the test takes.
-    pub(super) fn ports(&self, test: &DeviceTest) -> Result<(String, Vec<String>), Failure> {
-        let read = |text: &String| match text.rsplit_once(':') {
-            Some((host, interface)) => (host.to_owned(), interface.to_owned()),
-            None => (crate::hosts::LOCAL.to_owned(), text.clone()),
-        };
-        let (hosts, ports): (Vec<String>, Vec<String>) = self.ports.iter().map(read).unzip();
-        let (wanted, example) = match test {
-            DeviceTest::Addresses { .. } => (3, "three ports (test, learning, monitoring), as in eth1,eth2,eth3"),
-            DeviceTest::Echo { .. } => (1, "one port, as in eth1"),
-            _ => (2, "two ports, as in eth1,eth2"),
-        };
-        if ports.len() != wanted {
-            return Err(Failure::usage(format!("--ports takes {example}; {} were given", ports.len())));
-        }
-        for (index, port) in ports.iter().enumerate() {
-            if hosts[index] != hosts[0] {
-                return Err(Failure::usage(format!(
-                    "--ports: {} and {port} are of different hosts: all ports must be of one host, whose clock times the \
-                     frames",
-                    ports[0]
-                )));
-            }
-            if ports[..index].contains(port) {
-                return Err(Failure::usage(format!(
-                    "--ports: {port} is there twice; a device is tested from port to port"
-                )));
-            }
-        }
-        Ok((hosts[0].clone(), ports))
+    /// The ports, as many as the test takes.
+    pub(super) fn ports(&self, test: &DeviceTest) -> Result<Ports, Failure> {
+        Ports::read(&self.ports, test)
     }
 
     fn sizes(&self, smallest: FrameSize, mtu: u32) -> Result<Vec<FrameSize>, Failure> {
@@ -73,27 +46,18 @@ impl Common {
             .collect()
     }
 
-    pub(super) async fn plan(
-        &self,
-        test: DeviceTest,
-        host: &HostName,
-        company: &Company,
-    ) -> Result<DevicePlan, Failure> {
-        let (_, ports) = self.ports(&test)?;
-        let peer = company.peers.find(host).map_err(Failure::measure)?;
-        let found = peer.client.ports(&ports).await.map_err(Failure::measure)?;
+    pub(super) async fn plan(&self, test: DeviceTest, ports: &Ports, company: &Company) -> Result<DevicePlan, Failure> {
+        let found = ports.find(company, self.force).await?;
         let [first, second, ..] = &found[..] else {
-            return Err(Failure::measure("the agent described other ports than were asked for"));
+            return Err(Failure::usage("--ports: this test takes two ports"));
         };
-        session::spare(peer, &found, self.force)?;
-        let mut directions = vec![self.direction(company, host, (0, first), (1, second), &test).await?];
+        let mut directions = vec![self.direction(first, second, &test).await?];
         if self.both {
-            directions.push(self.direction(company, host, (1, second), (0, first), &test).await?);
+            directions.push(self.direction(second, first, &test).await?);
         }
-        let speed = |port: &PortInfo| peer.host.nics.iter().find(|nic| nic.name == port.interface)?.speed;
-        let line = self.line.or_else(|| speed(first).into_iter().chain(speed(second)).min());
+        let line = self.line.or_else(|| first.speed().into_iter().chain(second.speed()).min());
         let smallest = directions[0].headers.smallest_frame();
-        let mut sizes = self.sizes(smallest, first.mtu.min(second.mtu))?;
+        let mut sizes = self.sizes(smallest, first.info.mtu.min(second.info.mtu))?;
         match &test {
             DeviceTest::Addresses { .. } if self.sizes.len() > 1 => {
                 return Err(Failure::usage("--sizes: an address table is tested with frames of one size"));
@@ -129,15 +93,14 @@ impl Common {
                 size.get()
             )));
         }
-        self.plan_of(test, host, (ports, line), directions, sizes)
+        self.plan_of(test, (ports, line), directions, sizes)
     }
 
     /// The plan with what all tests are told.
     pub(super) fn plan_of(
         &self,
         test: DeviceTest,
-        host: &HostName,
-        (ports, line): (Vec<String>, Option<BitRate>),
+        (ports, line): (&Ports, Option<BitRate>),
         directions: Vec<PortPair>,
         sizes: Vec<FrameSize>,
     ) -> Result<DevicePlan, Failure> {
@@ -147,8 +110,8 @@ impl Common {
         let calibrates = test == DeviceTest::Calibrate;
         Ok(DevicePlan {
             test,
-            host: host.clone(),
-            ports,
+            host: ports.home().clone(),
+            ports: ports.names.clone(),
             directions,
             sizes,
             line,
@@ -169,12 +132,12 @@ impl Common {
     /// The frames of one direction: straight to the other port, or by a router.
     async fn direction(
         &self,
-        company: &Company,
-        host: &HostName,
-        (from, source): (u16, &PortInfo),
-        (to, destination): (u16, &PortInfo),
+        from: &FoundPort<'_>,
+        to: &FoundPort<'_>,
         test: &DeviceTest,
     ) -> Result<PortPair, Failure> {
+        let (source, destination) = (&from.info, &to.info);
+        let (client, from, to) = (&from.peer.client, from.number, to.number);
         let own = address(from, source, self.ipv6);
         let gateway = match self.gateway.get(usize::from(from)).or(self.gateway.first()) {
             _ if *test == DeviceTest::Calibrate || is_raw(test) => None,
@@ -185,9 +148,8 @@ impl Common {
             None => destination.mac,
             Some(target) => {
                 let ask = Resolve { interface: source.interface.clone(), mac: source.mac, own, target };
-                let peer = company.peers.find(host).map_err(Failure::measure)?;
                 say(&format!("linerate: {} sends through the router {target}", source.interface));
-                peer.client.resolve(&ask).await.map_err(Failure::measure)?
+                client.resolve(&ask).await.map_err(Failure::measure)?
             }
         };
         let headers = FrameHeaders {
@@ -235,7 +197,6 @@ fn is_raw(test: &DeviceTest) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_units::{FrameRate, Nanos};
 
     fn port(address: [u8; 4], prefix: u8) -> PortInfo {
         let ipv4 = Some((Ipv4Addr::from(address), prefix));
@@ -265,23 +226,6 @@ mod tests {
         let (here, there) = (port([198, 18, 1, 2], 24), port([198, 18, 2, 2], 24));
         assert_eq!(common.router_between(&here, &there), Some(IpAddr::from([198, 18, 1, 1])));
         assert_eq!(common.router_between(&here, &port([198, 18, 1, 3], 24)), None);
-    }
-
-    #[test]
-    fn ports_are_two_of_one_host() {
-        let read = |ports: &str| common(&["--ports", ports]).ports(&DeviceTest::Throughput).ok();
-        assert_eq!(read("tester:p0,tester:p1"), Some(("tester".to_owned(), vec!["p0".into(), "p1".into()])));
-        assert_eq!(read("eth1,eth2").map(|(host, _)| host), Some("local".to_owned()));
-        for bad in ["a:p0,b:p1", "p0,p0", "p0", "p0,p1,p2"] {
-            assert_eq!(read(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn an_address_table_takes_three_ports() {
-        let test = DeviceTest::Addresses { most: 1, learn_rate: FrameRate::per_second(1), ageing: Nanos::default() };
-        let read = |ports: &str| common(&["--ports", ports]).ports(&test).ok().map(|(_, ports)| ports.len());
-        assert_eq!([read("a,b,c"), read("a,b"), read("a,b,a"), read("x:a,x:b,y:c")], [Some(3), None, None, None]);
     }
 
     #[test]

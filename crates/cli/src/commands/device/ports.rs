@@ -1,0 +1,149 @@
+//! `--ports`: which interfaces of which hosts test the device.
+
+use crate::exit::Failure;
+use crate::hosts::{Company, LOCAL, Parties, together};
+use crate::session;
+use linerate_model::{DeviceTest, HostName, PortInfo, PortName};
+use linerate_runner::Peer;
+use linerate_units::BitRate;
+
+/// The ports of a test.
+#[derive(Debug)]
+pub(crate) struct Ports {
+    /// Whom to reach.
+    pub(crate) parties: Parties,
+    /// The host of each.
+    hosts: Vec<HostName>,
+    /// What each is called in the record.
+    pub(super) names: Vec<PortName>,
+}
+
+/// A port that was looked at.
+pub(super) struct FoundPort<'a> {
+    /// Its place among the ports.
+    pub(super) number: u16,
+    /// The agent of its host.
+    pub(super) peer: &'a Peer,
+    pub(super) info: PortInfo,
+}
+
+impl FoundPort<'_> {
+    /// What its line carries, if that is known.
+    pub(super) fn speed(&self) -> Option<BitRate> {
+        self.peer.host.nics.iter().find(|nic| nic.name == self.info.interface)?.speed
+    }
+}
+
+/// Host, if there is one, and interface; a join line has colons too, an interface has none.
+pub(crate) fn split(text: &str) -> (&str, &str) {
+    text.rsplit_once(':').unwrap_or((LOCAL, text))
+}
+
+impl Ports {
+    /// As many ports as the test takes, each once.
+    pub(super) fn read(texts: &[String], test: &DeviceTest) -> Result<Self, Failure> {
+        let (given, interfaces): (Vec<&str>, Vec<&str>) = texts.iter().map(|text| split(text)).unzip();
+        let (wanted, example) = match test {
+            DeviceTest::Addresses { .. } => (3, "three ports (test, learning, monitoring), as in eth1,eth2,eth3"),
+            DeviceTest::Echo { .. } => (1, "one port, as in eth1"),
+            _ => (2, "two ports, as in eth1,eth2"),
+        };
+        if texts.len() != wanted {
+            return Err(Failure::usage(format!("--ports takes {example}; {} were given", texts.len())));
+        }
+        let (parties, hosts) = together(&given).map_err(Failure::usage)?;
+        let several = hosts.iter().any(|host| *host != hosts[0]);
+        let name = |(host, interface): (&HostName, &str)| PortName {
+            host: several.then(|| host.clone()),
+            interface: interface.to_owned(),
+        };
+        let names: Vec<PortName> = hosts.iter().zip(interfaces).map(name).collect();
+        if let Some((_, twice)) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
+            return Err(Failure::usage(format!(
+                "--ports: {twice} is there twice; a device is tested from port to port"
+            )));
+        }
+        if several && matches!(test, DeviceTest::Latency { .. }) {
+            return Err(Failure::usage(format!(
+                "--ports: {} and {} are of different hosts, whose clocks differ: latency takes both ports on one host, \
+                 whose clock times both ends of a frame's way",
+                names[0], names[1]
+            )));
+        }
+        Ok(Self { parties, hosts, names })
+    }
+
+    /// The host of the first port.
+    pub(super) fn home(&self) -> &HostName {
+        &self.hosts[0]
+    }
+
+    /// Looks at each port, and spares those that the user needs.
+    pub(super) async fn find<'a>(&self, company: &'a Company, force: bool) -> Result<Vec<FoundPort<'a>>, Failure> {
+        let mut all = Vec::with_capacity(self.names.len());
+        for ((number, host), name) in (0..).zip(&self.hosts).zip(&self.names) {
+            let peer = company.peers.find(host).map_err(Failure::measure)?;
+            let interface = std::slice::from_ref(&name.interface);
+            let found = peer.client.ports(interface).await.map_err(|error| {
+                // Of several hosts it must be said which one has no such port.
+                Failure::measure(if name.host.is_some() { format!("{host}: {error}") } else { error.to_string() })
+            })?;
+            session::spare(peer, &found, force)?;
+            let [info] = <[PortInfo; 1]>::try_from(found)
+                .map_err(|_| Failure::measure("the agent described other ports than were asked for"))?;
+            all.push(FoundPort { number, peer, info });
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_units::{FrameRate, Nanos};
+
+    /// The names in the record, with the first host.
+    fn read(ports: &str, test: &DeviceTest) -> Option<(String, Vec<String>)> {
+        let texts: Vec<String> = ports.split(',').map(str::to_owned).collect();
+        let ports = Ports::read(&texts, test).ok()?;
+        Some((ports.home().to_string(), ports.names.iter().map(ToString::to_string).collect()))
+    }
+
+    fn known(home: &str, names: &[&str]) -> Option<(String, Vec<String>)> {
+        Some((home.to_owned(), names.iter().map(|name| (*name).to_owned()).collect()))
+    }
+
+    #[test]
+    fn ports_of_one_host_go_by_their_interface() {
+        let read = |ports| read(ports, &DeviceTest::Throughput);
+        assert_eq!(read("tester:p0,tester:p1"), known("tester", &["p0", "p1"]));
+        assert_eq!(read("eth1,eth2"), known("local", &["eth1", "eth2"]));
+        for bad in ["p0,p0", "a:p0,a:p0", "p0", "p0,p1,p2", ":p0,:p1"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn ports_of_several_hosts_go_by_host_too_and_time_nothing() {
+        let test = DeviceTest::Throughput;
+        assert_eq!(read("a:eth1,b:eth1", &test), known("a", &["a:eth1", "b:eth1"]));
+        assert_eq!(read("eth1,b:eth1", &test), known("local", &["local:eth1", "b:eth1"]));
+        let secret = format!("linerate://192.0.2.1:4747#{}.{}", "0f".repeat(16), "ab".repeat(32));
+        assert_eq!(
+            read(&format!("{secret}:eth1,b:eth1"), &test),
+            known("192.0.2.1:4747", &["192.0.2.1:4747:eth1", "b:eth1"])
+        );
+        assert_eq!(read("a:eth1,b:eth1", &DeviceTest::Latency { rate: None }), None);
+        assert!(read("a:eth1,a:eth2", &DeviceTest::Latency { rate: None }).is_some());
+    }
+
+    #[test]
+    fn an_address_table_takes_three_ports() {
+        let test = DeviceTest::Addresses { most: 1, learn_rate: FrameRate::per_second(1), ageing: Nanos::default() };
+        let count = |ports| read(ports, &test).map(|(_, names)| names.len());
+        assert_eq!(
+            [count("a,b,c"), count("a,b"), count("a,b,a"), count("x:a,x:b,y:c")],
+            [Some(3), None, None, Some(3)]
+        );
+    }
+}
