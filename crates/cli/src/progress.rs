@@ -44,6 +44,10 @@ impl Bar {
                 self.bar.set_position(self.done);
                 self.bar.set_message(self.trial.clone());
             }
+            Event::FramesBegin { trial } => {
+                self.trial.clone_from(&trial.name);
+                self.bar.set_message(self.trial.clone());
+            }
             Event::Progress { host, progress } => {
                 let count = if self.stream { progress.received_bytes } else { progress.transactions };
                 self.received.insert((*host).clone(), (progress.elapsed, count));

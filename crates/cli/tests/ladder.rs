@@ -64,8 +64,9 @@ fn a_line_too_fast_for_sockets_leaves_a_gap_that_is_named() {
         return;
     }
     let _alone = alone();
-    let record = Place::new()
-        .measure(&words("lab --hosts 2 --link 100Gbit/s -- ladder a b -6 --time 300ms --repeats 2 --expect share<50% --json"));
+    let record = Place::new().measure(&words(
+        "lab --hosts 2 --link 100Gbit/s -- ladder a b -6 --time 300ms --repeats 2 --expect share<50% --json",
+    ));
     assert_eq!(record["results"][0]["name"], "udp 1452");
     let gap = &record["ladder"]["widest_gap"];
     let (below, above) = (gap["below"].as_str().expect("a gap"), gap["above"].as_str().expect("a gap"));

@@ -1,6 +1,6 @@
 //! The ladder: what each layer of one path delivers, in one unit, so that the layer that loses the most can be named.
 
-use crate::{IpVersion, Path, Summary, Verdict};
+use crate::{FrameTrial, IpVersion, Path, Summary, Verdict};
 use linerate_units::BitRate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,10 @@ pub struct LadderPlan {
     pub ip: IpVersion,
     /// The path's MTU, by which the size of the datagrams was chosen.
     pub mtu: u32,
-    /// Rungs that are not to be measured, and why.
+    /// The trial of the raw-frame rung; none if it is not to be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<FrameTrial>,
+    /// Rungs that cannot be measured, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub without: BTreeMap<RungName, String>,
 }

@@ -2,7 +2,9 @@
 
 use crate::{Peers, RunError, trial};
 use linerate_method::{Method, Step, Sweep, attach_ceiling, ladder, measurements, spoilt};
-use linerate_model::{Caveat, CaveatKind, HostName, Plan, Progress, Record, RecordId, SCHEMA, TrialResult, TrialSpec};
+use linerate_model::{
+    Caveat, CaveatKind, FrameTrial, HostName, Plan, Progress, Record, RecordId, SCHEMA, TrialResult, TrialSpec,
+};
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
 
@@ -20,6 +22,11 @@ pub enum Event<'a> {
         done: usize,
         /// Trials there will be at the most.
         total: usize,
+    },
+    /// A trial of raw frames begins, after the others.
+    FramesBegin {
+        /// The trial.
+        trial: &'a FrameTrial,
     },
     /// A host's progress in the running trial.
     Progress {
@@ -84,11 +91,15 @@ impl Run<'_> {
                     record.trials.push(result);
                 }
                 Err(error) => {
-                    record.caveats.push(Caveat::new(CaveatKind::Interrupted, format!("the run ended early: {error}")));
-                    failure = Some(error);
+                    failure = Some(interrupted(&mut record, error));
                     break;
                 }
             }
+        }
+        if failure.is_none()
+            && let Err(error) = crate::ladder::frames(&mut record, self.peers, &mut cancel, on_event).await
+        {
+            failure = Some(interrupted(&mut record, error));
         }
         record.results = measurements(&record.plan, &record.hosts, &record.trials);
         if let Some(calibration) = self.calibration {
@@ -109,6 +120,12 @@ impl Run<'_> {
         self.store = None;
         Some(error.into())
     }
+}
+
+/// Notes why a run ended early.
+fn interrupted(record: &mut Record, error: RunError) -> RunError {
+    record.caveats.push(Caveat::new(CaveatKind::Interrupted, format!("the run ended early: {error}")));
+    error
 }
 
 /// A record of a run that begins now.

@@ -4,7 +4,7 @@
 //! with the ceiling beside each result.
 
 use super::lab::up;
-use super::ladder::{USUAL_MTU, without};
+use super::ladder::{USUAL_MTU, frames};
 use crate::arguments::{Repetition, Results};
 use crate::exit::Failure;
 use crate::hosts::{HostBook, parties};
@@ -13,7 +13,8 @@ use crate::output::say;
 use linerate_lab::{Bench, DeviceKind};
 use linerate_method::ladder::{Asked, onto};
 use linerate_model::{
-    Direction, IpVersion, Path, Plan, Record, SocketOptions, StreamSpec, TransactSpec, Transport, TrialSpec, Workload,
+    Direction, FrameTrial, IpVersion, Path, Plan, Record, SocketOptions, StreamSpec, TransactSpec, Transport,
+    TrialSpec, Workload,
 };
 use linerate_runner::Outcome;
 use linerate_store::Store;
@@ -37,24 +38,24 @@ pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver
     let bench = if bench.has_rates() { bench } else { bench.with_link(LINK) };
     let bench = bench.with_hosts(2);
     let path = Path { opener: bench.hosts[0].clone(), listener: bench.hosts[1].clone() };
-    check(&results, &plan(&path, USUAL_MTU).map_err(Failure::usage)?)?;
+    check(&results, &plan(&path, USUAL_MTU, Err(String::new())).map_err(Failure::usage)?)?;
     let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
 
     let picture = |middle: &str| format!("host {} ---- {middle} ---- host {}", bench.hosts[0], bench.hosts[1]);
     let rate = bench.link.rate.map_or_else(|| "links of several rates".to_owned(), |rate| format!("links of {rate}"));
     if bench.device.kind == DeviceKind::None {
         say(&format!("Over a cable: {}, {rate}", picture("cable")));
-        let measured = pass(&bench, &path, &store, None, &cancel).await?;
+        let measured = pass(&bench, &path, &results, &store, None, &cancel).await?;
         return conclude(measured, &results);
     }
     say(&format!("1. Calibration, the device bypassed:  {}, {rate}", picture("cable")));
     let cable = bench.clone().with_device(DeviceKind::None).without_faults();
-    let calibration = pass(&cable, &path, &store, None, &cancel).await?;
+    let calibration = pass(&cable, &path, &results, &store, None, &cancel).await?;
     if calibration.failure.is_some() {
         return conclude(calibration, &results);
     }
     say(&format!("2. Through the device:                {}, {rate}", picture(&bench.device.kind.to_string())));
-    let measured = pass(&bench, &path, &store, Some(&calibration.record), &cancel).await?;
+    let measured = pass(&bench, &path, &results, &store, Some(&calibration.record), &cancel).await?;
     conclude(measured, &results)
 }
 
@@ -62,6 +63,7 @@ pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver
 async fn pass(
     bench: &Bench,
     path: &Path,
+    results: &Results,
     store: &Store,
     calibration: Option<&Record>,
     cancel: &watch::Receiver<bool>,
@@ -72,7 +74,9 @@ async fn pass(
     let outcome = match reach(&book, &parties(&hosts).map_err(Failure::usage)?, cancel.clone()).await {
         Ok(company) => {
             let mtu = company.peers.path_mtu(path, IpVersion::V4).unwrap_or(USUAL_MTU);
-            let plan = plan(path, mtu).map_err(Failure::usage)?;
+            let hosts = [path.opener.0.as_str(), &path.listener.0];
+            let frames = frames(hosts, path, (IpVersion::V4, WINDOW), results, &company).await;
+            let plan = plan(path, mtu, frames).map_err(Failure::usage)?;
             Ok(run_plan(plan, &company.peers, store, calibration, cancel.clone()).await)
         }
         Err(failure) => Err(failure),
@@ -81,7 +85,7 @@ async fn pass(
     outcome
 }
 
-fn plan(path: &Path, mtu: u32) -> Result<Plan, String> {
+fn plan(path: &Path, mtu: u32, frames: Result<FrameTrial, String>) -> Result<Plan, String> {
     let repetition = Repetition::brief(WINDOW, WARMUP, REPEATS);
     let timing = repetition.timing()?;
     let cell = |name: String, workload: Workload| TrialSpec { name, paths: vec![path.clone()], workload, timing };
@@ -102,7 +106,7 @@ fn plan(path: &Path, mtu: u32) -> Result<Plan, String> {
         flows: 1,
         socket: SocketOptions::default(),
         timing,
-        without: without(),
+        frames,
     };
     Ok(onto(Plan { cells, repeats: repetition.repeats()?, device: None, ladder: None }, &ladder))
 }

@@ -1,6 +1,7 @@
 //! `linerate device`: a switch or router between two ports of a host, tested with raw frames.
 
 mod echo;
+pub(super) mod full_frames;
 mod plan;
 mod ports;
 

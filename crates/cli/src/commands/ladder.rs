@@ -1,13 +1,14 @@
 //! `linerate ladder`: every layer of one path in the same unit, and the one that loses the most.
 
+use super::device::full_frames::{End, full_frames};
 use crate::arguments::{Repetition, Results, Sockets};
 use crate::exit::Failure;
-use crate::hosts::{HostBook, parties};
+use crate::hosts::{Company, HostBook, LOCAL, parties};
 use crate::measure::{check, conclude, reach, run as run_plan};
 use linerate_method::ladder::{Asked, onto};
-use linerate_model::{Path, Plan, RungName};
+use linerate_model::{FrameTrial, IpVersion, Path, Plan};
 use linerate_store::Store;
-use std::collections::BTreeMap;
+use linerate_units::Nanos;
 use tokio::sync::watch;
 
 /// Measure every layer of one path in the same unit, and name the one that loses the most
@@ -49,18 +50,25 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
     let [path] = &parties.paths()[..] else {
         return Err(Failure::usage("a ladder is of one path: name one source and one sink"));
     };
-    check(&arguments.results, &arguments.plan(path, USUAL_MTU).map_err(Failure::usage)?)?;
+    check(&arguments.results, &arguments.plan(path, USUAL_MTU, Err(String::new())).map_err(Failure::usage)?)?;
     let store = Store::open(arguments.results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(&book, &parties, cancel.clone()).await?;
     let mtu = company.peers.path_mtu(path, arguments.sockets.ip()).unwrap_or(USUAL_MTU);
-    let plan = arguments.plan(path, mtu).map_err(Failure::usage)?;
+    let how = (arguments.sockets.ip(), arguments.repetition.time);
+    let hosts = match &arguments.hosts[..] {
+        [from, to] => [from.as_str(), to],
+        [to] => [LOCAL, to],
+        _ => return Err(Failure::usage("a ladder is of one path: name one source and one sink")),
+    };
+    let frames = frames(hosts, path, how, &arguments.results, &company).await;
+    let plan = arguments.plan(path, mtu, frames).map_err(Failure::usage)?;
     let outcome = run_plan(plan, &company.peers, &store, None, cancel).await;
     company.dismiss().await;
     conclude(outcome, &arguments.results)
 }
 
 impl Arguments {
-    fn plan(&self, path: &Path, mtu: u32) -> Result<Plan, String> {
+    fn plan(&self, path: &Path, mtu: u32, frames: Result<FrameTrial, String>) -> Result<Plan, String> {
         let asked = Asked {
             path: path.clone(),
             ip: self.sockets.ip(),
@@ -68,15 +76,35 @@ impl Arguments {
             flows: self.flows,
             socket: self.sockets.options(),
             timing: self.repetition.timing()?,
-            without: without(),
+            frames,
         };
         let plan = Plan { cells: Vec::new(), repeats: self.repetition.repeats()?, device: None, ladder: None };
         Ok(onto(plan, &asked))
     }
 }
 
-/// The rungs that are left out, and why.
-pub(crate) fn without() -> BTreeMap<RungName, String> {
-    let why = "raw frames go between two ports of one host only so far: `linerate frames --ports` sends them";
-    BTreeMap::from([(RungName::Frames, why.to_owned())])
+/// The trial of the raw-frame rung between the two hosts, as they were given; or why there is none.
+pub(crate) async fn frames(
+    [from, to]: [&str; 2],
+    path: &Path,
+    (ip, time): (IpVersion, Nanos),
+    results: &Results,
+    company: &Company,
+) -> Result<FrameTrial, String> {
+    let Path { opener, listener } = path;
+    if opener == listener {
+        return Err("both ends are one host: frames go from one port to another".to_owned());
+    }
+    let peers = &company.peers;
+    let nics = (peers.nic_towards(opener, listener, ip), peers.nic_towards(listener, opener, ip));
+    let (Some(near), Some(far)) = nics else {
+        return Err("no interface of both hosts has the address that the data go by: tell the agents with \
+                    --data-address"
+            .to_owned());
+    };
+    let ends = [End { host: from, nic: near }, End { host: to, nic: far }];
+    full_frames(ends, ip == IpVersion::V6, time, results, company).await.map_err(|failure| match failure {
+        Failure::Usage(why) | Failure::Measure(why) => why,
+        Failure::Missed | Failure::Code(_) => "the ports could not be looked at".to_owned(),
+    })
 }

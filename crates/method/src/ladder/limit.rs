@@ -1,8 +1,8 @@
 //! The ground: what the line can carry in full frames, by calculation. Its payload is that of UDP in them, so that a path
 //! that loses nothing shows 100 % at raw frames and at UDP.
 
-use super::{Facts, Figure, Layer, efficiency, largest_datagram};
-use linerate_model::{PathLimit, RungName, Summary, Transport};
+use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload};
+use linerate_model::{RungName, Summary, Transport};
 
 pub(super) struct Limit;
 
@@ -17,11 +17,10 @@ impl Layer for Limit {
              the line",
         )?;
         let (ip, mtu) = (facts.plan.ip, facts.plan.mtu);
-        let message = largest_datagram(ip, mtu);
-        let most = PathLimit::payload_of(line, Transport::Udp, ip, message, mtu).get() as f64;
+        let most = line_payload(line, ip, mtu);
         Ok(Figure {
             payload_bps: Summary { median: most, low: most, high: most, runs: 0, values: Vec::new(), interval: None },
-            efficiency: efficiency(Transport::Udp, ip, message, mtu),
+            efficiency: efficiency(Transport::Udp, ip, largest_datagram(ip, mtu), mtu),
             latency: None,
             verdict: None,
             results: Vec::new(),

@@ -14,11 +14,14 @@ mod tests;
 mod udp;
 
 use linerate_model::{
-    IpVersion, Ladder, LadderPlan, Latency, Measurement, Path, Plan, Record, Rung, RungLatency, RungName,
-    SocketOptions, StreamSpec, Summary, Timing, Transport, TrialSpec, Verdict, Workload, layer_bytes,
+    FrameTrial, FrameTrialResult, IpVersion, Ladder, LadderPlan, Latency, Measurement, Path, PathLimit, Plan, Record,
+    Rung, RungLatency, RungName, SocketOptions, StreamSpec, Summary, Timing, Transport, TrialSpec, Verdict, Workload,
+    layer_bytes,
 };
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
+
+pub use frames::next_frames;
 
 /// What all rungs' rates count.
 const UNIT: &str = "payload bit/s";
@@ -41,8 +44,8 @@ pub struct Asked {
     pub socket: SocketOptions,
     /// Length of each trial.
     pub timing: Timing,
-    /// Rungs that cannot be measured, and why.
-    pub without: BTreeMap<RungName, String>,
+    /// The trial of the raw-frame rung, or why there can be none.
+    pub frames: Result<FrameTrial, String>,
 }
 
 /// One rung.
@@ -66,6 +69,7 @@ trait Layer: Sync {
 struct Facts<'a> {
     plan: &'a LadderPlan,
     results: &'a [Measurement],
+    frame_trials: &'a [FrameTrialResult],
 }
 
 /// A rung's figure.
@@ -87,15 +91,20 @@ pub fn onto(mut plan: Plan, asked: &Asked) -> Plan {
             None => plan.cells.push(cell),
         }
     }
-    let Asked { path, ip, mtu, without, .. } = asked.clone();
-    plan.ladder = Some(LadderPlan { path, ip, mtu, without });
+    let Asked { path, ip, mtu, frames, .. } = asked.clone();
+    let (frames, without) = match frames {
+        Ok(trial) => (Some(trial), BTreeMap::new()),
+        Err(why) => (None, BTreeMap::from([(RungName::Frames, why)])),
+    };
+    plan.ladder = Some(LadderPlan { path, ip, mtu, frames, without });
     plan
 }
 
 /// The ladder of a record whose results stand; none if its plan asks for none, or nothing was measured.
 pub fn found(record: &Record) -> Option<Ladder> {
     let plan = record.plan.ladder.as_ref()?;
-    if record.results.is_empty() { None } else { Some(climb(&Facts { plan, results: &record.results })) }
+    let facts = Facts { plan, results: &record.results, frame_trials: &record.frame_trials };
+    if record.results.is_empty() { None } else { Some(climb(&facts)) }
 }
 
 /// Every rung in turn, each beside the one below, and the widest gap between them.
@@ -194,6 +203,11 @@ impl Facts<'_> {
 /// (RFC 768).
 fn largest_datagram(ip: IpVersion, mtu: u32) -> u64 {
     u64::from(mtu.saturating_sub(ip.header() + 8)).clamp(StreamSpec::UDP_MINIMUM, StreamSpec::UDP_MAXIMUM)
+}
+
+/// What the line carries in full frames, payload bit/s.
+fn line_payload(line: BitRate, ip: IpVersion, mtu: u32) -> f64 {
+    PathLimit::payload_of(line, Transport::Udp, ip, largest_datagram(ip, mtu), mtu).get() as f64
 }
 
 /// Payload as a share of what messages of this size, or TCP's full segments in packets of `packet` bytes, occupy on a wire.

@@ -20,7 +20,7 @@ fn asked() -> Asked {
         flows: 1,
         socket: SocketOptions::default(),
         timing: Timing { warmup: Nanos::from_millis(100), measure: Nanos::from_secs(1) },
-        without: BTreeMap::from([(RungName::Frames, "no port".to_owned())]),
+        frames: Err("no port".to_owned()),
     }
 }
 
@@ -81,7 +81,7 @@ impl Planted {
             sweep.record(trials.last().expect("just added"));
         }
         let results = measurements(&plan, &[host("a", self.line), host("b", self.line)], &trials);
-        climb(&Facts { plan: plan.ladder.as_ref().expect("a ladder"), results: &results })
+        climb(&Facts { plan: plan.ladder.as_ref().expect("a ladder"), results: &results, frame_trials: &[] })
     }
 }
 
@@ -211,7 +211,7 @@ fn a_rung_that_was_not_measured_says_why_and_the_next_stands_on_what_is_left() {
     let planted = Planted::full(UDP, TCP);
     let cell = plan.cells.iter().find(|cell| cell.name == "tcp").expect("TCP is measured");
     let results = measurements(&plan, &[host("a", Some(GIGABIT)), host("b", Some(GIGABIT))], &[planted.run(cell, 0)]);
-    let ladder = climb(&Facts { plan: plan.ladder.as_ref().expect("a ladder"), results: &results });
+    let ladder = climb(&Facts { plan: plan.ladder.as_ref().expect("a ladder"), results: &results, frame_trials: &[] });
     assert_eq!(rung(&ladder, RungName::Frames).missing.as_deref(), Some("no port"));
     assert!(rung(&ladder, RungName::Udp).missing.as_ref().is_some_and(|why| why.contains("ended before")));
     close(rung(&ladder, RungName::Tcp).share_of_below.expect("it stands on the line"), 1448.0 / 1472.0);
