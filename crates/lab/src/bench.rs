@@ -12,11 +12,12 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// The benches that come with the program.
-const BUILT_IN: [(&str, &str); 4] = [
+const BUILT_IN: [(&str, &str); 5] = [
     ("switch", include_str!("../benches/switch.toml")),
     ("cable", include_str!("../benches/cable.toml")),
     ("router", include_str!("../benches/router.toml")),
     ("tester", include_str!("../benches/tester.toml")),
+    ("testers", include_str!("../benches/testers.toml")),
 ];
 
 /// The most hosts that the lab's addresses and one small machine allow.
@@ -312,10 +313,14 @@ impl Bench {
         self
     }
 
-    /// With those of `hosts` that the bench has as testers.
+    /// With those of `hosts` that the bench has as testers too; without a device they are all there is.
     pub fn with_testers(mut self, hosts: &[HostName]) -> Self {
-        self.testers = self.hosts.iter().filter(|host| hosts.contains(host)).cloned().collect();
-        self
+        let alone = self.device.kind == DeviceKind::None;
+        self.testers.retain(|host| !alone || hosts.contains(host));
+        let more = self.hosts.iter().filter(|host| hosts.contains(host) && !self.testers.contains(host));
+        let more: Vec<_> = more.cloned().collect();
+        self.testers.extend(more);
+        if alone { self.with_device(DeviceKind::None) } else { self }
     }
 
     /// With the first `count` hosts, or more, named on in the alphabet.
@@ -547,6 +552,12 @@ mod tests {
             ("name = 'x'\n[link]\nmtu = 65535\nrate = '1G'", ["lab.toml", "mtu of the link of a", "1280 to 9216"]),
             ("name = 'x'\n[link]\nrate = '9'", ["lab.toml", "rate of the link of a", "below 64 kbit/s"]),
             ("name = 'x'\n[link]\ndelay = '10ms'", ["lab.toml", "delay", "not there yet"]),
+            ("name = 'x'\ntesters = ['z']", ["lab.toml", "testers", "no host z"]),
+            (
+                "name = 'x'\nhosts = ['a', 'b']\ntesters = ['a']\ndevice = { kind = 'none' }\n\
+                 [[fault]]\nkind = 'loss'\nat = 'a'\nratio = '1%'",
+                ["lab.toml", "fault at `a`", "put a device in between"],
+            ),
             ("name = 'x'\n[tester]\nports = 0", ["lab.toml", "line 2", "1 port or more"]),
             ("name = 'x'\n[tester]\nports = 17", ["lab.toml", "tester.ports", "not 17"]),
             ("name = 'x'\n[tester]\nports = 1", ["lab.toml", "hosts", "not 1"]),
@@ -578,6 +589,18 @@ mod tests {
         let both = Bench::parse("name = 'x'\nhosts = ['a']\n[tester]\nports = 1", "x").expect("a host and a port");
         assert_eq!((both.tester_ports, both.hosts.len()), (1, 1));
         assert_eq!(Bench::named("switch").expect("built in").with_hosts(0).with_tester(2).tester_ports, 2);
+    }
+
+    #[test]
+    fn without_a_device_the_hosts_that_test_are_joined() {
+        let [a, c] = ["a", "c"].map(HostName::from);
+        let named = [a.clone(), c.clone(), "z".into()];
+        let cable = Bench::named("testers").expect("built in").with_device(DeviceKind::None).with_testers(&named);
+        cable.check().expect("two hosts back to back");
+        assert_eq!((&cable.hosts, &cable.testers), (&vec![a.clone(), c.clone()], &vec![a.clone(), c.clone()]));
+        let switch = Bench::named("switch").expect("built in").with_testers(&named);
+        assert_eq!((switch.hosts.len(), &switch.testers), (4, &vec![a.clone(), c]));
+        assert_eq!(switch.with_hosts(2).testers, [a]);
     }
 
     #[test]

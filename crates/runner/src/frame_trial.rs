@@ -6,8 +6,8 @@ use futures_util::future::try_join_all;
 use futures_util::stream::{Stream, StreamExt as _, select_all};
 use linerate_agent::{AgentError, HalfStage};
 use linerate_model::{
-    FrameEngine, FrameHalf, FrameHalfResult, FrameStreamResult, FrameTrial, FrameTrialResult, FramesArrived,
-    FramesSent, HostName,
+    Caveat, CaveatKind, FrameEngine, FrameHalf, FrameHalfResult, FrameStreamResult, FrameTrial, FrameTrialResult,
+    FramesArrived, FramesSent, HostName,
 };
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
@@ -17,11 +17,30 @@ const LEAD: Nanos = Nanos::from_millis(250);
 
 /// Runs a trial. `home` has the ports that name no host.
 pub(crate) async fn run(trial: &FrameTrial, home: &HostName, peers: &Peers) -> Result<FrameTrialResult, RunError> {
-    let halves = halves(trial, home, rand::random());
-    match halves.first() {
-        Some((host, _)) if halves.len() == 1 => peers.find(host)?.client.frames(trial).await.map_err(at(host)),
-        _ => join(trial, run_halves(&halves, peers).await?),
+    let mut halves = halves(trial, home, rand::random());
+    if let [(host, _)] = &halves[..] {
+        return peers.find(host)?.client.frames(trial).await.map_err(at(host));
     }
+    let sharing = trial.engine == FrameEngine::Auto && share_a_machine(&halves, peers);
+    if sharing {
+        halves.iter_mut().for_each(|(_, half)| half.trial.engine = FrameEngine::PacketSocket);
+    }
+    let mut result = join(trial, run_halves(&halves, peers).await?)?;
+    if sharing {
+        let text = "packet sockets stood in for XDP, as both sending hosts are one machine, where two XDP senders would take \
+                    each other's core: they send and receive far fewer frames a second; send one way, or from two machines";
+        result.caveats.push(Caveat::new(CaveatKind::Fallback, text));
+    }
+    Ok(result)
+}
+
+/// Whether two hosts that send are one machine, as the hosts of a lab are.
+fn share_a_machine(halves: &[(HostName, FrameHalf)], peers: &Peers) -> bool {
+    let sends = |half: &FrameHalf| half.trial.streams.iter().any(|stream| half.ports.contains(&stream.from));
+    let senders = halves.iter().filter(|(_, half)| sends(half));
+    let machines: Vec<&str> =
+        senders.filter_map(|(host, _)| peers.find(host).ok()).map(|peer| peer.host.boot_id.as_str()).collect();
+    machines.iter().enumerate().any(|(index, machine)| !machine.is_empty() && machines[..index].contains(machine))
 }
 
 /// What each host is to do; the host of the first port comes first.
@@ -104,7 +123,7 @@ fn join(trial: &FrameTrial, mut halves: Vec<(HostName, FrameHalfResult)>) -> Res
     let slower = halves.iter().any(|(_, half)| half.engine != FrameEngine::Xdp);
     let mut caveats = Vec::new();
     for (host, half) in &mut halves {
-        let of_host = |mut caveat: linerate_model::Caveat| {
+        let of_host = |mut caveat: Caveat| {
             caveat.text = format!("{host}: {}", caveat.text);
             caveat
         };
@@ -126,9 +145,7 @@ fn join(trial: &FrameTrial, mut halves: Vec<(HostName, FrameHalfResult)>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{
-        Caveat, CaveatKind, FrameForm, FrameHeaders, FramePayload, FrameStream, Histogram, Mac, Observation, StreamHalf,
-    };
+    use linerate_model::{FrameForm, FrameHeaders, FramePayload, FrameStream, Histogram, Mac, Observation, StreamHalf};
     use linerate_units::{FrameRate, FrameSize};
 
     fn trial(ports: &[&str], ways: &[(u16, u16)]) -> FrameTrial {

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
 
-    /// Which bench: switch, cable, router, or a TOML file (docs/bench-files.md) [default: switch]
+    /// Which bench: switch, cable, router, tester, testers, or a TOML file (docs/bench-files.md) [default: switch]
     #[arg(long, value_name = "NAME|FILE")]
     bench: Option<String>,
 
@@ -115,7 +115,11 @@ impl Arguments {
     fn bench(&self, command: &Wanted) -> Result<Bench, Failure> {
         let testers = command.testers();
         let hosts_test = testers.iter().any(|host| ![TESTER, LOCAL].contains(&host.0.as_str()));
-        let usual = if testers.is_empty() || hosts_test { "switch" } else { "tester" };
+        let usual = match hosts_test {
+            true => "testers",
+            false if testers.is_empty() => "switch",
+            false => "tester",
+        };
         let mut bench = Bench::find(self.bench.as_deref().unwrap_or(usual)).map_err(failure)?;
         if let Some(device) = self.device {
             bench = bench.with_device(device);
@@ -149,7 +153,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     arguments.check_results()?;
     let calibration = match command.device() {
         Some(test) if test.wants_ceiling() && bench.device.kind != DeviceKind::None => {
-            Some(ceiling(test, &bench, &cancel).await?)
+            Some(ceiling(test, bench.clone(), &command.testers(), &cancel).await?)
         }
         _ => None,
     };
@@ -203,11 +207,16 @@ impl Wanted {
 /// The tester's ceiling, measured in a lab of its own with a cable in the device's place.
 async fn ceiling(
     test: &super::device::Arguments,
-    bench: &Bench,
+    bench: Bench,
+    testers: &[HostName],
     cancel: &watch::Receiver<bool>,
 ) -> Result<Record, Failure> {
     say("linerate: first the tester's own ceiling, with a cable in the device's place");
-    let lab = up(&bench.clone().with_device(DeviceKind::None).without_faults(), false).await?;
+    let mut cable = bench.with_device(DeviceKind::None).without_faults();
+    if cable.tester_ports == 0 {
+        cable = cable.with_testers(testers);
+    }
+    let lab = up(&cable, false).await?;
     let book = HostBook::of_lab(lab.hosts());
     let outcome = Box::pin(super::device::calibrate(test, &book, cancel.clone())).await;
     lab.down().await;

@@ -1,0 +1,129 @@
+//! Device tests and plain frames between the ports of two agents, through the command line.
+
+mod program;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use program::{Place, close, lab_possible, number, words};
+use serde_json::Value;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// Labs share two cores: one at a time, or they spoil each other's figures.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The counts of each stream that plain generating came to.
+fn flows(line: &str) -> Vec<Value> {
+    let record = Place::new().measure(&words(line));
+    record["outcome"]["frames"].as_array().expect("flows").clone()
+}
+
+fn counts(flow: &Value) -> [f64; 5] {
+    ["/sent", "/received", "/lost", "/duplicates", "/reordered"].map(|count| number(flow, count))
+}
+
+#[test]
+fn frames_from_host_to_host_are_counted() {
+    if !lab_possible("frames_from_host_to_host_are_counted") {
+        return;
+    }
+    let _alone = alone();
+    for (device, options, engine) in [
+        ("bridge", "", "xdp"),
+        ("bridge", "-6 --size 84", "xdp"),
+        ("router", "", "xdp"),
+        ("none", "--engine packet", "packet-socket"),
+        ("bridge", "--both", "packet-socket"),
+    ] {
+        let flows = flows(&format!(
+            "lab --device {device} -- frames --ports a:eth0,b:eth0 --count 500 --rate 5k --json {options}"
+        ));
+        for flow in &flows {
+            assert_eq!(counts(flow), [500.0, 500.0, 0.0, 0.0, 0.0], "{device} {options}: {flow}");
+            assert_eq!((&flow["engine"], number(flow, "/flooded")), (&Value::from(engine), 0.0), "{device} {options}");
+            assert!(flow["latency_ns"].is_null(), "two hosts have two clocks: {flow}");
+        }
+        assert_eq!((&flows[0]["from"], &flows[0]["to"]), (&Value::from("a:eth0"), &Value::from("b:eth0")));
+        assert_eq!(flows.len(), if options == "--both" { 2 } else { 1 });
+    }
+}
+
+#[test]
+fn what_the_device_loses_between_hosts_is_told() {
+    if !lab_possible("what_the_device_loses_between_hosts_is_told") {
+        return;
+    }
+    let _alone = alone();
+    let flows =
+        flows("lab --device reference,loss=1/100 -- frames --ports a:eth0,b:eth0 --count 10000 --rate 20k --json");
+    let [sent, _, lost, ..] = counts(&flows[0]);
+    // The device loses every hundredth frame; learning frames move its count by a few.
+    assert!(sent > 1_000.0 && (lost - sent / 100.0).abs() <= 2.0, "{lost} of {sent} were lost");
+}
+
+#[test]
+fn a_planted_rate_is_the_throughput_between_hosts() {
+    if !lab_possible("a_planted_rate_is_the_throughput_between_hosts") {
+        return;
+    }
+    let _alone = alone();
+    let record = Place::new().measure(&words(
+        "lab --device reference,max-frames=20000 -- device throughput --ports a:eth0,b:eth0 --sizes 128 --line 100Mbit/s \
+         --time 1s --json",
+    ));
+    let cell = &record["outcome"]["throughput"][0];
+    close("throughput", number(cell, "/frames_per_s"), 20_000.0, 0.005);
+    assert_eq!(cell["limit"], "device", "{}", cell["verdict"]);
+    assert!(number(cell, "/ceiling/frames_per_s") > 20_000.0, "measured between the same ports: {cell}");
+    assert_eq!(record["plan"]["device"]["ports"], serde_json::json!(["a:eth0", "b:eth0"]));
+    let trial = &record["frame_trials"][0];
+    assert_eq!(
+        trial["other_hosts"].as_object().map(|hosts| hosts.keys().cloned().collect()),
+        Some(vec!["b".to_owned()])
+    );
+}
+
+/// One that is gone ends the trial at once, and the other lets go of its port.
+#[test]
+fn a_host_lost_in_mid_trial_is_named() {
+    if !lab_possible("a_host_lost_in_mid_trial_is_named") {
+        return;
+    }
+    let _alone = alone();
+    let place = Place::new();
+    place.run(&words("lab --keep --bench testers")).says(0, &["lab down"]);
+    let port = || place.run(&words("lab shell a -- ip link show eth0")).out;
+    let wait_for = |has_program: bool| {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while port().contains("xdp") != has_program {
+            assert!(Instant::now() < deadline, "a program on the port, or not: {}", port());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    wait_for(false);
+    let sending = place.start(&words("frames --ports a:eth0,b:eth0 --rate 1k --time 60s"));
+    wait_for(true);
+    std::thread::sleep(Duration::from_secs(2));
+    let kept = std::fs::read_to_string(place.path("linerate/lab.json")).expect("a kept lab has a file");
+    let kept: Value = serde_json::from_str(&kept).expect("it is JSON");
+    let pid = kept["agents"]["b"]["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok()).expect("a process id");
+    kill(Pid::from_raw(pid), Signal::SIGKILL).expect("the agent runs");
+    let killed = Instant::now();
+    sending.end().says(3, &["b: lost the agent", "run the trial"]);
+    assert!(killed.elapsed() < Duration::from_secs(20), "the rest of the trial was not waited for");
+    wait_for(false);
+    place.run(&["lab", "down"]).says(0, &["is down"]);
+}
+
+#[test]
+fn what_hosts_apart_cannot_measure_is_refused() {
+    let place = Place::new();
+    let refusal = &["a:eth1 and b:eth1", "different hosts", "both ports on one host"];
+    place.run(&words("device latency --ports a:eth1,b:eth1 --sizes 64")).says(2, refusal);
+    place.run(&words("device latency --ports a:eth1,b:eth1 --rate 1k")).says(2, refusal);
+    place.run(&words("lab -- device latency --ports a:eth1,b:eth1")).says(2, refusal);
+    place.run(&words("device throughput --ports a:eth1,a:eth1")).says(2, &["eth1 is there twice"]);
+}
