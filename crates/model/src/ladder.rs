@@ -73,7 +73,9 @@ pub struct Rung {
     pub payload_bps: Option<Summary>,
     /// The payload that the line can carry with this rung's headers, bit/s; none where no link speed is known.
     pub limit_bps: Option<BitRate>,
-    /// Its payload as a share of that of the next rung below that was measured.
+    /// The rung it stands on: the next one below that was measured and was not held back by the tester itself.
+    pub below: Option<RungName>,
+    /// Its payload as a share of that rung's.
     pub share_of_below: Option<f64>,
     /// Its payload as a share of the ground's; none where no link speed is known.
     pub share_of_line: Option<f64>,

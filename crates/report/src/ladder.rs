@@ -7,7 +7,7 @@ use crate::svg::{self, Axis, Bar, Segment};
 use crate::tables::{Column, Table};
 use linerate_model::{Gap, Ladder, Record, Rung, RungName, Summary};
 
-/// Rungs this much above the one below are worth a word; TCP over UDP by less is chance.
+/// A rung this much above UDP is worth a word; by less is chance.
 const RISES: f64 = 1.05;
 
 /// What it is called wherever it stands.
@@ -41,10 +41,9 @@ fn from_the_top(ladder: &Ladder) -> impl Iterator<Item = &Rung> {
     ladder.rungs.iter().rev()
 }
 
-/// Each rung beside the next one below that was measured.
-fn steps(ladder: &Ladder) -> Vec<(&Rung, &Rung)> {
-    let measured: Vec<&Rung> = ladder.rungs.iter().filter(|rung| rung.payload_bps.is_some()).collect();
-    measured.windows(2).map(|pair| (pair[0], pair[1])).collect()
+/// The rung of that name.
+fn find(ladder: &Ladder, name: RungName) -> Option<&Rung> {
+    ladder.rungs.iter().find(|rung| rung.name == name)
 }
 
 /// A row for each rung, the top one first.
@@ -88,18 +87,19 @@ pub(crate) fn lengths(ladder: &Ladder) -> Vec<f64> {
 pub(crate) fn sentences(ladder: &Ladder) -> Vec<String> {
     let mut all = vec![match &ladder.widest_gap {
         Some(gap) => widest(ladder, gap),
-        None if steps(ladder).is_empty() => "Fewer than two rungs were measured: there is no gap to name.".to_owned(),
+        None if ladder.rungs.iter().all(|rung| rung.below.is_none()) => {
+            "Fewer than two rungs were measured: there is no gap to name.".to_owned()
+        }
         None => "No gap between two rungs is wider than headers and the spread of the runs explain.".to_owned(),
     }];
     all.extend(ladder.widest_gap.as_ref().map(|gap| sentences::sentence(&gap.advice)));
     all.extend(header_of_tcp(ladder));
-    for (below, above) in steps(ladder) {
-        if above.share_of_below.is_some_and(|share| share > RISES) {
+    for rung in ladder.rungs.iter().filter(|rung| rung.below == Some(RungName::Udp)) {
+        if rung.share_of_below.is_some_and(|share| share > RISES) {
             all.push(format!(
-                "{} gets more than {}: where the kernel or the NIC joins and cuts its packets (offload), fewer of them pass \
+                "{} gets more than UDP: where the kernel or the NIC joins and cuts its packets (offload), fewer of them pass \
                  the stack.",
-                said(above.name),
-                said(below.name)
+                said(rung.name)
             ));
         }
     }
@@ -114,7 +114,7 @@ pub(crate) fn sentences(ladder: &Ladder) -> Vec<String> {
 
 /// `The widest gap: TCP delivers 478 Mbit/s, UDP below it 957 Mbit/s, 2.00 times as much`, and headers' part in it.
 fn widest(ladder: &Ladder, gap: &Gap) -> String {
-    let of = |name| ladder.rungs.iter().find(|rung| rung.name == name).and_then(median).and_then(bits);
+    let of = |name| find(ladder, name).and_then(median).and_then(bits);
     let (Some(less), Some(more)) = (of(gap.above), of(gap.below)) else {
         return "The widest gap has no figure.".to_owned();
     };
@@ -124,9 +124,9 @@ fn widest(ladder: &Ladder, gap: &Gap) -> String {
         RungName::Frames => format!("raw frames {ground} {more}"),
         other => format!("{} below it delivers {more}", said(other)),
     };
-    let verb = if gap.above == RungName::Frames { "deliver" } else { "delivers" };
+    let verb = if gap.above == RungName::Frames { "they deliver" } else { "it delivers" };
     let mut text = format!(
-        "The widest gap lies under {}: it {verb} {less}, and {below}, {:.2} times as much",
+        "The widest gap lies under {}: {verb} {less}, and {below}, {:.2} times as much",
         said(gap.above),
         gap.factor
     );
@@ -139,9 +139,9 @@ fn widest(ladder: &Ladder, gap: &Gap) -> String {
 
 /// What TCP's larger header leaves at most, so that it is not taken for a loss.
 fn header_of_tcp(ladder: &Ladder) -> Option<String> {
-    let tcp = ladder.rungs.iter().find(|rung| rung.name == RungName::Tcp)?;
+    let tcp = find(ladder, RungName::Tcp)?;
     let (limit, own) = (tcp.limit_bps?.get() as f64, median(tcp)?);
-    let ground = ladder.rungs.iter().find(|rung| rung.name == RungName::Limit).and_then(median)?;
+    let ground = find(ladder, RungName::Limit).and_then(median)?;
     Some(format!(
         "With TCP's larger header the line carries {} at most, {} of what it carries as UDP; TCP got {} of that.",
         bits(limit)?,
@@ -152,14 +152,12 @@ fn header_of_tcp(ladder: &Ladder) -> Option<String> {
 
 /// The ladder itself: a bar for each rung, the top one first, with what it lacks of the rung below behind it.
 pub(crate) fn chart(ladder: &Ladder) -> Option<Chart> {
-    let below =
-        |rung: &Rung| steps(ladder).into_iter().find(|(_, above)| above.name == rung.name).map(|(below, _)| below);
     let bars: Vec<Bar> = from_the_top(ladder)
         .filter_map(|rung| {
             let payload = rung.payload_bps.as_ref()?;
             let own = median(rung)?;
             let mut segments = vec![Segment { class: SERIES[0], value: own, label: pointed_at(rung, payload)? }];
-            segments.extend(below(rung).and_then(|below| lack(ladder, rung, below)));
+            segments.extend(rung.below.and_then(|below| lack(ladder, rung, find(ladder, below)?)));
             let limit = rung.limit_bps.filter(|_| rung.name != RungName::Limit).and_then(|limit| {
                 let most = limit.get() as f64;
                 let label = format!("{}: with its headers the line carries {} at most", label(rung.name), bits(most)?);
@@ -203,10 +201,11 @@ fn pointed_at(rung: &Rung, payload: &Summary) -> Option<String> {
         0 => text.push_str(", by calculation"),
         _ => text.push_str(&format!(" ({})", spread(payload, bits))),
     }
-    if let Some(share) = rung.share_of_below.and_then(percent) {
-        text.push_str(&format!(", {share} of the rung below"));
+    if let Some((share, below)) = rung.share_of_below.and_then(percent).zip(rung.below) {
+        text.push_str(&format!(", {share} of {}", said(below)));
     }
-    if let Some(share) = rung.share_of_line.and_then(percent).filter(|_| rung.name != RungName::Limit) {
+    let of_line = rung.share_of_line.filter(|_| rung.below != Some(RungName::Limit) && rung.name != RungName::Limit);
+    if let Some(share) = of_line.and_then(percent) {
         text.push_str(&format!(", {share} of the line"));
     }
     if let Some(latency) = rung.latency_ns {

@@ -8,7 +8,7 @@ use linerate_model::{Caveat, FrameTrial, FrameTrialResult, HostName, Record, Run
 use tokio::sync::watch;
 
 /// How often a trial that the tester spoilt is run again before it is taken with its caveat.
-const SPOILT_RETRIES: u32 = 2;
+const SPOILT_RETRIES: u32 = 4;
 
 /// Runs the trials that the record's plan wants, and keeps them in the record. What keeps a port from it is no reason to lose
 /// the other rungs: it is noted, and the run goes on. Only the user's wish ends it.

@@ -4,12 +4,15 @@
 //! The sending port offers what the line carries, or all that it can where no speed is known; what arrives counts. A rate
 //! without loss, as `linerate device throughput` finds it, would be too strict beside streams that may lose.
 
-use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload};
+use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload, udp};
+use crate::device::spoilt;
 use crate::repeat::{Need, need};
 use crate::statistics::summary;
 use linerate_model::{
-    Confidence, FrameEngine, FrameTrial, FrameTrialResult, IpVersion, Limit, Plan, RungName, Transport, Verdict,
+    Confidence, FrameEngine, FrameTrial, FrameTrialResult, IpVersion, Limit, Plan, RungName, Summary, Transport,
+    Verdict,
 };
+use linerate_units::BitRate;
 
 /// A line this full has no room: the rest is within the error of the clocks.
 const FULL: f64 = 0.98;
@@ -33,10 +36,18 @@ impl Layer for Frames {
 
     fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
         let (ip, mtu) = (facts.plan.ip, facts.plan.mtu);
-        let runs = facts.frame_trials.iter().map(|result| payload_bps(result, ip, mtu)).collect();
-        let payload_bps = summary(runs).ok_or("the run ended before it was measured")?;
+        if facts.frame_trials.is_empty() {
+            return Err("the run ended before it was measured".to_owned());
+        }
+        let sound: Vec<&FrameTrialResult> = facts.frame_trials.iter().filter(|trial| spoilt(trial).is_none()).collect();
+        let runs = sound.iter().map(|result| payload_bps(result, ip, mtu)).collect();
+        let payload_bps = summary(runs)
+            .ok_or("something else held up what sends the frames in every trial; measure when the machine is quiet")?;
+        let verdict = verdict(facts, &sound, &payload_bps);
         Ok(Figure {
-            verdict: Some(verdict(facts, payload_bps.median)),
+            // What the sending port did not give is no loss of the path.
+            bears: verdict.limit != Limit::Tester,
+            verdict: Some(verdict),
             payload_bps,
             efficiency: efficiency(Transport::Udp, ip, largest_datagram(ip, mtu), mtu),
             latency: None,
@@ -62,13 +73,15 @@ fn payload_bps(result: &FrameTrialResult, ip: IpVersion, mtu: u32) -> f64 {
 }
 
 /// What limited the frames. They pass no socket: it is the line, what sends them, or something that loses them.
-fn verdict(facts: &Facts<'_>, median: f64) -> Verdict {
-    let streams = || facts.frame_trials.iter().flat_map(|result| &result.streams);
+fn verdict(facts: &Facts<'_>, trials: &[&FrameTrialResult], payload_bps: &Summary) -> Verdict {
+    let streams = || trials.iter().flat_map(|result| &result.streams);
     let sent: u64 = streams().map(|stream| stream.sent).sum();
     let lost = sent.saturating_sub(streams().map(|stream| stream.received).sum());
-    let sockets = facts.frame_trials.iter().any(|result| result.engine == FrameEngine::PacketSocket);
+    let sockets = trials.iter().any(|result| result.engine == FrameEngine::PacketSocket);
     let means = if sockets { "packet sockets" } else { "XDP" };
-    let share = facts.line().map(|line| (line, median / line_payload(line, facts.plan.ip, facts.plan.mtu)));
+    let udp = facts.result(&udp::stream_name(facts.plan.ip, facts.plan.mtu));
+    let udp = udp.and_then(|result| result.received.as_ref()).map(|received| &received.payload_bps);
+    let share = facts.line().map(|line| (line, payload_bps.median / line_payload(line, facts.plan.ip, facts.plan.mtu)));
     let (limit, confidence, text) = match share {
         Some((line, share)) if share >= FULL => {
             let text = format!(
@@ -77,6 +90,14 @@ fn verdict(facts: &Facts<'_>, median: f64) -> Verdict {
                 facts.plan.mtu
             );
             (Limit::Wire, Confidence::High, text)
+        }
+        // What UDP got over the same path, each datagram a packet, the path can carry.
+        _ if let Some(udp) = udp.filter(|udp| udp.low * FULL > payload_bps.high) => {
+            let udp = BitRate::per_second(udp.median as u64);
+            let text = format!(
+                "UDP got more over the same path ({udp}): what sends or counts the frames ({means}) is slower."
+            );
+            (Limit::Tester, Confidence::High, text)
         }
         _ if (lost as f64) < sent as f64 * NO_LOSS => {
             let text = format!("Of {sent} frames {lost} were lost: the sending port gave no more (by {means}).");

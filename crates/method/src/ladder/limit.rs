@@ -24,6 +24,7 @@ impl Layer for Limit {
             latency: None,
             verdict: None,
             results: Vec::new(),
+            bears: true,
         })
     }
 

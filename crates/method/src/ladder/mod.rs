@@ -80,6 +80,8 @@ struct Figure {
     latency: Option<RungLatency>,
     verdict: Option<Verdict>,
     results: Vec<String>,
+    /// Something may stand on it: it is the path's, not the tester's own limit.
+    bears: bool,
 }
 
 /// `plan` with the trials that a ladder wants. A cell of the plan that has the name of one of them gives way to it.
@@ -121,17 +123,20 @@ fn climb(facts: &Facts<'_>) -> Ladder {
         rungs.push(match figure {
             Ok(figure) => {
                 let own = figure.payload_bps.median;
-                let below = standing.last().map(|below| below.payload_bps.median);
-                standing.push(gap::Standing {
-                    name: layer.name(),
-                    payload_bps: &figure.payload_bps,
-                    efficiency: figure.efficiency,
-                });
+                let below = standing.last().map(|below| (below.name, own / below.payload_bps.median));
+                if figure.bears {
+                    standing.push(gap::Standing {
+                        name: layer.name(),
+                        payload_bps: &figure.payload_bps,
+                        efficiency: figure.efficiency,
+                    });
+                }
                 Rung {
                     name: layer.name(),
                     payload_bps: Some(figure.payload_bps.clone()),
                     limit_bps: line_bps.map(|line| BitRate::per_second((line.get() as f64 * figure.efficiency) as u64)),
-                    share_of_below: below.map(|below| own / below),
+                    below: below.map(|(name, _)| name),
+                    share_of_below: below.map(|(_, share)| share),
                     share_of_line: ground.map(|ground| own / ground),
                     latency_ns: figure.latency,
                     verdict: figure.verdict.clone(),
@@ -143,6 +148,7 @@ fn climb(facts: &Facts<'_>) -> Ladder {
                 name: layer.name(),
                 payload_bps: None,
                 limit_bps: None,
+                below: None,
                 share_of_below: None,
                 share_of_line: None,
                 latency_ns: None,
@@ -195,6 +201,7 @@ impl Facts<'_> {
             latency: latency.map(|Latency { p50, p99, count, .. }| RungLatency { p50: *p50, p99: *p99, count: *count }),
             verdict: Some(result.verdict.clone()),
             results: [Some(result), timed].into_iter().flatten().map(|result| result.name.clone()).collect(),
+            bears: true,
         })
     }
 }

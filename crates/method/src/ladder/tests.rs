@@ -4,8 +4,11 @@ use super::*;
 use crate::measure::tests::host;
 use crate::transfer::tests::trial;
 use crate::{Method, Step, Sweep, measurements};
-use linerate_model::{FlowResult, Loss, LossPlaces, Repeats, TcpFlow, Transactions, TrialResult};
-use linerate_units::Nanos;
+use linerate_model::{
+    FlowResult, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, Limit as LimitedBy,
+    Loss, LossPlaces, Mac, Repeats, TcpFlow, Transactions, TrialResult,
+};
+use linerate_units::{FrameRate, FrameSize, Nanos};
 
 const GIGABIT: u64 = 1_000_000_000;
 /// What a line of 1 Gbit/s carries in full frames over IPv4: 1472 and 1448 of 1538 bytes.
@@ -37,12 +40,14 @@ struct Planted {
     loss: Option<Loss>,
     /// TCP's own account at the sender.
     account: TcpFlow,
+    /// Trials of raw frames.
+    frames: Vec<FrameTrialResult>,
 }
 
 impl Planted {
     fn full(udp: f64, tcp: f64) -> Self {
         let account = TcpFlow { mss: 1448, segments_out: 100_000, segments_in: 100_000, ..TcpFlow::default() };
-        Self { line: Some(GIGABIT), udp: [udp; 3], tcp: [tcp; 3], loss: None, account }
+        Self { line: Some(GIGABIT), udp: [udp; 3], tcp: [tcp; 3], loss: None, account, frames: Vec::new() }
     }
 
     fn run(&self, spec: &TrialSpec, turn: usize) -> TrialResult {
@@ -81,8 +86,65 @@ impl Planted {
             sweep.record(trials.last().expect("just added"));
         }
         let results = measurements(&plan, &[host("a", self.line), host("b", self.line)], &trials);
-        climb(&Facts { plan: plan.ladder.as_ref().expect("a ladder"), results: &results, frame_trials: &[] })
+        let mut plan = plan.ladder.expect("a ladder");
+        if !self.frames.is_empty() {
+            plan.without.clear();
+        }
+        climb(&Facts { plan: &plan, results: &results, frame_trials: &self.frames })
     }
+}
+
+/// Three trials of raw frames: so many sent in a second, so many received.
+fn frames(sent: u64, received: u64) -> Vec<FrameTrialResult> {
+    let size = FrameSize::with_fcs(1518).expect("a size");
+    let headers = FrameHeaders {
+        source_mac: Mac::default(),
+        destination_mac: Mac::default(),
+        vlans: Vec::new(),
+        source: [198, 18, 0, 1].into(),
+        destination: [198, 18, 0, 2].into(),
+        payload: FramePayload::Udp { source_port: 7, destination_port: 7 },
+    };
+    let stream = FrameStream {
+        from: 0,
+        to: 1,
+        size,
+        rate: Some(FrameRate::per_second(sent)),
+        count: None,
+        after: Nanos::default(),
+        time: None,
+        headers,
+        form: FrameForm::default(),
+    };
+    let trial = FrameTrial {
+        name: "frames 1518".to_owned(),
+        ports: vec!["a:eth0".into(), "b:eth0".into()],
+        streams: vec![stream],
+        time: Nanos::from_secs(1),
+        settle: Nanos::default(),
+        engine: FrameEngine::Auto,
+        hosts: Vec::new(),
+    };
+    let second = Nanos::from_secs(1);
+    let counts = FrameStreamResult {
+        intended: sent,
+        sent,
+        send_time: second,
+        received,
+        receive_time: second,
+        ..FrameStreamResult::default()
+    };
+    let result = FrameTrialResult {
+        trial,
+        engine: FrameEngine::Xdp,
+        started_unix_ns: 0,
+        streams: vec![counts],
+        observation: Default::default(),
+        other_hosts: BTreeMap::new(),
+        device_load: None,
+        caveats: Vec::new(),
+    };
+    vec![result; 3]
 }
 
 fn rung(ladder: &Ladder, name: RungName) -> &Rung {
@@ -232,4 +294,63 @@ fn its_trials_join_a_plan_that_has_some_already() {
     assert_eq!(names, ["udp 1472", "udp transactions", "tcp", "tcp transactions"]);
     let six = onto(empty(), &Asked { ip: IpVersion::V6, mtu: 9000, ..asked() });
     assert_eq!(six.cells[0].workload.message_bytes().get(), 9000 - 48);
+}
+
+/// Frames a second that a line of 1 Gbit/s carries at 1518 bytes.
+const FRAMES: u64 = 81_274;
+
+#[test]
+fn raw_frames_are_a_rung_in_the_same_unit() {
+    let ladder = Planted { frames: frames(FRAMES, FRAMES), ..Planted::full(UDP, TCP) }.ladder();
+    let raw = rung(&ladder, RungName::Frames);
+    close(raw.share_of_line.expect("the line is known"), 1.0);
+    assert_eq!(raw.verdict.as_ref().map(|verdict| verdict.limit), Some(LimitedBy::Wire));
+    assert_eq!((raw.below, rung(&ladder, RungName::Udp).below), (Some(RungName::Limit), Some(RungName::Frames)));
+    assert_eq!(ladder.widest_gap, None);
+}
+
+#[test]
+fn gaps_below_and_above_raw_frames_are_told_apart() {
+    let half = FRAMES / 2;
+    let lossy = Planted { frames: frames(FRAMES, half), ..Planted::full(UDP / 2.0, TCP / 2.0) }.ladder();
+    assert_eq!(lossy.widest_gap.as_ref().map(|gap| (gap.below, gap.above)), Some((RungName::Limit, RungName::Frames)));
+    let slow = Planted { frames: frames(FRAMES, FRAMES), ..Planted::full(UDP / 2.0, TCP / 2.0) }.ladder();
+    assert_eq!(slow.widest_gap.as_ref().map(|gap| (gap.below, gap.above)), Some((RungName::Frames, RungName::Udp)));
+}
+
+/// A port that gives less than sockets do, or less than the line without any loss, says nothing of the path.
+#[test]
+fn what_the_testers_ports_lack_is_no_gap() {
+    for (sent, received) in [(FRAMES / 3, FRAMES / 3), (FRAMES, FRAMES / 3)] {
+        let ladder = Planted { frames: frames(sent, received), ..Planted::full(UDP, TCP) }.ladder();
+        let raw = rung(&ladder, RungName::Frames);
+        assert_eq!(raw.verdict.as_ref().map(|verdict| verdict.limit), Some(LimitedBy::Tester));
+        close(raw.share_of_line.expect("the line is known"), 1.0 / 3.0);
+        assert_eq!(rung(&ladder, RungName::Udp).below, Some(RungName::Limit), "it stands on the line");
+        assert_eq!(ladder.widest_gap, None);
+    }
+}
+
+#[test]
+fn trials_of_frames_that_were_held_up_count_for_nothing() {
+    let mut held_up = frames(FRAMES, FRAMES / 2);
+    for trial in &mut held_up {
+        (trial.streams[0].sent, trial.streams[0].held_up) = (FRAMES / 2, Nanos::from_millis(500));
+    }
+    let ladder = Planted { frames: held_up, ..Planted::full(UDP, TCP) }.ladder();
+    let why = rung(&ladder, RungName::Frames).missing.as_ref().expect("none was sound");
+    assert!(why.contains("held up"), "{why}");
+}
+
+#[test]
+fn frames_are_sent_as_often_as_the_plan_repeats_and_not_where_they_cannot_be() {
+    let done = frames(FRAMES, FRAMES);
+    let mut plan = onto(empty(), &Asked { frames: Ok(done[0].trial.clone()), ..asked() });
+    for count in 0..3 {
+        assert_eq!(next_frames(&plan, &done[..count]), Some(&done[0].trial));
+    }
+    assert_eq!(next_frames(&plan, &done), None);
+    plan.ladder.as_mut().expect("a ladder").without.insert(RungName::Frames, "refused".to_owned());
+    assert_eq!(next_frames(&plan, &[]), None);
+    assert_eq!(next_frames(&onto(empty(), &asked()), &[]), None);
 }

@@ -62,6 +62,6 @@ impl Layer for Udp {
 }
 
 /// As `linerate stream` calls such a cell.
-fn stream_name(ip: IpVersion, mtu: u32) -> String {
+pub(super) fn stream_name(ip: IpVersion, mtu: u32) -> String {
     format!("udp {}", largest_datagram(ip, mtu))
 }

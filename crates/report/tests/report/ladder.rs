@@ -9,10 +9,12 @@ use linerate_units::BitRate;
 const UDP: f64 = 957_087_126.0;
 const TCP: f64 = 941_482_444.0;
 
-fn rung(name: RungName, payload_bps: Summary, limit: f64, below: Option<f64>) -> Rung {
+fn rung(name: RungName, payload_bps: Summary, limit: f64, below: Option<RungName>) -> Rung {
     Rung {
         name,
-        share_of_below: below.map(|below| payload_bps.median / below),
+        below,
+        // Both rungs that others stand on fill the line.
+        share_of_below: below.map(|_| payload_bps.median / UDP),
         share_of_line: Some(payload_bps.median / UDP),
         payload_bps: Some(payload_bps),
         limit_bps: Some(BitRate::per_second(limit as u64)),
@@ -48,8 +50,8 @@ pub(crate) fn record() -> Record {
     let rungs = vec![
         rung(RungName::Limit, ground, UDP, None),
         frames,
-        drawn_from(&udp, "udp 1/1", 19_500, rung(RungName::Udp, payload(&udp), UDP, Some(UDP))),
-        drawn_from(&tcp, "tcp 1/1", 27_000, rung(RungName::Tcp, payload(&tcp), TCP, Some(UDP))),
+        drawn_from(&udp, "udp 1/1", 19_500, rung(RungName::Udp, payload(&udp), UDP, Some(RungName::Limit))),
+        drawn_from(&tcp, "tcp 1/1", 27_000, rung(RungName::Tcp, payload(&tcp), TCP, Some(RungName::Udp))),
     ];
     let gap = Gap {
         above: RungName::Tcp,
@@ -99,6 +101,7 @@ fn where_no_gap_stands_out_it_says_so() {
     assert!(flowing(&text(&record, &Style::default())).contains("No gap between two rungs is wider than"));
     let only = &mut record.ladder.as_mut().expect("a ladder").rungs;
     only.retain(|rung| rung.name == RungName::Udp);
+    only[0].below = None;
     assert!(flowing(&text(&record, &Style::default())).contains("Fewer than two rungs were measured"));
 }
 
@@ -122,7 +125,7 @@ fn the_rungs_stand_from_the_top_down_with_a_bar_each() {
 fn the_chart_shows_what_each_rung_lacks() {
     let page = html(&record());
     for label in [
-        "TCP: 471 Mbit/s payload (3 runs, 468 to 473 Mbit/s), 49.2 % of the rung below, 49.2 % of the line; half of the \
+        "TCP: 471 Mbit/s payload (3 runs, 468 to 473 Mbit/s), 49.2 % of UDP, 49.2 % of the line; half of the \
          requests answered within 27 us",
         "TCP: 486 Mbit/s less than UDP",
         "TCP: with its headers the line carries 941 Mbit/s at most",
