@@ -4,7 +4,7 @@
 //! with the ceiling beside each result.
 
 use super::lab::up;
-use super::ladder::{USUAL_MTU, frames};
+use super::ladder::{FramesAsked, USUAL_MTU, frames};
 use crate::arguments::{Repetition, Results};
 use crate::exit::Failure;
 use crate::hosts::{HostBook, parties};
@@ -75,7 +75,8 @@ async fn pass(
         Ok(company) => {
             let mtu = company.peers.path_mtu(path, IpVersion::V4).unwrap_or(USUAL_MTU);
             let hosts = [path.opener.0.as_str(), &path.listener.0];
-            let frames = frames(hosts, path, (IpVersion::V4, WINDOW), results, &company).await;
+            let asked = FramesAsked { ip: IpVersion::V4, time: WINDOW, force: false, results };
+            let frames = frames(hosts, path, asked, &company).await;
             let plan = plan(path, mtu, frames).map_err(Failure::usage)?;
             Ok(run_plan(plan, &company.peers, store, calibration, cancel.clone()).await)
         }

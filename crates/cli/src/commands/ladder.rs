@@ -32,6 +32,10 @@ pub(crate) struct Arguments {
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
     flows: u16,
 
+    /// Send raw frames even by ports that carry your SSH session or the connection to an agent
+    #[arg(long)]
+    force: bool,
+
     #[command(flatten)]
     repetition: Repetition,
 
@@ -54,13 +58,11 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
     let store = Store::open(arguments.results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(&book, &parties, cancel.clone()).await?;
     let mtu = company.peers.path_mtu(path, arguments.sockets.ip()).unwrap_or(USUAL_MTU);
-    let how = (arguments.sockets.ip(), arguments.repetition.time);
     let hosts = match &arguments.hosts[..] {
         [from, to] => [from.as_str(), to],
-        [to] => [LOCAL, to],
-        _ => return Err(Failure::usage("a ladder is of one path: name one source and one sink")),
+        alone => [LOCAL, alone.first().map_or(LOCAL, String::as_str)],
     };
-    let frames = frames(hosts, path, how, &arguments.results, &company).await;
+    let frames = frames(hosts, path, arguments.frames(), &company).await;
     let plan = arguments.plan(path, mtu, frames).map_err(Failure::usage)?;
     let outcome = run_plan(plan, &company.peers, &store, None, cancel).await;
     company.dismiss().await;
@@ -68,6 +70,11 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
 }
 
 impl Arguments {
+    fn frames(&self) -> FramesAsked<'_> {
+        let (ip, time) = (self.sockets.ip(), self.repetition.time);
+        FramesAsked { ip, time, force: self.force, results: &self.results }
+    }
+
     fn plan(&self, path: &Path, mtu: u32, frames: Result<FrameTrial, String>) -> Result<Plan, String> {
         let asked = Asked {
             path: path.clone(),
@@ -83,12 +90,20 @@ impl Arguments {
     }
 }
 
+/// How the raw-frame rung is to be sent.
+pub(crate) struct FramesAsked<'a> {
+    pub(crate) ip: IpVersion,
+    pub(crate) time: Nanos,
+    /// By ports that carry the user's own connections too.
+    pub(crate) force: bool,
+    pub(crate) results: &'a Results,
+}
+
 /// The trial of the raw-frame rung between the two hosts, as they were given; or why there is none.
 pub(crate) async fn frames(
     [from, to]: [&str; 2],
     path: &Path,
-    (ip, time): (IpVersion, Nanos),
-    results: &Results,
+    asked: FramesAsked<'_>,
     company: &Company,
 ) -> Result<FrameTrial, String> {
     let Path { opener, listener } = path;
@@ -96,14 +111,13 @@ pub(crate) async fn frames(
         return Err("both ends are one host: frames go from one port to another".to_owned());
     }
     let peers = &company.peers;
-    let nics = (peers.nic_towards(opener, listener, ip), peers.nic_towards(listener, opener, ip));
-    let (Some(near), Some(far)) = nics else {
-        return Err("no interface of both hosts has the address that the data go by: tell the agents with \
-                    --data-address"
-            .to_owned());
+    let (near, far) = (peers.nic_towards(opener, listener, asked.ip), peers.nic_towards(listener, opener, asked.ip));
+    let (Some(near), Some(far)) = (near, far) else {
+        let why = "no interface has the address that the data go by; tell the agents with --data-address";
+        return Err(why.to_owned());
     };
     let ends = [End { host: from, nic: near }, End { host: to, nic: far }];
-    full_frames(ends, ip == IpVersion::V6, time, results, company).await.map_err(|failure| match failure {
+    full_frames(ends, asked, company).await.map_err(|failure| match failure {
         Failure::Usage(why) | Failure::Measure(why) => why,
         Failure::Missed | Failure::Code(_) => "the ports could not be looked at".to_owned(),
     })

@@ -1,11 +1,11 @@
 //! Full frames from one host's port to another's, as many as the line takes: the raw-frame rung of a ladder.
 
 use super::{Common, Engine, UDP};
-use crate::arguments::Results;
+use crate::commands::ladder::FramesAsked;
 use crate::exit::Failure;
 use crate::hosts::Company;
 use linerate_method::device::Device;
-use linerate_model::{DeviceTest, FrameForm, FrameTrial, Nic};
+use linerate_model::{DeviceTest, FrameForm, FrameTrial, IpVersion, Nic};
 use linerate_units::{BitRate, FrameSize, Nanos, Ratio};
 
 /// What Ethernet adds to an IP packet: 14 bytes of header and 4 of FCS (IEEE 802.3 clause 3.1.1).
@@ -20,12 +20,10 @@ pub(crate) struct End<'a> {
     pub(crate) nic: &'a Nic,
 }
 
-/// The trial, if both hosts let it be run: from the first end to the second, for `time`.
+/// The trial, if both hosts let it be run: from the first end to the second.
 pub(crate) async fn full_frames(
     ends: [End<'_>; 2],
-    ipv6: bool,
-    time: Nanos,
-    results: &Results,
+    asked: FramesAsked<'_>,
     company: &Company,
 ) -> Result<FrameTrial, Failure> {
     let nics = || ends.iter().map(|end| end.nic);
@@ -38,18 +36,18 @@ pub(crate) async fn full_frames(
         ports: ends.iter().map(|end| format!("{}:{}", end.host, end.nic.name)).collect(),
         sizes: vec![size.get()],
         both: false,
-        time,
-        search_time: time,
+        time: asked.time,
+        search_time: asked.time,
         settle: SETTLE,
         line,
         loss: Ratio::new(0, 1),
-        ipv6,
+        ipv6: asked.ip == IpVersion::V6,
         vlan: Vec::new(),
         gateway: Vec::new(),
         engine,
-        force: false,
+        force: asked.force,
         load: Default::default(),
-        results: results.clone(),
+        results: asked.results.clone(),
         payload: UDP,
     };
     let rate = line.map(|line: BitRate| size.line_rate(line));
