@@ -71,7 +71,7 @@ fn a_planted_rate_is_the_throughput_between_hosts() {
     }
     let _alone = alone();
     let record = Place::new().measure(&words(
-        "lab --device reference,max-frames=20000 -- device throughput --ports a:eth0,b:eth0 --sizes 128 --line 100Mbit/s \
+        "lab --device reference,max-frames=20000,queue=16 -- device throughput --ports a:eth0,b:eth0 --sizes 128 --line 100Mbit/s \
          --time 1s --json",
     ));
     let cell = &record["outcome"]["throughput"][0];

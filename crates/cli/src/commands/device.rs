@@ -1,4 +1,4 @@
-//! `linerate device`: a switch or router between two ports of a host, tested with raw frames.
+//! `linerate device`: a switch or router between ports of one or several hosts, tested with raw frames.
 
 mod echo;
 pub(super) mod full_frames;
@@ -27,7 +27,7 @@ const UDP: FramePayload = FramePayload::Udp { source_port: 7, destination_port: 
 /// Records looked through for a calibration.
 const RECENT: usize = 200;
 
-/// Test a switch or router with raw frames between two ports of this machine (or of an agent's)
+/// Test a switch or router with raw frames between two ports of this machine, or of agents
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,10 +40,13 @@ Examples:
   linerate device echo --ports eth1 --target 198.18.0.254
   linerate device all --ports eth1,eth2 --time 60s      throughput, latency, loss, burst and recovery in one record
   linerate device addresses --ports eth1,eth2,eth3      how many addresses a switch keeps (RFC 2889)
+  linerate device throughput --ports linerate://...:eth1,linerate://...:eth1     between ports of two agents
   linerate lab --device bridge -- device throughput --ports tester:p0,tester:p1 --sizes 64,512
+  linerate lab --device bridge -- device throughput --ports a:eth0,b:eth0 --sizes 64
 
 Only for a device and ports set apart for the test (RFC 6815): the frames fill the ports and all that is behind them. \
-Ports are interfaces of this machine, or HOST:INTERFACE of an agent started with --allow-frames.")]
+Ports are interfaces of this machine, or HOST:INTERFACE of agents started with --allow-frames, of one or of several; \
+between several hosts no latency is known, as their clocks differ.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     test: Test,

@@ -33,7 +33,8 @@ Examples:
   linerate lab --device bridge -- frames --ports tester:p0,tester:p1 --vlan 100,7
 
 Only for a device and ports set apart for the test (RFC 6815): the frames fill the ports and all that is behind them. \
-Ports are interfaces of this machine, or HOST:INTERFACE of an agent started with --allow-frames.")]
+Ports are interfaces of this machine, or HOST:INTERFACE of agents started with --allow-frames, of one or of several; \
+between several hosts no latency is known, as their clocks differ.")]
 pub(crate) struct Arguments {
     /// The sending and the receiving port: interfaces of this machine, or HOST:INTERFACE
     #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', required = true)]
