@@ -31,6 +31,10 @@ fn a_full_line_is_full_at_every_rung() {
     assert_eq!(names, ["limit", "frames", "udp", "tcp"]);
     assert_eq!(number(&record, "/ladder/line_bps"), 1e8);
     close("the line", number(rung(&record, "limit"), "/payload_bps/median"), 1e8 * 1472.0 / 1538.0, 1e-6);
+    let frames = rung(&record, "frames");
+    assert_eq!(frames["missing"], Value::Null, "{frames}");
+    close("raw frames' share of the line", number(frames, "/share_of_line"), 1.0, 0.02);
+    assert_eq!(record["frame_trials"].as_array().map(Vec::len), Some(3), "as many as there are repeats");
     close("UDP's share of the line", number(rung(&record, "udp"), "/share_of_line"), 1.0, 0.02);
     close("TCP's limit", number(rung(&record, "tcp"), "/limit_bps"), 1e8 * 1448.0 / 1538.0, 1e-6);
     close("TCP's share of the line", number(rung(&record, "tcp"), "/share_of_line"), 1448.0 / 1472.0, 0.02);

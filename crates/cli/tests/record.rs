@@ -120,7 +120,8 @@ fn help_and_manual_pages_name_every_command() {
     let help = place.run(&["--help"]);
     assert_eq!(help.code, Some(0));
     assert_eq!(place.run(&["man", "man1"]).code, Some(0));
-    for command in ["stream", "transact", "lab", "agent", "probe", "results", "report", "completions", "man"] {
+    for command in ["stream", "transact", "ladder", "lab", "agent", "probe", "results", "report", "completions", "man"]
+    {
         assert!(help.out.contains(command), "{command}");
         assert!(place.path(&format!("man1/linerate-{command}.1")).exists(), "linerate-{command}.1");
         assert!(place.run(&[command, "--help"]).out.contains("Usage: linerate"), "{command}");
