@@ -112,6 +112,8 @@ fn the_demonstration_measures_both_ways_and_writes_its_report() {
         results.iter().all(|result| number(result, "/ceiling/share") > 0.0),
         "each has the tester's ceiling beside it"
     );
+    let rungs = record["ladder"]["rungs"].as_array().expect("the ladder is drawn from the same run");
+    assert!(rungs.iter().filter(|rung| rung["payload_bps"].is_object()).count() >= 3, "{rungs:?}");
 }
 
 #[test]
