@@ -65,6 +65,12 @@ pub enum FrameError {
     /// The kernel does not let us load programs.
     #[error("XDP is not permitted here: {0}; run as root, or use packet sockets")]
     NoXdp(linerate_sys::Error),
+    /// The frames that XDP sent went nowhere.
+    #[error(
+        "port {0}: the other end of this virtual link takes no frames from XDP; give it a program or let it join what it \
+         receives (`ethtool -K OTHER-END gro on`, while it is up), or use packet sockets"
+    )]
+    NotTaken(String),
     /// Somebody else's program is there.
     #[error(
         "port {interface}: another XDP program is attached ({source}): `ip link set {interface} xdp off` takes it away"

@@ -18,6 +18,7 @@ mod plan;
 mod port;
 mod resolve;
 mod signature;
+mod taken;
 mod trial;
 mod vary;
 mod xdp;

@@ -84,7 +84,8 @@ impl Task<'_> {
         loop {
             match cues.start() {
                 _ if self.stopped() => return Err(FrameError::CalledOff(self.plan.name.clone())),
-                Some(start) => return Ok(start),
+                // One that comes to it late, by other means, begins late.
+                Some(start) => return Ok(start.max(clock::now() + lead)),
                 None => clock::sleep_until(clock::now() + GLANCE),
             }
         }
@@ -235,5 +236,6 @@ fn falls_back(error: &FrameError) -> bool {
             | FrameError::TooLargeForXdp(_)
             | FrameError::FillingsDiffer
             | FrameError::PortTaken { .. }
+            | FrameError::NotTaken(_)
     )
 }

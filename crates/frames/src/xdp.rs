@@ -1,6 +1,7 @@
 //! Frames by XDP: programs in the kernel send, count and time them; user space only starts, waits and reads.
 
 use crate::plan::{Plan, deal};
+use crate::taken::VirtualLinks;
 use crate::trial::{FCS, HalfCounts, LEAD, LOOK, Task};
 use crate::{FrameError, FrameError::NoXdp};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FramesArrived, FramesSent, StreamHalf};
@@ -8,6 +9,7 @@ use linerate_sys::thread::{SELF, go_first, put_own_session_first};
 use linerate_sys::xdp::{HEAD, Lane, Receiver, TransmitFrame, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, affinity, bpf, clock};
 use linerate_units::Nanos;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::thread;
 
@@ -54,6 +56,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let dealt = deal(&plan.sent_here(), cores.saturating_sub(1).max(1));
     let start = task.begin(LOADING)?;
+    let virtual_links = VirtualLinks::of(plan)?;
     let mut lanes = Vec::with_capacity(dealt.len());
     for streams in &dealt {
         let wishes: Vec<TransmitStream> = streams.iter().filter_map(|&index| wish(plan, index, start)).collect();
@@ -95,6 +98,15 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
             .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })?;
     let elapsed = clock::now().saturating_sub(start);
+    let mut given = BTreeMap::<u32, u64>::new();
+    for (lane, indices) in lanes.iter().zip(&dealt) {
+        for (at, &index) in (0..).zip(indices) {
+            if let Some(port) = plan.streams[index].from {
+                *given.entry(plan.ports[port].link).or_default() += lane.sent(at)?.sent;
+            }
+        }
+    }
+    virtual_links.check(|link| given.get(&link).copied().unwrap_or_default())?;
     task.settle(report);
 
     let mut streams = vec![StreamHalf::default(); plan.streams.len()];

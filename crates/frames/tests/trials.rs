@@ -264,3 +264,27 @@ fn a_stream_must_end_within_its_trial() {
         assert!(error.contains("begins after 200 ms") && error.contains("takes 300 ms"), "{error}");
     });
 }
+
+/// Its other end has no program and does not join what it receives.
+#[test]
+fn a_virtual_link_that_takes_no_raw_frames_is_noticed() {
+    with_ports("a_virtual_link_that_takes_no_raw_frames_is_noticed", |namespace| {
+        let mut route = Route::open().unwrap();
+        route.add_veth("aside", "aside-far", namespace, 1500).unwrap();
+        for name in ["aside", "aside-far"] {
+            let link = route.index_of(name).unwrap();
+            route.set_up(link).unwrap();
+        }
+        let mut trial = trial(FrameEngine::Xdp, 2_000, vec![stream(0, 0, 128, Some(1_000), UDP)]);
+        trial.streams[0].count = Some(200);
+        trial.ports[1] = "aside".into();
+        let refused = run(&trial, &AtomicBool::new(false), &|_, _| {});
+        assert!(matches!(&refused, Err(FrameError::NotTaken(port)) if port == "left"), "{refused:?}");
+
+        trial.engine = FrameEngine::Auto;
+        let counts = counts(&trial);
+        assert_eq!((counts.engine, counts.streams[0].sent), (FrameEngine::PacketSocket, 200));
+        let fallback = counts.caveats.iter().find(|caveat| caveat.kind == CaveatKind::Fallback).unwrap();
+        assert!(fallback.text.contains("port left") && fallback.text.contains("gro on"), "{}", fallback.text);
+    });
+}
