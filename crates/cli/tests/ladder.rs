@@ -103,3 +103,18 @@ fn what_is_no_ladder_is_refused() {
         place.run(&words(line)).says(2, &[said]);
     }
 }
+
+/// Within one host there is no line and no port, and the other rungs stand all the same.
+#[test]
+fn rungs_that_cannot_be_say_why() {
+    let record = Place::new().measure(&words("ladder local --time 200ms --repeats 1 --json"));
+    for (name, said) in [("limit", "--link-speed"), ("frames", "one host")] {
+        let why = rung(&record, name)["missing"].as_str().expect("it says why");
+        assert!(why.contains(said), "{why}");
+    }
+    for name in ["udp", "tcp"] {
+        assert!(number(rung(&record, name), "/payload_bps/median") > 0.0);
+        assert_eq!(rung(&record, name)["share_of_line"], Value::Null);
+    }
+    assert_eq!(rung(&record, "tcp")["below"], "udp");
+}
