@@ -1,12 +1,12 @@
 //! The command line. Each command's own words are beside its code; what several share is here.
 
 use crate::commands::{
-    agent, completions, device, explain, frames, lab, man, probe, report, results, stream, transact,
+    agent, completions, device, explain, frames, lab, ladder, man, probe, report, results, stream, transact,
 };
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use linerate_method::Expectation;
-use linerate_model::{Repeats, SocketOptions, Timing};
+use linerate_model::{IpVersion, Repeats, SocketOptions, Timing};
 use linerate_units::{ByteCount, Nanos, Ratio};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -22,6 +22,7 @@ Examples:
   linerate stream linerate://host:4747#...       From here to that host, TCP
   linerate stream A B --udp --expect 'loss<=0.1%'
   linerate transact A B --rate 10k               Latency at 10,000 requests a second
+  linerate ladder A B                            Line, UDP, TCP in one unit: which layer loses the most
   linerate device throughput --ports eth1,eth2   A switch or router between two ports, RFC 2544
   linerate frames --ports eth1,eth2 --rate 100k  Raw frames from port to port, counted
 
@@ -42,6 +43,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Stream(stream::Arguments),
     Transact(transact::Arguments),
+    Ladder(ladder::Arguments),
     Device(device::Arguments),
     Frames(frames::Arguments),
     Lab(lab::Arguments),
@@ -169,6 +171,10 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
+    pub(crate) fn ip(&self) -> IpVersion {
+        if self.ipv6 { IpVersion::V6 } else { IpVersion::V4 }
+    }
+
     pub(crate) fn options(&self) -> SocketOptions {
         SocketOptions {
             congestion: self.congestion.clone(),

@@ -8,7 +8,7 @@ use linerate_observe::snmp::{Target, Watcher};
 use linerate_runner::DeviceWatch;
 
 /// The device's own load.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "The device's own load")]
 pub(crate) struct LoadSource {
     /// Read the device's CPU use and interfaces by SNMP: snmp://HOST, snmp://COMMUNITY@HOST:PORT, or

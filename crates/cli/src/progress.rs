@@ -46,6 +46,10 @@ impl Bar {
                 let idle = if spec.probe.is_some() { "  idle path" } else { "" };
                 self.bar.set_message(format!("{}{idle}", self.trial));
             }
+            Event::FramesBegin { trial } => {
+                self.trial.clone_from(&trial.name);
+                self.bar.set_message(self.trial.clone());
+            }
             Event::Progress { host, progress } => {
                 let count = if self.stream { progress.received_bytes } else { progress.transactions };
                 self.received.insert((*host).clone(), (progress.elapsed, count));

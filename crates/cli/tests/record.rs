@@ -123,6 +123,8 @@ fn the_demonstration_measures_both_ways_and_writes_its_report() {
         results.iter().all(|result| number(result, "/ceiling/share") > 0.0),
         "each has the tester's ceiling beside it"
     );
+    let rungs = record["ladder"]["rungs"].as_array().expect("the ladder is drawn from the same run");
+    assert!(rungs.iter().filter(|rung| rung["payload_bps"].is_object()).count() >= 3, "{rungs:?}");
     if !with_frames {
         return;
     }
@@ -140,7 +142,8 @@ fn help_and_manual_pages_name_every_command() {
     let help = place.run(&["--help"]);
     assert_eq!(help.code, Some(0));
     assert_eq!(place.run(&["man", "man1"]).code, Some(0));
-    for command in ["stream", "transact", "lab", "agent", "probe", "results", "report", "completions", "man"] {
+    for command in ["stream", "transact", "ladder", "lab", "agent", "probe", "results", "report", "completions", "man"]
+    {
         assert!(help.out.contains(command), "{command}");
         assert!(place.path(&format!("man1/linerate-{command}.1")).exists(), "linerate-{command}.1");
         assert!(place.run(&[command, "--help"]).out.contains("Usage: linerate"), "{command}");

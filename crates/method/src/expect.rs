@@ -281,7 +281,7 @@ mod tests {
     fn judge(text: &str) -> Judgement {
         let mut result = trial(9_900, 100);
         crate::place_losses(&mut result);
-        let plan = Plan { cells: vec![spec()], repeats: Repeats::Times(1), device: None };
+        let plan = Plan { cells: vec![spec()], repeats: Repeats::Times(1), device: None, ladder: None };
         text.parse::<Expectation>().expect(text).judge(&measurements(&plan, &[], &[result], None)[0])
     }
 
@@ -321,7 +321,7 @@ mod tests {
         let plain = StreamSpec::plain(Transport::Udp, ByteCount::new(1_000));
         result.spec.probe = Some(TransactSpec::beside(&plain, Transport::Udp));
         let cell = result.spec.clone();
-        let plan = Plan { cells: vec![cell.clone()], repeats: Repeats::Times(1), device: None };
+        let plan = Plan { cells: vec![cell.clone()], repeats: Repeats::Times(1), device: None, ladder: None };
         let measured = measurements(&plan, &[], &[result], None);
         for (text, met, shown) in [
             ("added.p50<=1ms", true, "-50 us meets"),

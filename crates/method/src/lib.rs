@@ -7,6 +7,7 @@
 mod account;
 pub mod device;
 mod expect;
+pub mod ladder;
 mod loaded_latency;
 mod measure;
 mod proof;

@@ -492,13 +492,13 @@ fn other_traffic(cell: &TrialSpec, mtu: u32, runs: &[&TrialResult]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::transfer::tests::trial;
     use linerate_model::{CoreUse, FlowResult, TcpFlow, ThreadUse};
     use linerate_units::Nanos;
 
-    fn host(name: &str, speed: Option<u64>) -> Host {
+    pub(crate) fn host(name: &str, speed: Option<u64>) -> Host {
         Host {
             name: name.into(),
             version: String::new(),
@@ -526,8 +526,12 @@ mod tests {
     }
 
     fn measure(hosts: &[Host], trials: &[TrialResult]) -> Measurement {
-        let plan =
-            Plan { cells: vec![trials[0].spec.clone()], repeats: Repeats::Times(trials.len() as u32), device: None };
+        let plan = Plan {
+            cells: vec![trials[0].spec.clone()],
+            repeats: Repeats::Times(trials.len() as u32),
+            device: None,
+            ladder: None,
+        };
         measurements(&plan, hosts, trials, None).remove(0)
     }
 
@@ -626,7 +630,7 @@ mod tests {
     fn a_result_at_the_ceiling_is_the_testers() {
         let calibration = record(vec![measure(&[], &[trial(1_000, 0)])]);
         let through = |run: TrialResult| {
-            let plan = Plan { cells: vec![run.spec.clone()], repeats: Repeats::Times(1), device: None };
+            let plan = Plan { cells: vec![run.spec.clone()], repeats: Repeats::Times(1), device: None, ladder: None };
             measurements(&plan, &[], &[run], Some(&calibration)).remove(0)
         };
         let results = [through(trial(990, 0)), through(trial(500, 0))];
@@ -641,12 +645,13 @@ mod tests {
             version: String::new(),
             command: Vec::new(),
             started_unix_ns: 0,
-            plan: Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: None },
+            plan: Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: None, ladder: None },
             hosts: Vec::new(),
             results,
             trials: Vec::new(),
             outcome: None,
             frame_trials: Vec::new(),
+            ladder: None,
             caveats: Vec::new(),
         }
     }

@@ -193,7 +193,7 @@ mod tests {
 
     fn proven(lost: u64, lost_at_half: u64) -> Verdict {
         let cell = cell();
-        let mut plan = Plan { cells: vec![cell.clone()], repeats: Repeats::Times(1), device: None };
+        let mut plan = Plan { cells: vec![cell.clone()], repeats: Repeats::Times(1), device: None, ladder: None };
         let mut trials = vec![run(&cell, lost)];
         let first = measurements(&plan, &[], &trials, None).remove(0);
         assert_eq!(
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_counterproof_changes_one_thing() {
         let cell = cell();
-        let plan = Plan { cells: vec![cell.clone()], repeats: Repeats::Times(1), device: None };
+        let plan = Plan { cells: vec![cell.clone()], repeats: Repeats::Times(1), device: None, ladder: None };
         let result = measurements(&plan, &[], &[run(&cell, 0)], None).remove(0);
         let with = |limit| {
             let verdict = Verdict::new(limit, Confidence::Medium, Vec::new());

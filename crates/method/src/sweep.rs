@@ -63,7 +63,7 @@ mod tests {
             cell.name = name.into();
             cell
         });
-        Plan { cells: cells.to_vec(), repeats, device: None }
+        Plan { cells: cells.to_vec(), repeats, device: None, ladder: None }
     }
 
     /// Runs a sweep against a simulated path that gives each trial the next rate of a list.

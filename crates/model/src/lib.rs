@@ -16,6 +16,7 @@ mod half;
 mod histogram;
 mod host;
 mod join;
+mod ladder;
 mod limits;
 mod loaded_latency;
 mod loss;
@@ -54,6 +55,7 @@ pub use half::{
 pub use histogram::{BadHistogram, Histogram};
 pub use host::{Capability, Host, Nic};
 pub use join::{BadJoin, Join};
+pub use ladder::{Gap, Ladder, LadderPlan, Rung, RungLatency, RungName};
 pub use limits::{IpVersion, PathLimit, Transport, ip_packets, layer_bytes, tcp_overhead, tcp_packet};
 pub use loaded_latency::{AddedDelay, DelayGrade, LoadedLatency, ProbeResult, RoundTripsPerMinute};
 pub use loss::{Loss, LossPlaces};

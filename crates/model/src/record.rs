@@ -1,6 +1,8 @@
 //! What is kept of a run.
 
-use crate::{Caveat, DeviceOutcome, DevicePlan, FrameTrialResult, Host, Measurement, TrialResult, TrialSpec};
+use crate::{
+    Caveat, DeviceOutcome, DevicePlan, FrameTrialResult, Host, Ladder, LadderPlan, Measurement, TrialResult, TrialSpec,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -29,6 +31,9 @@ pub struct Plan {
     /// A test of a device with raw frames, which has no cells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DevicePlan>,
+    /// The ladder that is to be drawn from the cells' results; none for other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ladder: Option<LadderPlan>,
 }
 
 /// How often a trial is run.
@@ -77,6 +82,9 @@ pub struct Record {
     /// Every trial with raw frames, in the order they ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frame_trials: Vec<FrameTrialResult>,
+    /// The path layer by layer; none for other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ladder: Option<Ladder>,
     /// Doubts about the run as a whole.
     pub caveats: Vec<Caveat>,
 }

@@ -1,7 +1,8 @@
 //! One row for each result. A column's name ends in its unit and does not change within a record format.
 
 use crate::figures::moment_iso;
-use linerate_model::{CpuCost, LoadedLatency, Measurement, Record, Summary};
+use crate::ladder;
+use linerate_model::{CpuCost, LoadedLatency, Measurement, Record, Rung, Summary};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -95,10 +96,38 @@ const COLUMNS: &[Column] = &[
     ("caveats", |_, m| cell(m.caveats.iter().map(crate::sentences::kind).collect::<Vec<_>>().join(" "))),
     ("verdict_limit", |_, m| cell(m.verdict.limit)),
     ("verdict_confidence", |_, m| cell(m.verdict.confidence)),
+    ("rung", |r, m| cell(ladder::rung_of(r, &m.name).map(|rung| rung.name))),
+    ("rung_share_of_below", |r, m| cell(ladder::rung_of(r, &m.name).and_then(|rung| rung.share_of_below))),
+    ("rung_share_of_line", |r, m| cell(ladder::rung_of(r, &m.name).and_then(|rung| rung.share_of_line))),
 ];
 
-/// The results as comma-separated values (RFC 4180) with a header line. A missing figure is an empty field. A device test
-/// has columns of its own; in a record of both, its lines follow after an empty one.
+/// The cell of a rung that is drawn from no result.
+fn rung_cell(column: &str, record: &Record, rung: &Rung) -> Value {
+    let payload = rung.payload_bps.as_ref();
+    match column {
+        "record" => cell(&record.id),
+        "started_utc" => cell(moment_iso(record.started_unix_ns)),
+        "name" => cell(rung.name.to_string()),
+        "received_payload_bps_median" => cell(payload.map(|s| s.median)),
+        "received_payload_bps_low" => cell(payload.map(|s| s.low)),
+        "received_payload_bps_high" => cell(payload.map(|s| s.high)),
+        "runs" => cell(payload.map(|s| s.runs)),
+        "limit_payload_bps" => cell(rung.limit_bps),
+        "latency_ns_p50" => cell(rung.latency_ns.map(|l| l.p50)),
+        "latency_ns_p99" => cell(rung.latency_ns.map(|l| l.p99)),
+        "latency_count" => cell(rung.latency_ns.map(|l| l.count)),
+        "verdict_limit" => cell(rung.verdict.as_ref().map(|v| v.limit)),
+        "verdict_confidence" => cell(rung.verdict.as_ref().map(|v| v.confidence)),
+        "rung" => cell(rung.name),
+        "rung_share_of_below" => cell(rung.share_of_below),
+        "rung_share_of_line" => cell(rung.share_of_line),
+        _ => Value::Null,
+    }
+}
+
+/// The results as comma-separated values (RFC 4180) with a header line. A missing figure is an empty field. The rungs of a ladder
+/// that are no results, as what the line carries, come after the results. A device test has columns of its own; in a record of
+/// both, its lines follow after an empty one.
 pub fn csv(record: &Record) -> String {
     let mut text = String::new();
     if record.outcome.is_none() || !record.results.is_empty() {
@@ -106,6 +135,9 @@ pub fn csv(record: &Record) -> String {
     }
     for result in &record.results {
         line(&mut text, COLUMNS.iter().map(|(_, column)| field(&column(record, result))));
+    }
+    for rung in ladder::rungs_apart(record) {
+        line(&mut text, COLUMNS.iter().map(|(name, _)| field(&rung_cell(name, record, rung))));
     }
     if record.outcome.is_some() && !record.results.is_empty() {
         line(&mut text, std::iter::empty());

@@ -3,6 +3,7 @@
 use crate::charts::{self, Chart};
 use crate::device;
 use crate::figures::{MISSING, moment, per_second, plain, rate, words};
+use crate::ladder;
 use crate::sentences;
 use crate::tables::{self, Column, Table};
 use linerate_model::{Host, Limit, Measurement, Nic, Record, WorkloadKind};
@@ -39,6 +40,14 @@ pub fn html(record: &Record) -> String {
                     p.when { (moment(record.started_unix_ns)) ", record " (plain(&record.id.0)) }
                 }
                 main {
+                    @if let Some(found) = &record.ladder {
+                        section aria-labelledby="ladder" {
+                            h2 #ladder { "Ladder" }
+                            @for sentence in ladder::sentences(found) { p { (prose(&sentence)) } }
+                            (with_meanings(&ladder::table(found)))
+                            @if let Some(chart) = ladder::chart(found) { (figure(&chart)) }
+                        }
+                    }
                     (summary(record))
                     @if !caveats.is_empty() {
                         section aria-labelledby="caveats" {

@@ -15,6 +15,7 @@ mod figures;
 mod frames;
 mod html;
 mod json;
+mod ladder;
 mod loaded_latency;
 mod markdown;
 mod neighbours;

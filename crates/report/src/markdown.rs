@@ -2,6 +2,7 @@
 
 use crate::device;
 use crate::figures::{MISSING, moment, plain};
+use crate::ladder;
 use crate::sentences;
 use crate::tables::{self, Table};
 use linerate_model::Record;
@@ -10,6 +11,13 @@ use linerate_model::Record;
 pub fn markdown(record: &Record) -> String {
     let mut text = format!("# linerate: {}\n\n", escaped(&sentences::parties(record)));
     text.push_str(&format!("{}, record {}\n", moment(record.started_unix_ns), escaped(&record.id.0)));
+    if let Some(found) = &record.ladder {
+        push_table(&mut text, &ladder::table(found));
+        text.push('\n');
+        for sentence in ladder::sentences(found) {
+            text.push_str(&format!("- {}\n", escaped(&sentence)));
+        }
+    }
     for table in tables::results(record) {
         push_table(&mut text, &table);
     }

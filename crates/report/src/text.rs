@@ -2,9 +2,10 @@
 
 use crate::device;
 use crate::figures::{self, MISSING, moment, plain};
+use crate::ladder;
 use crate::sentences;
-use crate::tables::{self, Table};
-use linerate_model::Record;
+use crate::tables::{self, Column, Table};
+use linerate_model::{Ladder, Record};
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,9 @@ impl Default for Style {
 
 /// Space between columns.
 const GAP: usize = 2;
+/// A piece of a bar, and how many there are in the longest.
+const BLOCK: char = '\u{2588}';
+const BLOCKS: usize = 12;
 /// A narrower terminal gets lines of this length all the same.
 const NARROWEST: usize = 40;
 
@@ -34,6 +38,9 @@ pub fn text(record: &Record, style: &Style) -> String {
     page.heading(&sentences::parties(record));
     page.paragraph("", &format!("{}, record {}", moment(record.started_unix_ns), plain(&record.id.0)));
 
+    if let Some(ladder) = &record.ladder {
+        page.ladder(ladder);
+    }
     for table in tables::results(record) {
         page.blank();
         page.table(&table);
@@ -75,7 +82,7 @@ impl Page {
     /// All that was written, in characters that the terminal has.
     pub(crate) fn finish(mut self, unicode: bool) -> String {
         if !unicode {
-            self.text = self.text.replace(MISSING, "-").replace('\u{2026}', "~");
+            self.text = self.text.replace(MISSING, "-").replace('\u{2026}', "~").replace(BLOCK, "#");
             self.text = self.text.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect();
         }
         self.text
@@ -116,6 +123,23 @@ impl Page {
             self.blank();
         }
         self.paragraph("    ", text);
+    }
+
+    /// The ladder's table with a bar beside each payload, and what it says.
+    fn ladder(&mut self, ladder: &Ladder) {
+        let mut table = ladder::table(ladder);
+        self.blank();
+        self.heading(&table.caption);
+        table.columns.insert(2, Column { title: "", meaning: "the payload as a bar", rank: 3 });
+        for (row, length) in table.rows.iter_mut().zip(ladder::lengths(ladder)) {
+            let bar = BLOCK.to_string().repeat((length * BLOCKS as f64).round() as usize);
+            row.insert(2, Some(format!("{bar:<BLOCKS$}")));
+        }
+        self.table(&table);
+        self.blank();
+        for sentence in ladder::sentences(ladder) {
+            self.paragraph("  ", &sentence);
+        }
     }
 
     fn verdicts(&mut self, record: &Record) {

@@ -47,7 +47,8 @@ impl DeviceRun<'_> {
         on_event: &mut dyn FnMut(DeviceEvent<'_>),
         mut cancel: watch::Receiver<bool>,
     ) -> Outcome {
-        let plan = Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: Some(self.plan.clone()) };
+        let plan =
+            Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: Some(self.plan.clone()), ladder: None };
         let mut record = begin(plan, self.command.clone(), self.peers);
         record.caveats.extend(left_out(&self.plan));
         let mut method = Device::new(self.plan.clone(), self.calibration);

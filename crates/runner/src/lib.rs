@@ -8,6 +8,7 @@ mod device;
 mod device_load;
 mod error;
 mod frame_trial;
+mod ladder;
 mod peer;
 mod run;
 mod trial;

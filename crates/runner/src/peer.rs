@@ -2,7 +2,7 @@
 
 use crate::RunError;
 use linerate_agent::Client;
-use linerate_model::{Host, HostName, IpVersion, Join};
+use linerate_model::{Host, HostName, IpVersion, Join, Nic, Path};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
@@ -58,6 +58,18 @@ impl Peers {
     /// What the agents said of their hosts.
     pub fn hosts(&self) -> Vec<Host> {
         self.0.values().map(|peer| peer.host.clone()).collect()
+    }
+
+    /// The interface of `at` that carries trial data to and from `other`; none where the addresses do not tell.
+    pub fn nic_towards(&self, at: &HostName, other: &HostName, version: IpVersion) -> Option<&Nic> {
+        let address = self.data_address(at, other, version).ok()?;
+        self.find(at).ok()?.host.nics.iter().find(|nic| nic.addresses.contains(&address))
+    }
+
+    /// The MTU of a path: the smaller one of the two interfaces that carry it. None where neither is known.
+    pub fn path_mtu(&self, path: &Path, version: IpVersion) -> Option<u32> {
+        let ends = [(&path.opener, &path.listener), (&path.listener, &path.opener)];
+        ends.into_iter().filter_map(|(at, other)| Some(self.nic_towards(at, other, version)?.mtu)).min()
     }
 
     /// The address at which `opener` reaches `listener`'s data ports: one the listening agent was given for the purpose,

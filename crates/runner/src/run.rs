@@ -1,9 +1,10 @@
 //! The loop: ask the method, run the trial, keep it, repeat.
 
 use crate::{Peers, RunError, trial};
-use linerate_method::{Method, Step, Sweep, counterproof, measurements, spoilt};
+use linerate_method::{Method, Step, Sweep, counterproof, ladder, measurements, spoilt};
 use linerate_model::{
-    Caveat, CaveatKind, HostName, Measurement, Plan, Progress, Record, RecordId, SCHEMA, TrialResult, TrialSpec,
+    Caveat, CaveatKind, FrameTrial, HostName, Measurement, Plan, Progress, Record, RecordId, SCHEMA, TrialResult,
+    TrialSpec,
 };
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
@@ -22,6 +23,11 @@ pub enum Event<'a> {
         done: usize,
         /// Trials there will be at the most.
         total: usize,
+    },
+    /// A trial of raw frames begins, after the others.
+    FramesBegin {
+        /// The trial.
+        trial: &'a FrameTrial,
     },
     /// A host's progress in the running trial.
     Progress {
@@ -83,6 +89,12 @@ impl Run<'_> {
             failure = self.sweep(&mut record, on_event, &mut cancel).await;
             record.results = self.results(&record);
         }
+        if failure.is_none()
+            && let Err(error) = crate::ladder::frames(&mut record, self.peers, &mut cancel, on_event).await
+        {
+            failure = Some(interrupted(&mut record, error));
+        }
+        record.ladder = ladder::found(&record);
         if !record.trials.is_empty() {
             let complete = failure.is_none();
             failure = failure.or(self.keep(|store| store.finish(&record, complete)));
@@ -115,8 +127,7 @@ impl Run<'_> {
                     record.trials.push(result);
                 }
                 Err(error) => {
-                    record.caveats.push(Caveat::new(CaveatKind::Interrupted, format!("the run ended early: {error}")));
-                    return Some(error);
+                    return Some(interrupted(record, error));
                 }
             }
         }
@@ -136,6 +147,12 @@ impl Run<'_> {
     }
 }
 
+/// Notes why a run ended early.
+fn interrupted(record: &mut Record, error: RunError) -> RunError {
+    record.caveats.push(Caveat::new(CaveatKind::Interrupted, format!("the run ended early: {error}")));
+    error
+}
+
 /// A record of a run that begins now.
 pub(crate) fn begin(plan: Plan, command: Vec<String>, peers: &Peers) -> Record {
     let now = jiff::Timestamp::now();
@@ -152,6 +169,7 @@ pub(crate) fn begin(plan: Plan, command: Vec<String>, peers: &Peers) -> Record {
         trials: Vec::new(),
         outcome: None,
         frame_trials: Vec::new(),
+        ladder: None,
         caveats: Vec::new(),
     }
 }

@@ -42,12 +42,14 @@ fn record(id: &str, started_unix_ns: u64) -> Record {
             // A third has no exact decimal: it must come back to the last bit.
             repeats: Repeats::Until { confidence_percent: 95.0, within: 1.0 / 3.0, at_least: 3, at_most: 20 },
             device: None,
+            ladder: None,
         },
         hosts: Vec::new(),
         results: Vec::new(),
         trials: Vec::new(),
         outcome: None,
         frame_trials: Vec::new(),
+        ladder: None,
         caveats: Vec::new(),
     }
 }

@@ -6,6 +6,7 @@
 
 use super::device;
 use super::lab::{ceiling, up};
+use super::ladder::{FramesAsked, USUAL_MTU, frames};
 use crate::arguments::{Arguments as CommandLine, Command, Repetition, Results};
 use crate::exit::Failure;
 use crate::hosts::{HostBook, parties};
@@ -13,8 +14,10 @@ use crate::measure::{check, conclude, reach, run as run_plan};
 use crate::output::say;
 use clap::Parser as _;
 use linerate_lab::{Bench, DeviceKind};
+use linerate_method::ladder::{Asked, onto};
 use linerate_model::{
-    Direction, HostName, Path, Plan, Record, StreamSpec, TransactSpec, Transport, TrialSpec, Workload,
+    Direction, FrameTrial, IpVersion, Path, Plan, Record, SocketOptions, StreamSpec, TransactSpec, Transport,
+    TrialSpec, Workload,
 };
 use linerate_runner::Outcome;
 use linerate_store::Store;
@@ -43,20 +46,20 @@ pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver
     results.out.get_or_insert_with(|| PathBuf::from("report.html"));
     let bench = if bench.has_rates() { bench } else { bench.with_link(LINK) };
     let bench = bench.with_hosts(2);
-    let plan = plan(&bench.hosts[0], &bench.hosts[1]).map_err(Failure::usage)?;
-    check(&results, &plan)?;
+    let path = Path { opener: bench.hosts[0].clone(), listener: bench.hosts[1].clone() };
+    check(&results, &plan(&path, USUAL_MTU, Err(String::new())).map_err(Failure::usage)?)?;
     let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
 
     let picture = |middle: &str| format!("host {} ---- {middle} ---- host {}", bench.hosts[0], bench.hosts[1]);
     let rate = bench.link.rate.map_or_else(|| "links of several rates".to_owned(), |rate| format!("links of {rate}"));
     if bench.device.kind == DeviceKind::None {
         say(&format!("Over a cable: {}, {rate}", picture("cable")));
-        let measured = pass(&bench, &plan, &store, None, &cancel).await?;
+        let measured = pass(&bench, &path, &results, &store, None, &cancel).await?;
         return conclude(measured, &results);
     }
     say(&format!("1. Calibration, the device bypassed:  {}, {rate}", picture("cable")));
     let cable = bench.clone().with_device(DeviceKind::None).without_faults();
-    let calibration = pass(&cable, &plan, &store, None, &cancel).await?;
+    let calibration = pass(&cable, &path, &results, &store, None, &cancel).await?;
     if calibration.failure.is_some() {
         return conclude(calibration, &results);
     }
@@ -68,7 +71,7 @@ pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver
         }
     };
     say(&format!("2. Through the device:                {}, {rate}", picture(&bench.device.kind.to_string())));
-    let mut measured = pass(&bench, &plan, &store, Some(&calibration.record), &cancel).await?;
+    let mut measured = pass(&bench, &path, &results, &store, Some(&calibration.record), &cancel).await?;
     if let (Some(frames), None) = (frames, &measured.failure) {
         say(&format!(
             "3. Raw frames:                        port p0 ---- {KNOWN_DEVICE} ---- port p1, links of {LINK}"
@@ -114,16 +117,17 @@ fn join(measured: &mut Outcome, tested: Outcome) {
     let record = &mut measured.record;
     record.plan.device = tested.record.plan.device;
     record.outcome = tested.record.outcome;
-    record.frame_trials = tested.record.frame_trials;
+    record.frame_trials.extend(tested.record.frame_trials);
     record.hosts.extend(tested.record.hosts);
     record.caveats.extend(tested.record.caveats);
     measured.failure = tested.failure;
 }
 
-/// Builds a bench, runs the plan in it and takes it down.
+/// Builds a bench, runs the demonstration's plan in it and takes it down.
 async fn pass(
     bench: &Bench,
-    plan: &Plan,
+    path: &Path,
+    results: &Results,
     store: &Store,
     calibration: Option<&Record>,
     cancel: &watch::Receiver<bool>,
@@ -132,19 +136,26 @@ async fn pass(
     let book = HostBook::of_lab(lab.hosts());
     let hosts: Vec<String> = bench.hosts.iter().map(|host| host.0.clone()).collect();
     let outcome = match reach(&book, &parties(&hosts).map_err(Failure::usage)?, cancel.clone()).await {
-        Ok(company) => Ok(run_plan(plan.clone(), &company.peers, store, calibration, false, cancel.clone()).await),
+        Ok(company) => {
+            let mtu = company.peers.path_mtu(path, IpVersion::V4).unwrap_or(USUAL_MTU);
+            let hosts = [path.opener.0.as_str(), &path.listener.0];
+            let asked = FramesAsked { ip: IpVersion::V4, time: WINDOW, force: false, results };
+            let frames = frames(hosts, path, asked, &company).await;
+            let plan = plan(path, mtu, frames).map_err(Failure::usage)?;
+            Ok(run_plan(plan, &company.peers, store, calibration, false, cancel.clone()).await)
+        }
         Err(failure) => Err(failure),
     };
     lab.down().await;
     outcome
 }
 
-fn plan(opener: &HostName, listener: &HostName) -> Result<Plan, String> {
+fn plan(path: &Path, mtu: u32, frames: Result<FrameTrial, String>) -> Result<Plan, String> {
     let repetition = Repetition::brief(WINDOW, WARMUP, REPEATS);
     let timing = repetition.timing()?;
     let cell = |name: String, workload: Workload| TrialSpec {
         name,
-        paths: vec![Path { opener: opener.clone(), listener: listener.clone() }],
+        paths: vec![path.clone()],
         workload,
         timing,
         proves: None,
@@ -160,7 +171,16 @@ fn plan(opener: &HostName, listener: &HostName) -> Result<Plan, String> {
         let name = if transport == Transport::Tcp { "tcp transactions" } else { "udp transactions" };
         cells.push(cell(name.to_owned(), Workload::Transact(TransactSpec::plain(transport))));
     }
-    Ok(Plan { cells, repeats: repetition.repeats()?, device: None })
+    let ladder = Asked {
+        path: path.clone(),
+        ip: IpVersion::V4,
+        mtu,
+        flows: 1,
+        socket: SocketOptions::default(),
+        timing,
+        frames,
+    };
+    Ok(onto(Plan { cells, repeats: repetition.repeats()?, device: None, ladder: None }, &ladder))
 }
 
 fn stream(transport: Transport, size: u64, direction: Direction) -> Workload {

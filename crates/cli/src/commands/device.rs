@@ -1,6 +1,7 @@
 //! `linerate device`: a switch or router between ports of one or several hosts, tested with raw frames.
 
 mod echo;
+pub(super) mod full_frames;
 mod hosts;
 mod plan;
 mod ports;

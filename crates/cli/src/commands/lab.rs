@@ -267,7 +267,7 @@ fn read(words: &[String]) -> Result<Option<Wanted>, Failure> {
     let words = words.strip_prefix(&["linerate".to_owned()]).unwrap_or(words);
     match CommandLine::try_parse_from(std::iter::once("linerate").chain(words.iter().map(String::as_str))) {
         Ok(CommandLine { command: Command::Lab(_) | Command::Agent(_) }) => Err(Failure::usage(
-            "a lab cannot hold another lab, and its hosts have agents already; run stream, transact or probe in it",
+            "a lab cannot hold another lab, and its hosts have agents already; run stream, transact, ladder or probe in it",
         )),
         Ok(CommandLine { command: Command::Device(test) }) => Ok(Some(Wanted::Device(Box::new(test)))),
         Ok(CommandLine { command }) => Ok(Some(Wanted::Command(Box::new(command)))),

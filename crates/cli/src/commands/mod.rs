@@ -7,6 +7,7 @@ pub(crate) mod device;
 pub(crate) mod explain;
 pub(crate) mod frames;
 pub(crate) mod lab;
+pub(crate) mod ladder;
 pub(crate) mod man;
 pub(crate) mod probe;
 pub(crate) mod report;
@@ -49,6 +50,7 @@ pub(crate) async fn run_command(
     match command {
         Command::Stream(arguments) => stream::run(arguments, book, cancel).await,
         Command::Transact(arguments) => transact::run(arguments, book, cancel).await,
+        Command::Ladder(arguments) => Box::pin(ladder::run(arguments, book, cancel)).await,
         Command::Device(arguments) => Box::pin(device::run(arguments, book, None, cancel)).await,
         Command::Frames(arguments) => Box::pin(frames::run(arguments, book, cancel)).await,
         Command::Lab(arguments) => Box::pin(lab::run(arguments, cancel)).await,

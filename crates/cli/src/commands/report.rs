@@ -4,7 +4,7 @@ use crate::arguments::StorePath;
 use crate::exit::Failure;
 use crate::output::{print, say, style};
 use clap::ValueEnum;
-use linerate_method::measurements;
+use linerate_method::{ladder, measurements};
 use linerate_model::{Record, RecordId, SCHEMA};
 use linerate_report::Style;
 use linerate_store::{Store, StoreError};
@@ -142,6 +142,7 @@ pub(crate) fn load(path: &StorePath, name: Option<&str>) -> Result<Record, Failu
     // A run that was killed has trials but nobody summed them up.
     if record.results.is_empty() {
         record.results = measurements(&record.plan, &record.hosts, &record.trials, None);
+        record.ladder = ladder::found(&record);
     }
     Ok(record)
 }

@@ -169,7 +169,12 @@ impl Arguments {
             let workload = Workload::Stream(stream);
             TrialSpec { name: self.name(*size), paths: paths.to_vec(), workload, timing, probe, proves: None }
         };
-        Ok(Plan { cells: sizes.iter().map(cell).collect(), repeats: self.repetition.repeats()?, device: None })
+        Ok(Plan {
+            cells: sizes.iter().map(cell).collect(),
+            repeats: self.repetition.repeats()?,
+            device: None,
+            ladder: None,
+        })
     }
 
     fn size(&self) -> ByteCount {
@@ -178,7 +183,7 @@ impl Arguments {
     }
 
     fn ip(&self) -> IpVersion {
-        if self.sockets.ipv6 { IpVersion::V6 } else { IpVersion::V4 }
+        self.sockets.ip()
     }
 
     fn check_size(&self, size: ByteCount) -> Result<(), String> {

@@ -4,7 +4,7 @@ use crate::arguments::{Repetition, Results, Sockets};
 use crate::exit::Failure;
 use crate::hosts::{HostBook, parties};
 use crate::measure::measure;
-use linerate_model::{Arrivals, IpVersion, Path, Plan, TransactSpec, TransactStyle, Transport, TrialSpec, Workload};
+use linerate_model::{Arrivals, Path, Plan, TransactSpec, TransactStyle, Transport, TrialSpec, Workload};
 use linerate_units::{ByteCount, OpRate};
 use tokio::sync::watch;
 
@@ -97,7 +97,7 @@ impl Arguments {
         }
         let transact = TransactSpec {
             transport: if self.udp { Transport::Udp } else { Transport::Tcp },
-            ip: if self.sockets.ipv6 { IpVersion::V6 } else { IpVersion::V4 },
+            ip: self.sockets.ip(),
             style: if self.connect { TransactStyle::Connect } else { TransactStyle::Persistent },
             request_bytes: self.request,
             response_bytes: self.response,
@@ -110,6 +110,6 @@ impl Arguments {
         };
         let timing = self.repetition.timing()?;
         let cell = TrialSpec { name, paths, workload: Workload::Transact(transact), timing, probe: None, proves: None };
-        Ok(Plan { cells: vec![cell], repeats: self.repetition.repeats()?, device: None })
+        Ok(Plan { cells: vec![cell], repeats: self.repetition.repeats()?, device: None, ladder: None })
     }
 }

@@ -88,12 +88,14 @@ fn calibration(tester: u64) -> Record {
             cells: Vec::new(),
             repeats: linerate_model::Repeats::Times(1),
             device: Some(plan),
+            ladder: None,
         },
         hosts: Vec::new(),
         results: Vec::new(),
         trials: Vec::new(),
         outcome: Some(outcome),
         frame_trials: Vec::new(),
+        ladder: None,
         caveats: Vec::new(),
     }
 }

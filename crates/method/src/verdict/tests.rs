@@ -219,6 +219,7 @@ fn facts_come_from_the_trials() {
         cells: vec![run.spec.clone()],
         repeats: linerate_model::Repeats::Times(1),
         device: None,
+        ladder: None,
     };
     let result = crate::measurements(&plan, &[], std::slice::from_ref(&run), None).remove(0);
     let found = Facts::of(&result, &[&run]);

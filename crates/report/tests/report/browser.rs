@@ -82,6 +82,16 @@ fn a_fetch_from_elsewhere_is_refused_and_seen() {
 }
 
 #[test]
+fn a_ladder_is_drawn_and_nothing_complains() {
+    let Some(program) = chromium() else { return };
+    let (document, console) = opened(&program, &linerate_report::html(&crate::ladder::record()));
+    assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
+    // The ladder, and its streams.
+    assert_eq!(document.matches("<figure>").count(), 2);
+    assert_eq!(console, Vec::<String>::new());
+}
+
+#[test]
 fn a_device_test_is_drawn_and_nothing_complains() {
     let Some(program) = chromium() else { return };
     let (document, console) = opened(&program, &linerate_report::html(&crate::device::record()));

@@ -2,5 +2,6 @@
 
 mod browser;
 mod device;
+mod ladder;
 mod outputs;
 mod sample;

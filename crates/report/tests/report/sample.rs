@@ -202,12 +202,14 @@ pub(crate) fn record(openers: &[&str], listener: &str, results: Vec<Measurement>
             cells: results.iter().map(|result| cell(result, openers, listener)).collect(),
             repeats: Repeats::Times(3),
             device: None,
+            ladder: None,
         },
         hosts,
         results,
         trials: vec![],
         outcome: None,
         frame_trials: vec![],
+        ladder: None,
         caveats: vec![Caveat::new(
             CaveatKind::SharedMachine,
             "Both hosts are this machine (2 cores), so sending and receiving shared its cores; measure between two machines \

@@ -1,0 +1,124 @@
+//! `linerate ladder`: every layer of one path in the same unit, and the one that loses the most.
+
+use super::device::full_frames::{End, full_frames};
+use crate::arguments::{Repetition, Results, Sockets};
+use crate::exit::Failure;
+use crate::hosts::{Company, HostBook, LOCAL, parties};
+use crate::measure::{check, conclude, reach, run as run_plan};
+use linerate_method::ladder::{Asked, onto};
+use linerate_model::{FrameTrial, IpVersion, Path, Plan};
+use linerate_store::Store;
+use linerate_units::Nanos;
+use tokio::sync::watch;
+
+/// Measure every layer of one path in the same unit, and name the one that loses the most
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  linerate ladder B                          from this machine to B
+  linerate ladder A B --time 10s --out ladder.html
+  linerate ladder A B -6 --flows 4 --expect 'share>=95%'
+  linerate lab --link 100Mbit/s -- ladder a b
+
+From the ground up: what the line carries in full frames (by calculation), raw frames, UDP in the largest datagrams, TCP. \
+Each rung has its payload, its share of the rung below and of the line, what limited it, and how long a request of one byte \
+took to be answered. The widest gap between two rungs is named, if it is more than TCP's header and the runs' spread.")]
+pub(crate) struct Arguments {
+    /// Source and sink: a join line, `local`, or a lab host's name. One host alone is the sink, and this machine the source
+    #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
+    hosts: Vec<String>,
+
+    /// Connections (UDP: sockets) of each stream
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
+    flows: u16,
+
+    /// Send raw frames even by ports that carry your SSH session or the connection to an agent
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    repetition: Repetition,
+
+    #[command(flatten)]
+    sockets: Sockets,
+
+    #[command(flatten)]
+    results: Results,
+}
+
+/// The MTU a plan is checked by before the path's own is known: Ethernet's.
+pub(crate) const USUAL_MTU: u32 = 1500;
+
+pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    let parties = parties(&arguments.hosts).map_err(Failure::usage)?;
+    let [path] = &parties.paths()[..] else {
+        return Err(Failure::usage("a ladder is of one path: name one source and one sink"));
+    };
+    check(&arguments.results, &arguments.plan(path, USUAL_MTU, Err(String::new())).map_err(Failure::usage)?)?;
+    let store = Store::open(arguments.results.store.store.as_deref()).map_err(Failure::measure)?;
+    let company = reach(&book, &parties, cancel.clone()).await?;
+    let mtu = company.peers.path_mtu(path, arguments.sockets.ip()).unwrap_or(USUAL_MTU);
+    let hosts = match &arguments.hosts[..] {
+        [from, to] => [from.as_str(), to],
+        alone => [LOCAL, alone.first().map_or(LOCAL, String::as_str)],
+    };
+    let frames = frames(hosts, path, arguments.frames(), &company).await;
+    let plan = arguments.plan(path, mtu, frames).map_err(Failure::usage)?;
+    let outcome = run_plan(plan, &company.peers, &store, None, arguments.repetition.prove, cancel).await;
+    company.dismiss().await;
+    conclude(outcome, &arguments.results)
+}
+
+impl Arguments {
+    fn frames(&self) -> FramesAsked<'_> {
+        let (ip, time) = (self.sockets.ip(), self.repetition.time);
+        FramesAsked { ip, time, force: self.force, results: &self.results }
+    }
+
+    fn plan(&self, path: &Path, mtu: u32, frames: Result<FrameTrial, String>) -> Result<Plan, String> {
+        let asked = Asked {
+            path: path.clone(),
+            ip: self.sockets.ip(),
+            mtu,
+            flows: self.flows,
+            socket: self.sockets.options(),
+            timing: self.repetition.timing()?,
+            frames,
+        };
+        let plan = Plan { cells: Vec::new(), repeats: self.repetition.repeats()?, device: None, ladder: None };
+        Ok(onto(plan, &asked))
+    }
+}
+
+/// How the raw-frame rung is to be sent.
+pub(crate) struct FramesAsked<'a> {
+    pub(crate) ip: IpVersion,
+    pub(crate) time: Nanos,
+    /// By ports that carry the user's own connections too.
+    pub(crate) force: bool,
+    pub(crate) results: &'a Results,
+}
+
+/// The trial of the raw-frame rung between the two hosts, as they were given; or why there is none.
+pub(crate) async fn frames(
+    [from, to]: [&str; 2],
+    path: &Path,
+    asked: FramesAsked<'_>,
+    company: &Company,
+) -> Result<FrameTrial, String> {
+    let Path { opener, listener } = path;
+    if opener == listener {
+        return Err("both ends are one host: frames go from one port to another".to_owned());
+    }
+    let peers = &company.peers;
+    let (near, far) = (peers.nic_towards(opener, listener, asked.ip), peers.nic_towards(listener, opener, asked.ip));
+    let (Some(near), Some(far)) = (near, far) else {
+        let why = "no interface has the address that the data go by; tell the agents with --data-address";
+        return Err(why.to_owned());
+    };
+    let ends = [End { host: from, nic: near }, End { host: to, nic: far }];
+    full_frames(ends, asked, company).await.map_err(|failure| match failure {
+        Failure::Usage(why) | Failure::Measure(why) => why,
+        Failure::Missed | Failure::Code(_) => "the ports could not be looked at".to_owned(),
+    })
+}

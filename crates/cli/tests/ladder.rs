@@ -1,0 +1,120 @@
+//! The ladder through the command line, in labs of known truth.
+
+mod program;
+
+use program::{Place, close, lab_possible, number, words};
+use serde_json::Value;
+use std::sync::{Mutex, MutexGuard};
+
+/// Labs share two cores: one at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn rung<'a>(record: &'a Value, name: &str) -> &'a Value {
+    let rungs = record.pointer("/ladder/rungs").and_then(Value::as_array).expect("a ladder has rungs");
+    rungs.iter().find(|rung| rung["name"] == name).unwrap_or_else(|| panic!("no rung {name} in {record}"))
+}
+
+/// A full line: UDP has all of its payload, TCP all that its header leaves, and no rung loses anything.
+#[test]
+fn a_full_line_is_full_at_every_rung() {
+    if !lab_possible("a_full_line_is_full_at_every_rung") {
+        return;
+    }
+    let _alone = alone();
+    let place = Place::new();
+    let record = place.measure(&words("lab --hosts 2 --link 100Mbit/s -- ladder a b --time 2s --json"));
+    let names: Vec<&Value> =
+        record["ladder"]["rungs"].as_array().expect("a ladder has rungs").iter().map(|rung| &rung["name"]).collect();
+    assert_eq!(names, ["limit", "frames", "udp", "tcp"]);
+    assert_eq!(number(&record, "/ladder/line_bps"), 1e8);
+    close("the line", number(rung(&record, "limit"), "/payload_bps/median"), 1e8 * 1472.0 / 1538.0, 1e-6);
+    let frames = rung(&record, "frames");
+    assert_eq!(frames["missing"], Value::Null, "{frames}");
+    close("raw frames' share of the line", number(frames, "/share_of_line"), 1.0, 0.02);
+    assert_eq!(record["frame_trials"].as_array().map(Vec::len), Some(3), "as many as there are repeats");
+    close("UDP's share of the line", number(rung(&record, "udp"), "/share_of_line"), 1.0, 0.02);
+    close("TCP's limit", number(rung(&record, "tcp"), "/limit_bps"), 1e8 * 1448.0 / 1538.0, 1e-6);
+    close("TCP's share of the line", number(rung(&record, "tcp"), "/share_of_line"), 1448.0 / 1472.0, 0.02);
+    assert_eq!(record["ladder"]["widest_gap"], Value::Null, "{}", record["ladder"]);
+
+    for (name, stream, transactions) in [("udp", 0, 1), ("tcp", 2, 3)] {
+        let rung = rung(&record, name);
+        let result = |index: usize| &record["results"][index];
+        assert_eq!(rung["payload_bps"], result(stream)["received"]["payload_bps"], "the same figure");
+        assert_eq!((&rung["verdict"], &rung["verdict"]["limit"]), (&result(stream)["verdict"], &Value::from("wire")));
+        let timed = ["/p50", "/p99", "/count"].map(|part| number(&rung["latency_ns"], part));
+        assert_eq!(timed, ["/p50", "/p99", "/count"].map(|part| number(&result(transactions)["latency_ns"], part)));
+        assert!(timed[0] > 0.0 && timed[0] <= timed[1], "{timed:?}");
+    }
+
+    // It is kept, and every form of report shows it.
+    assert_eq!(place.run(&["results", "show", "--json"]).json()["ladder"], record["ladder"]);
+    for (form, said) in
+        [("text", "No gap between two rungs"), ("html", "The ladder"), ("markdown", "| UDP |"), ("csv", ",limit,")]
+    {
+        let ran = place.run(&["report", "--format", form]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(ran.out.contains(said), "{form}: {}", ran.out);
+    }
+}
+
+/// No program fills this line through one UDP socket on such a machine: the widest gap is the one that the figures show.
+#[test]
+fn a_line_too_fast_for_sockets_leaves_a_gap_that_is_named() {
+    if !lab_possible("a_line_too_fast_for_sockets_leaves_a_gap_that_is_named") {
+        return;
+    }
+    let _alone = alone();
+    let record = Place::new().measure(&words(
+        "lab --hosts 2 --link 100Gbit/s -- ladder a b -6 --time 300ms --repeats 2 --expect share<50% --json",
+    ));
+    assert_eq!(record["results"][0]["name"], "udp 1452");
+    let gap = &record["ladder"]["widest_gap"];
+    let (below, above) = (gap["below"].as_str().expect("a gap"), gap["above"].as_str().expect("a gap"));
+    let of = |name| number(rung(&record, name), "/payload_bps/median");
+    close("the gap", number(gap, "/factor"), of(below) / of(above), 1e-9);
+    close("its parts", number(gap, "/factor"), number(gap, "/headers") * number(gap, "/rest"), 1e-9);
+    assert!(number(gap, "/rest") > 1.0 && gap["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{gap}");
+    // No other step loses more.
+    let steps =
+        record["ladder"]["rungs"].as_array().expect("rungs").iter().filter_map(|rung| rung["share_of_below"].as_f64());
+    let least = steps.fold(f64::INFINITY, f64::min);
+    close("the smallest share", number(rung(&record, above), "/share_of_below"), least, 0.02);
+}
+
+#[test]
+fn what_is_no_ladder_is_refused() {
+    if !lab_possible("what_is_no_ladder_is_refused") {
+        return;
+    }
+    let place = Place::new();
+    for (line, said) in [
+        ("ladder a,c b", "one path"),
+        ("ladder", "HOST"),
+        ("ladder a b --time 1ms", "too short"),
+        ("ladder a b --out report.xyz", "report.xyz"),
+        ("ladder a b --expect frames>=1", "does not measure that"),
+        ("ladder a b --rate 5", "--rate"),
+        ("ladder a b", "no host is called `a`"),
+    ] {
+        place.run(&words(line)).says(2, &[said]);
+    }
+}
+
+/// Within one host there is no line and no port, and the other rungs stand all the same.
+#[test]
+fn rungs_that_cannot_be_say_why() {
+    let record = Place::new().measure(&words("ladder local --time 200ms --repeats 1 --json"));
+    for (name, said) in [("limit", "--link-speed"), ("frames", "one host")] {
+        let why = rung(&record, name)["missing"].as_str().expect("it says why");
+        assert!(why.contains(said), "{why}");
+    }
+    for name in ["udp", "tcp"] {
+        assert!(number(rung(&record, name), "/payload_bps/median") > 0.0);
+        assert_eq!(rung(&record, name)["share_of_line"], Value::Null);
+    }
+    assert_eq!(rung(&record, "tcp")["below"], "udp");
+}

@@ -1,0 +1,112 @@
+//! Raw frames: what passes from port to port with no socket in the way. Frames are full and carry UDP, and their payload is
+//! counted as UDP's is.
+//!
+//! The sending port offers what the line carries, or all that it can where no speed is known; what arrives counts. A rate
+//! without loss, as `linerate device throughput` finds it, would be too strict beside streams that may lose.
+
+use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload, udp};
+use crate::device::spoilt;
+use crate::repeat::{Need, need};
+use crate::statistics::summary;
+use linerate_model::{
+    Confidence, FrameEngine, FrameTrial, FrameTrialResult, IpVersion, Limit, Plan, RungName, Summary, Transport,
+    Verdict,
+};
+use linerate_units::BitRate;
+
+/// A line this full has no room: the rest is within the error of the clocks.
+const FULL: f64 = 0.98;
+/// Loss below this share is none that the rate hangs on.
+const NO_LOSS: f64 = 0.01;
+
+pub(super) struct Frames;
+
+/// The next trial of the raw-frame rung; none when there are enough, or none is asked for.
+pub fn next_frames<'a>(plan: &'a Plan, done: &[FrameTrialResult]) -> Option<&'a FrameTrial> {
+    let ladder = plan.ladder.as_ref()?;
+    let trial = ladder.frames.as_ref().filter(|_| !ladder.without.contains_key(&RungName::Frames))?;
+    let figures: Vec<f64> = done.iter().map(|result| payload_bps(result, ladder.ip, ladder.mtu)).collect();
+    (need(&plan.repeats, &figures) == Need::More).then_some(trial)
+}
+
+impl Layer for Frames {
+    fn name(&self) -> RungName {
+        RungName::Frames
+    }
+
+    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
+        let (ip, mtu) = (facts.plan.ip, facts.plan.mtu);
+        if facts.frame_trials.is_empty() {
+            return Err("the run ended before it was measured".to_owned());
+        }
+        let sound: Vec<&FrameTrialResult> = facts.frame_trials.iter().filter(|trial| spoilt(trial).is_none()).collect();
+        let runs = sound.iter().map(|result| payload_bps(result, ip, mtu)).collect();
+        let payload_bps = summary(runs)
+            .ok_or("something else held up what sends the frames in every trial; measure when the machine is quiet")?;
+        let verdict = verdict(facts, &sound, &payload_bps);
+        Ok(Figure {
+            // What the sending port did not give is no loss of the path.
+            bears: verdict.limit != Limit::Tester,
+            verdict: Some(verdict),
+            payload_bps,
+            efficiency: efficiency(Transport::Udp, ip, largest_datagram(ip, mtu), mtu),
+            latency: None,
+            results: Vec::new(),
+        })
+    }
+
+    fn advice(&self, _facts: &Facts<'_>) -> String {
+        "no socket is in the way here: test the device on the path by itself with `linerate device throughput`, and the \
+         tester's own ports with `linerate device calibrate`"
+            .to_owned()
+    }
+}
+
+/// Payload that arrived in one trial, bit/s: what came behind the first frame, in the time from it to the last.
+fn payload_bps(result: &FrameTrialResult, ip: IpVersion, mtu: u32) -> f64 {
+    let of = |stream: &linerate_model::FrameStreamResult| {
+        let bits = (stream.received.saturating_sub(1) * largest_datagram(ip, mtu) * 8) as f64;
+        let seconds = stream.receive_time.as_secs_f64();
+        if seconds > 0.0 { bits / seconds } else { 0.0 }
+    };
+    result.streams.iter().map(of).sum()
+}
+
+/// What limited the frames. They pass no socket: it is the line, what sends them, or something that loses them.
+fn verdict(facts: &Facts<'_>, trials: &[&FrameTrialResult], payload_bps: &Summary) -> Verdict {
+    let streams = || trials.iter().flat_map(|result| &result.streams);
+    let sent: u64 = streams().map(|stream| stream.sent).sum();
+    let lost = sent.saturating_sub(streams().map(|stream| stream.received).sum());
+    let sockets = trials.iter().any(|result| result.engine == FrameEngine::PacketSocket);
+    let means = if sockets { "packet sockets" } else { "XDP" };
+    let udp = facts.result(&udp::stream_name(facts.plan.ip, facts.plan.mtu));
+    let udp = udp.and_then(|result| result.received.as_ref()).map(|received| &received.payload_bps);
+    let share = facts.line().map(|line| (line, payload_bps.median / line_payload(line, facts.plan.ip, facts.plan.mtu)));
+    let (limit, confidence, text) = match share {
+        Some((line, share)) if share >= FULL => {
+            let text = format!(
+                "The receiving port got {:.1} % of the payload that a line of {line} can carry in full frames at MTU {}.",
+                share * 100.0,
+                facts.plan.mtu
+            );
+            (Limit::Wire, Confidence::High, text)
+        }
+        // What UDP got over the same path, each datagram a packet, the path can carry.
+        _ if let Some(udp) = udp.filter(|udp| udp.low * FULL > payload_bps.high) => {
+            let udp = BitRate::per_second(udp.median as u64);
+            let text = format!(
+                "UDP got more over the same path ({udp}): what sends or counts the frames ({means}) is slower."
+            );
+            (Limit::Tester, Confidence::High, text)
+        }
+        _ if (lost as f64) < sent as f64 * NO_LOSS => {
+            let text = format!("Of {sent} frames {lost} were lost: the sending port gave no more (by {means}).");
+            (Limit::Tester, Confidence::Medium, text)
+        }
+        _ => {
+            let text = format!("{lost} of {sent} frames were lost on the way or at the receiving port (by {means}).");
+            (Limit::CannotTell, Confidence::Low, text)
+        }
+    };
+    Verdict::new(limit, confidence, vec![text])
+}

@@ -1,0 +1,35 @@
+//! The ground: what the line can carry in full frames, by calculation. Its payload is that of UDP in them, so that a path
+//! that loses nothing shows 100 % at raw frames and at UDP.
+
+use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload};
+use linerate_model::{RungName, Summary, Transport};
+
+pub(super) struct Limit;
+
+impl Layer for Limit {
+    fn name(&self) -> RungName {
+        RungName::Limit
+    }
+
+    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
+        let line = facts.line().ok_or(
+            "no link speed is known on this path; tell the agents with --link-speed IF=RATE to see each rung's share of \
+             the line",
+        )?;
+        let (ip, mtu) = (facts.plan.ip, facts.plan.mtu);
+        let most = line_payload(line, ip, mtu);
+        Ok(Figure {
+            payload_bps: Summary { median: most, low: most, high: most, runs: 0, values: Vec::new(), interval: None },
+            efficiency: efficiency(Transport::Udp, ip, largest_datagram(ip, mtu), mtu),
+            latency: None,
+            verdict: None,
+            results: Vec::new(),
+            bears: true,
+        })
+    }
+
+    fn advice(&self, _facts: &Facts<'_>) -> String {
+        // Nothing is below the ground.
+        String::new()
+    }
+}

@@ -1,0 +1,154 @@
+//! What the reports of a ladder show: its rungs from the top down, the widest gap in words, the chart.
+
+use crate::sample;
+use linerate_model::{Gap, Ladder, Measurement, Record, Rung, RungLatency, RungName, Summary, Transport};
+use linerate_report::{Style, csv, html, markdown, text};
+use linerate_units::BitRate;
+
+/// Payload of UDP and of TCP in full frames of a gigabit line, bit/s.
+const UDP: f64 = 957_087_126.0;
+const TCP: f64 = 941_482_444.0;
+
+fn rung(name: RungName, payload_bps: Summary, limit: f64, below: Option<RungName>) -> Rung {
+    Rung {
+        name,
+        below,
+        // Both rungs that others stand on fill the line.
+        share_of_below: below.map(|_| payload_bps.median / UDP),
+        share_of_line: Some(payload_bps.median / UDP),
+        payload_bps: Some(payload_bps),
+        limit_bps: Some(BitRate::per_second(limit as u64)),
+        latency_ns: None,
+        verdict: None,
+        results: vec![],
+        missing: None,
+    }
+}
+
+fn drawn_from(result: &Measurement, transactions: &str, p50: u64, rung: Rung) -> Rung {
+    Rung {
+        verdict: Some(result.verdict.clone()),
+        latency_ns: Some(RungLatency { p50, p99: p50 * 3, count: 9_000 }),
+        results: vec![result.name.clone(), transactions.to_owned()],
+        ..rung
+    }
+}
+
+/// UDP fills the line, and TCP gets half of what its header leaves.
+pub(crate) fn record() -> Record {
+    let udp = sample::stream("udp 1472", Transport::Udp, 1472, 1.0);
+    let tcp = sample::stream("tcp", Transport::Tcp, 1 << 20, 0.5);
+    let payload = |result: &Measurement| result.received.as_ref().expect("a stream").payload_bps.clone();
+    let ground = Summary { median: UDP, low: UDP, high: UDP, runs: 0, values: vec![], interval: None };
+    let frames = Rung {
+        payload_bps: None,
+        share_of_line: None,
+        limit_bps: None,
+        missing: Some("there is no port".to_owned()),
+        ..rung(RungName::Frames, ground.clone(), UDP, None)
+    };
+    let rungs = vec![
+        rung(RungName::Limit, ground, UDP, None),
+        frames,
+        drawn_from(&udp, "udp 1/1", 19_500, rung(RungName::Udp, payload(&udp), UDP, Some(RungName::Limit))),
+        drawn_from(&tcp, "tcp 1/1", 27_000, rung(RungName::Tcp, payload(&tcp), TCP, Some(RungName::Udp))),
+    ];
+    let gap = Gap {
+        above: RungName::Tcp,
+        below: RungName::Udp,
+        factor: UDP / TCP * 2.0,
+        headers: UDP / TCP,
+        rest: 2.0,
+        advice: "try --flows 4".to_owned(),
+    };
+    let mut record = sample::record(&["a"], "b", vec![udp, tcp]);
+    record.ladder = Some(Ladder {
+        line_bps: Some(sample::GIGABIT),
+        mtu: 1500,
+        unit: "payload bit/s".to_owned(),
+        rungs,
+        widest_gap: Some(gap),
+    });
+    record
+}
+
+fn flowing(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_widest_gap_is_said_with_what_to_try() {
+    let record = record();
+    let page = html(&record).replace('\u{a0}', " ");
+    for output in [text(&record, &Style::default()), markdown(&record), page] {
+        for sentence in [
+            "The widest gap lies under TCP: it delivers 471 Mbit/s, and UDP below it delivers 957 Mbit/s, 2.03 times as much; \
+             larger headers explain a factor of 1.017 of it.",
+            "Try --flows 4.",
+            "With TCP's larger header the line carries 941 Mbit/s at most, 98.4 % of what it carries as UDP; TCP got 50.0 % of \
+             that.",
+            "Raw frames not measured: there is no port.",
+        ] {
+            assert!(flowing(&output).contains(sentence), "{sentence}: {output}");
+        }
+    }
+}
+
+#[test]
+fn where_no_gap_stands_out_it_says_so() {
+    let mut record = record();
+    record.ladder.as_mut().expect("a ladder").widest_gap = None;
+    assert!(flowing(&text(&record, &Style::default())).contains("No gap between two rungs is wider than"));
+    let only = &mut record.ladder.as_mut().expect("a ladder").rungs;
+    only.retain(|rung| rung.name == RungName::Udp);
+    only[0].below = None;
+    assert!(flowing(&text(&record, &Style::default())).contains("Fewer than two rungs were measured"));
+}
+
+#[test]
+fn the_rungs_stand_from_the_top_down_with_a_bar_each() {
+    for (style, block) in [(Style::default(), '\u{2588}'), (Style { unicode: false, ..Style::default() }, '#')] {
+        let shown = text(&record(), &style);
+        let line = |name: &str| {
+            let mut lines = shown.lines().enumerate().filter(|(_, line)| line.starts_with(name));
+            lines.next().unwrap_or_else(|| panic!("no line of {name}: {shown}"))
+        };
+        let places = ["TCP ", "UDP ", "raw frames ", "line "].map(|name| line(name).0);
+        assert!(places.is_sorted(), "{shown}");
+        let bar = |name: &str| line(name).1.chars().filter(|c| *c == block).count();
+        assert_eq!([bar("TCP "), bar("UDP "), bar("raw frames "), bar("line ")], [6, 12, 0, 12], "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    }
+}
+
+#[test]
+fn the_chart_shows_what_each_rung_lacks() {
+    let page = html(&record());
+    for label in [
+        "TCP: 471 Mbit/s payload (3 runs, 468 to 473 Mbit/s), 49.2 % of UDP, 49.2 % of the line; half of the \
+         requests answered within 27 us",
+        "TCP: 486 Mbit/s less than UDP",
+        "TCP: with its headers the line carries 941 Mbit/s at most",
+        "line: 957 Mbit/s payload, by calculation",
+    ] {
+        assert!(page.contains(&format!("data-label=\"{label}\"")), "{label}");
+    }
+    assert!(page.contains("<g class=\"widest\">"), "the widest gap has a colour of its own");
+}
+
+#[test]
+fn csv_has_every_rung_once() {
+    let text = csv(&record());
+    let mut lines = text.split_terminator("\r\n").map(|line| line.split(',').collect::<Vec<_>>());
+    let head = lines.next().expect("a header");
+    let column = |name: &str| head.iter().position(|known| *known == name).expect(name);
+    let rows: Vec<_> = lines.collect();
+    assert!(rows.iter().all(|row| row.len() == head.len()), "{text}");
+    let of =
+        |rung: &str| rows.iter().find(|row| row[column("rung")] == rung).unwrap_or_else(|| panic!("no {rung}: {text}"));
+    assert_eq!(of("limit")[column("received_payload_bps_median")], "957087126.0");
+    assert_eq!((of("limit")[column("name")], of("udp")[column("name")]), ("line", "udp 1472"));
+    let share: f64 = of("tcp")[column("rung_share_of_below")].parse().expect("a number");
+    assert!((share - TCP / UDP / 2.0).abs() < 1e-6, "{share}");
+    assert_eq!(rows.len(), 3, "what was not measured has no row: {text}");
+}

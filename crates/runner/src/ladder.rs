@@ -1,0 +1,70 @@
+//! The raw-frame rung of a ladder: its trials go from port to port, beside the ordinary ones.
+
+use crate::run::Event;
+use crate::{Peers, RunError, frame_trial};
+use linerate_method::device::spoilt;
+use linerate_method::ladder::next_frames;
+use linerate_model::{Caveat, FrameTrial, FrameTrialResult, HostName, Record, RungName};
+use tokio::sync::watch;
+
+/// How often a trial that the tester spoilt is run again before it is taken with its caveat.
+const SPOILT_RETRIES: u32 = 4;
+
+/// Runs the trials that the record's plan wants, and keeps them in the record. What keeps a port from it is no reason to lose
+/// the other rungs: it is noted, and the run goes on. Only the user's wish ends it.
+pub(crate) async fn frames(
+    record: &mut Record,
+    peers: &Peers,
+    cancel: &mut watch::Receiver<bool>,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<(), RunError> {
+    let Some(home) = record.plan.ladder.as_ref().map(|ladder| ladder.path.opener.clone()) else { return Ok(()) };
+    while let Some(trial) = next_frames(&record.plan, &record.frame_trials) {
+        on_event(Event::FramesBegin { trial });
+        match sound(trial, &home, peers, cancel, on_event).await {
+            Ok(result) => {
+                let doubts: Vec<Caveat> = result.caveats.iter().map(of_frames).collect();
+                record.caveats.extend(doubts);
+                record.frame_trials.push(result);
+            }
+            Err(RunError::Interrupted) => return Err(RunError::Interrupted),
+            Err(error) => {
+                if let Some(ladder) = &mut record.plan.ladder {
+                    ladder.without.insert(RungName::Frames, error.to_string());
+                }
+            }
+        }
+    }
+    record.caveats.sort();
+    record.caveats.dedup_by_key(|caveat| caveat.kind);
+    Ok(())
+}
+
+/// A doubt about raw frames, which the record's others are not of.
+fn of_frames(caveat: &Caveat) -> Caveat {
+    Caveat::new(caveat.kind, format!("raw frames: {}", caveat.text))
+}
+
+/// Runs a trial, and again if the tester spoilt it; what spoilt the last one stays with it.
+async fn sound(
+    trial: &FrameTrial,
+    home: &HostName,
+    peers: &Peers,
+    cancel: &mut watch::Receiver<bool>,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<FrameTrialResult, RunError> {
+    let mut retries = SPOILT_RETRIES;
+    loop {
+        let mut result = tokio::select! {
+            result = frame_trial::run(trial, home, peers) => result?,
+            Ok(_) = cancel.wait_for(|asked| *asked) => return Err(RunError::Interrupted),
+        };
+        let Some(reason) = spoilt(&result) else { return Ok(result) };
+        if retries == 0 {
+            result.caveats.push(reason);
+            return Ok(result);
+        }
+        retries -= 1;
+        on_event(Event::Repeating { reason: &reason });
+    }
+}
