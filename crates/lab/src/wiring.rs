@@ -421,10 +421,6 @@ impl LinkEnd<'_> {
     ) -> Result<u32, linerate_sys::Error> {
         let (mut route, ethtool) = inside(self.namespace, || Ok((Route::open()?, Ethtool::open()?)))?;
         let link = route.index_of(&self.interface)?;
-        // Every frame is to pass by itself where frames are timed or lost.
-        if by_itself {
-            ethtool.send_frame_by_frame(&self.interface)?;
-        }
         if let Some(rate) = rate {
             route.shape(link, &ethernet::shape(self.end, rate, mtu))?;
         }
@@ -432,6 +428,11 @@ impl LinkEnd<'_> {
             route.drop_by_chance(link, losses)?;
         }
         route.set_up(link)?;
+        // Every frame is to pass by itself where frames are timed or lost. Not before the end is up: one that is down notes the
+        // wish to join what it receives, and takes nothing from XDP programs later all the same.
+        if by_itself {
+            ethtool.send_frame_by_frame(&self.interface)?;
+        }
         Ok(link)
     }
 }

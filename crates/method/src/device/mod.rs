@@ -39,6 +39,8 @@ const SHORTFALL_BEARABLE: f64 = 0.005;
 pub const SPOILT_RETRIES: u32 = 4;
 /// Pauses that explain this share of a shortfall explain all of it: they are counted from where it could not be made up.
 const EXPLAINED: f64 = 0.9;
+/// A tester that was held up for more than the rest of a trial has not shown that it can send at the trial's rate.
+const OFFERED_AT_LEAST: f64 = 0.5;
 /// The length that RFC 2544 section 24 asks of the trial that decides.
 const STANDARD_TRIAL: Nanos = Nanos::from_secs(60);
 
@@ -414,6 +416,10 @@ fn held_up(result: &FrameTrialResult) -> Option<Nanos> {
 /// Whether the tester, where it fell short, was at its rate whenever it was not held up. One that is too slow as well is
 /// held up no less.
 fn kept_its_rate(result: &FrameTrialResult) -> bool {
+    // What sent next to nothing shows nothing of a rate.
+    if result.offered_share() < OFFERED_AT_LEAST {
+        return false;
+    }
     let time = result.streams.iter().map(|stream| stream.held_up).max().unwrap_or_default();
     time.as_secs_f64() >= missing_seconds(result) * EXPLAINED
 }

@@ -260,6 +260,21 @@ fn a_tester_that_was_held_up_is_told_from_one_that_is_too_slow() {
     assert!(reason.text.contains("90.00 %") && reason.text.contains("held up"), "{}", reason.text);
 }
 
+/// Nothing sent is nothing lost, and nothing shown.
+#[test]
+fn a_tester_that_is_held_up_all_the_time_reaches_nothing() {
+    let mut device = Device::new(plan(DeviceTest::Calibrate, false), None);
+    while let Some(trial) = device.next() {
+        let mut result = simulate(trial, u64::MAX / 1_000_000, 100_000_000);
+        for stream in &mut result.streams {
+            (stream.sent, stream.received) = (0, 0);
+            stream.held_up = result.trial.time;
+        }
+        device.record(&result);
+    }
+    assert_eq!(device.outcome().throughput[0].frames_per_s, 0.0);
+}
+
 /// A tester that reaches 4,000,000 frames/s and is held up for most of each trial does not reach the line's 14,880,952.
 #[test]
 fn a_tester_that_is_held_up_may_be_too_slow_as_well() {
