@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
 
-/// How far a half is. Each stage comes once and in this order; the last is `done` or `failed`.
+/// How far a half is, in this order; the last is `done` or `failed`. `counting` comes again where other means stand in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "stage")]
 pub enum HalfStage {

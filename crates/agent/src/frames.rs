@@ -41,9 +41,9 @@ pub(crate) struct FrameTrials {
 
 impl FrameTrials {
     /// The half of the trial that has `tag`.
-    pub(crate) fn half(&self, tag: u16) -> Result<Arc<HalfUnderWay>, Refusal> {
-        self.last_half().clone().filter(|half| half.tag() == tag).ok_or_else(|| {
-            let why = format!("there is no half of a trial tagged {tag} here: ask for it first, and stay connected");
+    pub(crate) fn half(&self, tag: &str) -> Result<Arc<HalfUnderWay>, Refusal> {
+        self.last_half().clone().filter(|half| tag.parse() == Ok(half.tag())).ok_or_else(|| {
+            let why = format!("there is no half of a trial tagged `{tag}` here: ask for it first, and stay connected");
             Refusal::new(ErrorKind::NotFound, why)
         })
     }

@@ -220,7 +220,7 @@ pub(crate) static ROUTES: [Route; 16] = [
         versioned: true,
         body: Some(schema::<Start>),
         answer: Answer::Nothing,
-        refusals: &[ErrorKind::BadRequest, ErrorKind::NotFound, ErrorKind::Conflict],
+        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict],
         handler: |method| on(method, start_half),
     },
     Route {
@@ -230,7 +230,7 @@ pub(crate) static ROUTES: [Route; 16] = [
         versioned: true,
         body: None,
         answer: Answer::Json(schema::<FrameHalfResult>),
-        refusals: &[ErrorKind::BadRequest, ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed],
+        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed],
         handler: |method| on(method, finish_half),
     },
     Route {
@@ -396,17 +396,17 @@ async fn frame_half(
 
 async fn start_half(
     State(shared): State<Arc<Shared>>,
-    Path(tag): Path<u16>,
+    Path(tag): Path<String>,
     Body(start): Body<Start>,
 ) -> Result<StatusCode, Refusal> {
-    shared.frames.half(tag)?.start_after(start.delay).map(|()| StatusCode::NO_CONTENT)
+    shared.frames.half(&tag)?.start_after(start.delay).map(|()| StatusCode::NO_CONTENT)
 }
 
 async fn finish_half(
     State(shared): State<Arc<Shared>>,
-    Path(tag): Path<u16>,
+    Path(tag): Path<String>,
 ) -> Result<Json<FrameHalfResult>, Refusal> {
-    shared.frames.half(tag)?.finish().await.map(Json)
+    shared.frames.half(&tag)?.finish().await.map(Json)
 }
 
 async fn description() -> Json<serde_json::Value> {

@@ -102,7 +102,7 @@ async fn a_word_out_of_turn_is_refused() {
     let (_agent, client) = agent(true).await;
     let half = half(Nanos::from_secs(1), vec![0]);
     let unknown = client.start_half(7, Nanos::default()).await.expect_err("there is none yet").to_string();
-    assert!(unknown.contains("no half of a trial tagged 7"), "{unknown}");
+    assert!(unknown.contains("no half of a trial tagged `7`"), "{unknown}");
 
     told(&client, &half).await;
     let late = client.start_half(7, Nanos::default()).await.expect_err("it has failed").to_string();
@@ -110,5 +110,5 @@ async fn a_word_out_of_turn_is_refused() {
     let late = client.finish_half(7, &half.trial).await.expect_err("it has failed").to_string();
     assert!(late.contains("cannot finish now"), "{late}");
     let other = client.finish_half(8, &half.trial).await.expect_err("another's").to_string();
-    assert!(other.contains("tagged 8"), "{other}");
+    assert!(other.contains("tagged `8`"), "{other}");
 }

@@ -124,7 +124,7 @@ fn join(trial: &FrameTrial, mut halves: Vec<(HostName, FrameHalfResult)>) -> Res
     let mut caveats = Vec::new();
     for (host, half) in &mut halves {
         let of_host = |mut caveat: Caveat| {
-            caveat.text = format!("{host}: {}", caveat.text);
+            caveat.text = format!("on {host}: {}", caveat.text);
             caveat
         };
         caveats.extend(std::mem::take(&mut half.caveats).into_iter().map(of_host));
@@ -237,7 +237,7 @@ mod tests {
         b.caveats.push(Caveat::new(CaveatKind::Fallback, "packet sockets stood in for XDP"));
         let result = joined([a, b]).expect("both halves are there");
         assert_eq!(result.engine, FrameEngine::PacketSocket);
-        assert_eq!(result.caveats[0].text, "b: packet sockets stood in for XDP");
+        assert_eq!(result.caveats[0].text, "on b: packet sockets stood in for XDP");
     }
 
     #[test]
