@@ -17,6 +17,9 @@ fn rung<'a>(record: &'a Value, name: &str) -> &'a Value {
     rungs.iter().find(|rung| rung["name"] == name).unwrap_or_else(|| panic!("no rung {name} in {record}"))
 }
 
+/// Slow enough that whatever paces the frames sleeps between them, and a busy machine does not hold it up.
+const LINE: f64 = 20e6;
+
 /// A full line: UDP has all of its payload, TCP all that its header leaves, and no rung loses anything.
 #[test]
 fn a_full_line_is_full_at_every_rung() {
@@ -25,19 +28,19 @@ fn a_full_line_is_full_at_every_rung() {
     }
     let _alone = alone();
     let place = Place::new();
-    let record = place.measure(&words("lab --hosts 2 --link 100Mbit/s -- ladder a b --time 2s --json"));
+    let record = place.measure(&words("lab --hosts 2 --link 20Mbit/s -- ladder a b --time 1s --repeats 5 --json"));
     let names: Vec<&Value> =
         record["ladder"]["rungs"].as_array().expect("a ladder has rungs").iter().map(|rung| &rung["name"]).collect();
     assert_eq!(names, ["limit", "frames", "udp", "tcp"]);
-    assert_eq!(number(&record, "/ladder/line_bps"), 1e8);
-    close("the line", number(rung(&record, "limit"), "/payload_bps/median"), 1e8 * 1472.0 / 1538.0, 1e-6);
+    assert_eq!(number(&record, "/ladder/line_bps"), LINE);
+    close("the line", number(rung(&record, "limit"), "/payload_bps/median"), LINE * 1472.0 / 1538.0, 1e-6);
     let frames = rung(&record, "frames");
     assert_eq!(frames["missing"], Value::Null, "{frames}");
-    close("raw frames' share of the line", number(frames, "/share_of_line"), 1.0, 0.02);
-    assert_eq!(record["frame_trials"].as_array().map(Vec::len), Some(3), "as many as there are repeats");
-    close("UDP's share of the line", number(rung(&record, "udp"), "/share_of_line"), 1.0, 0.02);
-    close("TCP's limit", number(rung(&record, "tcp"), "/limit_bps"), 1e8 * 1448.0 / 1538.0, 1e-6);
-    close("TCP's share of the line", number(rung(&record, "tcp"), "/share_of_line"), 1448.0 / 1472.0, 0.02);
+    close("raw frames' share of the line", number(frames, "/share_of_line"), 1.0, 0.03);
+    assert_eq!(record["frame_trials"].as_array().map(Vec::len), Some(5), "as many as there are repeats");
+    close("UDP's share of the line", number(rung(&record, "udp"), "/share_of_line"), 1.0, 0.03);
+    close("TCP's limit", number(rung(&record, "tcp"), "/limit_bps"), LINE * 1448.0 / 1538.0, 1e-6);
+    close("TCP's share of the line", number(rung(&record, "tcp"), "/share_of_line"), 1448.0 / 1472.0, 0.03);
     assert_eq!(record["ladder"]["widest_gap"], Value::Null, "{}", record["ladder"]);
 
     for (name, stream, transactions) in [("udp", 0, 1), ("tcp", 2, 3)] {
@@ -78,10 +81,10 @@ fn a_line_too_fast_for_sockets_leaves_a_gap_that_is_named() {
     close("the gap", number(gap, "/factor"), of(below) / of(above), 1e-9);
     close("its parts", number(gap, "/factor"), number(gap, "/headers") * number(gap, "/rest"), 1e-9);
     assert!(number(gap, "/rest") > 1.0 && gap["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{gap}");
-    // No other step loses more.
+    // No other step loses more, but for what the tester's own ports lack.
     let steps =
-        record["ladder"]["rungs"].as_array().expect("rungs").iter().filter_map(|rung| rung["share_of_below"].as_f64());
-    let least = steps.fold(f64::INFINITY, f64::min);
+        record["ladder"]["rungs"].as_array().expect("rungs").iter().filter(|rung| rung["verdict"]["limit"] != "tester");
+    let least = steps.filter_map(|rung| rung["share_of_below"].as_f64()).fold(f64::INFINITY, f64::min);
     close("the smallest share", number(rung(&record, above), "/share_of_below"), least, 0.02);
 }
 
