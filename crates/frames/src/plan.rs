@@ -19,6 +19,8 @@ pub(crate) struct Port {
     pub(crate) interface: String,
     pub(crate) link: u32,
     pub(crate) mac: Mac,
+    /// It receives in polls of the kernel (NAPI), as all do but those of `tun`.
+    pub(crate) polled: bool,
 }
 
 /// A stream of the trial.
@@ -59,7 +61,8 @@ impl Plan {
         let links = Route::open()?.links()?;
         let ports = trial.ports.iter().map(|interface| {
             let link = usable(&links, interface)?;
-            Ok(Port { interface: interface.clone(), link: link.index, mac: mac(&link)? })
+            let polled = link.kind != "tun";
+            Ok(Port { interface: interface.clone(), link: link.index, mac: mac(&link)?, polled })
         });
         let ports = ports.collect::<Result<Vec<_>, FrameError>>()?;
         if trial.streams.is_empty() || trial.streams.len() > usize::from(u16::MAX) {

@@ -5,7 +5,7 @@ use crate::trial::{Counts, FCS, LEAD, LOOK, Task};
 use crate::{FrameError, FrameError::NoXdp};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamResult};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
-use linerate_sys::xdp::{HEAD, Lane, Receiver, TransmitFrame, TransmitStream, include_bytes_aligned};
+use linerate_sys::xdp::{HEAD, Lane, Receiver, Reception, TransmitFrame, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, affinity, bpf, clock};
 use linerate_units::Nanos;
 use std::sync::atomic::Ordering;
@@ -55,7 +55,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
     let mut lanes = Vec::with_capacity(dealt.len());
     for streams in &dealt {
         let wishes: Vec<TransmitStream> = streams.iter().map(|&index| wish(plan, index, start)).collect();
-        lanes.push(Lane::load(TRANSMIT, &wishes, filling(plan))?);
+        lanes.push(Lane::load(TRANSMIT, &wishes, filling(plan), batch(plan, streams))?);
     }
     let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
     let deadline = start + plan.time + plan.patience() + GRACE;
@@ -69,8 +69,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
     };
     thread::scope(|scope| {
         let mut threads = Vec::with_capacity(lanes.len());
-        for (core, (lane, streams)) in lanes.iter().zip(&dealt).enumerate() {
-            let batch = batch(plan, streams);
+        for (core, lane) in lanes.iter().enumerate() {
             let thread = thread::Builder::new()
                 .name(format!("frames {core}"))
                 .spawn_scoped(scope, move || {
@@ -78,7 +77,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<Counts, FrameError> {
                     let _ = affinity::pin(core as u32);
                     let _ = go_first(SELF).and_then(|()| put_own_session_first());
                     clock::sleep_until(start.saturating_sub(LEAD / 10));
-                    while lane.send(batch)? && !stop.load(Ordering::Relaxed) && clock::now() < deadline {}
+                    while lane.send()? && !stop.load(Ordering::Relaxed) && clock::now() < deadline {}
                     Ok::<_, Error>(())
                 })
                 .map_err(|error| Error::new("pthread_create", "a sender", error))?;
@@ -132,7 +131,9 @@ fn attach(plan: &Plan) -> Result<Receiver, FrameError> {
     let destinations: Vec<u32> = plan.streams.iter().map(|stream| plan.ports[stream.to].link).collect();
     let ports: Vec<u32> = plan.ports.iter().map(|port| port.link).collect();
     let sized = plan.streams.iter().any(|stream| stream.wish.form.mix.is_some());
-    Receiver::attach(RECEIVE, plan.tag, sized, &destinations, &ports).map_err(|source| {
+    let polled = plan.ports.iter().all(|port| port.polled);
+    let reception = Reception { tag: plan.tag, sized, polled, destinations: &destinations, ports: &ports };
+    Receiver::attach(RECEIVE, reception).map_err(|source| {
         let taken = source.source.kind() == std::io::ErrorKind::ResourceBusy;
         match plan.ports.iter().find(|port| source.object == format!("interface {}", port.link)) {
             Some(port) if taken => FrameError::PortTaken { interface: port.interface.clone(), source },
