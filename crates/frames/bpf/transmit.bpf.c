@@ -13,6 +13,7 @@
 #define SIGNATURE 18
 #define LOOKS 16         // streams looked at in a turn
 #define CATCH_UP 100000  // ns of delay that are made up for; beyond it the schedule moves
+#define LEEWAY 2000      // ns by which a frame may be nearer to the one before it than `least_gap`: turns take time
 
 #define ROUND 64         // frames after which a mix of sizes begins anew
 #define CHANGES 4        // fields that vary
@@ -45,12 +46,14 @@ struct stream {
 	__u64 end;            // nothing is sent from here on
 	__u64 gap;            // ns between frames; 0 sends without pause
 	__u64 gap_fraction;   // in 2^-32 ns
+	__u64 least_gap;      // ns between frames while a delay is made up for; 0 for none
 	__u64 limit;          // frames at the most
 	__u8 sizes[ROUND];    // which frame comes when in a round
 	struct change change[CHANGES];
 	// What follows is the program's.
 	__u64 next;           // when the next frame is due, NEVER after the last; user space sets it to `start`
 	__u64 next_fraction;
+	__u64 earliest;       // the next frame is sent no sooner, for `least_gap`
 	__u64 sent;
 	__u64 first;
 	__u64 last;
@@ -109,9 +112,9 @@ static __always_inline __u64 read_clock(struct lane *lane)
 
 static __always_inline int is_due(struct stream *stream, struct lane *lane, __u64 now)
 {
-	if (now < stream->next)
+	if (now < stream->next || now < stream->earliest)
 		return 0;
-	// A sender that was held up neither leaves frames out nor sends them in a burst: the rest is due later.
+	// A sender that was held up leaves no frames out: the rest is due later.
 	if (now - stream->next > CATCH_UP) {
 		// Behind while frames leave one after the other: the rate is beyond it. Otherwise something held it up.
 		if (stream->gap && now - stream->last > CATCH_UP)
@@ -126,9 +129,16 @@ static __always_inline int is_due(struct stream *stream, struct lane *lane, __u6
 	return 1;
 }
 
-static __always_inline void schedule_next(struct stream *stream)
+static __always_inline void schedule_next(struct stream *stream, __u64 now)
 {
 	__u64 fraction = stream->next_fraction + stream->gap_fraction;
+
+	// Nor are they sent in a burst, which a device with few buffers would lose.
+	if (stream->least_gap) {
+		if (stream->earliest < now - LEEWAY)
+			stream->earliest = now - LEEWAY;
+		stream->earliest += stream->least_gap;
+	}
 
 	stream->next += stream->gap + (fraction >> 32);
 	stream->next_fraction = fraction & 0xffffffff;
@@ -260,7 +270,7 @@ int transmit(struct xdp_md *context)
 		stream->first = now;
 	stream->last = now;
 	stream->sent++;
-	schedule_next(stream);
+	schedule_next(stream, now);
 	lane->overdue = stream->next <= now;
 	return bpf_redirect_map(&ports, stream->port, 0);
 }

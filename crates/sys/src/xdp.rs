@@ -23,11 +23,11 @@ const CHANGE_WORDS: usize = 4;
 /// struct frame.
 const FRAME_WORDS: usize = HEAD / 8 + 1;
 /// What struct stream says of when and where, then the sizes of a round, the changes, and what is the program's.
-const ORDER_WORDS: usize = 10;
+const ORDER_WORDS: usize = 11;
 const SIZES_WORDS: usize = ROUND / 8;
 const PROGRAM: usize = ORDER_WORDS + SIZES_WORDS + CHANGES * CHANGE_WORDS;
 /// struct stream.
-const STREAM_WORDS: usize = PROGRAM + 6;
+const STREAM_WORDS: usize = PROGRAM + 7;
 /// struct lane.
 const LANE_WORDS: usize = 7;
 /// struct counters of receive.bpf.c.
@@ -41,6 +41,8 @@ const BUCKETS: usize = FINEST + 25 * PER_OCTAVE;
 const TURNS: u32 = 1 << 18;
 /// Batches of so many turns are for speed, in others each frame's own time counts.
 const FAST: u32 = 64;
+/// Where each frame's own time counts, a delay is made up for by gaps that are shorter by this part of themselves.
+const SHORTER: u128 = 8;
 /// Turns of a fast lane, and frames of one poll, for which one reading of the clock may serve.
 const READING: u64 = 8;
 
@@ -158,7 +160,9 @@ impl Lane {
         let mut first = 0;
         for (index, stream) in (0..).zip(streams) {
             let port = links.binary_search(&stream.link).unwrap_or_default() as u64;
-            orders.set(index, stream_words(stream, first, port), 0).map_err(|error| map_failed("streams", error))?;
+            orders
+                .set(index, stream_words(stream, first, port, batch), 0)
+                .map_err(|error| map_failed("streams", error))?;
             first += stream.frames.len() as u64;
         }
         let mut heads: Array<_, [u64; FRAME_WORDS]> = map(&mut program, "frames")?;
@@ -208,7 +212,9 @@ impl Lane {
 }
 
 /// struct stream of transmit.bpf.c; `first` is the index of its first frame, `port` that of its port.
-fn stream_words(stream: &TransmitStream, first: u64, port: u64) -> [u64; STREAM_WORDS] {
+fn stream_words(stream: &TransmitStream, first: u64, port: u64, batch: u32) -> [u64; STREAM_WORDS] {
+    // Fast lanes send in bursts anyway.
+    let least_gap = if batch >= FAST { 0 } else { stream.gap - stream.gap / SHORTER };
     let mut words = [0; STREAM_WORDS];
     words[..ORDER_WORDS].copy_from_slice(&[
         first,
@@ -220,6 +226,7 @@ fn stream_words(stream: &TransmitStream, first: u64, port: u64) -> [u64; STREAM_
         stream.end,
         (stream.gap >> 32) as u64,
         (stream.gap & 0xffff_ffff) as u64,
+        (least_gap >> 32) as u64,
         if stream.limit == 0 { u64::MAX } else { stream.limit },
     ]);
     let mut sizes = [0; ROUND];
