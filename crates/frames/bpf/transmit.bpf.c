@@ -13,7 +13,6 @@
 #define SIGNATURE 18
 #define LOOKS 16         // streams looked at in a turn
 #define CATCH_UP 100000  // ns of delay that are made up for; beyond it the schedule moves
-#define LEEWAY 2000      // ns by which a frame may be nearer to the one before it than `least_gap`: turns take time
 
 #define ROUND 64         // frames after which a mix of sizes begins anew
 #define CHANGES 4        // fields that vary
@@ -47,6 +46,7 @@ struct stream {
 	__u64 gap;            // ns between frames; 0 sends without pause
 	__u64 gap_fraction;   // in 2^-32 ns
 	__u64 least_gap;      // ns between frames while a delay is made up for; 0 for none
+	__u64 leeway;         // ns by which one may be shorter all the same: turns take time
 	__u64 limit;          // frames at the most
 	__u8 sizes[ROUND];    // which frame comes when in a round
 	struct change change[CHANGES];
@@ -135,8 +135,8 @@ static __always_inline void schedule_next(struct stream *stream, __u64 now)
 
 	// Nor are they sent in a burst, which a device with few buffers would lose.
 	if (stream->least_gap) {
-		if (stream->earliest < now - LEEWAY)
-			stream->earliest = now - LEEWAY;
+		if (stream->earliest < now - stream->leeway)
+			stream->earliest = now - stream->leeway;
 		stream->earliest += stream->least_gap;
 	}
 

@@ -34,7 +34,7 @@ fn a_delay_is_made_up_for_gently() {
             assert_eq!(sent.sent, frames);
             sent.last - sent.first
         };
-        // An eighth faster, and the leeway of the first two. Loading took longer than is made up for.
+        // An eighth faster, and the leeway of a batch. Loading took longer than is made up for.
         let gentle = (frames - 1) * gap * 7 / 8 - 2_000;
         for batch in [1, 16] {
             let took = sent_in_batches_of(batch);

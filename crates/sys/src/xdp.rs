@@ -23,7 +23,7 @@ const CHANGE_WORDS: usize = 4;
 /// struct frame.
 const FRAME_WORDS: usize = HEAD / 8 + 1;
 /// What struct stream says of when and where, then the sizes of a round, the changes, and what is the program's.
-const ORDER_WORDS: usize = 11;
+const ORDER_WORDS: usize = 12;
 const SIZES_WORDS: usize = ROUND / 8;
 const PROGRAM: usize = ORDER_WORDS + SIZES_WORDS + CHANGES * CHANGE_WORDS;
 /// struct stream.
@@ -43,6 +43,8 @@ const TURNS: u32 = 1 << 18;
 const FAST: u32 = 64;
 /// Where each frame's own time counts, a delay is made up for by gaps that are shorter by this part of themselves.
 const SHORTER: u128 = 8;
+/// What a turn takes at most, nanoseconds, unless it is held up.
+const TURN: u64 = 125;
 /// Turns of a fast lane, and frames of one poll, for which one reading of the clock may serve.
 const READING: u64 = 8;
 
@@ -227,6 +229,7 @@ fn stream_words(stream: &TransmitStream, first: u64, port: u64, batch: u32) -> [
         (stream.gap >> 32) as u64,
         (stream.gap & 0xffff_ffff) as u64,
         (least_gap >> 32) as u64,
+        u64::from(batch) * TURN,
         if stream.limit == 0 { u64::MAX } else { stream.limit },
     ]);
     let mut sizes = [0; ROUND];
