@@ -13,6 +13,7 @@
 #define SIGNATURE 18
 #define LOOKS 16         // streams looked at in a turn
 #define CATCH_UP 100000  // ns of delay that are made up for; beyond it the schedule moves
+#define SLOWEST 16       // times its leeway is more than a batch takes where a frame costs the most
 
 #define ROUND 64         // frames after which a mix of sizes begins anew
 #define CHANGES 4        // fields that vary
@@ -46,7 +47,7 @@ struct stream {
 	__u64 gap;            // ns between frames; 0 sends without pause
 	__u64 gap_fraction;   // in 2^-32 ns
 	__u64 least_gap;      // ns between frames while a delay is made up for; 0 for none
-	__u64 leeway;         // ns by which one may be shorter all the same: turns take time
+	__u64 leeway;         // ns by which one may be shorter all the same: a batch of turns takes time
 	__u64 limit;          // frames at the most
 	__u8 sizes[ROUND];    // which frame comes when in a round
 	struct change change[CHANGES];
@@ -116,8 +117,8 @@ static __always_inline int is_due(struct stream *stream, struct lane *lane, __u6
 		return 0;
 	// A sender that was held up leaves no frames out: the rest is due later.
 	if (now - stream->next > CATCH_UP) {
-		// Behind while frames leave one after the other: the rate is beyond it. Otherwise something held it up.
-		if (stream->gap && now - stream->last > CATCH_UP)
+		// Behind while frames leave batch by batch: the rate is beyond it. Otherwise something held it up.
+		if (stream->gap && now - stream->last > stream->gap + SLOWEST * stream->leeway)
 			stream->held_up += now - CATCH_UP - stream->next;
 		stream->next = now - CATCH_UP;
 	}

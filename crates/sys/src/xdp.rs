@@ -41,8 +41,9 @@ const BUCKETS: usize = FINEST + 25 * PER_OCTAVE;
 const TURNS: u32 = 1 << 18;
 /// Batches of so many turns are for speed, in others each frame's own time counts.
 const FAST: u32 = 64;
-/// Where each frame's own time counts, a delay is made up for by gaps that are shorter by this part of themselves.
-const SHORTER: u128 = 8;
+/// Where each frame's own time counts, a delay is made up for by gaps that are shorter by this part of themselves: a device at
+/// its limit has as little too much as can be.
+const SHORTER: u128 = 64;
 /// What a turn takes at most, nanoseconds, unless it is held up.
 const TURN: u64 = 125;
 /// Turns of a fast lane, and frames of one poll, for which one reading of the clock may serve.
