@@ -13,7 +13,7 @@
 #define SIGNATURE 18
 #define LOOKS 16         // streams looked at in a turn
 #define CATCH_UP 100000  // ns of delay that are made up for; beyond it the schedule moves
-#define SLOWEST 16       // times its leeway is more than a batch takes where a frame costs the most
+#define SLOWEST 4        // times its leeway is more than a batch takes where a frame costs the most
 
 #define ROUND 64         // frames after which a mix of sizes begins anew
 #define CHANGES 4        // fields that vary

@@ -168,7 +168,7 @@ fn wish(plan: &Plan, index: usize, start: u64) -> TransmitStream {
 fn batch(plan: &Plan, streams: &[usize]) -> u32 {
     let rates = streams.iter().map(|&index| plan.streams[index].wish.rate.map(|rate| rate.get()));
     match rates.sum::<Option<u64>>() {
-        Some(..=300_000) => 1,
+        Some(..=100_000) => 1,
         Some(..=1_000_000) => 16,
         _ => 64,
     }

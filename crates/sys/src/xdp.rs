@@ -44,8 +44,8 @@ const FAST: u32 = 64;
 /// Where each frame's own time counts, a delay is made up for by gaps that are shorter by this part of themselves: a device at
 /// its limit has as little too much as can be.
 const SHORTER: u128 = 64;
-/// What a turn takes at most, nanoseconds, unless it is held up.
-const TURN: u64 = 125;
+/// What a turn takes, nanoseconds, where its frame wakes another core and nothing holds it up.
+const TURN: u64 = 1000;
 /// Turns of a fast lane, and frames of one poll, for which one reading of the clock may serve.
 const READING: u64 = 8;
 
