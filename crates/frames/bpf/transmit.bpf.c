@@ -9,11 +9,15 @@
 #include <bpf/bpf_endian.h>
 
 #define HEAD 104         // the longest headers (82 bytes) and the signature (18), filled up to a multiple of 8
+#define SHORTEST 60      // bytes of the shortest frame, FCS not counted
+#define SIGNATURE 18
 #define LOOKS 16         // streams looked at in a turn
 #define CATCH_UP 100000  // ns of delay that are made up for; beyond it the schedule moves
+#define SLOWEST 4        // times its leeway is more than a batch takes where a frame costs the most
 
 #define ROUND 64         // frames after which a mix of sizes begins anew
 #define CHANGES 4        // fields that vary
+#define NEVER (~0ULL)
 
 // A field that varies; what it means is in crates/frames/src/vary.rs.
 struct change {
@@ -37,29 +41,43 @@ struct stream {
 	__u64 round;          // frames after which the sizes begin anew; 1 if there is one size
 	__u64 changes;        // how many fields vary
 	__u64 signature_at;   // where in the frame the signature begins; 0 without one
-	__u64 interface;
+	__u64 port;           // index of its port in `ports`
 	__u64 start;          // CLOCK_MONOTONIC, ns
 	__u64 end;            // nothing is sent from here on
 	__u64 gap;            // ns between frames; 0 sends without pause
 	__u64 gap_fraction;   // in 2^-32 ns
-	__u64 limit;          // frames at the most; 0 for no limit
+	__u64 least_gap;      // ns between frames while a delay is made up for; 0 for none
+	__u64 leeway;         // ns by which one may be shorter all the same: a batch of turns takes time
+	__u64 limit;          // frames at the most
 	__u8 sizes[ROUND];    // which frame comes when in a round
 	struct change change[CHANGES];
 	// What follows is the program's.
-	__u64 next;           // when the next frame is due; user space sets it to `start`
+	__u64 next;           // when the next frame is due, NEVER after the last; user space sets it to `start`
 	__u64 next_fraction;
+	__u64 earliest;       // the next frame is sent no sooner, for `least_gap`
 	__u64 sent;
 	__u64 first;
 	__u64 last;
-	__u64 done;
 	__u64 held_up;        // ns by which the schedule moved because the sender was held up
 };
 
 struct lane {
 	__u64 streams;
+	__u64 reading;  // turns for which one reading of the clock serves while frames are overdue, a power of two
+	// What follows is the program's.
 	__u64 cursor;
-	__u64 done;  // how many streams have ended
+	__u64 turns;
+	__u64 now;      // the last reading
+	__u64 overdue;  // the frame after the one just sent was due by that reading
+	__u64 done;     // how many streams have ended
 };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} ports SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -82,45 +100,60 @@ struct {
 	__type(value, struct lane);
 } lanes SEC(".maps");
 
+// Reading the clock costs as much as all else this program does. A sender that is behind its schedule has a frame due at
+// any time, so a reading serves for a few turns: it stamps frames too early by what those take, under a microsecond.
+// The turns are counted so that a batch begins with a new reading, for there is a pause before it.
+static __always_inline __u64 read_clock(struct lane *lane)
+{
+	if ((lane->turns++ & (lane->reading - 1)) == 0 || !lane->overdue)
+		lane->now = bpf_ktime_get_ns();
+	lane->overdue = 0;
+	return lane->now;
+}
+
 static __always_inline int is_due(struct stream *stream, struct lane *lane, __u64 now)
 {
-	if (stream->done || now < stream->next)
+	if (now < stream->next || now < stream->earliest)
 		return 0;
-	// A sender that was held up neither leaves frames out nor sends them in a burst: the rest is due later.
-	if (stream->gap == 0)
-		stream->next = now;
-	else if (now - stream->next > CATCH_UP) {
-		// Behind while frames leave one after the other: the rate is beyond it. Otherwise something held it up.
-		if (now - stream->last > CATCH_UP)
+	// A sender that was held up leaves no frames out: the rest is due later.
+	if (now - stream->next > CATCH_UP) {
+		// Behind while frames leave batch by batch: the rate is beyond it. Otherwise something held it up.
+		if (stream->gap && now - stream->last > stream->gap + SLOWEST * stream->leeway)
 			stream->held_up += now - CATCH_UP - stream->next;
 		stream->next = now - CATCH_UP;
 	}
-	if (now >= stream->end || (stream->limit && stream->sent >= stream->limit)) {
-		stream->done = 1;
+	if (now >= stream->end || stream->sent >= stream->limit) {
+		stream->next = NEVER;
 		lane->done++;
 		return 0;
 	}
 	return 1;
 }
 
-static __always_inline void schedule_next(struct stream *stream)
+static __always_inline void schedule_next(struct stream *stream, __u64 now)
 {
 	__u64 fraction = stream->next_fraction + stream->gap_fraction;
+
+	// Nor are they sent in a burst, which a device with few buffers would lose.
+	if (stream->least_gap) {
+		if (stream->earliest < now - stream->leeway)
+			stream->earliest = now - stream->leeway;
+		stream->earliest += stream->least_gap;
+	}
 
 	stream->next += stream->gap + (fraction >> 32);
 	stream->next_fraction = fraction & 0xffffffff;
 }
 
-// Number and time, and the word that makes the signature's sum 0xffff, which any checksum over it takes for zero.
-static __always_inline void sign(__u8 *signature, __u32 number, __u64 now)
+// Number and time, and the word that makes the signature's sum 0xffff, which any checksum over it takes for zero. `names` is
+// what never changes: trial and stream.
+static __always_inline void sign(__u8 *signature, __u32 names, __u32 number, __u64 now)
 {
 	__u32 number_sent = bpf_htonl(number);
 	__u64 now_sent = bpf_cpu_to_be64(now);
-	__u64 sum = (__u64)*(__u16 *)(signature + 2) + *(__u16 *)(signature + 4);
+	__u64 sum = (__u64)names + number_sent + (now_sent & 0xffffffff) + (now_sent >> 32);
 
-	sum += (number_sent & 0xffff) + (number_sent >> 16);
-	sum += (now_sent & 0xffff) + ((now_sent >> 16) & 0xffff) + ((now_sent >> 32) & 0xffff) + (now_sent >> 48);
-	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	*(__u16 *)signature = ~sum;
 	*(__u32 *)(signature + 6) = number_sent;
@@ -173,7 +206,6 @@ static __always_inline void vary(__u8 *head, const struct change *change, __u32 
 SEC("xdp")
 int transmit(struct xdp_md *context)
 {
-	__u64 now = bpf_ktime_get_ns();
 	__u32 zero = 0, at;
 	struct lane *lane = bpf_map_lookup_elem(&lanes, &zero);
 	struct stream *stream = 0;
@@ -181,6 +213,7 @@ int transmit(struct xdp_md *context)
 
 	if (!lane)
 		return XDP_DROP;
+	__u64 now = read_clock(lane);
 	for (int look = 0; look < LOOKS && look < lane->streams && !due; look++) {
 		if (lane->cursor >= lane->streams)
 			lane->cursor = 0;
@@ -206,11 +239,6 @@ int transmit(struct xdp_md *context)
 
 	for (int i = 0; i < CHANGES && i < stream->changes; i++)
 		vary(sending->head, &stream->change[i], stream->sent);
-	__u64 signature_at = stream->signature_at;
-	if (signature_at > HEAD - 18)
-		return XDP_DROP;
-	if (signature_at)
-		sign(sending->head + signature_at, stream->sent, now);
 
 	// A frame comes back from its last journey as others left it, so all of its head is written anew.
 	__u8 *frame = (__u8 *)(long)context->data, *end = (__u8 *)(long)context->data_end;
@@ -218,21 +246,34 @@ int transmit(struct xdp_md *context)
 #pragma unroll
 		for (int i = 0; i < HEAD; i += 8)
 			*(__u64 *)(frame + i) = *(__u64 *)(sending->head + i);
-	} else {
+	} else if (frame + SHORTEST <= end) {
 #pragma unroll
-		for (int i = 0; i < HEAD; i += 4) {
+		for (int i = 0; i < SHORTEST - 4; i += 8)
+			*(__u64 *)(frame + i) = *(__u64 *)(sending->head + i);
+#pragma unroll
+		for (int i = SHORTEST - 4; i < HEAD; i += 4) {
 			if (frame + i + 4 > end)
 				break;
 			*(__u32 *)(frame + i) = *(__u32 *)(sending->head + i);
 		}
+	}
+	__u64 signature_at = stream->signature_at;
+	if (signature_at > HEAD - SIGNATURE)
+		return XDP_DROP;
+	if (signature_at) {
+		__u8 *signature = frame + signature_at;
+		if (signature + SIGNATURE > end)
+			return XDP_DROP;
+		sign(signature, *(__u32 *)(sending->head + signature_at + 2), stream->sent, now);
 	}
 
 	if (stream->sent == 0)
 		stream->first = now;
 	stream->last = now;
 	stream->sent++;
-	schedule_next(stream);
-	return bpf_redirect(stream->interface, 0);
+	schedule_next(stream, now);
+	lane->overdue = stream->next <= now;
+	return bpf_redirect_map(&ports, stream->port, 0);
 }
 
 // bpf_ktime_get_ns may be used by programs under the GPL only; the kernel asks for this word.

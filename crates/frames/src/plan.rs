@@ -21,6 +21,8 @@ pub(crate) struct Port {
     pub(crate) interface: String,
     pub(crate) link: u32,
     pub(crate) mac: Mac,
+    /// It receives in polls of the kernel (NAPI), as all do but those of `tun`.
+    pub(crate) polled: bool,
 }
 
 /// A stream of the trial.
@@ -78,7 +80,8 @@ impl Plan {
         let here = (0..).zip(&trial.ports).filter(|(number, _)| own(*number));
         let ports = here.map(|(number, name)| {
             let link = usable(&links, &name.interface)?;
-            Ok(Port { number, interface: name.interface.clone(), link: link.index, mac: mac(&link)? })
+            let polled = link.kind != "tun";
+            Ok(Port { number, interface: name.interface.clone(), link: link.index, mac: mac(&link)?, polled })
         });
         let ports = ports.collect::<Result<Vec<_>, FrameError>>()?;
         let place = |number: u16| ports.iter().position(|port| port.number == number);

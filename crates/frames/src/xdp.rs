@@ -6,7 +6,7 @@ use crate::trial::{FCS, HalfCounts, LEAD, LOOK, Task};
 use crate::{FrameError, FrameError::NoXdp};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FramesArrived, FramesSent, StreamHalf};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
-use linerate_sys::xdp::{HEAD, Lane, Receiver, TransmitFrame, TransmitStream, include_bytes_aligned};
+use linerate_sys::xdp::{HEAD, Lane, Receiver, Reception, TransmitFrame, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, affinity, bpf, clock};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
     let mut lanes = Vec::with_capacity(dealt.len());
     for streams in &dealt {
         let wishes: Vec<TransmitStream> = streams.iter().filter_map(|&index| wish(plan, index, start)).collect();
-        lanes.push(Lane::load(TRANSMIT, &wishes, filling(plan))?);
+        lanes.push(Lane::load(TRANSMIT, &wishes, filling(plan), batch(plan, streams))?);
     }
     let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
     let deadline = start + plan.time + plan.patience() + GRACE;
@@ -74,8 +74,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
     };
     thread::scope(|scope| {
         let mut threads = Vec::with_capacity(lanes.len());
-        for (core, (lane, streams)) in lanes.iter().zip(&dealt).enumerate() {
-            let batch = batch(plan, streams);
+        for (core, lane) in lanes.iter().enumerate() {
             let thread = thread::Builder::new()
                 .name(format!("frames {core}"))
                 .spawn_scoped(scope, move || {
@@ -83,7 +82,7 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
                     let _ = affinity::pin(core as u32);
                     let _ = go_first(SELF).and_then(|()| put_own_session_first());
                     clock::sleep_until(start.saturating_sub(LEAD / 10));
-                    while lane.send(batch)? && !stop.load(Ordering::Relaxed) && clock::now() < deadline {}
+                    while lane.send()? && !stop.load(Ordering::Relaxed) && clock::now() < deadline {}
                     Ok::<_, Error>(())
                 })
                 .map_err(|error| Error::new("pthread_create", "a sender", error))?;
@@ -160,7 +159,9 @@ fn attach(plan: &Plan) -> Result<Receiver, FrameError> {
         plan.streams.iter().map(|stream| stream.to.map_or(0, |to| plan.ports[to].link)).collect();
     let ports: Vec<u32> = plan.ports.iter().map(|port| port.link).collect();
     let sized = plan.streams.iter().any(|stream| stream.wish.form.mix.is_some());
-    Receiver::attach(RECEIVE, plan.tag, sized, &destinations, &ports).map_err(|source| {
+    let polled = plan.ports.iter().all(|port| port.polled);
+    let reception = Reception { tag: plan.tag, sized, polled, destinations: &destinations, ports: &ports };
+    Receiver::attach(RECEIVE, reception).map_err(|source| {
         let taken = source.source.kind() == std::io::ErrorKind::ResourceBusy;
         match plan.ports.iter().find(|port| source.object == format!("interface {}", port.link)) {
             Some(port) if taken => FrameError::PortTaken { interface: port.interface.clone(), source },
@@ -196,7 +197,7 @@ fn wish(plan: &Plan, index: usize, start: u64) -> Option<TransmitStream> {
 fn batch(plan: &Plan, streams: &[usize]) -> u32 {
     let rates = streams.iter().map(|&index| plan.streams[index].wish.rate.map(|rate| rate.get()));
     match rates.sum::<Option<u64>>() {
-        Some(..100_000) => 1,
+        Some(..=100_000) => 1,
         Some(..=1_000_000) => 16,
         _ => 64,
     }

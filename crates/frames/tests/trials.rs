@@ -15,11 +15,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Sends at a rate until nothing was skipped: another program may take the core away for longer than is made up for.
+/// Sends at a rate until nothing was skipped or put off: another program may take the core away for longer than is made up for.
 fn undisturbed(trial: &FrameTrial) -> Counts {
     for _ in 0..20 {
         let counts = counts(trial);
-        if counts.streams.iter().all(|stream| stream.sent == stream.intended) {
+        if counts.streams.iter().all(|stream| stream.sent == stream.intended && stream.held_up == Nanos::default()) {
             return counts;
         }
     }

@@ -5,8 +5,8 @@
 
 use crate::Error;
 use crate::namespace::NetNamespace;
-use aya::maps::{Array, Map, MapData, MapError};
-use aya::programs::{ProgramError, TestRun, TestRunAttrs, TestRunOptions, Xdp, XdpMode};
+use aya::maps::{Array, DevMap, Map, MapData, MapError};
+use aya::programs::{ProgramError, RawTracePoint, TestRun, TestRunAttrs, TestRunOptions, Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
 use std::io;
 
@@ -23,13 +23,13 @@ const CHANGE_WORDS: usize = 4;
 /// struct frame.
 const FRAME_WORDS: usize = HEAD / 8 + 1;
 /// What struct stream says of when and where, then the sizes of a round, the changes, and what is the program's.
-const ORDER_WORDS: usize = 10;
+const ORDER_WORDS: usize = 12;
 const SIZES_WORDS: usize = ROUND / 8;
 const PROGRAM: usize = ORDER_WORDS + SIZES_WORDS + CHANGES * CHANGE_WORDS;
 /// struct stream.
 const STREAM_WORDS: usize = PROGRAM + 7;
 /// struct lane.
-const LANE_WORDS: usize = 3;
+const LANE_WORDS: usize = 7;
 /// struct counters of receive.bpf.c.
 const COUNTER_WORDS: usize = 10;
 /// Durations that are told apart by the nanosecond.
@@ -39,13 +39,22 @@ const BUCKETS: usize = FINEST + 25 * PER_OCTAVE;
 /// One call ends after so many turns, 20 to 200 ms. Each call has a pool of pages of its own, which a kernel thread takes down
 /// later on the same core: a call of a millisecond made it hold up the sender for half of one, 20 times a second.
 const TURNS: u32 = 1 << 18;
+/// Batches of so many turns are for speed, in others each frame's own time counts.
+const FAST: u32 = 64;
+/// Where each frame's own time counts, a delay is made up for by gaps that are shorter by this part of themselves: a device at
+/// its limit has as little too much as can be.
+const SHORTER: u128 = 64;
+/// What a turn takes, nanoseconds, where its frame wakes another core and nothing holds it up.
+const TURN: u64 = 1000;
+/// Turns of a fast lane, and frames of one poll, for which one reading of the clock may serve.
+const READING: u64 = 8;
 
 /// A frame to be sent.
 #[derive(Debug, Clone)]
 pub struct TransmitFrame {
     /// Its first bytes.
     pub head: [u8; HEAD],
-    /// Bytes of it, FCS not counted.
+    /// Bytes of it, FCS not counted; at least 60.
     pub length: u32,
 }
 
@@ -112,6 +121,7 @@ pub struct Lane {
     streams: Array<MapData, [u64; STREAM_WORDS]>,
     lane: Array<MapData, [u64; LANE_WORDS]>,
     count: u32,
+    batch: u32,
     /// As long as the longest frame; the program cuts it to each stream's, and writes the head.
     frame: Vec<u8>,
     /// Where the program is attached, see [`Lane::load`].
@@ -119,13 +129,18 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Loads the program for `streams`. Behind their heads all frames are as `filling` is there, and zero beyond its end.
-    pub fn load(object: &[u8], streams: &[TransmitStream], filling: &[u8]) -> Result<Self, Error> {
+    /// Loads the program for `streams`, to be sent in batches of `batch` turns: many are fast, few are exact. Behind their
+    /// heads all frames are as `filling` is there, and zero beyond its end.
+    pub fn load(object: &[u8], streams: &[TransmitStream], filling: &[u8], batch: u32) -> Result<Self, Error> {
         let count = streams.len() as u32;
+        let mut links: Vec<u32> = streams.iter().map(|stream| stream.link).collect();
+        links.sort_unstable();
+        links.dedup();
         let frames: Vec<&TransmitFrame> = streams.iter().flat_map(|stream| &stream.frames).collect();
         let mut program = EbpfLoader::new()
             .map_max_entries("streams", count.max(1))
             .map_max_entries("frames", (frames.len() as u32).max(1))
+            .map_max_entries("ports", (links.len() as u32).max(1))
             .load(object)
             .map_err(|error| Error::new("bpf(BPF_MAP_CREATE)", "the sending program", cause(&error)))?;
         // A program that is attached nowhere costs two grace periods a call, 25 ms: the kernel builds its dispatcher anew
@@ -137,26 +152,37 @@ impl Lane {
             xdp.attach("lo", XdpMode::Skb)
                 .map_err(|error| failed("bpf(BPF_LINK_CREATE)", "lo of an empty namespace", error))
         })??;
-        let mut map: Array<_, [u64; STREAM_WORDS]> = array(&mut program, "streams")?;
+        // A map of ports spares the kernel looking for the interface with each frame.
+        let mut ports: DevMap<_> = map(&mut program, "ports")?;
+        for (index, &link) in (0..).zip(&links) {
+            ports
+                .set(index, link, None, 0)
+                .map_err(|error| Error::new("bpf(BPF_MAP_UPDATE_ELEM)", format!("interface {link}"), cause(&error)))?;
+        }
+        let mut orders: Array<_, [u64; STREAM_WORDS]> = map(&mut program, "streams")?;
         let mut first = 0;
         for (index, stream) in (0..).zip(streams) {
-            map.set(index, stream_words(stream, first), 0).map_err(|error| map_failed("streams", error))?;
+            let port = links.binary_search(&stream.link).unwrap_or_default() as u64;
+            orders
+                .set(index, stream_words(stream, first, port, batch), 0)
+                .map_err(|error| map_failed("streams", error))?;
             first += stream.frames.len() as u64;
         }
-        let mut heads: Array<_, [u64; FRAME_WORDS]> = array(&mut program, "frames")?;
+        let mut heads: Array<_, [u64; FRAME_WORDS]> = map(&mut program, "frames")?;
         for (index, frame) in (0..).zip(&frames) {
             heads.set(index, frame_words(frame), 0).map_err(|error| map_failed("frames", error))?;
         }
-        let mut lane: Array<_, [u64; LANE_WORDS]> = array(&mut program, "lanes")?;
-        lane.set(0, [u64::from(count), 0, 0], 0).map_err(|error| map_failed("lanes", error))?;
+        let mut lane: Array<_, [u64; LANE_WORDS]> = map(&mut program, "lanes")?;
+        let reading = if batch >= FAST { READING } else { 1 };
+        lane.set(0, [u64::from(count), reading, 0, 0, 0, 0, 0], 0).map_err(|error| map_failed("lanes", error))?;
         let longest = frames.iter().map(|frame| frame.length).max().unwrap_or_default() as usize;
         let mut frame = filling[..filling.len().min(longest)].to_vec();
         frame.resize(longest, 0);
-        Ok(Self { program, streams: map, lane, count, frame, _namespace: namespace })
+        Ok(Self { program, streams: orders, lane, count, batch, frame, _namespace: namespace })
     }
 
-    /// Sends what is due for 20 to 200 ms, in batches of `batch` turns. False once all streams have ended.
-    pub fn send(&self, batch: u32) -> Result<bool, Error> {
+    /// Sends what is due for 20 to 200 ms. False once all streams have ended.
+    pub fn send(&self) -> Result<bool, Error> {
         // struct xdp_md: where the data begins and ends; the rest stays 0.
         let mut context = [0; 24];
         context[4..8].copy_from_slice(&(self.frame.len() as u32).to_ne_bytes());
@@ -169,7 +195,7 @@ impl Lane {
             data_in: Some(&self.frame),
             ctx_in: Some(&context),
             repeat: TURNS,
-            attrs: TestRunAttrs::new().xdp_live_frames(batch),
+            attrs: TestRunAttrs::new().xdp_live_frames(self.batch),
             ..TestRunOptions::default()
         });
         match run.map_err(|error| failed("bpf(BPF_PROG_TEST_RUN)", "the sending program", error)) {
@@ -183,25 +209,29 @@ impl Lane {
     /// What was sent of the stream at `index`.
     pub fn sent(&self, index: u32) -> Result<Transmitted, Error> {
         let words = self.streams.get(&index, 0).map_err(|error| map_failed("streams", error))?;
-        let [_, _, sent, first, last, _, held_up] = *words.last_chunk().expect("a stream has more words");
+        let [_, _, sent, first, last, held_up] = *words.last_chunk().expect("a stream has more words");
         Ok(Transmitted { sent, first, last, held_up })
     }
 }
 
-/// struct stream of transmit.bpf.c; `first` is the index of its first frame.
-fn stream_words(stream: &TransmitStream, first: u64) -> [u64; STREAM_WORDS] {
+/// struct stream of transmit.bpf.c; `first` is the index of its first frame, `port` that of its port.
+fn stream_words(stream: &TransmitStream, first: u64, port: u64, batch: u32) -> [u64; STREAM_WORDS] {
+    // Fast lanes send in bursts anyway.
+    let least_gap = if batch >= FAST { 0 } else { stream.gap - stream.gap / SHORTER };
     let mut words = [0; STREAM_WORDS];
     words[..ORDER_WORDS].copy_from_slice(&[
         first,
         stream.round.len().clamp(1, ROUND) as u64,
         stream.changes.len().min(CHANGES) as u64,
         u64::from(stream.signature_at.unwrap_or(0)),
-        u64::from(stream.link),
+        port,
         stream.start,
         stream.end,
         (stream.gap >> 32) as u64,
         (stream.gap & 0xffff_ffff) as u64,
-        stream.limit,
+        (least_gap >> 32) as u64,
+        u64::from(batch) * TURN,
+        if stream.limit == 0 { u64::MAX } else { stream.limit },
     ]);
     let mut sizes = [0; ROUND];
     sizes.iter_mut().zip(&stream.round).for_each(|(size, index)| *size = *index);
@@ -260,6 +290,21 @@ pub struct Arrived {
     pub bytes: u64,
 }
 
+/// What a receiver is told.
+#[derive(Debug, Clone, Copy)]
+pub struct Reception<'a> {
+    /// The trial.
+    pub tag: u16,
+    /// Bytes are counted too.
+    pub sized: bool,
+    /// All ports receive in polls of the kernel (NAPI), as all drivers do but `tun`.
+    pub polled: bool,
+    /// The interfaces where the streams are to arrive.
+    pub destinations: &'a [u32],
+    /// The interfaces that receive.
+    pub ports: &'a [u32],
+}
+
 /// The receiving program, attached to all ports of a trial until it is dropped.
 pub struct Receiver {
     counters: Array<MapData, [u64; COUNTER_WORDS]>,
@@ -269,9 +314,9 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Loads the program for the trial `tag` and attaches it to `ports`; the stream at index i is to arrive at interface
-    /// `destinations[i]`. With `sized` it counts bytes too.
-    pub fn attach(object: &[u8], tag: u16, sized: bool, destinations: &[u32], ports: &[u32]) -> Result<Self, Error> {
+    /// Loads the program and attaches it.
+    pub fn attach(object: &[u8], reception: Reception<'_>) -> Result<Self, Error> {
+        let Reception { tag, sized, polled, destinations, ports } = reception;
         let count = destinations.len() as u32;
         let mut loader = EbpfLoader::new();
         for map in ["counters", "numbers", "latencies"] {
@@ -280,17 +325,19 @@ impl Receiver {
         let mut program = loader
             .load(object)
             .map_err(|error| Error::new("bpf(BPF_MAP_CREATE)", "the receiving program", cause(&error)))?;
-        let mut settings: Array<_, [u64; 3]> = array(&mut program, "settings")?;
-        settings
-            .set(0, [u64::from(tag), u64::from(count), u64::from(sized)], 0)
-            .map_err(|error| map_failed("settings", error))?;
-        let mut counters: Array<_, [u64; COUNTER_WORDS]> = array(&mut program, "counters")?;
+        let mut settings: Array<_, [u64; 3]> = map(&mut program, "settings")?;
+        let mut read_every = |frames: u64| {
+            let words = [u64::from(tag), u64::from(sized), frames];
+            settings.set(0, words, 0).map_err(|error| map_failed("settings", error))
+        };
+        read_every(1)?;
+        let mut counters: Array<_, [u64; COUNTER_WORDS]> = map(&mut program, "counters")?;
         for (index, link) in (0..).zip(destinations) {
             let mut words = [0; COUNTER_WORDS];
             words[0] = u64::from(*link);
             counters.set(index, words, 0).map_err(|error| map_failed("counters", error))?;
         }
-        let latencies = array(&mut program, "latencies")?;
+        let latencies = map(&mut program, "latencies")?;
 
         let xdp = xdp(&mut program, "receive")?;
         xdp.load().map_err(|error| failed("bpf(BPF_PROG_LOAD)", "the receiving program", error))?;
@@ -306,6 +353,10 @@ impl Receiver {
                     .map_err(|error| failed("bpf(BPF_LINK_CREATE, generic)", object(), error))?;
                 generic.push((port, native));
             }
+        }
+        // Where the kernel does not tell of all polls, the clock is read with each frame.
+        if polled && generic.is_empty() && follow_polls(&mut program).is_ok() {
+            read_every(READING)?;
         }
         Ok(Self { counters, latencies, generic, _program: program })
     }
@@ -349,8 +400,18 @@ fn xdp<'a>(program: &'a mut Ebpf, name: &'static str) -> Result<&'a mut Xdp, Err
         .ok_or_else(|| Error::new("reading the BPF object", name, io::ErrorKind::NotFound))
 }
 
-fn array<const WORDS: usize>(program: &mut Ebpf, name: &'static str) -> Result<Array<MapData, [u64; WORDS]>, Error> {
-    let map: Map =
+/// Lets the receiving program know of the end of each poll.
+fn follow_polls(program: &mut Ebpf) -> Result<(), ProgramError> {
+    let Some(polled) = program.program_mut("polled") else {
+        return Err(ProgramError::NotLoaded);
+    };
+    let polled: &mut RawTracePoint = polled.try_into()?;
+    polled.load()?;
+    polled.attach("napi_poll").map(drop)
+}
+
+fn map<T: TryFrom<Map, Error = MapError>>(program: &mut Ebpf, name: &'static str) -> Result<T, Error> {
+    let map =
         program.take_map(name).ok_or_else(|| Error::new("reading the BPF object", name, io::ErrorKind::NotFound))?;
     map.try_into().map_err(|error| map_failed(name, error))
 }
