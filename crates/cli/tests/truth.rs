@@ -105,6 +105,20 @@ fn three_sources_fill_one_sink() {
     close("the shares' sum", sum, payload(&record), 1e-6);
 }
 
+/// Each way takes 5 ms; an idle core adds its waking up.
+#[test]
+fn a_delayed_path_takes_as_long_as_planted() {
+    if !lab_possible("a_delayed_path_takes_as_long_as_planted") {
+        return;
+    }
+    let _alone = alone();
+    let record = Place::new().measure(&words(
+        "lab --hosts 2 --device reference,delay=5ms -- transact a b --udp --time 2s --repeats 1 --json",
+    ));
+    let p50 = number(&record, "/results/0/latency_ns/p50");
+    assert!((10e6..11e6).contains(&p50), "{p50} ns for a round trip of 10 ms");
+}
+
 /// A peer's program is there; `make test` installs it.
 fn installed(test: &str, program: &str) -> bool {
     let found = std::process::Command::new(program).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status();
