@@ -121,7 +121,7 @@ fn a_host_lost_in_mid_trial_is_named() {
 #[test]
 fn what_hosts_apart_cannot_measure_is_refused() {
     let place = Place::new();
-    let refusal = &["a:eth1 and b:eth1", "different hosts", "both ports on one host"];
+    let refusal = &["a:eth1 and b:eth1", "different hosts", "takes ports of one host"];
     place.run(&words("device latency --ports a:eth1,b:eth1 --sizes 64")).says(2, refusal);
     place.run(&words("device latency --ports a:eth1,b:eth1 --rate 1k")).says(2, refusal);
     place.run(&words("lab -- device latency --ports a:eth1,b:eth1")).says(2, refusal);

@@ -114,6 +114,26 @@ fn the_planted_rate_is_found_and_the_device_named() {
     }
 }
 
+/// The tester stumbles at one load just above the device's limit, and shows at the next that it can send more.
+#[test]
+fn a_stumble_of_the_tester_does_not_hide_the_device() {
+    let ceiling = calibration(4_000_000);
+    let mut test = Device::new(plan(DeviceTest::Throughput, false), Some(&ceiling));
+    while let Some(trial) = test.next() {
+        let mut result = simulate(trial, 200_000, 4_000_000);
+        let stream = &mut result.streams[0];
+        if (200_001..201_500).contains(&(stream.intended * 1_000_000_000 / result.trial.time.get())) {
+            stream.sent = stream.intended * 98 / 100;
+            stream.received = stream.sent;
+        }
+        test.record(&result);
+    }
+    for cell in &test.outcome().throughput {
+        assert!(cell.frames_per_s < 202_000.0, "{cell:?}");
+        assert_eq!(cell.limit, Limit::Device, "{:?}", cell.verdict);
+    }
+}
+
 #[test]
 fn the_testers_own_limit_is_never_the_devices() {
     let ceiling = calibration(400_000);

@@ -12,6 +12,10 @@ use linerate_units::{FrameRate, FrameSize, Nanos, Ratio, grouped};
 pub(super) const AT_CEILING: f64 = 0.97;
 /// A result within this share of the line's rate fills it.
 pub(crate) const AT_LINE: f64 = 0.997;
+/// What the device lost at a load this many times another says the same of it.
+const NEAR: f64 = 1.05;
+/// And at one this many times, that it is the device rather than the tester that gives way, only not quite where.
+const NEAR_ENOUGH: f64 = 1.25;
 
 /// The search at one size.
 #[derive(Debug, Clone)]
@@ -237,9 +241,13 @@ impl ThroughputTest {
         }
         // The lowest load that failed tells what gave way first.
         let failed = failed.map(FrameRate::get);
-        let gave_way = self.tried.iter().filter(|trial| Some(trial.load) == failed).collect::<Vec<_>>();
-        // A goal may try a load many times: the device is to blame for what was lost of trials that the tester did not spoil.
-        let short = !gave_way.iter().any(|trial| !trial.short && trial.lost_of_sent > 0);
+        // A goal may try a load many times, and the tester may have spoilt a trial just there: the device is to blame for what
+        // was lost of trials that the tester did not spoil, at that load or a little more.
+        let near = |trial: &&Tried| {
+            failed.is_some_and(|failed| (failed..=(failed as f64 * NEAR_ENOUGH) as u64).contains(&trial.load))
+        };
+        let by_device = self.tried.iter().filter(near).filter(|trial| !trial.short && trial.lost_of_sent > 0);
+        let gave_way = by_device.min_by_key(|trial| trial.load);
         if let Some(ceiling) = ceiling
             && ceiling.share >= AT_CEILING
         {
@@ -255,13 +263,16 @@ impl ThroughputTest {
             let text = format!("no frame was lost up to the highest rate tried, {} frames/s", whole(rate));
             return say(Limit::CannotTell, Confidence::Low, vec![text]);
         };
-        let failed = grouped(failed);
-        if short {
-            let text = format!("at {failed} frames/s the tester itself did not send all frames that were due");
+        let Some(gave_way) = gave_way else {
+            let text =
+                format!("at {} frames/s the tester itself did not send all frames that were due", grouped(failed));
             return say(Limit::Tester, Confidence::Medium, vec![text]);
-        }
-        let lost = gave_way.iter().map(|trial| trial.lost_of_sent).max().unwrap_or_default();
-        let sent = format!("at {failed} frames/s the tester sent every frame, and {} did not come back", grouped(lost));
+        };
+        let sent = format!(
+            "at {} frames/s the tester sent every frame, and {} did not come back",
+            grouped(gave_way.load),
+            grouped(gave_way.lost_of_sent)
+        );
         match ceiling {
             Some(ceiling) => {
                 let room = format!(
@@ -269,7 +280,8 @@ impl ThroughputTest {
                     whole(ceiling.frames_per_s),
                     ceiling.frames_per_s / rate.max(1.0)
                 );
-                say(Limit::Device, Confidence::High, vec![sent, room])
+                let near = gave_way.load as f64 <= failed as f64 * NEAR;
+                say(Limit::Device, if near { Confidence::High } else { Confidence::Medium }, vec![sent, room])
             }
             None => {
                 let missing =
