@@ -12,9 +12,9 @@ use linerate_units::{FrameRate, FrameSize, Nanos, Ratio, grouped};
 pub(super) const AT_CEILING: f64 = 0.97;
 /// A result within this share of the line's rate fills it.
 pub(crate) const AT_LINE: f64 = 0.997;
-/// What the device lost at a load this many times another says the same of it.
+/// Where the device, offered more, lets no more than this many times the result through, it is what limits it.
 const NEAR: f64 = 1.05;
-/// And at one this many times, that it is the device rather than the tester that gives way, only not quite where.
+/// With so much, it is the device rather than the tester that gives way, only not quite where.
 const NEAR_ENOUGH: f64 = 1.25;
 
 /// The search at one size.
@@ -241,13 +241,17 @@ impl ThroughputTest {
         }
         // The lowest load that failed tells what gave way first.
         let failed = failed.map(FrameRate::get);
-        // A goal may try a load many times, and the tester may have spoilt a trial just there: the device is to blame for what
-        // was lost of trials that the tester did not spoil, at that load or a little more.
-        let near = |trial: &&Tried| {
-            failed.is_some_and(|failed| (failed..=(failed as f64 * NEAR_ENOUGH) as u64).contains(&trial.load))
+        // A goal may try a load many times, and the tester may have spoilt a trial just there: the device is to blame where,
+        // offered that load or more by a tester that was not short, it let hardly more through than the result.
+        let let_through = |trial: &Tried| {
+            let forwarded: f64 = trial.directions.iter().map(|direction| direction.frames_per_s).sum();
+            forwarded.min(trial.load as f64)
         };
-        let by_device = self.tried.iter().filter(near).filter(|trial| !trial.short && trial.lost_of_sent > 0);
-        let gave_way = by_device.min_by_key(|trial| trial.load);
+        let by_device = self.tried.iter().filter(|trial| !trial.short && trial.lost_of_sent > 0);
+        let by_device = by_device.filter(|trial| failed.is_some_and(|failed| trial.load >= failed));
+        let gave_way = by_device
+            .min_by(|one, other| let_through(one).total_cmp(&let_through(other)))
+            .filter(|trial| let_through(trial) <= failed.unwrap_or_default() as f64 * NEAR_ENOUGH);
         if let Some(ceiling) = ceiling
             && ceiling.share >= AT_CEILING
         {
@@ -280,7 +284,7 @@ impl ThroughputTest {
                     whole(ceiling.frames_per_s),
                     ceiling.frames_per_s / rate.max(1.0)
                 );
-                let near = gave_way.load as f64 <= failed as f64 * NEAR;
+                let near = let_through(gave_way) <= failed as f64 * NEAR;
                 say(Limit::Device, if near { Confidence::High } else { Confidence::Medium }, vec![sent, room])
             }
             None => {
