@@ -278,6 +278,12 @@ impl End {
         (self.busy + self.waited).min(1.0)
     }
 
+    /// The same end where each of its turns waits for the other's: what it waits for a core is part of the time that a
+    /// request takes, and no sign that it has more to do than it can.
+    pub(super) fn in_turn(&self) -> Self {
+        Self { waited: 0.0, ..self.clone() }
+    }
+
     /// Its threads were ready and kept from a core.
     pub(super) fn is_kept_waiting(&self) -> bool {
         self.waited >= KEPT_WAITING

@@ -11,7 +11,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     }
     let closed = facts.closed_loop?;
     let text = format!("{:.1} requests under way at a time took {} each.", closed.outstanding, time(closed.latency));
-    let occupied = facts.sender.occupied().max(facts.receiver.occupied());
+    let occupied = facts.sender.busy.max(facts.receiver.busy);
     // Where the hosts are occupied all the time, it is their time that a request takes.
     let stand = if occupied >= NEARLY_OCCUPIED { Stand::Hint } else { Stand::Strong };
     Some(

@@ -14,7 +14,7 @@ const CORE_BUSY: f64 = 0.9;
 pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     let end = &facts.receiver;
     let own = match facts.work {
-        Work::Transact => of_end(end, "answering"),
+        Work::Transact => of_end(&end.in_turn(), "answering"),
         Work::Tcp | Work::Udp => of_end(end, "receiving"),
     };
     let next =

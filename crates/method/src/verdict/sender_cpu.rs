@@ -12,7 +12,7 @@ const OUTRUN: f64 = 0.02;
 pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     let end = &facts.sender;
     if facts.work == Work::Transact {
-        return Some(of_end(end, "asking"));
+        return Some(of_end(&end.in_turn(), "asking"));
     }
     if let Some(offer) = facts.offer.filter(|offer| offer.sent >= KEPT) {
         return Some(Opinion::new(

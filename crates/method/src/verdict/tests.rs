@@ -175,6 +175,9 @@ fn requests_one_after_the_other_wait_for_each_other() {
         ..facts()
     };
     is(&closed, Limit::Latency, Confidence::High);
+    // Two ends that take turns on one core wait for each other.
+    let in_turns = End { busy: 0.45, waited: 0.5, ..End::default() };
+    is(&Facts { sender: in_turns.clone(), receiver: in_turns, ..closed.clone() }, Limit::Latency, Confidence::High);
     let busy = End { busy: 0.95, ..End::default() };
     is(&Facts { receiver: busy, ..closed }, Limit::ReceiverCpu, Confidence::High);
 }
