@@ -249,6 +249,9 @@ pub struct FrameLatency {
     /// The device's own load meanwhile; none if it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_load: Option<DeviceLoad>,
+    /// What limited it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Doubts.
     pub caveats: Vec<Caveat>,
 }
@@ -260,6 +263,9 @@ pub struct LossCurve {
     pub frame_bytes: u32,
     /// From the highest load down.
     pub points: Vec<LossPoint>,
+    /// What limited it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Doubts.
     pub caveats: Vec<Caveat>,
 }

@@ -74,6 +74,9 @@ pub struct BackToBack {
     pub frames: Option<BurstLengths>,
     /// The buffer; none where the throughput is not below the rate of the bursts.
     pub buffer: Option<BufferTime>,
+    /// What limited it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Doubts, and why something was not measured.
     pub caveats: Vec<Caveat>,
 }
@@ -123,6 +126,9 @@ pub struct Recovery {
     pub mean_ns: Option<f64>,
     /// Runs that lost frames until their end.
     pub unrecovered: u32,
+    /// What limited it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Doubts, and why it was not measured.
     pub caveats: Vec<Caveat>,
 }

@@ -1,6 +1,6 @@
 //! What plain generating counted, and what an address table held.
 
-use crate::{Caveat, FrameEngine, FrameMix, Latency};
+use crate::{Caveat, FrameEngine, FrameMix, Latency, Verdict};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,9 @@ pub struct FrameFlow {
     pub latency_ns: Option<Latency>,
     /// `received` is all that the receiving port's own counter rose by, whoever sent it: the frames carry no signature.
     pub by_port_counters: bool,
+    /// What limited it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Doubts.
     pub caveats: Vec<Caveat>,
 }
@@ -82,6 +85,9 @@ pub struct AddressTable {
     pub learning: Option<LearningRate>,
     /// Trials this took.
     pub trials: u32,
+    /// What limited it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Doubts.
     pub caveats: Vec<Caveat>,
 }

@@ -1,6 +1,6 @@
 //! How many neighbours a router holds, and what becomes of more.
 
-use crate::{Caveat, Latency, Limit};
+use crate::{Caveat, Latency, Limit, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,9 @@ pub struct NeighbourTable {
     pub limit: Limit,
     /// Trials this took.
     pub trials: u32,
+    /// What limited it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Doubts.
     pub caveats: Vec<Caveat>,
 }

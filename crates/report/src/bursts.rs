@@ -164,6 +164,7 @@ mod tests {
         let frames = BurstLengths { mean: 224.0, min: 223, max: 225, deviation: 1.0, values: vec![223, 224, 225] };
         let buffer = BufferTime { implied_ns: 477_000.0, corrected_ns: 426_000.0, frames: 200.1 };
         let burst = BackToBack {
+            verdict: None,
             frame_bytes: 512,
             throughput_frames_per_s: 50_000.0,
             burst_frames_per_s: Some(469_765.0),
@@ -175,6 +176,7 @@ mod tests {
         let untried =
             BackToBack { frame_bytes: 1518, frames: None, buffer: None, burst_frames_per_s: None, ..burst.clone() };
         let recovery = Recovery {
+            verdict: None,
             frame_bytes: 512,
             throughput_frames_per_s: 50_000.0,
             overload_frames_per_s: 55_000.0,

@@ -7,7 +7,7 @@ use crate::frames;
 use crate::neighbours;
 use crate::sentences;
 use crate::tables::{Column, Table};
-use linerate_model::{Caveat, DeviceLoad, DeviceOutcome, DevicePlan, DeviceTest, FramePayload, Record};
+use linerate_model::{Caveat, DeviceLoad, DeviceOutcome, DevicePlan, DeviceTest, FramePayload, Record, Verdict};
 
 /// Each test's table.
 pub(crate) fn tables(record: &Record) -> Vec<Table> {
@@ -165,12 +165,31 @@ pub(crate) fn table(caption: &str, columns: Vec<Column>, rows: Vec<Vec<Option<St
     (!rows.is_empty()).then(|| Table { caption: caption.to_owned(), columns, rows })
 }
 
-/// Each size, and what limited it.
-pub(crate) fn verdicts(record: &Record) -> Vec<(String, String)> {
+/// Each result, and what limited it.
+pub(crate) fn judged<'a>(record: &'a Record) -> Vec<(String, &'a Verdict)> {
     let Some(outcome) = &record.outcome else { return Vec::new() };
     let throughput = outcome.throughput.iter().map(|cell| (named(cell), &cell.verdict));
     let echo = outcome.echo.iter().map(|cell| (cell.frame_bytes.to_string(), &cell.verdict));
-    throughput.chain(echo).map(|(name, verdict)| (format!("{name} bytes"), sentences::judgement(verdict))).collect()
+    let mut all: Vec<(String, &Verdict)> =
+        throughput.chain(echo).map(|(name, verdict)| (format!("{name} bytes"), verdict)).collect();
+    let mut add =
+        |name: String, verdict: &'a Option<Verdict>| all.extend(verdict.as_ref().map(|verdict| (name, verdict)));
+    outcome.latency.iter().for_each(|cell| add(format!("latency, {} bytes", cell.frame_bytes), &cell.verdict));
+    outcome.loss.iter().for_each(|curve| add(format!("highest load, {} bytes", curve.frame_bytes), &curve.verdict));
+    outcome.burst.iter().for_each(|cell| add(format!("bursts, {} bytes", cell.frame_bytes), &cell.verdict));
+    outcome.recovery.iter().for_each(|cell| add(format!("recovery, {} bytes", cell.frame_bytes), &cell.verdict));
+    outcome
+        .frames
+        .iter()
+        .for_each(|flow| add(format!("{} to {}, {} bytes", flow.from, flow.to, flow.frame_bytes), &flow.verdict));
+    outcome.addresses.iter().for_each(|table| add(String::from("addresses"), &table.verdict));
+    outcome.hosts.iter().for_each(|table| add(String::from("hosts"), &table.verdict));
+    all
+}
+
+/// Each result, and what limited it in words.
+pub(crate) fn verdicts(record: &Record) -> Vec<(String, String)> {
+    judged(record).into_iter().map(|(name, verdict)| (name, sentences::judgement(verdict))).collect()
 }
 
 /// The doubts of every size; the same one may come several times.

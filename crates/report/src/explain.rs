@@ -1,5 +1,6 @@
 //! The reasoning behind each verdict of a record, in full.
 
+use crate::device;
 use crate::figures::plain;
 use crate::sentences::{self, sentence};
 use crate::text::{Page, Style};
@@ -9,12 +10,8 @@ use linerate_model::{Record, Verdict};
 pub fn explain(record: &Record, style: &Style) -> String {
     let mut page = Page::new(style);
     let results = record.results.iter().map(|result| (plain(&result.name), &result.verdict));
-    let outcome = record.outcome.iter();
-    let throughput = outcome.clone().flat_map(|o| &o.throughput).map(|cell| (cell.frame_bytes, &cell.verdict));
-    let echo = outcome.flat_map(|o| &o.echo).map(|cell| (cell.frame_bytes, &cell.verdict));
-    let device = throughput.chain(echo).map(|(bytes, verdict)| (format!("frames of {bytes} bytes"), verdict));
     let mut any = false;
-    for (name, verdict) in results.chain(device) {
+    for (name, verdict) in results.chain(device::judged(record)) {
         if any {
             page.blank();
         }

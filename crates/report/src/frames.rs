@@ -196,6 +196,7 @@ mod tests {
             distribution: Vec::new(),
         };
         let flow = FrameFlow {
+            verdict: None,
             from: "p0".into(),
             to: "=p1".into(),
             frame_bytes: 1518,
@@ -219,6 +220,7 @@ mod tests {
         let unsigned = FrameFlow { by_port_counters: true, latency_ns: None, arrived: None, mix: None, ..flow.clone() };
         let learning = LearningRate { addresses: 997, frames_per_s: 50_000.0, flooded_at_frames_per_s: None };
         let addresses = AddressTable {
+            verdict: None,
             frame_bytes: 64,
             learned: 997,
             own: 3,

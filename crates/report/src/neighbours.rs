@@ -149,6 +149,7 @@ mod tests {
         };
         let late = PastNeighbours { flooded: None, recovery_ns: None, latency_ns: None, ..past.clone() };
         let hosts = NeighbourTable {
+            verdict: None,
             frame_bytes: 64,
             held: 1_024,
             lost_at: Some(1_025),

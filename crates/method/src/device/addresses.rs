@@ -11,6 +11,7 @@
 //!
 //! The addresses are the same in every trial of the search for N: a table that never forgets still knows the first ones.
 
+use super::offered::of_number;
 use super::sum;
 use crate::search::{Bisect, BisectGoal, Counted, Search as _};
 use linerate_model::{
@@ -314,6 +315,7 @@ impl AddressTest {
             learn_frames_per_s: self.learn_rate.get() as f64,
             learning,
             trials: self.trials,
+            verdict: Some(of_number("addresses", learned.into(), self.flooded.map(u64::from))),
             caveats,
         }
     }

@@ -3,6 +3,7 @@
 //! Bursts are sent at the maximum frame rate, or as fast as the tester can. Where that is less, RFC 9004's formulas hold with
 //! the rate that the bursts really had: they only need to know how fast frames came in while the device forwarded.
 
+use super::offered::of_number;
 use super::throughput::{AT_CEILING, AT_LINE, lines};
 use super::{doubts, highest_load, sum, whole};
 use crate::search::Longest;
@@ -177,6 +178,15 @@ impl BurstTest {
             );
             say(CaveatKind::ShortTrial, text);
         }
+        let verdict = match (self.inapplicable(), &frames) {
+            (Some(_), _) => self.throughput.as_ref().map(|found| found.verdict.clone()),
+            (None, Some(frames)) => {
+                let unlimited = self.found.iter().any(|found| found.unlimited);
+                let longest = frames.max;
+                Some(of_number("frames in a row", longest, (!unlimited).then_some(longest + 1)))
+            }
+            (None, None) => None,
+        };
         BackToBack {
             frame_bytes: self.size.get(),
             throughput_frames_per_s: throughput,
@@ -184,6 +194,7 @@ impl BurstTest {
             line_frames_per_s: line,
             frames,
             buffer,
+            verdict,
             caveats,
         }
     }

@@ -1,5 +1,6 @@
 //! Plain generating and receiving: one trial a size, and what became of each stream.
 
+use super::offered::of_load;
 use super::{SHORTFALL_BEARABLE, latency_of, whole};
 use linerate_model::{Caveat, CaveatKind, FlowRate, FrameFlow, FrameStream, FrameStreamResult, FrameTrialResult};
 use linerate_units::{Nanos, grouped};
@@ -65,6 +66,7 @@ fn flow(result: &FrameTrialResult, stream: &FrameStream, counts: &FrameStreamRes
         received_bytes: counts.received_bytes,
         latency_ns: latency_of(&counts.latency),
         by_port_counters: counts.by_port_counters,
+        verdict: Some(of_load(counts.intended, counts.sent, counts.received)),
         caveats,
     }
 }

@@ -24,14 +24,15 @@
 //! so seems to hold it; only latency tells.
 
 use super::latency_of;
+use super::offered::of_number;
 use super::recovery::last_loss;
 use crate::search::Longest;
 use linerate_model::{
-    Caveat, CaveatKind, DevicePlan, FrameForm, FrameHeaders, FrameStream, FrameStreamResult, FrameTrial,
+    Caveat, CaveatKind, Confidence, DevicePlan, FrameForm, FrameHeaders, FrameStream, FrameStreamResult, FrameTrial,
     FrameTrialResult, Latency, Limit, Mac, MacRule, NeighbourTable, PastNeighbours, SimulatedHosts, Vary, VaryField,
-    VaryOrder,
+    VaryOrder, Verdict,
 };
-use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
+use linerate_units::{FrameRate, FrameSize, Nanos, Ratio, grouped};
 use std::net::IpAddr;
 
 /// The first host's Ethernet address; each has its own. Locally administered (IEEE 802c).
@@ -300,6 +301,22 @@ impl HostTest {
                 "after an overload held hosts were lost until the end of the trial: give a longer --time".to_owned(),
             );
         }
+        let limit = match lost_at {
+            Some(_) if lost_at == self.cut_short => Limit::Tester,
+            Some(_) if held == 0 => Limit::CannotTell,
+            _ => of_number("hosts", held.into(), lost_at.map(u64::from)).limit,
+        };
+        let verdict = match limit {
+            Limit::Tester => {
+                let text =
+                    format!("the tester did not ask for all of {} hosts", grouped(lost_at.unwrap_or(held).into()));
+                Verdict::new(limit, Confidence::Medium, vec![text])
+            }
+            Limit::CannotTell => {
+                Verdict::new(limit, Confidence::Low, vec![String::from("not one host was reached without loss")])
+            }
+            _ => of_number("hosts", held.into(), lost_at.map(u64::from)),
+        };
         NeighbourTable {
             frame_bytes: self.size.get(),
             held,
@@ -310,11 +327,8 @@ impl HostTest {
             frames_per_s: self.rate.get() as f64,
             latency_ns: self.latency.clone(),
             past: self.past.clone(),
-            limit: match lost_at {
-                Some(_) if lost_at == self.cut_short => Limit::Tester,
-                Some(_) if held > 0 => Limit::Device,
-                _ => Limit::CannotTell,
-            },
+            limit,
+            verdict: Some(verdict),
             trials: self.trials,
             caveats,
         }
@@ -521,7 +535,7 @@ mod tests {
         for most in [1, 50, 64, 1_000] {
             let table = found(Router::new(100_000, Full::Refuses), most);
             assert_eq!((table.held, table.lost_at, table.bound), (most, None, Some(most)));
-            assert_eq!((table.limit, table.past.len(), table.neighbours_tried), (Limit::CannotTell, 0, most));
+            assert_eq!((table.limit, table.past.len(), table.neighbours_tried), (Limit::OfferedLoad, 0, most));
             assert!(caveat(&table, "--most").is_some(), "{:?}", table.caveats);
         }
     }

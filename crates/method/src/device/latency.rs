@@ -2,6 +2,7 @@
 //!
 //! The RFC times one tagged frame of a stream; here each frame carries its time, so that the whole distribution is known.
 
+use super::offered::of_load;
 use super::{doubts, fell_short, latency, load, sum};
 use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameLatency, FrameTrialResult};
 use linerate_units::{FrameRate, FrameSize, Nanos};
@@ -53,6 +54,11 @@ impl LatencyTest {
                 lost: sum(result, |stream| stream.lost()),
                 latency_ns,
                 device_load: result.device_load.clone(),
+                verdict: Some(of_load(
+                    sum(result, |stream| stream.intended),
+                    sum(result, |stream| stream.sent),
+                    sum(result, |stream| stream.received),
+                )),
                 caveats,
             }
         })

@@ -1,5 +1,6 @@
 //! Frame loss against load: from the highest load down, until two successive trials lose nothing (RFC 2544 section 26.3).
 
+use super::offered::of_load;
 use super::{Ceiling, doubts, highest_load, load, sum, whole};
 use linerate_model::{DevicePlan, FrameTrialResult, LossCurve, LossPoint};
 use linerate_units::{FrameRate, FrameSize, Nanos};
@@ -63,6 +64,11 @@ impl LossTest {
     pub(crate) fn outcome(&self, plan: &DevicePlan) -> LossCurve {
         let mut caveats = doubts(plan);
         caveats.extend(self.caveats.iter().cloned());
-        LossCurve { frame_bytes: self.size.get(), points: self.points.clone(), caveats }
+        // The curve begins at the highest load.
+        let verdict = self.points.first().map(|point| {
+            let due = point.intended_frames_per_s * self.time.as_secs_f64();
+            of_load(due.round() as u64, point.sent, point.received)
+        });
+        LossCurve { frame_bytes: self.size.get(), points: self.points.clone(), verdict, caveats }
     }
 }

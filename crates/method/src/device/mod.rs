@@ -12,6 +12,7 @@ mod hosts;
 mod latency;
 mod load;
 mod loss;
+mod offered;
 mod recovery;
 mod throughput;
 

@@ -2,8 +2,8 @@
 
 use super::{Ceiling, directions, doubts, fell_short, highest_load};
 use linerate_model::{
-    Caveat, CaveatKind, DevicePlan, DirectionCounts, FrameStreamResult, FrameTrial, FrameTrialResult, Recovery,
-    Throughput,
+    Caveat, CaveatKind, Confidence, DevicePlan, DirectionCounts, FrameStreamResult, FrameTrial, FrameTrialResult,
+    Limit, Recovery, Throughput, Verdict,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, grouped};
 
@@ -135,6 +135,14 @@ impl RecoveryTest {
             let text = format!("in {unrecovered} of {} runs frames were lost until the end", self.runs.len());
             caveats.push(Caveat::new(CaveatKind::NotMeasured, format!("{text}: give a longer --time")));
         }
+        let verdict = self.inapplicable().is_none().then(|| match overload_lost {
+            0 => Verdict::new(Limit::OfferedLoad, Confidence::High, vec![String::from("the overload cost no frame")]),
+            lost => {
+                let text =
+                    format!("the overload cost {} frames, and the device took its time over them", grouped(lost));
+                Verdict::new(Limit::Device, Confidence::High, vec![text])
+            }
+        });
         Recovery {
             frame_bytes: self.size.get(),
             throughput_frames_per_s: self.throughput as f64,
@@ -144,6 +152,7 @@ impl RecoveryTest {
             mean_ns: (!values_ns.is_empty()).then(|| values_ns.iter().sum::<u64>() as f64 / values_ns.len() as f64),
             values_ns,
             unrecovered,
+            verdict,
             caveats,
         }
     }

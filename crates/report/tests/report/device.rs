@@ -88,7 +88,15 @@ fn latency(bytes: u32) -> FrameLatency {
         count: 2_000_000,
         distribution: vec![],
     };
-    FrameLatency { frame_bytes: bytes, frames_per_s: DEVICE, lost: 0, latency_ns, device_load: None, caveats: vec![] }
+    FrameLatency {
+        frame_bytes: bytes,
+        frames_per_s: DEVICE,
+        lost: 0,
+        latency_ns,
+        device_load: None,
+        verdict: None,
+        caveats: vec![],
+    }
 }
 
 fn loss(bytes: u32) -> LossCurve {
@@ -105,7 +113,12 @@ fn loss(bytes: u32) -> LossCurve {
             device_load: None,
         }
     };
-    LossCurve { frame_bytes: bytes, points: [100, 80, 60, 40, 20, 10].map(point).to_vec(), caveats: vec![] }
+    LossCurve {
+        frame_bytes: bytes,
+        points: [100, 80, 60, 40, 20, 10].map(point).to_vec(),
+        verdict: None,
+        caveats: vec![],
+    }
 }
 
 /// 100 frames of buffer: it fills as fast as the line brings more than the device forwards.
@@ -120,6 +133,7 @@ fn burst(bytes: u32) -> BackToBack {
         line_frames_per_s: Some(line(bytes)),
         frames: Some(lengths),
         buffer: Some(BufferTime { implied_ns, corrected_ns: 100.0 / line(bytes) * 1e9, frames: 100.0 }),
+        verdict: None,
         caveats: vec![],
     }
 }
