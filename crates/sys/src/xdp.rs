@@ -41,9 +41,9 @@ const BUCKETS: usize = FINEST + 25 * PER_OCTAVE;
 const TURNS: u32 = 1 << 18;
 /// Batches of so many turns are for speed, in others each frame's own time counts.
 const FAST: u32 = 64;
-/// Where each frame's own time counts, a delay is made up for by gaps that are shorter by this part of themselves: a device at
-/// its limit has as little too much as can be.
-const SHORTER: u128 = 64;
+/// Where each frame's own time counts, a delay is made up for by gaps that are shorter by this part of themselves: soon enough to
+/// keep the mean rate on a machine that pauses for a few hundredths of the time, and never a burst.
+const SHORTER: u128 = 16;
 /// What a turn takes, nanoseconds, where its frame wakes another core and nothing holds it up.
 const TURN: u64 = 1000;
 /// Turns of a fast lane, and frames of one poll, for which one reading of the clock may serve.
