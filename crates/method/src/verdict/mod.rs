@@ -89,7 +89,7 @@ pub(crate) fn verdict(facts: &Facts) -> Verdict {
         _ => Confidence::Low,
     };
     let mut evidence = vec![best.text.clone()];
-    evidence.extend(rivals.iter().map(|(other, rival)| format!("But {other} is not ruled out: {}", rival.text)));
+    evidence.extend(rivals.iter().map(|(other, rival)| format!("Nor is the {other} ruled out. {}", rival.text)));
     let next = [best.next].into_iter().filter(|next| !next.is_empty()).map(str::to_owned).collect();
     Verdict { limit: *limit, confidence, evidence, next, weighed, proof: None }
 }
