@@ -1,28 +1,23 @@
 //! Trials become results: the repeats of each cell as one figure with its spread, cost, loss, doubts and verdict.
 
-use crate::loaded_latency::{doubts, loaded_latency};
+mod cost;
+mod doubts;
+mod path;
+
+use cost::cpu;
+use doubts::caveats;
+use path::PathFacts;
+
+use crate::loaded_latency::loaded_latency;
 use crate::proof::settle;
 use crate::statistics::summary;
 use crate::transfer::{Transfer, rate, transactions_per_s, transfers};
-use crate::validity::{shortfall, spoilt, steal};
 use crate::verdict::{Facts, verdict};
 use linerate_model::{
-    Caveat, CaveatKind, Ceiling, Confidence, CpuCost, CpuCosts, Direction, Histogram, Host, HostName, Latency, Limit,
-    Loss, Measurement, Nic, PathLimit, Plan, ProbeResult, ReceiveBy, ReceivedRates, Record, Repeats, SentRates, Share,
-    StreamSpec, Summary, TcpSummary, Transport, TrialResult, TrialSpec, Verdict, Workload, WorkloadKind, ip_packets,
-    layer_bytes, tcp_overhead, tcp_packet,
+    Caveat, CaveatKind, Ceiling, Confidence, Histogram, Host, Latency, Limit, Loss, Measurement, PathLimit, Plan,
+    ReceivedRates, Record, Repeats, SentRates, Share, StreamSpec, Summary, TcpSummary, Transport, TrialResult,
+    TrialSpec, Verdict, Workload, WorkloadKind, ip_packets, layer_bytes, tcp_overhead, tcp_packet,
 };
-use linerate_units::BitRate;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// MTU taken when no interface tells: Ethernet's.
-const USUAL_MTU: u32 = 1500;
-/// Runs that differ by more than this share of their median cannot carry a decision.
-const SPREAD_BEARABLE: f64 = 0.1;
-/// A share of the limit above this is more than the clocks' error.
-const ABOVE_LIMIT: f64 = 1.005;
-/// Below this busy share of the busiest core, cores halt between requests and waking them is in every latency.
-const AWAKE: f64 = 0.9;
 
 /// The results of a plan: one for each cell with at least one trial, in the plan's order. `calibration` is the record of the
 /// same measurements with the device bypassed: the tester's own ceiling.
@@ -114,50 +109,6 @@ fn measurement(
         result.caveats.push(Caveat::new(CaveatKind::TesterCeiling, text));
     }
     result
-}
-
-/// What is known of the links and machines a cell's trials ran over.
-struct PathFacts<'a> {
-    /// Smallest MTU of the interfaces used.
-    mtu: u32,
-    /// What the slower side's links carry together; none if no speed is known.
-    line: Option<BitRate>,
-    /// The interfaces used.
-    nics: Vec<&'a Nic>,
-    /// Two ends ran on one machine.
-    shared_machine: bool,
-}
-
-impl<'a> PathFacts<'a> {
-    fn of(hosts: &'a [Host], runs: &[&TrialResult]) -> Self {
-        let nic = |host: &HostName, interface: &Option<String>| {
-            let host = hosts.iter().find(|known| known.name == *host)?;
-            host.nics.iter().find(|nic| Some(&nic.name) == interface.as_ref())
-        };
-        // Each interface once for each way it is used: two flows through one NIC share its line.
-        let (mut senders, mut receivers, mut nics) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let mut pairs = BTreeSet::new();
-        for transfer in runs.iter().flat_map(|run| transfers(run)) {
-            pairs.insert((transfer.from, transfer.to));
-            for (host, end, side) in
-                [(transfer.from, transfer.sender, &mut senders), (transfer.to, transfer.receiver, &mut receivers)]
-            {
-                let nic = nic(host, &end.interface);
-                side.insert((host, &end.interface), nic.and_then(|nic| nic.speed));
-                nics.extend(nic.map(|nic| ((host, &nic.name), nic)));
-            }
-        }
-        let together = |side: BTreeMap<_, Option<BitRate>>| -> Option<u64> {
-            side.into_values().map(|speed| speed.map(BitRate::get)).sum()
-        };
-        let line = [together(senders), together(receivers)].into_iter().flatten().min().map(BitRate::per_second);
-        let boot = |name: &HostName| hosts.iter().find(|host| host.name == *name).map(|host| &host.boot_id);
-        let shared_machine =
-            pairs.iter().any(|(from, to)| boot(from).zip(boot(to)).is_some_and(|(from, to)| from == to));
-        let nics: Vec<&Nic> = nics.into_values().collect();
-        let mtu = nics.iter().map(|nic| nic.mtu).min().unwrap_or(USUAL_MTU);
-        Self { mtu, line, nics, shared_machine }
-    }
 }
 
 /// One figure of each run, summarised.
@@ -285,71 +236,6 @@ pub(crate) fn latency_of(all: &Histogram) -> Latency {
     }
 }
 
-/// Medians over the runs of what each end cost.
-fn cpu(runs: &[&TrialResult], shared_machine: bool) -> CpuCosts {
-    let end = |sends: bool| {
-        let all: Vec<CpuCost> = runs.iter().map(|run| end_cost(run, sends, shared_machine)).collect();
-        let median = |of: fn(&CpuCost) -> f64| summary(all.iter().map(of).collect()).map_or(0.0, |s| s.median);
-        let median_of_some =
-            |of: fn(&CpuCost) -> Option<f64>| summary(all.iter().filter_map(of).collect()).map(|s| s.median);
-        CpuCost {
-            busiest_core: median(|c| c.busiest_core),
-            busiest_core_softirq: median(|c| c.busiest_core_softirq),
-            busiest_thread: median(|c| c.busiest_thread),
-            ns_per_byte: median_of_some(|c| c.ns_per_byte),
-            ns_per_packet: median_of_some(|c| c.ns_per_packet),
-            host_ns_per_byte: median_of_some(|c| c.host_ns_per_byte),
-            steal: median(|c| c.steal),
-        }
-    };
-    CpuCosts { sender: end(true), receiver: end(false) }
-}
-
-/// What one end of one trial cost, all hosts on that side together.
-fn end_cost(run: &TrialResult, sends: bool, shared_machine: bool) -> CpuCost {
-    let all = transfers(run);
-    let hosts: BTreeSet<&HostName> = all.iter().map(|t| if sends { t.from } else { t.to }).collect();
-    let observed: Vec<_> = hosts.into_iter().filter_map(|host| run.hosts.get(host)).collect();
-    let busiest = observed.iter().flat_map(|o| &o.cores).max_by(|l, r| l.busy_share().total_cmp(&r.busy_share()));
-    let threads = || observed.iter().flat_map(|o| o.threads.iter().filter(|t| t.sends == sends).map(move |t| (o, t)));
-    let thread_ns: u64 = threads().map(|(_, thread)| thread.cpu.get()).sum();
-    let busy_ns: u64 = observed.iter().flat_map(|o| &o.cores).map(|core| core.busy().get()).sum();
-
-    let transact = matches!(run.spec.workload, Workload::Transact(_));
-    let (mut bytes, mut packets) = (0, 0);
-    for transfer in &all {
-        if transact {
-            packets += transfer.sender.transactions.as_ref().map_or(0, |t| t.completed);
-        } else if sends {
-            let segments: u64 =
-                transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.segments_out).sum();
-            bytes += transfer.sender.sent.as_ref().map_or(0, |s| s.payload_bytes);
-            packets += if segments > 0 { segments } else { transfer.sender.sent.as_ref().map_or(0, |s| s.messages) };
-        } else {
-            let segments: u64 =
-                transfer.receiver.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.segments_in).sum();
-            bytes += transfer.receiver.received.as_ref().map_or(0, |r| r.payload_bytes);
-            packets +=
-                if segments > 0 { segments } else { transfer.receiver.received.as_ref().map_or(0, |r| r.messages) };
-        }
-    }
-    let per = |ns: u64, count: u64| (count > 0 && ns > 0).then(|| ns as f64 / count as f64);
-    CpuCost {
-        busiest_core: busiest.map_or(0.0, |core| core.busy_share()),
-        busiest_core_softirq: busiest.map_or(0.0, |core| {
-            let all = (core.busy() + core.steal + core.idle).get();
-            if all == 0 { 0.0 } else { core.softirq.get() as f64 / all as f64 }
-        }),
-        busiest_thread: threads()
-            .map(|(o, thread)| thread.cpu.get() as f64 / o.window.get().max(1) as f64)
-            .fold(0.0, f64::max),
-        ns_per_byte: per(thread_ns, bytes),
-        ns_per_packet: per(thread_ns, packets),
-        host_ns_per_byte: if shared_machine { None } else { per(busy_ns, bytes) },
-        steal: observed.iter().map(|o| steal(o)).fold(0.0, f64::max),
-    }
-}
-
 fn tcp(runs: &[&TrialResult]) -> Option<TcpSummary> {
     let all: Vec<_> = runs.iter().flat_map(|run| transfers(run)).collect();
     let flows: Vec<_> = all.iter().flat_map(|t| &t.sender.flows).filter_map(|flow| flow.tcp.as_ref()).collect();
@@ -368,135 +254,13 @@ fn tcp(runs: &[&TrialResult]) -> Option<TcpSummary> {
     })
 }
 
-/// The doubts about a result: those of its trials, each kind once, and those that only the whole shows.
-fn caveats(
-    result: &Measurement,
-    cell: &TrialSpec,
-    repeats: &Repeats,
-    path: &PathFacts<'_>,
-    runs: &[&TrialResult],
-) -> Vec<Caveat> {
-    let mut found: Vec<Caveat> = runs.iter().flat_map(|run| run.caveats.clone()).collect();
-    found.extend(runs.iter().filter_map(|run| spoilt(run)));
-    found.extend(runs.iter().find_map(|run| shortfall(run)));
-    found.extend(result.loaded_latency.iter().flat_map(|probed| doubts(probed, runs)));
-    let mut add = |kind, text: &str| found.push(Caveat::new(kind, text));
-
-    if path.shared_machine {
-        add(
-            CaveatKind::SharedMachine,
-            "both ends ran on one machine and shared its cores: two machines may reach more; CPU use of the whole host is \
-             that of both ends",
-        );
-    }
-    let made_up = |nic: &&&Nic| nic.speed.is_none() && !nic.driver.is_empty();
-    if let Some(nic) = path.nics.iter().find(made_up) {
-        let joins = match &cell.workload {
-            Workload::Stream(stream) => match stream.transport {
-                Transport::Udp => stream.offload && result.sent.as_ref().is_some_and(|s| s.means.contains("SEGMENT")),
-                Transport::Tcp => nic.offloads.get("tx-tcp-segmentation").copied().unwrap_or(false),
-            },
-            Workload::Transact(_) => false,
-        };
-        if joins {
-            let text = format!(
-                "interface {} ({}) passes joined segments on whole and never cuts them into packets: the rate is one of memory, not \
-                 of packets on a wire; give the lab link a rate (--link) or measure with --no-offload",
-                nic.name, nic.driver
-            );
-            add(CaveatKind::OffloadNotOnWire, &text);
-        }
-    }
-    if path.line.is_none() && result.received.is_some() {
-        add(
-            CaveatKind::UnknownLinkSpeed,
-            "no link speed is known on this path, so no share of it can be given; tell the agents with --link-speed \
-             IF=RATE",
-        );
-    }
-    if result.limit.as_ref().is_some_and(|limit| limit.share > ABOVE_LIMIT) {
-        add(
-            CaveatKind::AboveLimit,
-            "more was delivered in the window than the line carries in that time: data that had waited for a retransmission \
-             before the window was delivered within it, or a lab's link made up for a rest before it; measure longer (--time)",
-        );
-    }
-    match &cell.workload {
-        Workload::Stream(stream) if stream.receive_by == ReceiveBy::Discard => add(
-            CaveatKind::Discarded,
-            "the receiver let the kernel throw its data away uncopied: a program that uses its data gets less",
-        ),
-        Workload::Transact(transact) if !transact.busy_poll && result.cpu.receiver.busiest_core < AWAKE => add(
-            CaveatKind::IdleWakeup,
-            "cores slept between requests, so the time to wake them is in every latency; compare only with runs made the \
-             same way, or measure with --busy-poll",
-        ),
-        _ => {}
-    }
-    if let Some(figure) = main_figure(result) {
-        if figure.spread() > SPREAD_BEARABLE {
-            let text = format!(
-                "the runs differ by {:.0} % of their median: ask for more (--repeats, or --confidence 95 --within 2.5%) or \
-                 longer ones (--time)",
-                figure.spread() * 100.0
-            );
-            add(CaveatKind::WideSpread, &text);
-        }
-        if figure.runs < 3 {
-            let text = format!(
-                "{} only: nothing is known of the spread; three runs or more tell",
-                if figure.runs == 1 { "one run" } else { "two runs" }
-            );
-            add(CaveatKind::FewRuns, &text);
-        }
-        if let crate::repeat::Need::Exhausted(width) = crate::repeat::need(repeats, &figure.values) {
-            let text = format!(
-                "after {} runs the mean is known to +-{:.1} % only, not as narrowly as asked; ask for longer runs (--time)",
-                figure.runs,
-                width * 100.0
-            );
-            add(CaveatKind::NotConverged, &text);
-        }
-    }
-    if let Some(direction) = result.direction
-        && direction != Direction::Both
-        && other_traffic(cell, path.mtu, runs)
-    {
-        let text = "other traffic crossed the receiving interface during the window: the path was shared, and its capacity \
-                    with it; measure when it is quiet";
-        found.push(Caveat::new(CaveatKind::OtherTraffic, text));
-    }
-    found.sort();
-    found.dedup_by_key(|caveat| caveat.kind);
-    found
-}
-
-/// A UDP stream of one datagram a packet accounts for every packet its receiver's interface should have seen.
-fn other_traffic(cell: &TrialSpec, mtu: u32, runs: &[&TrialResult]) -> bool {
-    let Workload::Stream(stream) = &cell.workload else { return false };
-    if stream.transport != Transport::Udp || stream.offload || cell.paths.len() > 1 {
-        return false;
-    }
-    runs.iter().any(|run| {
-        let asked = |probe: &ProbeResult| probe.loaded.iter().map(|asked| asked.completed + asked.failed).sum::<u64>();
-        let probes = run.probe.as_ref().map_or(0, asked);
-        transfers(run).iter().any(|transfer| {
-            let counters = run.hosts.get(transfer.to).and_then(|observation| {
-                observation.interfaces.iter().find(|i| Some(&i.name) == transfer.receiver.interface.as_ref())
-            });
-            let sent = transfer.sender.sent.as_ref().map_or(0, |sent| sent.messages);
-            let fragments = ip_packets(stream.transport, stream.ip, stream.message_bytes.get(), mtu).len() as u64;
-            counters.is_some_and(|counters| counters.rx_packets > sent * fragments * 11 / 10 + probes + 1_000)
-        })
-    })
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use crate::transfer::tests::trial;
-    use linerate_model::{CoreUse, FlowResult, TcpFlow, ThreadUse};
-    use linerate_units::Nanos;
+    use linerate_model::{CoreUse, FlowResult, Nic, TcpFlow, ThreadUse};
+    use linerate_units::{BitRate, Nanos};
+    use std::collections::BTreeMap;
 
     pub(crate) fn host(name: &str, speed: Option<u64>) -> Host {
         Host {
