@@ -97,7 +97,7 @@ fn as_many_as_allowed_are_a_bound() {
     let found = &record["outcome"]["hosts"];
     assert_eq!(["/held", "/bound", "/neighbours_tried"].map(|field| number(found, field)), [70.0; 3], "{found}");
     assert!(found["lost_at"].is_null() && found["past"] == serde_json::json!([]), "{found}");
-    assert_eq!(found["limit"], "cannot-tell");
+    assert_eq!(found["limit"], "offered-load", "no more was asked for");
     assert!(found["caveats"].to_string().contains("--most"), "{found}");
 }
 
