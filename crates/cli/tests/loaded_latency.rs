@@ -147,11 +147,7 @@ fn ctrl_c_stops_the_load_and_its_probes() {
     std::thread::sleep(Duration::from_secs(6));
     stream.signal(Signal::SIGINT);
     stream.end().says(3, &["interrupted"]);
-    let count = || {
-        let shown = place.run(&words("lab shell b -- cat /proc/net/dev"));
-        let line = shown.out.lines().find(|line| line.contains("eth0:")).expect("b has eth0").to_owned();
-        line.split_whitespace().nth(2).and_then(|packets| packets.parse::<u64>().ok()).expect("a count of packets")
-    };
+    let count = || place.packets_received("b");
     let before = count();
     std::thread::sleep(Duration::from_secs(1));
     // The probes alone would be 100 packets.

@@ -16,10 +16,11 @@ pub(crate) struct KernelThreads(Vec<(String, ProcFile)>);
 pub(crate) struct KernelTimes(Vec<KernelThreadUse>);
 
 impl KernelThreads {
-    /// Looks for them; finds none where another process namespace hides them.
+    /// Looks for them among the children of kthreadd, which are few however many programs run: this delays the window. Finds
+    /// none where another process namespace hides them, or the kernel lists no children (CONFIG_PROC_CHILDREN).
     pub(crate) fn open() -> Self {
-        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let children = fs::read_to_string("/proc/2/task/2/children").unwrap_or_default();
+        let numbers = children.split_ascii_whitespace();
         let receives = |name: &String| name.starts_with("ksoftirqd/") || name.starts_with("napi/");
         let found = numbers.filter_map(|number| {
             let name = fs::read_to_string(format!("/proc/{number}/comm")).ok()?.trim_end().to_owned();

@@ -69,6 +69,13 @@ impl Place {
         ran.json()
     }
 
+    /// Packets that `host` of the kept lab has received so far.
+    pub(crate) fn packets_received(&self, host: &str) -> u64 {
+        let shown = self.run(&["lab", "shell", host, "--", "cat", "/proc/net/dev"]);
+        let line = shown.out.lines().find(|line| line.contains("eth0:")).expect("it has eth0");
+        line.split_whitespace().nth(2).and_then(|packets| packets.parse().ok()).expect("a count of packets")
+    }
+
     /// Starts the program and leaves it running.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         let child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
