@@ -25,9 +25,8 @@ const INTERFACE: &str = "eth0";
 const BRIDGE: &str = "br0";
 /// MTU where nothing is said.
 const MTU: u32 = 1500;
-/// How long a new bench may take until every host hears every other: the kernel looks after links that came up once a
-/// second, for all of the machine.
-const RING_THROUGH: Duration = Duration::from_secs(20);
+/// How long a new bench may take until every host hears every other.
+const RING_THROUGH: Duration = Duration::from_secs(5);
 
 /// What was built of a bench. Dropping it gives the descriptors back; what no process holds then, the kernel removes.
 pub(crate) struct Wiring {
