@@ -24,6 +24,12 @@ needs() {
             echo "nuttcp nuttcp"
             echo "sockperf sockperf"
             echo "snmpd snmpd"
+            echo "rpcbind rpcbind"
+            echo "ganesha.nfsd nfs-ganesha"
+            echo "/usr/lib/$(uname -m)-linux-gnu/ganesha/libfsalvfs.so nfs-ganesha-vfs"
+            echo "smbd samba"
+            echo "tshark tshark"
+            echo "unshare util-linux"
             echo "chromium|chromium-browser|google-chrome chromium"
             ;;
         bench)
@@ -36,7 +42,14 @@ needs() {
             echo "nuttcp nuttcp"
             echo "sockperf sockperf"
             echo "qperf qperf"
+            echo "smbd samba"
+            echo "smbclient smbclient"
             echo "trafgen netsniff-ng"
+            echo "rsync rsync"
+            echo "nc.openbsd netcat-openbsd"
+            echo "chattr e2fsprogs"
+            echo "smbd samba"
+            echo "smbclient smbclient"
             ;;
         *)
             echo "usage: $0 build|test|bench ..." >&2

@@ -1,12 +1,15 @@
 //! linerate against its peers on the same link, and linerate's own cost.
 
 mod compare;
+mod copy;
 mod figure;
 mod frames;
 mod lab;
+mod nfs;
 mod overhead;
 mod peers;
 mod read;
+mod store;
 mod work;
 
 use anyhow::Result;
@@ -43,6 +46,45 @@ pub(crate) enum Bench {
         #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
     },
+    /// NFS calls against linerate's own server over one link: how many a second, and what each costs.
+    Nfs {
+        /// How often each load runs.
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+        repeats: u32,
+        /// How long one trial measures.
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=60))]
+        seconds: u32,
+        /// Use this linerate instead of a release build made now.
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
+    /// `linerate copy` and its peers in turn: the same tree, storage, link and caches; ratios with their spread.
+    Copy {
+        /// How often each tool copies.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+        repeats: u32,
+        /// The tree, made as `linerate copy --tree` makes it.
+        #[arg(long, default_value = "like:system")]
+        tree: String,
+        /// Where the tree is made and copied to.
+        #[arg(long, default_value = "target/bench")]
+        storage: PathBuf,
+        /// Only ways whose name contains this, as in `path`.
+        #[arg(long)]
+        only: Option<String>,
+        /// Time goes on until all is durable, for every tool.
+        #[arg(long)]
+        durable: bool,
+        /// Instead: a million files, and what memory the agents took for them.
+        #[arg(long, conflicts_with_all = ["tree", "table", "only"])]
+        million: bool,
+        /// Instead: each way at 100 Mbit/s and unshaped, to one client and to three, as a table. Takes 10 minutes.
+        #[arg(long)]
+        table: bool,
+        /// Use this linerate instead of a release build made now.
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
     /// CPU use of agent and observer while a trial runs.
     Overhead {
         /// How often each load runs.
@@ -51,6 +93,18 @@ pub(crate) enum Bench {
         /// How long one trial measures.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
+        /// Use this linerate instead of a release build made now.
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
+    /// How long a user waits for a store of many records, and for a report of many results.
+    Store {
+        /// Records in the store.
+        #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
+        records: u32,
+        /// Results of the record that is reported.
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        results: u32,
         /// Use this linerate instead of a release build made now.
         #[arg(long)]
         program: Option<PathBuf>,
@@ -71,6 +125,26 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         }),
         Bench::Frames { repeats, seconds } => {
             frames::run(&frames::Frames { folder, repeats: *repeats, seconds: *seconds })
+        }
+        Bench::Nfs { repeats, seconds, program } => nfs::run(program.as_deref(), folder, *seconds, *repeats),
+        Bench::Copy { repeats, tree, storage, only, durable, million, table, program } => {
+            let comparison = copy::Comparison {
+                folder,
+                storage,
+                tree,
+                repeats: *repeats,
+                only: only.as_deref(),
+                durable: *durable,
+                program: program.as_deref(),
+            };
+            match (million, table) {
+                (true, _) => copy::million(&comparison),
+                (_, true) => copy::table(&comparison),
+                _ => copy::run(&comparison),
+            }
+        }
+        Bench::Store { records, results, program } => {
+            store::run(&store::Size { folder, records: *records, results: *results, program: program.as_deref() })
         }
         Bench::Overhead { repeats, seconds, program } => overhead::run(program.as_deref(), folder, *seconds, *repeats),
     }

@@ -2,11 +2,11 @@
 
 use crate::refusal::{ErrorBody, ErrorKind};
 use crate::sse::Events;
-use crate::{AgentError, HalfStage, PROTOCOL, PROTOCOL_HEADER, Resolve, Start, frames, pin};
+use crate::{AgentError, HalfStage, PROTOCOL, PROTOCOL_HEADER, Resolve, Start, copy, frames, pin};
 use futures_util::{Stream, StreamExt as _};
 use linerate_model::{
-    Connect, FrameHalf, FrameHalfResult, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, HostCounters, Join,
-    Mac, PortInfo, Prepared, Progress, TrialId,
+    Connect, CopyHalf, CopyHalfResult, CopyHalfStage, FrameHalf, FrameHalfResult, FrameTrial, FrameTrialResult,
+    HalfResult, HalfSpec, Host, HostCounters, Join, Mac, PortInfo, Prepared, Progress, TrialId,
 };
 use linerate_units::Nanos;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -46,7 +46,16 @@ struct Shared {
     /// host:port, for messages.
     address: String,
     /// How long the trials prepared here take, delayed starts included.
-    lengths: Mutex<BTreeMap<TrialId, Duration>>,
+    lengths: Mutex<BTreeMap<TrialId, Length>>,
+}
+
+/// How long a trial's steps may take.
+#[derive(Debug, Clone, Copy)]
+struct Length {
+    /// Connecting, beyond what is usual.
+    set_up: Duration,
+    /// From the start to the result.
+    length: Duration,
 }
 
 impl Client {
@@ -103,22 +112,25 @@ impl Client {
     /// Prepares the host's half of a trial.
     pub async fn prepare(&self, spec: &HalfSpec) -> Result<Prepared, AgentError> {
         let prepared = self.json(self.request(Method::POST, &["trials"]).json(spec), "prepare the trial").await?;
-        let length = Duration::from(spec.timing.warmup + spec.timing.measure);
-        self.lengths().insert(spec.id.clone(), length);
+        let set_up = Duration::from(spec.workload.set_up());
+        // What was made has to be removed again before there is a result.
+        let length = Duration::from(spec.timing.warmup + spec.timing.measure) + set_up;
+        self.lengths().insert(spec.id.clone(), Length { set_up, length });
         Ok(prepared)
     }
 
     /// Connects the half's openers to their listeners.
     pub async fn connect_trial(&self, id: &TrialId, connect: &Connect) -> Result<(), AgentError> {
-        self.post(id, "connect", connect, "connect the trial").await
+        let set_up = self.lengths().get(id).map_or(Duration::ZERO, |length| length.set_up);
+        self.post(id, "connect", connect, "connect the trial", REQUEST_TIMEOUT + set_up).await
     }
 
     /// Starts the half `delay` after the request arrives.
     pub async fn start(&self, id: &TrialId, delay: Nanos) -> Result<(), AgentError> {
         if let Some(length) = self.lengths().get_mut(id) {
-            *length += Duration::from(delay);
+            length.length += Duration::from(delay);
         }
-        self.post(id, "start", &Start { delay }, "start the trial").await
+        self.post(id, "start", &Start { delay }, "start the trial", REQUEST_TIMEOUT).await
     }
 
     /// Progress, about five times a second, until one that is `done`.
@@ -132,7 +144,7 @@ impl Client {
 
     /// Waits until the half is done, and fetches its result.
     pub async fn finish(&self, id: &TrialId) -> Result<HalfResult, AgentError> {
-        let length = self.lengths().get(id).copied().unwrap_or(UNKNOWN_LENGTH);
+        let length = self.lengths().get(id).map_or(UNKNOWN_LENGTH, |length| length.length);
         let request = self.request(Method::POST, &["trials", &id.0, "finish"]).timeout(length + FINISH_SLACK);
         let result = self.json(request, "finish the trial").await;
         self.lengths().remove(id);
@@ -141,8 +153,8 @@ impl Client {
 
     /// Ends the trial, whatever its state. Fine if there is none.
     pub async fn abort(&self, id: &TrialId) -> Result<(), AgentError> {
-        self.lengths().remove(id);
-        let request = self.request(Method::DELETE, &["trials", &id.0]).timeout(REQUEST_TIMEOUT);
+        let set_up = self.lengths().remove(id).map_or(Duration::ZERO, |length| length.set_up);
+        let request = self.request(Method::DELETE, &["trials", &id.0]).timeout(REQUEST_TIMEOUT + set_up);
         self.send(request, "abort the trial").await.map(|_| ())
     }
 
@@ -184,6 +196,34 @@ impl Client {
         self.json(request.timeout(Duration::from(trial.settle) + FINISH_SLACK), "finish the trial").await
     }
 
+    /// Takes part in a copy: how far the host's part is. Dropping the stream ends the part.
+    pub async fn copy(
+        &self,
+        half: &CopyHalf,
+    ) -> Result<impl Stream<Item = Result<CopyHalfStage, AgentError>> + Send + Unpin + use<>, AgentError> {
+        let request = self.request(Method::POST, &["copies"]).json(half);
+        let client = self.clone();
+        let stages = self.follow(request, "copy", copy::is_last).await?;
+        Ok(stages.map(move |stage| match stage? {
+            CopyHalfStage::Failed { message } => {
+                Err(AgentError::TrialFailed { address: client.shared.address.clone(), message })
+            }
+            stage => Ok(stage),
+        }))
+    }
+
+    /// Tells the host's part of a copy that all hosts are ready: it begins `delay` after the request arrives.
+    pub async fn start_copy(&self, id: &TrialId, delay: Nanos) -> Result<(), AgentError> {
+        let request = self.request(Method::POST, &["copies", &id.0, "start"]);
+        let request = request.json(&Start { delay }).timeout(REQUEST_TIMEOUT);
+        self.send(request, "start the copy").await.map(|_| ())
+    }
+
+    /// Fetches what the host counted of a copy that is done.
+    pub async fn finish_copy(&self, id: &TrialId) -> Result<CopyHalfResult, AgentError> {
+        self.json(self.request(Method::POST, &["copies", &id.0, "finish"]), "finish the copy").await
+    }
+
     /// Runs a trial with raw frames. Dropping the future ends the trial.
     pub async fn frames(&self, trial: &FrameTrial) -> Result<FrameTrialResult, AgentError> {
         let request = self.request(Method::POST, &["frames"]).json(trial).timeout(frames::patience(trial));
@@ -202,8 +242,9 @@ impl Client {
         verb: &str,
         body: &impl Serialize,
         task: &'static str,
+        timeout: Duration,
     ) -> Result<(), AgentError> {
-        let request = self.request(Method::POST, &["trials", &id.0, verb]).json(body).timeout(REQUEST_TIMEOUT);
+        let request = self.request(Method::POST, &["trials", &id.0, verb]).json(body).timeout(timeout);
         self.send(request, task).await.map(|_| ())
     }
 
@@ -293,7 +334,7 @@ impl Client {
         AgentError::NotAnAgent { address: self.shared.address.clone(), reason }
     }
 
-    fn lengths(&self) -> MutexGuard<'_, BTreeMap<TrialId, Duration>> {
+    fn lengths(&self) -> MutexGuard<'_, BTreeMap<TrialId, Length>> {
         self.shared.lengths.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,13 +5,15 @@
 //! carries address, token and fingerprint in one line.
 //!
 //! The path of a trial: [`Client`] -> `routes` (what can be asked) -> `door` and `serve` (who may ask) -> `trial` (the half's life)
-//! -> the engine in `linerate-streams` and the watch in `linerate-observe`. All of it fits a single-threaded tokio
+//! -> `engine` (`linerate-streams` or `linerate-rpc`) and the watch in `linerate-observe`. All of it fits a single-threaded tokio
 //! runtime: what blocks runs on threads of its own.
 #![forbid(unsafe_code)]
 
 mod advertise;
 mod client;
+mod copy;
 mod door;
+mod engine;
 mod error;
 mod frame_half;
 mod frames;
@@ -37,6 +39,8 @@ pub use frames::Resolve;
 pub use identity::Identity;
 pub use ipnet::IpNet;
 pub use limits::Limits;
+pub use linerate_copy::Places;
+pub use linerate_rpc::{NfsService, Serve, ServiceTime};
 pub use openapi::openapi;
 pub use refusal::{ErrorBody, ErrorKind};
 pub use routes::Start;

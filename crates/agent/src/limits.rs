@@ -2,6 +2,7 @@
 
 use crate::refusal::{ErrorKind, Refusal};
 use ipnet::IpNet;
+use linerate_copy::Places;
 use linerate_model::{Direction, EndRole, HalfSpec, Offered, Workload};
 use linerate_units::{BitRate, Nanos};
 use std::net::IpAddr;
@@ -23,6 +24,8 @@ pub struct Limits {
     pub max_ends: usize,
     /// Raw frames may be sent from this host's interfaces: they reach whatever is behind them.
     pub frames: bool,
+    /// Folders of this host that copies may read and write.
+    pub copies: Places,
     /// Bytes of one request's body.
     pub max_body: usize,
     /// Networks whose hosts may use the API; empty allows all that have the token.
@@ -38,6 +41,7 @@ impl Default for Limits {
             max_flows: 128,
             max_ends: 64,
             frames: false,
+            copies: Places::default(),
             max_body: 256 << 10,
             allowed_peers: Vec::new(),
         }
@@ -84,8 +88,8 @@ fn check_rate(workload: &Workload) -> Result<(), Refusal> {
             Some(Offered::MessagesPerS(rate)) => (rate.get(), MAX_PER_SECOND, "messages per second"),
             None => return Ok(()),
         },
-        Workload::Transact(transact) => match transact.rate {
-            Some(rate) => (rate.get(), MAX_PER_SECOND, "transactions per second"),
+        requests => match requests.requests_per_s() {
+            Some(rate) => (rate.get(), MAX_PER_SECOND, "requests per second"),
             None => return Ok(()),
         },
     };
@@ -111,6 +115,16 @@ fn path_rates(workload: &Workload) -> (Option<u64>, Option<u64>) {
                 Direction::Receive => (Some(0), rate),
                 Direction::Both => (rate, rate),
             }
+        }
+        Workload::Rpc(rpc) => {
+            let rate = rpc.rate.map(|rate| bits(rate.get(), rpc.unit_bytes.get()));
+            let way = |carries| if carries { rate } else { Some(0) };
+            (way(rpc.call.carries_there()), way(rpc.call.carries_back()))
+        }
+        Workload::Nfs(nfs) => {
+            // Any operation may be a transfer, either way.
+            let rate = nfs.rate.map(|rate| bits(rate.get(), nfs.transfer_bytes.get()));
+            (rate, rate)
         }
         Workload::Transact(transact) => {
             // The larger of the two counts both ways: an answering end is not paced, it does what it is asked.
@@ -143,11 +157,11 @@ impl Limits {
                 self.max_ends
             )));
         }
-        let (flows, ways) = match &spec.workload {
-            Workload::Stream(stream) => (stream.flows, if stream.direction == Direction::Both { 2 } else { 1 }),
-            Workload::Transact(transact) => (transact.flows, 1),
+        let ways = match &spec.workload {
+            Workload::Stream(stream) if stream.direction == Direction::Both => 2,
+            _ => 1,
         };
-        let flows = u64::from(flows) * ways * spec.ends.len() as u64;
+        let flows = u64::from(spec.workload.flows()) * ways * spec.ends.len() as u64;
         if flows > self.max_flows {
             return Err(refuse(format!(
                 "the trial has {flows} flows on this host, this agent allows {}; ask for fewer, or start it with \

@@ -15,8 +15,8 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Json, Router};
 use futures_util::{Stream, StreamExt as _};
 use linerate_model::{
-    Connect, FrameHalf, FrameHalfResult, FrameTrial, FrameTrialResult, HalfResult, HalfSpec, Host, HostCounters, Mac,
-    PortInfo, Prepared, Progress, TrialId,
+    Connect, CopyHalf, CopyHalfResult, CopyHalfStage, FrameHalf, FrameHalfResult, FrameTrial, FrameTrialResult,
+    HalfResult, HalfSpec, Host, HostCounters, Mac, PortInfo, Prepared, Progress, TrialId,
 };
 use linerate_units::Nanos;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -91,7 +91,7 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// All of it.
-pub(crate) static ROUTES: [Route; 16] = [
+pub(crate) static ROUTES: [Route; 19] = [
     Route {
         method: Method::Get,
         path: "/v1/host",
@@ -232,6 +232,37 @@ pub(crate) static ROUTES: [Route; 16] = [
         answer: Answer::Json(schema::<FrameHalfResult>),
         refusals: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed],
         handler: |method| on(method, finish_half),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/copies",
+        summary: "Take part in a copy of a folder tree: how far this host's part is as server-sent events; closing the \
+                  connection ends it",
+        versioned: true,
+        body: Some(schema::<CopyHalf>),
+        answer: Answer::Events(schema::<CopyHalfStage>),
+        refusals: &[ErrorKind::Limit, ErrorKind::Conflict],
+        handler: |method| on(method, copy),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/copies/{id}/start",
+        summary: "Copy a little later: all hosts are ready",
+        versioned: true,
+        body: Some(schema::<Start>),
+        answer: Answer::Nothing,
+        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict],
+        handler: |method| on(method, start_copy),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/copies/{id}/finish",
+        summary: "Fetch what this host counted of a copy that is done; it can be fetched once",
+        versioned: true,
+        body: None,
+        answer: Answer::Json(schema::<CopyHalfResult>),
+        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict],
+        handler: |method| on(method, finish_copy),
     },
     Route {
         method: Method::Get,
@@ -407,6 +438,29 @@ async fn finish_half(
     Path(tag): Path<String>,
 ) -> Result<Json<FrameHalfResult>, Refusal> {
     shared.frames.half(&tag)?.finish().await.map(Json)
+}
+
+async fn copy(
+    State(shared): State<Arc<Shared>>,
+    Body(half): Body<CopyHalf>,
+) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, Refusal> {
+    let events = crate::copy::run(&shared, half)?.map(|stage| Event::default().json_data(stage));
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
+}
+
+async fn start_copy(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    Body(start): Body<Start>,
+) -> Result<StatusCode, Refusal> {
+    shared.copies.find(&TrialId(id))?.start_after(start.delay).map(|()| StatusCode::NO_CONTENT)
+}
+
+async fn finish_copy(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+) -> Result<Json<CopyHalfResult>, Refusal> {
+    shared.copies.find(&TrialId(id))?.finish().map(Json)
 }
 
 async fn description() -> Json<serde_json::Value> {

@@ -1,5 +1,6 @@
 //! The agent: who may ask, and the server that answers.
 
+use crate::copy::Copies;
 use crate::door::{Door, Visitor};
 use crate::frames::FrameTrials;
 use crate::refusal::{ErrorKind, Refusal};
@@ -16,6 +17,7 @@ use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
 use linerate_model::{HostName, Join};
 use linerate_observe::HostOptions;
+use linerate_rpc::Serve;
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,6 +50,8 @@ pub struct AgentOptions {
     pub limits: Limits,
     /// How long it waits for the token, and for someone to tend a trial.
     pub patience: Patience,
+    /// What the servers of its trials may use.
+    pub serve: Serve,
     /// Line rates by interface, where the driver does not know or makes one up.
     pub link_speeds: BTreeMap<String, BitRate>,
     /// Addresses that others may send trial data to, in order of preference; empty lets the host choose.
@@ -58,6 +62,7 @@ pub struct AgentOptions {
 pub struct Agent {
     join: Join,
     trials: Arc<Trials>,
+    shared: Arc<Shared>,
     handle: Handle<SocketAddr>,
     server: JoinHandle<std::io::Result<()>>,
 }
@@ -68,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) host: HostOptions,
     pub(crate) trials: Arc<Trials>,
     pub(crate) frames: FrameTrials,
+    pub(crate) copies: Copies,
+    pub(crate) patience: Patience,
     token: Token,
 }
 
@@ -75,7 +82,7 @@ impl Agent {
     /// Serves the API until shut down.
     pub async fn start(options: AgentOptions) -> Result<Self, AgentError> {
         let failed = |call| move |source| AgentError::Serve { call, source };
-        let AgentOptions { listener, advertise: host, identity, token, name, limits, patience, .. } = options;
+        let AgentOptions { listener, advertise: host, identity, token, name, limits, patience, serve, .. } = options;
         listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         let address = listener.local_addr().map_err(failed("getsockname"))?;
         let join = Join {
@@ -91,11 +98,18 @@ impl Agent {
             link_speeds: options.link_speeds,
             data_addresses: options.data_addresses,
         };
-        let trials = Arc::new(Trials::new(limits.clone(), patience));
-        let shared =
-            Arc::new(Shared { limits, host, trials: Arc::clone(&trials), frames: FrameTrials::default(), token });
+        let trials = Arc::new(Trials::new(limits.clone(), patience, serve));
+        let shared = Arc::new(Shared {
+            limits,
+            host,
+            trials: Arc::clone(&trials),
+            frames: FrameTrials::default(),
+            copies: Copies::default(),
+            patience,
+            token,
+        });
         let door = Door::new(Arc::clone(&shared), patience.unadmitted);
-        let app = router(Arc::clone(&shared)).layer(from_fn_with_state(shared, admit));
+        let app = router(Arc::clone(&shared)).layer(from_fn_with_state(Arc::clone(&shared), admit));
 
         let tls = identity.server_config().map_err(|error| AgentError::Identity(error.to_string()))?;
         let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(tls))).acceptor(door);
@@ -107,7 +121,7 @@ impl Agent {
             .http1_only();
         server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         let server = tokio::spawn(server.serve(app.into_make_service()));
-        Ok(Self { join, trials, handle, server })
+        Ok(Self { join, trials, shared, handle, server })
     }
 
     /// What clients need to reach it.
@@ -115,9 +129,10 @@ impl Agent {
         &self.join
     }
 
-    /// Aborts what runs, lets their callers know, and stops, all within a second.
+    /// Aborts what runs, lets their callers know, and stops, all within a second, or some where copies have files to remove.
     pub async fn shutdown(mut self) {
         self.trials.abort_all().await;
+        self.shared.copies.stop_all().await;
         self.handle.graceful_shutdown(Some(LAST_WORDS));
         let _ = tokio::time::timeout(LAST_WORDS * 2, &mut self.server).await;
     }

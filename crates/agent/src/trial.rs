@@ -3,20 +3,22 @@
 //! Prepared, connected, running, done; or aborted at any moment. Whoever started it may vanish at any moment too: a
 //! trial nobody starts and a result nobody fetches are dropped in time, and a running one ends by its own duration.
 
+use crate::engine::{self, EngineError, Half, Running};
 use crate::limits::{Limits, Load};
 use crate::metrics::Metrics;
 use crate::refusal::{ErrorKind, Refusal};
 use linerate_model::{Connect, EndResult, HalfResult, HalfSpec, Prepared, Progress, TrialId};
 use linerate_observe::Watch;
-use linerate_streams::{Half, Running, StreamError};
+use linerate_rpc::Serve;
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
@@ -60,6 +62,7 @@ pub(crate) struct Trials {
     under_way: Mutex<Vec<Arc<Trial>>>,
     limits: Limits,
     patience: Patience,
+    serve: Serve,
     pub(crate) metrics: Metrics,
 }
 
@@ -67,6 +70,10 @@ pub(crate) struct Trials {
 struct Trial {
     id: TrialId,
     load: Load,
+    /// How long it may stay unstarted, and take to let go, beyond what is usual.
+    set_up: Duration,
+    /// Ends connecting early; set once the half is prepared, if its engine can.
+    canceller: OnceLock<Arc<AtomicBool>>,
     phase: Mutex<Phase>,
     /// `done` is set when the trial's threads and sockets are gone.
     progress: watch::Sender<Progress>,
@@ -95,8 +102,10 @@ enum Stage {
 }
 
 impl Trials {
-    pub(crate) fn new(limits: Limits, patience: Patience) -> Self {
-        Self { held: Mutex::default(), under_way: Mutex::default(), limits, patience, metrics: Metrics::default() }
+    pub(crate) fn new(limits: Limits, patience: Patience, serve: Serve) -> Self {
+        let (held, under_way) = (Mutex::default(), Mutex::default());
+        let serve = Serve { paced: limits.max_rate.is_some(), ..serve };
+        Self { held, under_way, limits, patience, serve, metrics: Metrics::default() }
     }
 
     /// Binds the half's listeners, if the limits allow the trial.
@@ -106,8 +115,12 @@ impl Trials {
         // Everything after a blocking call happens on its thread: the caller may vanish meanwhile.
         let trials = Arc::clone(self);
         blocking(move || {
-            let half = engine(|| linerate_streams::prepare(&spec)).map_err(|error| trials.fail(&trial, &error))?;
+            let half =
+                guarded(|| engine::prepare(&spec, &trials.serve)).map_err(|error| trials.fail(&trial, &error))?;
             let prepared = half.prepared();
+            if let Some(canceller) = half.canceller() {
+                trial.canceller.get_or_init(|| canceller);
+            }
             trial.put(Phase::Prepared(half))?;
             Ok(prepared)
         })
@@ -122,7 +135,7 @@ impl Trials {
             other => Err(other),
         })?;
         let trials = Arc::clone(self);
-        blocking(move || match engine(|| half.connect(&connect)) {
+        blocking(move || match guarded(|| half.connect(&connect)) {
             Ok(()) => trial.put(Phase::Connected(half)),
             Err(error) => {
                 drop(half);
@@ -183,7 +196,7 @@ impl Trials {
     pub(crate) async fn abort(&self, id: &TrialId) {
         if let Ok(trial) = self.get(id) {
             self.drop_trial(&trial);
-            let _ = tokio::time::timeout(LETTING_GO, trial.ended()).await;
+            let _ = tokio::time::timeout(LETTING_GO + trial.set_up, trial.ended()).await;
         }
     }
 
@@ -231,6 +244,8 @@ impl Trials {
                 let trial = Arc::new(Trial {
                     id: spec.id.clone(),
                     load,
+                    set_up: spec.workload.set_up().into(),
+                    canceller: OnceLock::new(),
                     phase: Mutex::new(Phase::Busy),
                     progress: watch::channel(nothing).0,
                 });
@@ -242,7 +257,7 @@ impl Trials {
 
     /// Drops the trial when nobody tends it.
     async fn tend(self: Arc<Self>, trial: Arc<Trial>) {
-        tokio::time::sleep(self.patience.unstarted).await;
+        tokio::time::sleep(self.patience.unstarted + trial.set_up).await;
         match trial.stage() {
             Stage::Unstarted => self.drop_trial(&trial),
             Stage::Started => {
@@ -257,7 +272,7 @@ impl Trials {
     /// Runs the engine and watches the host. Runs on a thread of its own.
     fn run(&self, trial: &Trial, half: Half, at_ns: u64, answer: oneshot::Sender<Result<(), Refusal>>) {
         // Nobody may be waiting for the answer any more: the trial goes on, and ends by its own duration.
-        let running = match engine(|| half.start(at_ns)) {
+        let running = match guarded(|| half.start(at_ns)) {
             Ok(running) => running,
             Err(error) => {
                 let _ = answer.send(Err(self.fail(trial, &error)));
@@ -434,7 +449,11 @@ impl Trial {
                 // If the trial's thread is past listening, it is ending anyway.
                 let _ = stop.send(());
             }
-            Phase::Busy => {}
+            Phase::Busy => {
+                if let Some(canceller) = self.canceller.get() {
+                    canceller.store(true, Ordering::Relaxed);
+                }
+            }
             Phase::Done(..) | Phase::Fetched | Phase::Aborted => return false,
         }
         true
@@ -509,7 +528,7 @@ fn name_interfaces(ends: &mut [EndResult], addresses: &[(u16, IpAddr)]) {
 }
 
 /// A name stands in paths and messages, so it is kept plain.
-fn check_name(id: &TrialId) -> Result<(), Refusal> {
+pub(crate) fn check_name(id: &TrialId) -> Result<(), Refusal> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if (1..=64).contains(&id.0.len()) && id.0.bytes().all(plain) {
         return Ok(());
@@ -533,7 +552,7 @@ async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, Refusal> +
 }
 
 /// Calls the engine. A panic is an error like others: it must not leave a trial that never ends.
-fn engine<T>(call: impl FnOnce() -> Result<T, StreamError>) -> Result<T, String> {
+fn guarded<T>(call: impl FnOnce() -> Result<T, EngineError>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(outcome) => outcome.map_err(|error| error.to_string()),
         Err(_) => Err(PANICKED.to_owned()),

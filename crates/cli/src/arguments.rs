@@ -1,12 +1,15 @@
 //! The command line. Each command's own words are beside its code; what several share is here.
 
 use crate::commands::{
-    agent, completions, device, explain, frames, lab, ladder, man, probe, report, results, stream, transact,
+    agent, compare, completions, copy, device, explain, frames, lab, ladder, limits, man, nfs, probe, report, results,
+    rpc, run, stream, transact, view,
 };
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use linerate_method::Expectation;
 use linerate_model::{IpVersion, Repeats, SocketOptions, Timing};
+use linerate_report::Language;
+use linerate_runner::Asked;
 use linerate_units::{ByteCount, Nanos, Ratio};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -22,18 +25,28 @@ Examples:
   linerate stream linerate://host:4747#...       From here to that host, TCP
   linerate stream A B --udp --expect 'loss<=0.1%'
   linerate transact A B --rate 10k               Latency at 10,000 requests a second
+  linerate rpc A B --sizes 1K,8K                 ONC RPC over UDP and TCP, by size of the data
+  linerate nfs A B --mix sfs97-like --curve      NFS response time against load, up to the peak
+  linerate copy --tree like:system A B           A folder tree, and where the time went
   linerate ladder A B                            Line, UDP, TCP in one unit: which layer loses the most
   linerate device throughput --ports eth1,eth2   A switch or router between two ports, RFC 2544
   linerate frames --ports eth1,eth2 --rate 100k  Raw frames from port to port, counted
+  linerate run studies/lab-devices.toml          A study: many cells, in blocks, resumable, with findings
+  linerate limits --medium 10gbase-t             What a medium can carry at all, calculated layer by layer
 
 Hosts are given as the join line an agent printed, as `local` (this machine), or by a lab host's name.
 
-Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure.";
+Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure, 4 a study waits for somebody
+to set something.";
 
 /// Measures what a network path or device can carry, layer by layer, and says which part limits it.
 #[derive(Debug, Parser)]
 #[command(name = "linerate", version, styles = STYLES, after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Arguments {
+    /// Language of results and reports: en or ja [default: from LC_ALL, LC_MESSAGES or LANG]; CSV and JSON are the same in all
+    #[arg(long, value_name = "LANG", global = true)]
+    pub(crate) lang: Option<Language>,
+
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -43,18 +56,45 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Stream(stream::Arguments),
     Transact(transact::Arguments),
+    Rpc(rpc::Arguments),
+    Nfs(nfs::Arguments),
+    Copy(Box<copy::Arguments>),
     Ladder(ladder::Arguments),
     Device(device::Arguments),
     Frames(frames::Arguments),
     Lab(lab::Arguments),
+    Run(run::Arguments),
     Agent(agent::Arguments),
     Probe(probe::Arguments),
+    Limits(limits::Arguments),
     Results(results::Arguments),
     Report(report::Arguments),
     Explain(explain::Arguments),
+    Compare(compare::Arguments),
+    View(view::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }
+
+impl Command {
+    /// What becomes of the results; none of a command that measures nothing.
+    pub(crate) fn results_mut(&mut self) -> Option<&mut Results> {
+        match self {
+            Self::Stream(stream) => Some(&mut stream.results),
+            Self::Transact(transact) => Some(&mut transact.results),
+            Self::Rpc(rpc) => Some(&mut rpc.results),
+            Self::Nfs(nfs) => Some(&mut nfs.results),
+            Self::Copy(copy) => Some(&mut copy.results),
+            Self::Ladder(ladder) => Some(&mut ladder.results),
+            Self::Device(device) => Some(device.results_mut()),
+            Self::Frames(frames) => Some(&mut frames.results),
+            _ => None,
+        }
+    }
+}
+
+/// Runs of a measurement for which nothing else is asked.
+const USUAL_REPEATS: u32 = 3;
 
 /// How long and how often.
 #[derive(Debug, Args)]
@@ -68,9 +108,9 @@ pub(crate) struct Repetition {
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     warmup: Nanos,
 
-    /// Runs of each measurement; median and spread are reported
-    #[arg(long, short = 'r', value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    repeats: u32,
+    /// Runs of each measurement; median and spread are reported [default: 3; each load of a curve: 1]
+    #[arg(long, short = 'r', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: Option<u32>,
 
     /// Repeat until the mean is known with this confidence, percent (with --within)
     #[arg(long, value_name = "PERCENT", conflicts_with = "repeats")]
@@ -84,7 +124,7 @@ pub(crate) struct Repetition {
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..=1000))]
     max_repeats: u32,
 
-    /// Put each verdict to the test: measure again with one thing changed (more flows, a larger buffer, a lower rate ...)
+    /// Put each verdict to the test: measure again with one thing changed (the load, flows, buffers, the congestion control ...)
     #[arg(long)]
     pub(crate) prove: bool,
 }
@@ -92,7 +132,15 @@ pub(crate) struct Repetition {
 impl Repetition {
     /// A short run of `repeats` trials.
     pub(crate) fn brief(time: Nanos, warmup: Nanos, repeats: u32) -> Self {
-        Self { time, warmup, repeats, confidence: None, within: None, max_repeats: repeats.max(3), prove: false }
+        Self {
+            time,
+            warmup,
+            repeats: Some(repeats),
+            confidence: None,
+            within: None,
+            max_repeats: repeats.max(3),
+            prove: false,
+        }
     }
 
     pub(crate) fn timing(&self) -> Result<Timing, String> {
@@ -104,8 +152,13 @@ impl Repetition {
     }
 
     pub(crate) fn repeats(&self) -> Result<Repeats, String> {
+        self.repeats_or(USUAL_REPEATS)
+    }
+
+    /// As [`Self::repeats`], where `usual` runs are enough if nothing is asked for.
+    pub(crate) fn repeats_or(&self, usual: u32) -> Result<Repeats, String> {
         if self.confidence.is_none() && self.within.is_none() {
-            return Ok(Repeats::Times(self.repeats));
+            return Ok(Repeats::Times(self.repeats.unwrap_or(usual)));
         }
         let confidence_percent = self.confidence.unwrap_or(95.0);
         if !(50.0..100.0).contains(&confidence_percent) {
@@ -191,7 +244,7 @@ impl Sockets {
 }
 
 /// What becomes of the results.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Results")]
 pub(crate) struct Results {
     /// Print one JSON record and nothing else
@@ -208,10 +261,14 @@ pub(crate) struct Results {
 
     #[command(flatten)]
     pub(crate) store: StorePath,
+
+    /// The run of a study that this is, which the study shows.
+    #[arg(skip)]
+    pub(crate) of_study: Option<Asked>,
 }
 
 /// Where results are kept.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StorePath {
     /// Keep results in this file [default: linerate/results.db in the user's data directory]
     #[arg(long, value_name = "FILE", env = "LINERATE_STORE")]

@@ -1,4 +1,5 @@
-//! Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure.
+//! Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure, 4 a study waits for somebody to
+//! set something.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -12,6 +13,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Could not measure, or could not keep what was measured.
     Measure(String),
+    /// A study waits for somebody to do this.
+    Waiting(String),
     /// A program run in a lab host ended with this code.
     Code(u8),
 }
@@ -26,6 +29,25 @@ impl Failure {
     pub(crate) fn measure(error: impl fmt::Display) -> Self {
         Self::Measure(error.to_string())
     }
+
+    /// The same with words in front of its message.
+    pub(crate) fn at(self, place: &str) -> Self {
+        self.said(|message| format!("{place}{message}"))
+    }
+
+    /// The same with words behind its message.
+    pub(crate) fn and(self, more: &str) -> Self {
+        self.said(|message| message + more)
+    }
+
+    fn said(self, say: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Self::Usage(message) => Self::Usage(say(message)),
+            Self::Measure(message) => Self::Measure(say(message)),
+            Self::Waiting(message) => Self::Waiting(say(message)),
+            Self::Missed | Self::Code(_) => self,
+        }
+    }
 }
 
 /// Prints what there is to say and gives the program's exit code.
@@ -35,6 +57,7 @@ pub(crate) fn code(result: Result<(), Failure>) -> ExitCode {
         Err(Failure::Missed) => (1, None),
         Err(Failure::Usage(message)) => (2, Some(message)),
         Err(Failure::Measure(message)) => (3, Some(message)),
+        Err(Failure::Waiting(message)) => (4, Some(message)),
         Err(Failure::Code(code)) => (code, None),
     };
     if let Some(message) = message {

@@ -1,11 +1,12 @@
 //! Names on the command line become agents: join lines, `local`, lab hosts.
 
 use crate::exit::Failure;
-use linerate_agent::{Agent, AgentOptions, Identity, Limits, Token};
+use linerate_agent::{Agent, AgentOptions, Identity, Limits, Places, Serve, Token};
 use linerate_model::{HostName, Join, Path};
 use linerate_runner::Peers;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
 
 /// The name of this machine.
 pub(crate) const LOCAL: &str = "local";
@@ -112,6 +113,14 @@ impl HostBook {
         Self { lab: hosts.clone() }
     }
 
+    /// Source and sink, where one host alone is the sink: the source is this machine, or in a lab, which this machine is no
+    /// part of, the first of its other hosts.
+    pub(crate) fn pair(&self, hosts: &[String]) -> Vec<String> {
+        let [sink] = hosts else { return hosts.to_vec() };
+        let source = self.lab.keys().map(|host| &host.0).find(|host| *host != sink);
+        vec![source.map_or_else(|| LOCAL.to_owned(), String::clone), sink.clone()]
+    }
+
     /// Reaches every agent that takes part.
     pub(crate) async fn gather(&self, parties: &Parties) -> Result<Company, Failure> {
         let mut company = Company { peers: Peers::default(), local: None };
@@ -168,6 +177,11 @@ impl HostBook {
     }
 }
 
+/// All folders, as far as the user's own permissions go.
+fn everywhere() -> Places {
+    Places { allowed: vec![PathBuf::from("/")], scratch: Some(std::env::temp_dir()) }
+}
+
 /// An agent in this process, for this process only.
 pub(crate) async fn start_local() -> Result<Agent, Failure> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| {
@@ -179,11 +193,12 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
         identity: Identity::generate().map_err(Failure::measure)?,
         token: Token::generate(),
         name: LOCAL.into(),
-        // Who runs this program may send frames by other programs too.
-        limits: Limits { frames: true, ..Limits::default() },
+        // Who runs this program may send frames, and read and write files, by other programs too.
+        limits: Limits { frames: true, copies: everywhere(), ..Limits::default() },
         link_speeds: BTreeMap::new(),
         data_addresses: Vec::new(),
         patience: linerate_agent::Patience::default(),
+        serve: Serve::default(),
     };
     Agent::start(options).await.map_err(Failure::measure)
 }
@@ -202,6 +217,20 @@ mod tests {
         assert_eq!(names(&["b"]), Ok(vec!["local>b".to_owned()]));
         assert_eq!(names(&["a,c", "b"]), Ok(vec!["a>b".to_owned(), "c>b".to_owned()]));
         assert!(names(&["a,a", "b"]).is_err() && names(&["a,b", "b"]).is_err() && names(&["a,", "b"]).is_err());
+    }
+
+    #[test]
+    fn in_a_lab_another_host_is_the_source() {
+        let join: Join =
+            format!("linerate://192.0.2.1:4747#{}.{}", "0f".repeat(16), "ab".repeat(32)).parse().expect("a join line");
+        let lab =
+            HostBook::of_lab(&BTreeMap::from(["a".into(), "b".into()].map(|host: HostName| (host, join.clone()))));
+        let pair =
+            |book: &HostBook, hosts: &[&str]| book.pair(&hosts.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>());
+        assert_eq!(pair(&lab, &["b"]), ["a", "b"]);
+        assert_eq!(pair(&lab, &["a"]), ["b", "a"]);
+        assert_eq!(pair(&lab, &["local", "b"]), ["local", "b"]);
+        assert_eq!(pair(&HostBook::default(), &["b"]), ["local", "b"]);
     }
 
     #[test]

@@ -8,9 +8,13 @@ mod exit;
 mod hosts;
 mod interrupt;
 mod measure;
+mod nfs_service;
 mod output;
+mod picture;
 mod progress;
+mod rig;
 mod session;
+mod study_file;
 
 use clap::Parser as _;
 use std::process::ExitCode;

@@ -6,10 +6,10 @@ use crate::exit::Failure;
 use crate::hosts::{Company, HostBook, Parties};
 use crate::output::{print, say, style};
 use crate::progress::Bar;
-use linerate_method::{Expectation, Judgement};
+use linerate_method::{Expectation, Judgement, curve};
 use linerate_model::{Plan, Record};
 use linerate_observe::snmp::Target;
-use linerate_runner::{Outcome, Peers, Run};
+use linerate_runner::{Asked, Outcome, Peers, Run};
 use linerate_store::Store;
 use tokio::sync::watch;
 
@@ -25,7 +25,7 @@ pub(crate) async fn measure(
     check(results, &plan)?;
     let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(&book, parties, cancel.clone()).await?;
-    let outcome = run(plan, &company.peers, &store, None, prove, cancel).await;
+    let outcome = run(plan, asked(results), &company.peers, Some(&store), None, prove, cancel).await;
     company.dismiss().await;
     conclude(outcome, results)
 }
@@ -42,23 +42,27 @@ pub(crate) async fn reach(
     }
 }
 
-/// Runs `plan`, with a progress bar; `prove` puts its verdicts to the test.
+/// Runs `plan`, with a progress bar, and keeps its record in `store`, if there is one; `prove` puts its verdicts to the test.
 pub(crate) async fn run(
     plan: Plan,
+    asked: Asked,
     peers: &Peers,
-    store: &Store,
+    store: Option<&Store>,
     calibration: Option<&Record>,
     prove: bool,
     cancel: watch::Receiver<bool>,
 ) -> Outcome {
-    let run = Run { plan, command: command(), peers, store: Some(store), calibration, prove };
+    let run = Run { plan, asked, peers, store, calibration, prove };
     let mut bar = Bar::new();
     run.execute(&mut |event| bar.note(&event), cancel).await
 }
 
-/// Shows a run's record, writes its report, and judges it.
+/// Shows a run's record, writes its report, and judges it; all that is the study's where it is part of one.
 pub(crate) fn conclude(outcome: Outcome, results: &Results) -> Result<(), Failure> {
     let record = &outcome.record;
+    if results.of_study.is_some() {
+        return outcome.failure.map_or(Ok(()), |failure| Err(Failure::measure(failure)));
+    }
     if results.json {
         print(&linerate_report::json(record));
     } else if !record.results.is_empty() || record.outcome.is_some() {
@@ -84,15 +88,21 @@ fn judge(expectations: &[Expectation], record: &Record) -> Result<(), Failure> {
     };
     for expectation in expectations {
         // Beside streams, which the demonstration measures too, an expectation is about those.
-        if let (Some(plan), Some(outcome), []) = (&record.plan.device, &record.outcome, &record.plan.cells[..]) {
+        if let (Some((plan, outcome)), []) = (record.device(), &record.plan.cells[..]) {
             expectation.judge_device(plan, outcome).into_iter().for_each(&mut take);
         }
+        if let Some((_, found)) = record.copy() {
+            take(expectation.judge_copy(found));
+        }
         let cells = record.plan.cells.iter().filter(|cell| expectation.applies_to(cell));
-        // What tests a verdict was not asked for itself.
-        let cells = cells.filter(|cell| cell.proves.is_none());
+        // What tests a verdict was not asked for itself, and of a curve it is the peak that counts.
+        let cells = cells.filter(|cell| cell.proves.is_none() && curve::stands(record, &cell.name));
         let names: Vec<&str> = cells.map(|cell| cell.name.as_str()).collect();
         for result in record.results.iter().filter(|result| names.contains(&result.name.as_str())) {
             take(expectation.judge(result));
+        }
+        if curve::lacks_peak(record) && !expectation.is_of_streams() {
+            take(expectation.missed("no load was held"));
         }
     }
     if missed { Err(Failure::Missed) } else { Ok(()) }
@@ -112,13 +122,14 @@ pub(crate) fn check(results: &Results, plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// The command as typed, without its secrets.
-pub(crate) fn command() -> Vec<String> {
-    std::env::args_os().map(|argument| without_secrets(&argument.to_string_lossy())).collect()
+/// What asks for a measurement: a study, or the command as typed, without its secrets.
+pub(crate) fn asked(results: &Results) -> Asked {
+    let typed = || std::env::args_os().map(|argument| without_secrets(&argument.to_string_lossy())).collect();
+    results.of_study.clone().unwrap_or_else(|| Asked { command: typed(), study: None })
 }
 
 /// Secret are what stands behind `#` in a join line, and the community and passwords of an SNMP target.
-fn without_secrets(argument: &str) -> String {
+pub(crate) fn without_secrets(argument: &str) -> String {
     if let Some(at) = ["snmp://", "snmp+v3://"].iter().filter_map(|scheme| argument.find(scheme)).min() {
         let (option, target) = argument.split_at(at);
         return match target.parse::<Target>() {

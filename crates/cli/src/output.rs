@@ -1,7 +1,11 @@
 //! Standard output carries results, standard error everything else. A reader that closes the pipe early is no error.
 
-use linerate_report::Style;
+use linerate_report::{Language, Style};
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::sync::{Mutex, PoisonError};
+
+/// The language of results, one for the whole program.
+static LANGUAGE: Mutex<Language> = Mutex::new(Language::English);
 
 /// Writes a result, a line break at its end.
 pub(crate) fn print(text: &str) {
@@ -26,10 +30,61 @@ pub(crate) fn style() -> Style {
     let terminal = io::stdout().is_terminal();
     let width = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or_else(terminal_width);
     let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    Style { width, colour, unicode: true }
+    Style { width, colour, unicode: true, language: language() }
+}
+
+/// How text is to look in a file.
+pub(crate) fn file_style() -> Style {
+    Style { width: 100, colour: false, unicode: true, language: language() }
+}
+
+/// Sets the language of results.
+pub(crate) fn speak(language: Language) {
+    *LANGUAGE.lock().unwrap_or_else(PoisonError::into_inner) = language;
+}
+
+/// The language of results.
+pub(crate) fn language() -> Language {
+    *LANGUAGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The language of the user's locale.
+pub(crate) fn users_language() -> Language {
+    of_locale(&["LC_ALL", "LC_MESSAGES", "LANG"].map(|name| std::env::var(name).unwrap_or_default()))
+}
+
+/// The language of the first variable that is set, in the order in which locale(7) heeds them. Text is written as UTF-8: a
+/// terminal that says it has something else gets what ASCII can write.
+fn of_locale(variables: &[String; 3]) -> Language {
+    let Some(locale) = variables.iter().find(|value| !value.is_empty()) else { return Language::English };
+    let charset = locale.split_once('.').map(|(_, charset)| charset.to_lowercase().replace('-', ""));
+    match charset {
+        Some(charset) if !charset.starts_with("utf8") => Language::English,
+        _ => Language::of_locale(locale),
+    }
 }
 
 fn terminal_width() -> usize {
     const WITHOUT_TERMINAL: usize = 100;
     console::Term::stdout().size_checked().map_or(WITHOUT_TERMINAL, |(_, columns)| usize::from(columns).clamp(60, 160))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_locale_tells_the_language() {
+        for (variables, language) in [
+            (["", "", "ja_JP.UTF-8"], Language::Japanese),
+            (["", "ja_JP.utf8", "en_GB.UTF-8"], Language::Japanese),
+            (["C.UTF-8", "ja_JP.UTF-8", "ja_JP.UTF-8"], Language::English),
+            (["", "", "ja"], Language::Japanese),
+            (["", "", "ja_JP.eucJP"], Language::English),
+            (["", "", "de_DE.UTF-8"], Language::English),
+            (["", "", ""], Language::English),
+        ] {
+            assert_eq!(of_locale(&variables.map(str::to_owned)), language, "{variables:?}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_model::{HostName, Workload};
-use linerate_runner::{DeviceEvent, Event};
+use linerate_runner::{CopyEvent, DeviceEvent, Event};
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stderr};
@@ -50,6 +50,7 @@ impl Bar {
                 self.trial.clone_from(&trial.name);
                 self.bar.set_message(self.trial.clone());
             }
+            Event::CopyBegins { tree } => self.bar.set_message(format!("copy of {tree}")),
             Event::Progress { host, progress } => {
                 let count = if self.stream { progress.received_bytes } else { progress.transactions };
                 self.received.insert((*host).clone(), (progress.elapsed, count));
@@ -114,5 +115,58 @@ impl DeviceBar {
 impl Drop for DeviceBar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// Shows how far a copy is: files, bytes, rate, time left.
+pub(crate) struct CopyBar {
+    bar: ProgressBar,
+    /// Which of how many runs.
+    run: String,
+    files: u64,
+}
+
+impl CopyBar {
+    /// A bar that shows nothing yet.
+    pub(crate) fn new() -> Self {
+        let target = if stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        Self { bar: ProgressBar::with_draw_target(None, target), run: String::new(), files: 0 }
+    }
+
+    /// Takes note of an event.
+    pub(crate) fn note(&mut self, event: &CopyEvent<'_>) {
+        match event {
+            CopyEvent::Begins { done, total } => {
+                self.run = if *total > 1 { format!("run {} of {total}  ", done + 1) } else { String::new() };
+            }
+            CopyEvent::Preparing { host, doing } if !doing.is_empty() => {
+                self.style("{elapsed}  {wide_msg}");
+                self.bar.set_message(format!("{}{host}: {doing}", self.run));
+                self.bar.tick();
+            }
+            CopyEvent::Preparing { .. } => {}
+            CopyEvent::Starts { files, bytes } => {
+                self.files = *files;
+                self.style("{bar:24} {percent:>3} %  about {eta} left  {wide_msg}");
+                self.bar.reset();
+                self.bar.set_length(*bytes);
+            }
+            CopyEvent::Progress(done) => {
+                self.bar.set_position(done.bytes);
+                let bytes = ByteCount::new(done.bytes);
+                let rate = BitRate::of(bytes, done.elapsed).map_or_else(String::new, |rate| format!("  {rate}"));
+                self.bar.set_message(format!("{}{} of {} files, {bytes}{rate}", self.run, done.files, self.files));
+            }
+        }
+    }
+
+    fn style(&self, template: &str) {
+        self.bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    }
+}
+
+impl Drop for CopyBar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }

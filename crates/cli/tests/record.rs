@@ -47,11 +47,14 @@ fn every_promised_field_is_there() {
         "/cpu/receiver/ns_per_byte",
     ];
     let loss = ["/loss/lost", "/loss/of", "/loss/places"];
+    let calls =
+        ["/call", "/transactions_per_s/median", "/retransmitted", "/service_ns/p50", "/cpu/sender/ns_per_packet"];
     let latency = ["/latency_ns/p50", "/latency_ns/p99", "/latency_ns/p999", "/latency_ns/max"];
     for (arguments, promised) in [
         (&["stream", "local"][..], [&both[..], &stream].concat()),
         (&["stream", "local", "--udp", "-6"], [&both[..], &stream, &loss].concat()),
         (&["transact", "local"], [&both[..], &latency].concat()),
+        (&["rpc", "local", "--sizes", "1K"], [&both[..], &stream[..5], &calls, &latency].concat()),
     ] {
         let result = run(arguments);
         for field in promised {
@@ -99,7 +102,19 @@ fn the_demonstration_measures_both_ways_and_writes_its_report() {
     let place = Place::new();
     let ran = place.run(&["lab"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let streams = ["udp 64", "udp 512", "udp 1024", "udp 1472", "tcp", "tcp receive", "tcp transactions", "payload"];
+    let streams = [
+        "udp 64",
+        "udp 512",
+        "udp 1024",
+        "udp 1472",
+        "tcp",
+        "tcp receive",
+        "tcp transactions",
+        "rpc tcp write 8192",
+        "nfs tcp read",
+        "Response time against load",
+        "payload",
+    ];
     let frames = ["Throughput (RFC 2544 section 26.1)", "Latency, port to port", "1518 bytes"];
     // Raw frames need XDP here: what stands between the ports is a program in the kernel.
     let with_frames = match linerate_frames::xdp_possible() {
@@ -118,9 +133,16 @@ fn the_demonstration_measures_both_ways_and_writes_its_report() {
     let record = place.run(&["results", "show", "--json"]).json();
     check_schema(&record);
     let results = record["results"].as_array().expect("a record has results");
-    assert_eq!(results.len(), 8);
+    // Eight of streams and transactions, four of the ladder's upper rungs, five sizes of RPC, a closed loop and its curve.
+    let curve = record["outcome"]["curve"].as_array().expect("the demonstration draws a curve");
+    assert_eq!(results.len(), 12 + 5 + 1 + curve.len());
+    assert!(number(&record, "/outcome/classes/read/count") > 0.0, "{}", record["outcome"]["classes"]);
+    // Sizes of RPC that are no rung are measured through the device only.
     assert!(
-        results.iter().all(|result| number(result, "/ceiling/share") > 0.0),
+        results[..12]
+            .iter()
+            .chain(results.iter().filter(|result| result["workload"] == "nfs"))
+            .all(|result| number(result, "/ceiling/share") > 0.0),
         "each has the tester's ceiling beside it"
     );
     let rungs = record["ladder"]["rungs"].as_array().expect("the ladder is drawn from the same run");
@@ -142,8 +164,20 @@ fn help_and_manual_pages_name_every_command() {
     let help = place.run(&["--help"]);
     assert_eq!(help.code, Some(0));
     assert_eq!(place.run(&["man", "man1"]).code, Some(0));
-    for command in ["stream", "transact", "ladder", "lab", "agent", "probe", "results", "report", "completions", "man"]
-    {
+    for command in [
+        "stream",
+        "transact",
+        "rpc",
+        "nfs",
+        "ladder",
+        "lab",
+        "agent",
+        "probe",
+        "results",
+        "report",
+        "completions",
+        "man",
+    ] {
         assert!(help.out.contains(command), "{command}");
         assert!(place.path(&format!("man1/linerate-{command}.1")).exists(), "linerate-{command}.1");
         assert!(place.run(&[command, "--help"]).out.contains("Usage: linerate"), "{command}");

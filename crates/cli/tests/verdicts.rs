@@ -38,9 +38,20 @@ fn planted_limits_are_named() {
 fn every_limit_is_planted_three_times() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let all = Scenario::all(&root).expect("the scenarios");
-    for limit in
-        ["wire", "shaper", "sender-cpu", "receiver-cpu", "receiver-buffer", "window", "path-loss", "device", "tester"]
-    {
+    for limit in [
+        "wire",
+        "shaper",
+        "sender-cpu",
+        "receiver-cpu",
+        "receiver-buffer",
+        "window",
+        "path-loss",
+        "device",
+        "tester",
+        "server",
+        "storage-read",
+        "storage-write",
+    ] {
         assert!(all.iter().filter(|scenario| scenario.limit == limit).count() >= 3, "{limit}");
     }
 }
@@ -59,7 +70,7 @@ fn a_verdict_is_put_to_the_test() {
         let line = format!("lab {lab} -- stream a b --udp --rate {load} --time 1s --repeats 1 --prove --json");
         let record = place.measure(&words(&line));
         let verdict = &record["results"][0]["verdict"];
-        assert_eq!((&verdict["limit"], &verdict["proof"]["held"]), (&limit.into(), &true.into()), "{verdict}");
+        assert_eq!((&verdict["limit"], &verdict["proofs"][0]["held"]), (&limit.into(), &true.into()), "{verdict}");
         assert_eq!(verdict["confidence"], "high", "{verdict}");
         // What was measured for it is a result of its own.
         assert_eq!(record["results"].as_array().map(Vec::len), Some(2));

@@ -14,11 +14,7 @@
 #include <linux/in.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
-
-#define TIME_SHIFT 12    // moments are kept in 2^-12 ns; they wrap, so only differences count
-#define COST_SHIFT 16    // costs of a byte in 2^-28 ns
-#define SHORTEST 60      // bytes of a frame, without its FCS
-#define AROUND 24        // FCS, preamble and gap
+#include "virtual_queue.h"
 
 // What one frame costs, 2^-12 ns; zero without a limit.
 const volatile __u64 frame_cost;
@@ -123,18 +119,6 @@ static __always_inline enum kind kind_of(const struct ethhdr *frame, const void 
 	if (*type >= 135 && *type <= 137)
 		return CONTROL;
 	return (*type >= 130 && *type <= 134) || *type == 143 ? CHATTER : TEST;
-}
-
-// Takes one more into a virtual queue, unless it would wait for longer than `wait`. Called under the lock.
-static __always_inline int take(__u64 *free_at, __u64 now, __u64 cost, __u64 wait)
-{
-	__u64 free = *free_at;
-	if (free == 0 || (__s64)(free - now) < 0)
-		free = now;
-	if (free - now > wait)
-		return 0;
-	*free_at = free + cost;
-	return 1;
 }
 
 static __always_inline int within_limits(__u64 bytes)

@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     enter_user_namespace()?;
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [program, bench, keep @ ..] = &arguments[..] else { return Err("bench AGENT-PROGRAM BENCH [keep]".into()) };
-    let options = LabOptions { program: program.into(), keep: !keep.is_empty() };
+    let options = LabOptions { program: program.into(), keep: !keep.is_empty(), folders: Vec::new() };
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let lab = runtime.block_on(Lab::up(&Bench::find(bench)?, &options))?;
     println!("up");

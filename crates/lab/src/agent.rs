@@ -1,16 +1,19 @@
 //! The agent in each host: `linerate agent` with a listening socket from outside, so that no control traffic crosses the
 //! lab's links.
 
-use crate::LabError;
+use crate::lab::LabOptions;
 use crate::wiring::WiredHost;
+use crate::{LabError, SlowServer};
 use linerate_model::Join;
+use linerate_sys::namespace::MountNamespace;
 use linerate_sys::process::{Placement, ProcessId, scratch_file, spawn};
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -30,21 +33,33 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Starts the agent of `host`. One that is `kept` outlives the lab and holds `held` open.
+    /// Starts the agent of `host`, whose NFS server may be `slow`, and whose folders may be those of a mount namespace, its
+    /// `disk`. One that is `kept` outlives the lab and holds `held` open.
     pub(crate) fn start(
-        program: &Path,
         host: &WiredHost,
-        kept: bool,
+        slow: Option<&SlowServer>,
+        disk: Option<&MountNamespace>,
+        options: &LabOptions,
         held: &[BorrowedFd<'_>],
     ) -> Result<Self, LabError> {
+        let LabOptions { program, keep: kept, folders } = options;
         let failed = |error: io::Error| host.no_agent(format!("{error} (program {})", program.display()));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
         let (output, childs_output) = UnixStream::pair().map_err(failed)?;
         let words = scratch_file("linerate-agent-stderr").map_err(|error| host.no_agent(error.to_string()))?;
 
-        let mut command = Command::new(program);
-        command.arg("agent");
+        // What it is itself made of is not on its slow disk, even if that covers where the program is.
+        let outside = disk.map(|_| File::open(program)).transpose().map_err(failed)?;
+        let mut command = match &outside {
+            Some(file) => Command::new(format!("/proc/self/fd/{}", file.as_raw_fd())),
+            None => Command::new(program),
+        };
+        command.arg0(program).arg("agent");
         command.arg("--listen-fd").arg(listener.as_raw_fd().to_string());
+        command.arg("--copy-scratch").arg(scratch());
+        for folder in folders {
+            command.arg("--copy-directory").arg(folder);
+        }
         command.arg("--name").arg(&host.name.0);
         // Frames stay in the lab, wherever they are sent.
         command.arg("--allow-frames");
@@ -57,10 +72,12 @@ impl Agent {
         if let Some(delay) = host.delay {
             command.arg("--hold-frames").arg(format!("{}ns", delay.get()));
         }
+        command.args(slow.map(SlowServer::arguments).unwrap_or_default());
         command.stdin(Stdio::null()).stdout(OwnedFd::from(childs_output)).stderr(words.try_clone().map_err(failed)?);
         let placement = Placement {
             user: None,
             net: Some(host.namespace.as_fd()),
+            mount: disk.map(AsFd::as_fd),
             inherited: [listener.as_fd()].into_iter().chain(held.iter().copied()).collect(),
             own_session: true,
             ends_with_thread: !kept,
@@ -131,6 +148,11 @@ impl Agent {
         let _ = self.words.rewind().and_then(|()| self.words.read_to_end(&mut words));
         String::from_utf8_lossy(&words[words.len().saturating_sub(SHOWN)..]).trim().to_owned()
     }
+}
+
+/// Where the copies of a lab's hosts make folders of their own.
+pub(crate) fn scratch() -> PathBuf {
+    std::env::temp_dir()
 }
 
 impl WiredHost {

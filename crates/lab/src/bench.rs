@@ -1,11 +1,15 @@
 //! What to build: hosts, links, the device, planted faults. docs/bench-files.md describes the file format.
 
+mod check;
+
 use crate::LabError;
-use crate::limits::{HELD_FRAMES, ReferenceLimits, WrittenLimits};
+use crate::SlowDisk;
+use crate::SlowServer;
+use crate::limits::{ReferenceLimits, WrittenLimits};
 use linerate_model::HostName;
 use linerate_units::{BitRate, ParseError, Ratio};
 use serde::{Deserialize, Deserializer, de};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -20,24 +24,10 @@ const BUILT_IN: [(&str, &str); 5] = [
     ("testers", include_str!("../benches/testers.toml")),
 ];
 
-/// The most hosts that the lab's addresses and one small machine allow.
-const HOSTS_MAXIMUM: usize = 64;
-/// The most ports of a tester.
-const PORTS_MAXIMUM: u8 = 16;
-/// What a virtual link takes one frame of, with room around it, in a page (drivers/net/veth.c).
-const MTU_MAXIMUM_REFERENCE: u32 = 3_400;
 /// The tester of a bench that has one.
 pub const TESTER: &str = "tester";
 /// The device, where it has an agent.
 pub const DEVICE: &str = "device";
-/// IPv6 needs at least 1,280 (RFC 8200 section 5).
-const MTU_MINIMUM: u32 = 1_280;
-/// The most a virtual link carries.
-const MTU_MAXIMUM: u32 = 65_535;
-/// The largest jumbo frame in common use; the size table of a shaped link has an entry for each length.
-const MTU_MAXIMUM_SHAPED: u32 = 9_216;
-/// Below this a smallest frame takes more than 10 ms.
-const RATE_MINIMUM: BitRate = BitRate::per_second(64_000);
 
 /// A bench.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -66,6 +56,12 @@ pub struct Bench {
     /// Planted faults.
     #[serde(default, rename = "fault")]
     pub faults: Vec<Fault>,
+    /// Hosts whose NFS server is slow.
+    #[serde(default, rename = "slow-server")]
+    pub slow_servers: Vec<SlowServer>,
+    /// Hosts whose disk is slow.
+    #[serde(default, rename = "slow-disk")]
+    pub slow_disks: Vec<SlowDisk>,
 }
 
 /// The device between the hosts.
@@ -105,6 +101,9 @@ pub struct Link {
     /// What the device's port to the host lets through, unknown to the agents: a shaper.
     #[serde(default, deserialize_with = "text")]
     pub shape: Option<BitRate>,
+    /// The rate above which the device's port to the host drops what it is to send, unknown to the agents: a policer.
+    #[serde(default, deserialize_with = "text")]
+    pub police: Option<BitRate>,
     /// Reserved.
     pub delay: Option<String>,
 }
@@ -284,6 +283,11 @@ impl Bench {
         self.tester_ports > 0 || !self.testers.is_empty()
     }
 
+    /// Whether any link is policed: then every frame is to pass by itself, for a policer drops what comes as one as one.
+    pub(crate) fn has_policers(&self) -> bool {
+        self.link.police.is_some() || self.links.values().any(|link| link.police.is_some())
+    }
+
     /// Whether any link has a set rate.
     pub fn has_rates(&self) -> bool {
         self.link.rate.is_some() || self.links.values().any(|link| link.rate.is_some())
@@ -292,8 +296,10 @@ impl Bench {
     /// Without planted faults and losses.
     pub fn without_faults(mut self) -> Self {
         self.faults.clear();
+        self.slow_servers.clear();
+        self.slow_disks.clear();
         for link in self.links.values_mut().chain([&mut self.link]) {
-            (link.loss, link.shape) = (None, None);
+            (link.loss, link.shape, link.police) = (None, None, None);
         }
         self
     }
@@ -304,6 +310,29 @@ impl Bench {
         for link in self.links.values_mut() {
             link.shape = None;
         }
+        self
+    }
+
+    /// Every link policed to `rate` by the device, unknown to the agents.
+    pub fn with_policer(mut self, rate: BitRate) -> Self {
+        self.link.police = Some(rate);
+        for link in self.links.values_mut() {
+            link.police = None;
+        }
+        self
+    }
+
+    /// With the NFS server of a host slow like that.
+    pub fn with_slow_server(mut self, server: SlowServer) -> Self {
+        self.slow_servers.retain(|other| other.host != server.host);
+        self.slow_servers.push(server);
+        self
+    }
+
+    /// With the disk of a host slow like that.
+    pub fn with_slow_disk(mut self, disk: SlowDisk) -> Self {
+        self.slow_disks.retain(|other| other.host != disk.host);
+        self.slow_disks.push(disk);
         self
     }
 
@@ -347,6 +376,8 @@ impl Bench {
         self.links.retain(|host, _| self.hosts.contains(host));
         self.testers.retain(|host| self.hosts.contains(host));
         self.faults.retain(|fault| self.hosts.contains(fault.at.host()));
+        self.slow_servers.retain(|server| self.hosts.contains(&server.host));
+        self.slow_disks.retain(|disk| self.hosts.contains(&disk.host));
         self
     }
 
@@ -358,6 +389,7 @@ impl Bench {
             mtu: own.mtu.or(self.link.mtu),
             loss: own.loss.or(self.link.loss),
             shape: own.shape.or(self.link.shape),
+            police: own.police.or(self.link.police),
             delay: own.delay.or_else(|| self.link.delay.clone()),
         }
     }
@@ -383,119 +415,14 @@ impl Bench {
         planted.map(|fault| fault.ratio)
     }
 
-    /// It can be built.
-    pub fn check(&self) -> Result<(), LabError> {
-        let fail = |problem: String| Err(LabError::Impossible { bench: self.name.clone(), problem });
-        let known = join(&self.hosts);
-        let mut seen = BTreeSet::new();
-        for host in &self.hosts {
-            let name = &host.0;
-            let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-            if !plain || name.is_empty() || name.len() > 10 || name.starts_with('-') {
-                return fail(format!("hosts: `{name}` is not 1 to 10 of a to z, 0 to 9 and inner -"));
-            }
-            if !seen.insert(host) {
-                return fail(format!("hosts: `{name}` is there twice"));
-            }
-            if self.has_testers() && [TESTER, DEVICE].contains(&name.as_str()) {
-                return fail(format!(
-                    "hosts: `{name}` has its own meaning in a bench with a tester; take another name"
-                ));
-            }
-        }
-        self.check_ends().or_else(fail)?;
-        if let Some(host) = self.testers.iter().find(|host| !seen.contains(host)) {
-            return fail(format!("testers: there is no host {host} (hosts: {known})"));
-        }
-        if let Some(host) = self.links.keys().find(|host| !seen.contains(host)) {
-            return fail(format!("links.{host}: there is no such host (hosts: {known})"));
-        }
-        let tester = HostName::from(TESTER);
-        for host in self.hosts.iter().chain((self.tester_ports > 0).then_some(&tester)) {
-            let field = |name| format!("{name} of the link of {host}");
-            let link = self.link_of(host);
-            if link.delay.is_some() {
-                return fail(format!("{}: links with delay are not there yet; leave it out", field("delay")));
-            }
-            if *host == tester && link.loss.is_some() {
-                let remedy = "plant it in a reference device, as in `[device] kind = \"reference\", loss = \"1/1000\"`";
-                return fail(format!("{}: the tester's own links lose nothing; {remedy}", field("loss")));
-            }
-            for (name, rate) in [("rate", link.rate), ("shape", link.shape)] {
-                if let Some(rate) = rate.filter(|rate| *rate < RATE_MINIMUM) {
-                    return fail(format!("{}: {rate} is below {RATE_MINIMUM}", field(name)));
-                }
-            }
-            if link.shape.is_some() && (self.device.kind == DeviceKind::None || *host == tester) {
-                return fail(format!("{}: it is the device that shapes, and the links of hosts only", field("shape")));
-            }
-            let maximum = match self.device.kind {
-                DeviceKind::Reference(_) => MTU_MAXIMUM_REFERENCE,
-                _ if link.rate.or(link.shape).is_some() => MTU_MAXIMUM_SHAPED,
-                _ => MTU_MAXIMUM,
-            };
-            if let Some(mtu) = link.mtu.filter(|mtu| !(MTU_MINIMUM..=maximum).contains(mtu)) {
-                return fail(format!("{}: {mtu} is not in {MTU_MINIMUM} to {maximum}", field("mtu")));
-            }
-        }
-        for (place, ratio) in self.losses() {
-            if !seen.contains(place.host()) {
-                return fail(format!("fault at `{place}`: there is no such host (hosts: {known})"));
-            }
-            if matches!(place, Place::To(_)) && self.device.kind == DeviceKind::None {
-                return fail(format!("fault at `{place}`: this bench has no device; name the host that sends"));
-            }
-            if self.device.kind == DeviceKind::None && !self.testers.is_empty() {
-                return fail(format!(
-                    "fault at `{place}`: what comes by a cable a tester has counted before it can be lost; put a device in \
-                     between"
-                ));
-            }
-            if ratio.of == 0 || ratio.part > ratio.of {
-                return fail(format!("fault at `{place}`: a ratio is at most 1"));
-            }
-        }
-        for fault in self.faults.iter().filter(|fault| fault.kind != FaultKind::Loss) {
-            let Fault { at, ratio, .. } = fault;
-            let host = at.host();
-            let tests = fault.kind == FaultKind::BusyCore && self.tester_ports > 0 && *host == tester;
-            if *at != Place::From(host.clone()) || !(seen.contains(host) || tests) {
-                return fail(format!("fault at `{at}`: this kind is planted in a host; name one of {known}"));
-            }
-            if ratio.part == 0 || ratio.of == 0 || ratio.part > ratio.of {
-                return fail(format!("fault at `{at}`: a share of a core's time is above 0 and at most 1"));
-            }
-        }
-        Ok(())
+    /// How slow a host's NFS server is; none if it is not.
+    pub(crate) fn slow_server(&self, host: &HostName) -> Option<&SlowServer> {
+        self.slow_servers.iter().find(|server| server.host == *host)
     }
-}
 
-impl Bench {
-    /// Enough ends for the device, and not too many; says what is wrong.
-    fn check_ends(&self) -> Result<(), String> {
-        let (hosts, ports) = (self.hosts.len(), usize::from(self.tester_ports));
-        if self.tester_ports > PORTS_MAXIMUM {
-            return Err(format!("tester.ports: a tester has 1 to {PORTS_MAXIMUM}, not {ports}"));
-        }
-        match self.device.kind {
-            DeviceKind::None if ports > 0 && (hosts, ports) != (0, 2) => Err(format!(
-                "tester.ports: device kind none joins exactly 2 ports and no hosts, not {ports} and {hosts}"
-            )),
-            DeviceKind::None if ports == 0 && hosts != 2 => {
-                Err(format!("hosts: device kind none joins exactly 2 hosts, not {hosts}"))
-            }
-            _ if !(2..=HOSTS_MAXIMUM).contains(&(hosts + ports)) => {
-                Err(format!("hosts: a bench has 2 to {HOSTS_MAXIMUM}, not {}", hosts + ports))
-            }
-            DeviceKind::Reference(ReferenceLimits { delay: Some(_), max_frames: Some(rate), .. })
-                if rate > HELD_FRAMES =>
-            {
-                Err(format!(
-                    "device.max-frames: a reference device with a delay forwards at most {HELD_FRAMES} frames/s, not {rate}"
-                ))
-            }
-            _ => Ok(()),
-        }
+    /// How slow a host's disk is; none if it is not.
+    pub(crate) fn slow_disk(&self, host: &HostName) -> Option<&SlowDisk> {
+        self.slow_disks.iter().find(|disk| disk.host == *host)
     }
 }
 
@@ -545,10 +472,6 @@ fn text<'de, D: Deserializer<'de>, T: FromStr<Err = ParseError>>(deserializer: D
 mod tests {
     use super::*;
 
-    fn problem(text: &str) -> String {
-        Bench::parse(text, "lab.toml").expect_err(text).to_string()
-    }
-
     #[test]
     fn the_built_in_benches_are_good() {
         for (name, _) in BUILT_IN {
@@ -567,53 +490,6 @@ mod tests {
         assert_eq!(bench.link_of(&"b".into()).rate, Some(BitRate::per_second(100_000_000)));
         assert_eq!(bench.link_of(&"b".into()).mtu, Some(1500));
         assert_eq!(bench.losses(), [(Place::To("c".into()), Ratio::new(1, 100))]);
-    }
-
-    #[test]
-    fn an_error_names_file_line_and_field() {
-        for (text, parts) in [
-            ("name = 'x'\nhost = ['a']", ["lab.toml", "line 2", "`host`"]),
-            ("name = 'x'\n[device]\nkind = 'hub'", ["lab.toml", "line 3", "`hub`"]),
-            ("name = 'x'\n[link]\nrate = 'fast'", ["lab.toml", "line 3", "`fast` is not a bit rate"]),
-            ("name = 'x'\n[link]\nspeed = '1G'", ["lab.toml", "line 3", "`speed`"]),
-            ("hosts = ['a', 'b']", ["lab.toml", "line 1", "`name`"]),
-            ("name = 'x'\n[[fault]]\nkind = 'loss'\nat = 'a:b'\nratio = '1%'", ["lab.toml", "line 4", "`a:b`"]),
-            ("name = 'x'\nhosts = ['a', 'a']", ["lab.toml", "hosts", "twice"]),
-            ("name = 'x'\nhosts = ['a', 'B']", ["lab.toml", "hosts", "`B`"]),
-            ("name = 'x'\nhosts = ['a']", ["lab.toml", "hosts", "not 1"]),
-            ("name = 'x'\n[device]\nkind = 'none'", ["lab.toml", "hosts", "exactly 2"]),
-            ("name = 'x'\n[links.z]\nmtu = 1500", ["lab.toml", "links.z", "a, b, c, d"]),
-            ("name = 'x'\n[links.c]\nmtu = 100", ["lab.toml", "mtu of the link of c", "1280 to 65535"]),
-            ("name = 'x'\n[link]\nmtu = 65535\nrate = '1G'", ["lab.toml", "mtu of the link of a", "1280 to 9216"]),
-            ("name = 'x'\n[link]\nrate = '9'", ["lab.toml", "rate of the link of a", "below 64 kbit/s"]),
-            ("name = 'x'\n[link]\ndelay = '10ms'", ["lab.toml", "delay", "not there yet"]),
-            ("name = 'x'\ntesters = ['z']", ["lab.toml", "testers", "no host z"]),
-            (
-                "name = 'x'\nhosts = ['a', 'b']\ntesters = ['a']\ndevice = { kind = 'none' }\n\
-                 [[fault]]\nkind = 'loss'\nat = 'a'\nratio = '1%'",
-                ["lab.toml", "fault at `a`", "put a device in between"],
-            ),
-            ("name = 'x'\n[tester]\nports = 0", ["lab.toml", "line 2", "1 port or more"]),
-            ("name = 'x'\n[tester]\nports = 17", ["lab.toml", "tester.ports", "not 17"]),
-            ("name = 'x'\n[tester]\nports = 1", ["lab.toml", "hosts", "not 1"]),
-            ("name = 'x'\nhosts = ['device']\n[tester]\nports = 2", ["lab.toml", "hosts", "`device`"]),
-            ("name = 'x'\nlink = { loss = '1%' }\n[tester]\nports = 2", ["lab.toml", "loss", "reference device"]),
-            ("name = 'x'\ndevice = { kind = 'none' }\n[tester]\nports = 3", ["lab.toml", "tester.ports", "exactly 2"]),
-            ("name = 'x'\n[device]\nkind = 'bridge'\nqueue = 1", ["lab.toml", "line 2", "`queue=1`"]),
-            ("name = 'x'\n[device]\nkind = 'reference'\necho = 0", ["lab.toml", "line 2", "echo=5000"]),
-            (
-                "name = 'x'\n[[fault]]\nkind = 'loss'\nat = 'z'\nratio = '1%'",
-                ["lab.toml", "fault at `z`", "no such host"],
-            ),
-            (
-                "name = 'x'\nhosts = ['a', 'b']\ndevice = { kind = 'none' }\n\
-                 [[fault]]\nkind = 'loss'\nat = 'device:a'\nratio = '1%'",
-                ["lab.toml", "fault at `device:a`", "no device"],
-            ),
-        ] {
-            let error = problem(text);
-            assert!(parts.iter().all(|part| error.contains(part)), "{text}\n{error}");
-        }
     }
 
     #[test]

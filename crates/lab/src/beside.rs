@@ -1,18 +1,20 @@
-//! Processes that stand beside the hosts of a lab for planted faults: a neighbour that takes a core's time, and a keeper that
-//! removes a control group when its agent is gone.
+//! Processes that stand beside the hosts of a lab for planted faults: a neighbour that takes a core's time, a slow disk, and a
+//! keeper that removes a control group when its agent is gone.
 //!
 //! Each lives until its standard input ends. The other end of that pipe is the lab's, and the agents' of a lab that is kept,
 //! so that they end with it however it ends, and the keeper still does its work after a kill -9.
 
-use crate::LabError;
+use crate::slow_disk::READY;
+use crate::{LabError, SlowDisk};
 use linerate_sys::affinity;
 use linerate_sys::cgroup::cpu_groups;
+use linerate_sys::namespace::MountNamespace;
 use linerate_sys::process::{Placement, ProcessId, spawn};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
 use linerate_units::Ratio;
 use std::fs;
-use std::io::{self, PipeReader, PipeWriter, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, BufRead as _, BufReader, PipeReader, PipeWriter, Read};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -43,9 +45,10 @@ impl Beside {
         Ok(Self { program: program.to_owned(), children: Vec::new(), ends, lives: Some(lives) })
     }
 
-    /// What must stay open for them to live.
-    pub(crate) fn held(&self) -> Option<BorrowedFd<'_>> {
-        self.lives.as_ref().map(AsFd::as_fd)
+    /// What must stay open somewhere for them to live.
+    pub(crate) fn life(&self) -> Result<OwnedFd, LabError> {
+        let life = self.lives.as_ref().map_or_else(|| Err(io::ErrorKind::NotFound.into()), PipeWriter::try_clone);
+        life.map(OwnedFd::from).map_err(|error| failed(linerate_sys::Error::new("dup", "the lab's life line", error)))
     }
 
     /// Starts a neighbour that takes `share` of `core`, `first` among all that run there.
@@ -84,6 +87,22 @@ impl Beside {
         write("cgroup.procs", pid.to_string())
     }
 
+    /// Puts `folders` on a slow disk, for who enters the mount namespace.
+    pub(crate) fn slow_disk(&mut self, disk: &SlowDisk, folders: &[PathBuf]) -> Result<MountNamespace, LabError> {
+        let step = format!("plant the slow disk of host {}", disk.host);
+        let failed = |error: io::Error| LabError::at(&step)(linerate_sys::Error::new("spawn", "the slow disk", error));
+        let (says, said) = io::pipe().map_err(failed)?;
+        let mut command = self.command(&[String::from("slow-disk"), disk.to_string()])?;
+        command.arg("--").args(folders).stdout(said.try_clone().map_err(failed)?).stderr(said);
+        let process = self.spawn(command)?;
+        let mut words = String::new();
+        BufReader::new(says).read_line(&mut words).map_err(failed)?;
+        match words.trim_end() {
+            READY => MountNamespace::of_process(process).map_err(LabError::at(step)),
+            words => Err(failed(io::Error::other(words.to_owned()))),
+        }
+    }
+
     /// Ends them; to be called when the agents are gone.
     pub(crate) fn end(mut self) {
         self.lives = None;
@@ -102,15 +121,32 @@ impl Beside {
     }
 
     fn start(&mut self, words: &[String]) -> Result<(), LabError> {
-        let failed = |error| LabError::at("plant the faults")(error);
+        let mut command = self.command(words)?;
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        self.spawn(command).map(drop)
+    }
+
+    /// This program as one that lives until the lab is gone.
+    fn command(&self, words: &[String]) -> Result<Command, LabError> {
         let ends = self.ends.try_clone();
         let ends = ends.map_err(|error| failed(linerate_sys::Error::new("dup", "the lab's life line", error)))?;
         let mut command = Command::new(&self.program);
-        command.args(["lab", "beside"]).args(words).stdin(ends).stdout(Stdio::null()).stderr(Stdio::null());
-        let placement = Placement { own_session: true, ..Placement::default() };
-        self.children.push(spawn(&mut command, &placement).map_err(failed)?);
-        Ok(())
+        command.args(["lab", "beside"]).args(words).stdin(ends);
+        Ok(command)
     }
+
+    /// Starts it, and gives its number.
+    fn spawn(&mut self, mut command: Command) -> Result<u32, LabError> {
+        let placement = Placement { own_session: true, ..Placement::default() };
+        let child = spawn(&mut command, &placement).map_err(failed)?;
+        let number = child.id();
+        self.children.push(child);
+        Ok(number)
+    }
+}
+
+fn failed(error: linerate_sys::Error) -> LabError {
+    LabError::at("plant the faults")(error)
 }
 
 /// Takes `share` of `core` until standard input ends; `first` among all that run there.
@@ -149,7 +185,8 @@ pub fn keeper(group: &Path) -> Result<(), linerate_sys::Error> {
     }
 }
 
-fn until_the_end() -> Result<(), linerate_sys::Error> {
+/// Waits until standard input ends: the lab is gone.
+pub(crate) fn until_the_end() -> Result<(), linerate_sys::Error> {
     let end = io::stdin().read_to_end(&mut Vec::new());
     end.map(drop).map_err(|error| linerate_sys::Error::new("read", "standard input", error))
 }

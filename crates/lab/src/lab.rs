@@ -1,7 +1,7 @@
 //! A running lab: built, held and taken down by one thread.
 
 use crate::LabError;
-use crate::agent::{Agent, end_all};
+use crate::agent::{Agent, end_all, scratch};
 use crate::bench::{Bench, FaultKind, TESTER};
 use crate::beside::Beside;
 use crate::kept::{self, Kept, KeptAgent};
@@ -23,6 +23,8 @@ pub struct LabOptions {
     pub program: PathBuf,
     /// The lab may outlive this program ([`Lab::keep`]).
     pub keep: bool,
+    /// Folders of this machine that copies in the lab may read and write.
+    pub folders: Vec<PathBuf>,
 }
 
 /// A running lab. It is taken down when dropped; if the program is killed, the kernel takes it down.
@@ -166,9 +168,13 @@ fn build(
     let wiring = Wiring::build(bench)?;
     let beside = beside.insert(Beside::new(&options.program)?);
     // The device of a kept lab, and what stands beside it, live as long as the agents hold them.
-    let held: Vec<_> = if options.keep { wiring.held().into_iter().chain(beside.held()).collect() } else { Vec::new() };
+    let life = beside.life()?;
+    let held: Vec<_> =
+        if options.keep { wiring.held().into_iter().chain([life.as_fd()]).collect() } else { Vec::new() };
+    let folders: Vec<PathBuf> = options.folders.iter().cloned().chain([scratch()]).collect();
     for host in wiring.with_agent() {
-        agents.push(Agent::start(&options.program, host, options.keep, &held)?);
+        let disk = bench.slow_disk(&host.name).map(|disk| beside.slow_disk(disk, &folders)).transpose()?;
+        agents.push(Agent::start(host, bench.slow_server(&host.name), disk.as_ref(), options, &held)?);
     }
     drop(held);
     for (host, agent) in wiring.with_agent().zip(agents.iter()) {

@@ -4,18 +4,19 @@
 
 use crate::delay_line;
 use crate::limits::ReferenceLimits;
+use crate::load_failure::{incomplete, map_failed, object_failed, program_failed};
 use aya::maps::{DevMapHash, MapData};
-use aya::programs::{ProgramError, Xdp};
-use aya::{Ebpf, EbpfError, EbpfLoader, include_bytes_aligned};
+use aya::programs::Xdp;
+use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use linerate_sys::Error;
 use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
-use std::error::Error as StdError;
-use std::io;
 use std::os::fd::AsFd;
 
 /// The compiled program.
 const OBJECT: &[u8] = include_bytes_aligned!("../bpf/reference.bpf.o");
+/// What errors call it.
+const WHAT: &str = "the reference device";
 /// Parts of a nanosecond in which the program keeps the cost of a frame.
 const FRAME_PARTS: u128 = 1 << 12;
 /// Parts of a nanosecond in which it keeps that of a byte.
@@ -71,9 +72,9 @@ pub(crate) fn install(limits: &ReferenceLimits, device: &NetNamespace) -> Result
         members.insert(*port, *port, None, 0).map_err(|error| map_failed("ports", &error))?;
     }
     let found = program.program_mut("reference").ok_or_else(|| incomplete("reference"))?;
-    let xdp: &mut Xdp = found.try_into().map_err(program_failed)?;
-    xdp.load().map_err(program_failed)?;
-    let program = xdp.fd().map_err(program_failed)?;
+    let xdp: &mut Xdp = found.try_into().map_err(program_failed(WHAT))?;
+    xdp.load().map_err(program_failed(WHAT))?;
+    let program = xdp.fd().map_err(program_failed(WHAT))?;
     for port in ports {
         route.set_xdp(port, program.as_fd())?;
     }
@@ -97,48 +98,7 @@ fn load(limits: &ReferenceLimits, hold: u32) -> Result<Ebpf, Error> {
     }
     loader.override_global("hold", &hold, true);
     loader.map_max_entries("addresses", limits.addresses);
-    loader.load(OBJECT).map_err(|error| match error {
-        EbpfError::MapError(error) => map_failed("the reference device's", &error),
-        other => Error::new("bpf(BPF_MAP_CREATE)", "the reference device", cause(&other)),
-    })
-}
-
-fn incomplete(name: &str) -> Error {
-    Error::new("reading the BPF object", name, io::ErrorKind::NotFound)
-}
-
-fn map_failed(name: &str, error: &(dyn StdError + 'static)) -> Error {
-    Error::new("bpf(map)", name, cause(error))
-}
-
-fn program_failed(error: ProgramError) -> Error {
-    if let ProgramError::LoadError { io_error, verifier_log } = error {
-        let source = match io_error.kind() {
-            io::ErrorKind::PermissionDenied => io::Error::new(
-                io_error.kind(),
-                "this user may not load XDP programs; run as root, or with CAP_BPF and CAP_NET_ADMIN",
-            ),
-            kind => io::Error::new(kind, format!("{io_error}: {verifier_log}")),
-        };
-        return Error::new("bpf(BPF_PROG_LOAD)", "the reference device", source);
-    }
-    Error::new("bpf(BPF_PROG_LOAD)", "the reference device", cause(&error))
-}
-
-/// An error with all that led to it. The kernel's own word, if there is one, is the last.
-fn cause(error: &(dyn StdError + 'static)) -> io::Error {
-    let mut words = error.to_string();
-    let (mut kind, mut next) = (io::ErrorKind::Other, error.source());
-    while let Some(error) = next {
-        kind = error.downcast_ref::<io::Error>().map_or(kind, io::Error::kind);
-        words = format!("{words}: {error}");
-        next = error.source();
-    }
-    let remedy = match kind {
-        io::ErrorKind::PermissionDenied => "; run as root, or with CAP_BPF and CAP_NET_ADMIN",
-        _ => "",
-    };
-    io::Error::new(kind, format!("{words}{remedy}"))
+    loader.load(OBJECT).map_err(object_failed(WHAT))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::address::{self, Addresses};
 use crate::bench::{Bench, DEVICE, DeviceKind, FaultKind, Link, Place, TESTER};
 use crate::ethernet::{self, End};
 use crate::napi;
+use crate::policer;
 use crate::reference;
 use linerate_model::HostName;
 use linerate_sys::ethtool::Ethtool;
@@ -227,6 +228,8 @@ impl Wiring {
         for (index, port) in ports.iter().enumerate() {
             let host = &self.hosts[port.host];
             let mtu = mtu_of(bench, &host.name);
+            let link = bench.link_of(&host.name);
+            let police = link.police;
             route.add_veth(&port.far, &port.interface, &host.namespace, mtu).map_err(host.building("the link"))?;
             let own: Vec<_> = losses
                 .iter()
@@ -243,14 +246,21 @@ impl Wiring {
                 near.set_up_for_frames(&[]).map_err(host.building("the interface"))?;
                 link
             } else {
-                let Link { rate, shape, .. } = bench.link_of(&host.name);
+                let Link { rate, shape, .. } = link;
                 let lets_out = [rate, shape].into_iter().flatten().min();
                 let busy = bench.fault(FaultKind::BusyCore, &host.name).is_some();
-                let by_itself = lets_out.is_some() || !own.is_empty() || busy;
+                let by_itself = lets_out.is_some() || !own.is_empty() || busy || bench.has_policers();
                 let link = far.set_up(lets_out, mtu, &own, by_itself).map_err(host.building("the device's port"))?;
                 near.set_up(rate, mtu, &[], by_itself).map_err(host.building("the interface"))?;
                 link
             };
+            if bench.has_policers() {
+                route.join_nothing(link).map_err(host.building("the device's port"))?;
+            }
+            if let Some(rate) = police {
+                inside(&device.namespace, || policer::install(link, rate, mtu))
+                    .map_err(host.building("the policer"))?;
+            }
             if let DeviceKind::Reference(_) = kind {
                 near.take_from_reference().map_err(host.building("the interface"))?;
             }
@@ -278,7 +288,7 @@ impl Wiring {
             if let Some(bridge) = bridge {
                 route.set_bridge(link, bridge).map_err(host.building("the bridge's port"))?;
             }
-            if !own.is_empty() {
+            if !own.is_empty() || police.is_some() {
                 self.drop_points.push(DropPoint { host: host.name.clone(), inside: None, link });
             }
             let had = host.give(&port.interface, &addresses).map_err(host.building("the addresses"))?;

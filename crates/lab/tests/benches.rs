@@ -111,7 +111,7 @@ fn an_agent_that_does_not_start_is_quoted() {
     }
     let bench = Bench::named("cable").expect("built in");
     let start = |program: &str| {
-        let options = linerate_lab::LabOptions { program: program.into(), keep: false };
+        let options = linerate_lab::LabOptions { program: program.into(), keep: false, folders: Vec::new() };
         wait_for(linerate_lab::Lab::up(&bench, &options)).err().expect("no agent").to_string()
     };
     let error = start("/nonexistent/linerate");

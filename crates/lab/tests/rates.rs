@@ -164,3 +164,29 @@ fn planted_loss_is_as_planted_and_counted() {
         assert!(dropped >= lost && dropped <= lost + 5, "{device} {place}: {dropped} counted, {lost} missing");
     }
 }
+
+/// No device holds back what a policer lets through, and the hosts are told nothing.
+#[test]
+fn a_policed_link_drops_what_exceeds_its_rate_and_counts_it() {
+    let _alone = alone();
+    if !can_build("a_policed_link_drops_what_exceeds_its_rate_and_counts_it") {
+        return;
+    }
+    let (flat, routed) = (["198.18.0.1", "198.18.0.2"], ["198.18.1.2", "198.18.2.2"]);
+    for (device, addresses, rate, payload, batch) in [
+        ("bridge", flat, 10_000_000, 1472, 1),
+        ("bridge", flat, 100_000_000, 64, 1),
+        ("router", routed, 100_000_000, 1472, 40),
+    ] {
+        let lab = up(&format!(
+            "name = 'x'\nhosts = ['a', 'b']\ndevice = {{ kind = '{device}' }}\nlinks.b = {{ police = '{rate}' }}"
+        ));
+        let (near, far) = (socket(&lab, "a", addresses[0]), socket(&lab, "b", addresses[1]));
+        let flood = flood(&[near], &far, payload, batch, Duration::from_secs(2));
+        let limit = f64::from(rate) / 8.0 / on_the_wire(payload as u64) as f64;
+        let what = format!("{device} {rate} bit/s, {batch} x {payload} bytes a send");
+        within(flood.rate, limit, 0.01, &what);
+        let (lost, dropped) = (flood.sent - flood.received, lab.dropped().expect("counters")[&host("b")]);
+        assert!(dropped >= lost && dropped <= lost + 5, "{what}: {dropped} counted, {lost} missing");
+    }
+}

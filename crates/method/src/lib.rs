@@ -5,31 +5,42 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod compare;
+pub mod copy;
+mod copy_proof;
+pub mod curve;
 pub mod device;
 mod expect;
 pub mod ladder;
 mod loaded_latency;
 mod measure;
+mod metric;
 mod proof;
 mod repeat;
 pub mod search;
 mod statistics;
+pub mod study;
 mod sweep;
 mod transfer;
+mod unfinished;
 mod validity;
 mod verdict;
 
 pub use account::place_losses;
+pub use compare::compare;
 pub use expect::{BadExpectation, Expectation, Judgement};
 pub use loaded_latency::{Probing, probed};
 pub use measure::measurements;
-pub use proof::counterproof;
+pub use metric::{Metric, NoOneValue};
+pub use proof::counterproofs;
 pub use statistics::{confidence_interval, summary};
 pub use sweep::Sweep;
 pub use transfer::{Transfer, figure, transfers};
+pub use unfinished::sum_up;
 pub use validity::spoilt;
 
-use linerate_model::{TrialResult, TrialSpec};
+use curve::Curve;
+use linerate_model::{Plan, TrialResult, TrialSpec};
 
 /// What a method wants next.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +49,14 @@ pub enum Step {
     Run(Box<TrialSpec>),
     /// Nothing more.
     Done,
+}
+
+/// The method that a plan asks for.
+pub fn method(plan: &Plan) -> Box<dyn Method + Send> {
+    match Curve::of(plan) {
+        Some(curve) => Box::new(curve),
+        None => Box::new(Sweep::new(plan.clone())),
+    }
 }
 
 /// A way of measuring: it decides from the results so far.

@@ -61,7 +61,7 @@ pub(crate) fn loaded_latency(probe: &TransactSpec, runs: &[&TrialResult]) -> Opt
     }
     let p50_runs = probes.iter().map(|probe| added(&timed(&probe.idle).0, &timed(&probe.loaded).0, 0.5) as f64);
     let p50 = added(&idle, &loaded, 0.5);
-    // RFC 6349 section 4.3; the average is that of all requests, those without an answer included.
+    // The buffer delay of RFC 6349; the average is that of all requests, those without an answer included.
     let baseline = idle.quantile(0.5) as f64;
     Some(LoadedLatency {
         transport: probe.transport,
@@ -154,7 +154,7 @@ mod tests {
         (value - truth).abs() <= truth.abs() * 2e-3
     }
 
-    /// RFC 6349 section 4.3 has the example of 25 ms that grow to 32 ms: a buffer delay of 28 %.
+    /// RFC 6349 has the example of 25 ms that grow to 32 ms: a buffer delay of 28 %.
     #[test]
     fn the_figures_are_those_of_their_sources() {
         let result = found(&[run(asked(&[25 * MS; 100], 0), asked(&[32 * MS; 100], 0))]).expect("timed");

@@ -2,12 +2,16 @@
 
 mod cost;
 mod doubts;
+mod line_use;
+pub(crate) mod nfs;
 mod path;
+mod rpc;
 
 use cost::cpu;
 use doubts::caveats;
 use path::PathFacts;
 
+use crate::curve::CEILING;
 use crate::loaded_latency::loaded_latency;
 use crate::proof::settle;
 use crate::statistics::summary;
@@ -38,15 +42,21 @@ pub fn measurements(
 
 /// What the tester reached without the device in the measurement of the same name.
 fn ceiling(result: &Measurement, calibration: &Record) -> Option<Ceiling> {
-    let reached = calibration.results.iter().find(|c| c.name == result.name).and_then(main_figure)?.clone();
+    let named = |name: &str| calibration.results.iter().find(|calibrated| calibrated.name == name);
+    // What the tester reaches in NFS operations at all holds for every mix and load.
+    let any_mix = || named(CEILING).filter(|_| result.workload == WorkloadKind::Nfs);
+    let reached = named(&result.name).or_else(any_mix).and_then(main_figure)?.clone();
     let own = main_figure(result)?;
     let share = if reached.median > 0.0 { own.median / reached.median } else { 0.0 };
     Some(Ceiling { record: calibration.id.clone(), reached, share })
 }
 
-/// Payload bit/s, or transactions per second.
+/// Payload bit/s of a stream, transactions per second otherwise.
 pub(crate) fn main_figure(result: &Measurement) -> Option<&Summary> {
-    result.received.as_ref().map(|received| &received.payload_bps).or(result.transactions_per_s.as_ref())
+    match result.workload {
+        WorkloadKind::Stream => result.received.as_ref().map(|received| &received.payload_bps),
+        WorkloadKind::Transact | WorkloadKind::Rpc | WorkloadKind::Nfs => result.transactions_per_s.as_ref(),
+    }
 }
 
 fn measurement(
@@ -60,15 +70,29 @@ fn measurement(
     let path = PathFacts::of(hosts, runs);
     let stream = match workload {
         Workload::Stream(stream) => Some(stream),
-        Workload::Transact(_) => None,
+        Workload::Transact(_) | Workload::Rpc(_) | Workload::Nfs(_) => None,
     };
     let transact = match workload {
         Workload::Transact(transact) => Some(transact),
-        Workload::Stream(_) => None,
+        Workload::Stream(_) | Workload::Rpc(_) | Workload::Nfs(_) => None,
     };
-    let received = stream.map(|stream| received(stream, path.mtu, runs));
+    let calls = match workload {
+        Workload::Rpc(rpc) => Some(rpc),
+        Workload::Stream(_) | Workload::Transact(_) | Workload::Nfs(_) => None,
+    };
+    let requests = workload.is_requests();
+    let transacts = transact.is_some();
+    let received = match workload {
+        Workload::Rpc(rpc) => rpc::received(rpc, path.mtu, runs),
+        Workload::Nfs(_) => nfs::received(runs),
+        _ => stream.map(|stream| received(stream, path.mtu, runs)),
+    };
     let tcp = tcp(runs);
-    let limit = received.as_ref().zip(path.line).map(|(received, line_bps)| {
+    let one_way = !matches!(workload, Workload::Nfs(nfs) if !nfs::is_one_way(&nfs.mix));
+    let limit = received.as_ref().zip(path.line).filter(|_| one_way).map(|(received, line_bps)| {
+        if let Some(calls) = calls {
+            return rpc::limit(calls, received, tcp.as_ref(), line_bps, path.mtu);
+        }
         let message = workload.message_bytes().get();
         // Segments may be smaller than the path allows (--mss).
         let packet = tcp.as_ref().map_or(path.mtu, |tcp| tcp_packet(workload.ip(), tcp.mss).min(path.mtu));
@@ -76,25 +100,41 @@ fn measurement(
         let share = received.payload_bps.median / (payload_bps.get().max(1) as f64);
         PathLimit { line_bps, mtu: path.mtu, payload_bps, share }
     });
+    let limit = match workload {
+        Workload::Nfs(nfs) => path.line.and_then(|line_bps| line_use::limit(nfs, runs, line_bps, path.mtu)),
+        _ => limit,
+    };
+    let (operations, classes) = nfs::operations(runs);
     let mut result = Measurement {
         name: cell.name.clone(),
-        workload: if stream.is_some() { WorkloadKind::Stream } else { WorkloadKind::Transact },
+        workload: match workload {
+            Workload::Stream(_) => WorkloadKind::Stream,
+            Workload::Transact(_) => WorkloadKind::Transact,
+            Workload::Rpc(_) => WorkloadKind::Rpc,
+            Workload::Nfs(_) => WorkloadKind::Nfs,
+        },
         transport: workload.transport(),
         ip: workload.ip(),
         message_bytes: workload.message_bytes().get(),
         response_bytes: transact.map(|transact| transact.response_bytes.get()),
         direction: stream.map(|stream| stream.direction),
-        flows: stream.map_or_else(|| transact.map_or(0, |transact| transact.flows), |stream| stream.flows),
+        flows: workload.flows(),
         received,
-        sent: stream.map(|_| sent(runs)),
+        sent: stream.map(|_| sent(runs)).or(calls.and_then(|calls| rpc::sent(calls, runs))),
         shares: shares(runs, stream.is_some()),
         limit,
         ceiling: None,
-        transactions_per_s: transact.and_then(|_| over(runs, |all| all.iter().map(transactions_per_s).sum())),
-        failed: transact.map(|_| runs.iter().flat_map(|run| transfers(run)).map(|t| failed(&t)).sum()),
+        transactions_per_s: requests.then(|| over_all(runs, |all| all.iter().map(transactions_per_s).sum())),
+        failed: requests.then(|| runs.iter().flat_map(|run| transfers(run)).map(|t| failed(&t)).sum()),
         loss: total_loss(runs.iter().flat_map(|run| transfers(run))),
         jitter_ns: jitter(runs),
-        latency_ns: transact.and_then(|_| latency(runs)),
+        latency_ns: if requests { latency(runs) } else { None },
+        call: calls.map(|calls| calls.call),
+        retransmitted: (requests && !transacts)
+            .then(|| runs.iter().flat_map(|run| transfers(run)).map(retransmitted).sum()),
+        operations,
+        classes,
+        service_ns: service(runs),
         loaded_latency: cell.probe.as_ref().and_then(|probe| loaded_latency(probe, runs)),
         cpu: cpu(runs, path.shared_machine),
         tcp,
@@ -140,11 +180,7 @@ fn received(stream: &StreamSpec, mtu: u32, runs: &[&TrialResult]) -> ReceivedRat
         Transport::Tcp => over_all(runs, segments),
         Transport::Udp => over_all(runs, |all| messages(all) * each),
     };
-    // Each run's payload with what its packets add, bytes a packet.
-    let with = |overhead: f64| {
-        let runs = payload_bps.values.iter().zip(&packets_per_s.values);
-        summary(runs.map(|(payload, packets)| payload + packets * overhead * 8.0).collect())
-    };
+    let with = |overhead| with_packets(&payload_bps.values, &packets_per_s, overhead);
     let (ip_overhead, wire_overhead) = match stream.transport {
         Transport::Tcp => {
             let (ip, wire) = tcp_overhead(stream.ip);
@@ -164,6 +200,12 @@ fn received(stream: &StreamSpec, mtu: u32, runs: &[&TrialResult]) -> ReceivedRat
         means: means.map(|r| r.means.clone()).unwrap_or_default(),
         payload_bps,
     }
+}
+
+/// Each run's payload with what its packets add, bytes a packet.
+fn with_packets(payload_bps: &[f64], packets_per_s: &Summary, overhead: f64) -> Option<Summary> {
+    let runs = payload_bps.iter().zip(&packets_per_s.values);
+    summary(runs.map(|(payload, packets)| payload + packets * overhead * 8.0).collect())
 }
 
 fn sent(runs: &[&TrialResult]) -> SentRates {
@@ -221,6 +263,20 @@ fn latency(runs: &[&TrialResult]) -> Option<Latency> {
     (all.count() > 0).then(|| latency_of(&all))
 }
 
+/// Calls sent again.
+fn retransmitted(transfer: Transfer<'_>) -> u64 {
+    transfer.sender.transactions.as_ref().map_or(0, |t| t.retransmitted)
+}
+
+/// How long calls took within the servers that tell it.
+fn service(runs: &[&TrialResult]) -> Option<Latency> {
+    let mut all = Histogram::default();
+    for service in runs.iter().flat_map(|run| transfers(run)).filter_map(|t| t.receiver.service.as_ref()) {
+        all.merge(&service.time);
+    }
+    (all.count() > 0).then(|| latency_of(&all))
+}
+
 /// What a histogram of latencies says.
 pub(crate) fn latency_of(all: &Histogram) -> Latency {
     Latency {
@@ -245,6 +301,7 @@ fn tcp(runs: &[&TrialResult]) -> Option<TcpSummary> {
     Some(TcpSummary {
         congestion: first.congestion.clone(),
         retransmits: flows.iter().map(|flow| flow.retransmits).sum(),
+        timeouts: flows.iter().map(|flow| flow.timeouts).sum(),
         segments: flows.iter().map(|flow| flow.segments_out).sum(),
         rtt_ns: summary(flows.iter().map(|flow| flow.rtt.get() as f64).collect()).map_or(0, |s| s.median as u64),
         min_rtt_ns: flows.iter().map(|flow| flow.min_rtt.get()).min().unwrap_or(0),
@@ -290,12 +347,7 @@ pub(crate) mod tests {
     }
 
     fn measure(hosts: &[Host], trials: &[TrialResult]) -> Measurement {
-        let plan = Plan {
-            cells: vec![trials[0].spec.clone()],
-            repeats: Repeats::Times(trials.len() as u32),
-            device: None,
-            ladder: None,
-        };
+        let plan = Plan::of(vec![trials[0].spec.clone()], Repeats::Times(trials.len() as u32));
         measurements(&plan, hosts, trials, None).remove(0)
     }
 
@@ -392,9 +444,10 @@ pub(crate) mod tests {
 
     #[test]
     fn a_result_at_the_ceiling_is_the_testers() {
-        let calibration = record(vec![measure(&[], &[trial(1_000, 0)])]);
+        let plan = Plan::of(Vec::new(), Repeats::Times(1));
+        let calibration = record(plan, vec![measure(&[], &[trial(1_000, 0)])]);
         let through = |run: TrialResult| {
-            let plan = Plan { cells: vec![run.spec.clone()], repeats: Repeats::Times(1), device: None, ladder: None };
+            let plan = Plan::of(vec![run.spec.clone()], Repeats::Times(1));
             measurements(&plan, &[], &[run], Some(&calibration)).remove(0)
         };
         let results = [through(trial(990, 0)), through(trial(500, 0))];
@@ -402,21 +455,7 @@ pub(crate) mod tests {
         assert!(kinds(&results[0]).contains(&CaveatKind::TesterCeiling));
     }
 
-    fn record(results: Vec<Measurement>) -> Record {
-        Record {
-            schema: String::new(),
-            id: linerate_model::RecordId("c".into()),
-            version: String::new(),
-            command: Vec::new(),
-            started_unix_ns: 0,
-            plan: Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: None, ladder: None },
-            hosts: Vec::new(),
-            results,
-            trials: Vec::new(),
-            outcome: None,
-            frame_trials: Vec::new(),
-            ladder: None,
-            caveats: Vec::new(),
-        }
+    pub(crate) fn record(plan: Plan, results: Vec<Measurement>) -> Record {
+        Record { results, ..Record::new(linerate_model::RecordId("c".into()), plan) }
     }
 }

@@ -1,10 +1,13 @@
 //! Counterproofs: a verdict says what would come out if one thing were changed; here that is changed and looked at.
 
-use crate::measure::main_figure;
-use crate::verdict::{bits, percent};
+mod settle;
+
+pub(crate) use settle::{bypassed, rises, settle, stays, take};
+
+use crate::verdict::{Facts, NOTABLE_LOSS, bits};
 use linerate_model::{
-    Confidence, Counterproof, Expects, Limit, Measurement, Offered, Plan, Proof, StreamSpec, TransactSpec,
-    TransactStyle, Transport, TrialSpec, Workload,
+    Counterproof, Direction, Expects, Host, Limit, Measurement, Offered, Record, RpcSpec, StreamSpec, TransactSpec,
+    TransactStyle, Transport, TrialResult, TrialSpec, Workload,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate};
 
@@ -14,241 +17,267 @@ const FLOWS: u16 = 4;
 const OUTSTANDING: u16 = 8;
 /// A receive buffer that holds tens of milliseconds of any load that a host takes.
 const LARGE_BUFFER: u64 = 8 << 20;
-/// A result that is this much higher has risen, within the error of what is compared.
-const RISEN: f64 = 1.1;
-/// A result within this of the other is the same.
-const SAME: f64 = 0.05;
+/// A message of TCP this long costs by its bytes, and no longer by the call.
+const LARGE_MESSAGE: u64 = 128 << 10;
+/// A result that should rise to this share of its line may be held back by the line.
+const ROOM: f64 = 0.95;
 /// The share of what came through that a path must carry without loss if that was all it let through.
 const BELOW: f64 = 0.9;
-/// Loss below this share of what it was has gone; loss above this share of it has stayed.
-const GONE: f64 = 0.2;
-const STAYED: f64 = 0.5;
 
-/// What would test the verdict on `result`, which `cell` was measured for; none where changing one thing cannot tell.
-pub fn counterproof(cell: &TrialSpec, result: &Measurement) -> Option<TrialSpec> {
-    let mut changed = cell.clone();
-    let test = match &mut changed.workload {
-        Workload::Stream(stream) => of_stream(stream, result),
-        Workload::Transact(transact) => of_transact(transact, result.verdict.limit),
-    }?;
-    // What was timed beside the load has been timed.
-    changed.probe = None;
-    changed.name = format!("{} with {}", cell.name, test.change);
-    changed.proves = Some(Counterproof { of: cell.name.clone(), ..test });
-    Some(changed)
+/// What would test the verdicts of `record`: cells to be measured besides.
+pub fn counterproofs(record: &Record) -> Vec<TrialSpec> {
+    let asked = record.plan.cells.iter().filter(|cell| cell.proves.is_none());
+    asked
+        .flat_map(|cell| {
+            let result = record.results.iter().find(|result| result.name == cell.name);
+            let runs: Vec<&TrialResult> = record.trials.iter().filter(|trial| trial.spec.name == cell.name).collect();
+            result.map_or_else(Vec::new, |result| tests_of(cell, result, &runs, &record.hosts))
+        })
+        .collect()
 }
 
-fn test(change: impl Into<String>, expects: Expects) -> Option<Counterproof> {
-    Some(Counterproof { of: String::new(), change: change.into(), expects, otherwise: None })
+/// What would test the verdict on `result`, which `cell` was measured for; none where changing one thing cannot tell. The
+/// one that tells most comes first.
+fn tests_of(cell: &TrialSpec, result: &Measurement, runs: &[&TrialResult], hosts: &[Host]) -> Vec<TrialSpec> {
+    let tests = match &cell.workload {
+        Workload::Stream(stream) => {
+            let subject = Subject { cell, stream, result, facts: Facts::of(result, runs), hosts };
+            subject.tests()
+        }
+        Workload::Transact(transact) => of_transact(transact, result.verdict.limit).into_iter().collect(),
+        Workload::Rpc(rpc) => of_rpc(rpc, result).into_iter().collect(),
+        Workload::Nfs(_) => Vec::new(),
+    };
+    tests.into_iter().map(|test| test.of(cell)).collect()
 }
 
-fn of_stream(stream: &mut StreamSpec, result: &Measurement) -> Option<Counterproof> {
-    let tcp = stream.transport == Transport::Tcp;
-    let received = result.received.as_ref()?.payload_bps.median;
-    match result.verdict.limit {
-        Limit::OfferedLoad => {
-            stream.offered = None;
-            test("no limit to the load", Expects::Rise)
+/// The same with one thing changed.
+struct Test {
+    workload: Workload,
+    change: String,
+    expects: Expects,
+    /// What the limit is if the contrary comes out, where that is known.
+    otherwise: Option<Limit>,
+}
+
+impl Test {
+    fn new(workload: Workload, change: impl Into<String>, expects: Expects) -> Self {
+        Self { workload, change: change.into(), expects, otherwise: None }
+    }
+
+    fn else_it_is(self, limit: Limit) -> Self {
+        Self { otherwise: Some(limit), ..self }
+    }
+
+    fn of(self, cell: &TrialSpec) -> TrialSpec {
+        let Self { workload, change, expects, otherwise } = self;
+        TrialSpec {
+            name: format!("{} with {change}", cell.name),
+            workload,
+            // What was timed beside the load has been timed.
+            probe: None,
+            proves: Some(Counterproof { of: cell.name.clone(), change, expects, otherwise }),
+            ..cell.clone()
         }
-        Limit::Wire | Limit::Shaper if tcp => more_flows(stream, Expects::Same),
-        Limit::PathLoss if tcp => more_flows(stream, Expects::Rise),
-        Limit::Window => match (stream.socket.receive_buffer.take(), stream.socket.send_buffer.take()) {
-            (None, None) => more_flows(stream, Expects::Rise),
-            _ => test("buffers of the system's own size", Expects::Rise),
-        },
-        Limit::ReceiverBuffer => {
-            stream.socket.receive_buffer = Some(ByteCount::new(LARGE_BUFFER));
-            test(format!("a receive buffer of {} MiB", LARGE_BUFFER >> 20), Expects::Rise)
-        }
-        Limit::PathLoss => {
-            let half = match stream.offered? {
-                Offered::PayloadBps(rate) => Offered::PayloadBps(BitRate::per_second(rate.get() / 2)),
-                Offered::MessagesPerS(rate) => Offered::MessagesPerS(FrameRate::per_second(rate.get() / 2)),
-            };
-            stream.offered = Some(half);
-            let test = test("half the load", Expects::LossStays)?;
-            Some(Counterproof { otherwise: Some(Limit::Shaper), ..test })
-        }
-        Limit::Shaper => {
-            let below = BitRate::per_second((received * BELOW / f64::from(stream.flows.max(1))) as u64);
-            stream.offered = Some(Offered::PayloadBps(below));
-            let test = test(format!("a load of {}", bits(received * BELOW)), Expects::LossGoes)?;
-            Some(Counterproof { otherwise: Some(Limit::PathLoss), ..test })
-        }
-        Limit::SenderCpu | Limit::ReceiverCpu if !tcp => {
-            let larger = (stream.message_bytes.get() * 2).min(StreamSpec::UDP_MAXIMUM);
-            stream.message_bytes = ByteCount::new(larger);
-            test(format!("messages of {larger} bytes"), Expects::Rise)
-        }
-        _ => None,
     }
 }
 
-fn more_flows(stream: &mut StreamSpec, expects: Expects) -> Option<Counterproof> {
-    let before = stream.flows;
-    stream.flows = before.checked_mul(FLOWS)?;
-    test(format!("{} flows instead of {before}", stream.flows), expects)
+/// A stream whose verdict is to be tested.
+struct Subject<'a> {
+    cell: &'a TrialSpec,
+    stream: &'a StreamSpec,
+    result: &'a Measurement,
+    facts: Facts,
+    hosts: &'a [Host],
 }
 
-fn of_transact(transact: &mut TransactSpec, limit: Limit) -> Option<Counterproof> {
+impl Subject<'_> {
+    fn tests(&self) -> Vec<Test> {
+        let tcp = self.stream.transport == Transport::Tcp;
+        let tests = match self.result.verdict.limit {
+            Limit::OfferedLoad => {
+                [Some(self.with("no limit to the load", Expects::Rise, |stream| stream.offered = None)), None]
+            }
+            Limit::Wire if tcp => [self.more_flows(Expects::Same), None],
+            Limit::PathLoss if tcp => {
+                let evenly = self.evenly(Expects::LossStays);
+                [evenly.map(|test| test.else_it_is(Limit::Shaper)), self.blind_to_loss()]
+            }
+            Limit::PathLoss => [self.half_the_load(), None],
+            Limit::Shaper if tcp && self.loses() => {
+                let evenly = self.evenly(Expects::LossGoes);
+                [evenly.map(|test| test.else_it_is(Limit::PathLoss)), None]
+            }
+            Limit::Shaper if !tcp => [self.just_below(), None],
+            Limit::Shaper => [self.more_flows(Expects::Same), None],
+            Limit::Window => [self.more_under_way(), self.other_control(Expects::Same)],
+            Limit::ReceiverBuffer => {
+                let change = format!("a receive buffer of {} MiB", LARGE_BUFFER >> 20);
+                let larger =
+                    |stream: &mut StreamSpec| stream.socket.receive_buffer = Some(ByteCount::new(LARGE_BUFFER));
+                [Some(self.with(change, Expects::Rise, larger)), None]
+            }
+            Limit::SenderCpu | Limit::ReceiverCpu => [self.larger_messages().or_else(|| self.on_more_cores()), None],
+            // Of a device and a tester the calibration tells: see `settle`.
+            Limit::Wire
+            | Limit::Tester
+            | Limit::Device
+            | Limit::Server
+            | Limit::StorageRead
+            | Limit::StorageWrite
+            | Limit::Latency
+            | Limit::CannotTell => [None, None],
+        };
+        tests.into_iter().flatten().collect()
+    }
+
+    fn with(&self, change: impl Into<String>, expects: Expects, make: impl FnOnce(&mut StreamSpec)) -> Test {
+        let mut stream = self.stream.clone();
+        make(&mut stream);
+        Test::new(Workload::Stream(stream), change, expects)
+    }
+
+    /// Segments were resent, more than by a stumble.
+    fn loses(&self) -> bool {
+        self.result.tcp.as_ref().is_some_and(|tcp| tcp.retransmits as f64 > NOTABLE_LOSS * tcp.segments as f64)
+    }
+
+    fn more_flows(&self, expects: Expects) -> Option<Test> {
+        let (before, after) = (self.stream.flows, self.stream.flows.checked_mul(FLOWS)?);
+        Some(self.with(format!("{after} flows instead of {before}"), expects, |stream| stream.flows = after))
+    }
+
+    /// Loss by chance does not care for the load; a path that is full loses nothing of half of what it carried.
+    fn half_the_load(&self) -> Option<Test> {
+        let offered = match self.stream.offered {
+            Some(Offered::PayloadBps(rate)) => Offered::PayloadBps(BitRate::per_second(rate.get() / 2)),
+            Some(Offered::MessagesPerS(rate)) => Offered::MessagesPerS(FrameRate::per_second(rate.get() / 2)),
+            None => Offered::PayloadBps(self.of_each_path(0.5)?),
+        };
+        let test = self.with("half the load", Expects::LossStays, |stream| stream.offered = Some(offered));
+        Some(test.else_it_is(Limit::Shaper))
+    }
+
+    /// Of datagrams, what came through at once must come through by itself.
+    fn just_below(&self) -> Option<Test> {
+        let below = self.of_each_path(BELOW)?;
+        let change = format!("a load of {}", bits(self.received()? * BELOW));
+        let test = self.with(change, Expects::LossGoes, |stream| stream.offered = Some(Offered::PayloadBps(below)));
+        Some(test.else_it_is(Limit::PathLoss))
+    }
+
+    /// What TCP reached, in datagrams as long as its segments: nothing is resent and nothing bunched. A path that loses by chance
+    /// loses its share of them too; a policer lets them all through, however TCP's bursts fared with it.
+    fn evenly(&self, expects: Expects) -> Option<Test> {
+        let (rate, bytes) = (self.of_each_path(BELOW)?, u64::from(self.result.tcp.as_ref()?.mss));
+        let change = format!("evenly spaced datagrams at {}", bits(self.received()? * BELOW));
+        Some(self.with(change, expects, |stream| {
+            stream.transport = Transport::Udp;
+            stream.message_bytes = ByteCount::new(bytes.max(StreamSpec::UDP_MINIMUM));
+            stream.offered = Some(Offered::PayloadBps(rate));
+            stream.offload = false;
+            let socket = &mut stream.socket;
+            (socket.congestion, socket.mss, socket.send_buffer, socket.receive_buffer) = (None, None, None, None);
+        }))
+    }
+
+    fn received(&self) -> Option<f64> {
+        Some(self.result.received.as_ref()?.payload_bps.median)
+    }
+
+    /// That share of the result, as the load of each path and direction.
+    fn of_each_path(&self, share: f64) -> Option<BitRate> {
+        let ways = if self.stream.direction == Direction::Both { 2 } else { 1 };
+        Some(BitRate::per_second((self.received()? * share / (self.cell.paths.len() * ways).max(1) as f64) as u64))
+    }
+
+    /// A control that does not go by loss; without one several flows, each of which loss holds back by itself.
+    fn blind_to_loss(&self) -> Option<Test> {
+        match self.result.tcp.as_ref()?.congestion.as_str() {
+            "bbr" => None,
+            _ => self.other_control(Expects::Rise).or_else(|| self.more_flows(Expects::Rise)),
+        }
+    }
+
+    /// BBR where the control goes by loss, and one that does where it is BBR; none where a host does not offer it.
+    fn other_control(&self, expects: Expects) -> Option<Test> {
+        let others: &[&str] = if self.result.tcp.as_ref()?.congestion == "bbr" { &["cubic", "reno"] } else { &["bbr"] };
+        let ends = self.cell.paths.iter().flat_map(|path| [&path.opener, &path.listener]);
+        let ends: Vec<&Host> = ends.filter_map(|end| self.hosts.iter().find(|host| host.name == *end)).collect();
+        let offered = |name: &str| ends.iter().all(|host| host.congestion_controls.iter().any(|own| own == name));
+        let other = others.iter().find(|name| !ends.is_empty() && offered(name))?;
+        let change = format!("congestion control {other}");
+        Some(self.with(change, expects, |stream| stream.socket.congestion = Some((*other).to_owned())))
+    }
+
+    fn more_under_way(&self) -> Option<Test> {
+        let socket = &self.stream.socket;
+        if socket.receive_buffer.is_none() && socket.send_buffer.is_none() {
+            return self.more_flows(Expects::Rise);
+        }
+        Some(self.with("buffers of the system's own size", Expects::Rise, |stream| {
+            (stream.socket.receive_buffer, stream.socket.send_buffer) = (None, None);
+        }))
+    }
+
+    /// Fewer calls for each byte. TCP's stops to matter at some length; UDP's is a packet of its own.
+    fn larger_messages(&self) -> Option<Test> {
+        let bytes = self.stream.message_bytes.get();
+        let larger = match self.stream.transport {
+            Transport::Tcp => LARGE_MESSAGE,
+            Transport::Udp => (bytes * 2).min(StreamSpec::UDP_MAXIMUM),
+        };
+        (2 * bytes <= larger || self.stream.transport == Transport::Udp && bytes < larger).then(|| {
+            let set = |stream: &mut StreamSpec| stream.message_bytes = ByteCount::new(larger);
+            self.with(format!("messages of {larger} bytes"), Expects::Rise, set)
+        })
+    }
+
+    /// A thread that has no time leaves the other cores idle. A quota does too, but more threads get no more out of it.
+    fn on_more_cores(&self) -> Option<Test> {
+        let cores = u16::try_from(self.facts.spare_cores_at(self.result.verdict.limit)?).ok()?;
+        let (before, after) = (self.stream.flows, self.stream.flows.checked_add(cores)?);
+        let set = |stream: &mut StreamSpec| stream.flows = after;
+        (after > before).then(|| self.with(format!("{after} flows instead of {before}"), Expects::Rise, set))
+    }
+}
+
+fn of_transact(transact: &TransactSpec, limit: Limit) -> Option<Test> {
+    let with =
+        |change: String, changed: TransactSpec| Some(Test::new(Workload::Transact(changed), change, Expects::Rise));
     match limit {
         Limit::OfferedLoad => {
-            transact.rate = None;
-            test("one request after the other", Expects::Rise)
+            with(String::from("one request after the other"), TransactSpec { rate: None, ..transact.clone() })
         }
         Limit::Latency if transact.style == TransactStyle::Persistent => {
-            transact.outstanding = transact.outstanding.checked_mul(OUTSTANDING)?;
-            test(format!("{} requests at a time", transact.outstanding), Expects::Rise)
+            let outstanding = transact.outstanding.checked_mul(OUTSTANDING)?;
+            with(format!("{outstanding} requests at a time"), TransactSpec { outstanding, ..transact.clone() })
         }
         Limit::Latency => {
-            transact.flows = transact.flows.checked_mul(FLOWS)?;
-            test(format!("{} flows", transact.flows), Expects::Rise)
+            let flows = transact.flows.checked_mul(FLOWS)?;
+            with(format!("{flows} flows"), TransactSpec { flows, ..transact.clone() })
         }
         _ => None,
     }
 }
 
-/// Settles the verdicts that cells of `plan` put to the test: each grows surer, less sure, or becomes another.
-pub(crate) fn settle(plan: &Plan, results: &mut [Measurement]) {
-    for cell in &plan.cells {
-        let Some(test) = &cell.proves else { continue };
-        let Some(changed) = results.iter().find(|result| result.name == cell.name).cloned() else { continue };
-        if let Some(result) = results.iter_mut().find(|result| result.name == test.of) {
-            weigh(result, test, &changed);
+fn of_rpc(rpc: &RpcSpec, result: &Measurement) -> Option<Test> {
+    // On a line that is nearly full, more calls have no room to show that they were what was missing.
+    let has_room = result.limit.as_ref().is_none_or(|line| line.share * settle::RISEN < ROOM);
+    let with = |change: String, expects, changed: RpcSpec| Some(Test::new(Workload::Rpc(changed), change, expects));
+    let more = |times, expects| {
+        let outstanding = rpc.outstanding.checked_mul(times)?;
+        with(format!("{outstanding} calls at a time"), expects, RpcSpec { outstanding, ..rpc.clone() })
+    };
+    match result.verdict.limit {
+        Limit::OfferedLoad => {
+            with(String::from("one call after the other"), Expects::Rise, RpcSpec { rate: None, ..rpc.clone() })
         }
-    }
-}
-
-fn weigh(result: &mut Measurement, test: &Counterproof, changed: &Measurement) {
-    let loss = |result: &Measurement| result.loss.map_or(0.0, |loss| loss.places.wire as f64 / loss.of.max(1) as f64);
-    let figure = |result: &Measurement| main_figure(result).map_or(0.0, |figure| figure.median);
-    let by_loss = matches!(test.expects, Expects::LossStays | Expects::LossGoes);
-    let (before, after) = match by_loss {
-        true => (loss(result), loss(changed)),
-        false => (figure(result), figure(changed)),
-    };
-    let ratio = after / before.max(f64::MIN_POSITIVE);
-    let held = match test.expects {
-        Expects::Rise if ratio >= RISEN => Some(true),
-        Expects::Rise => Some(false),
-        Expects::Same if (ratio - 1.0).abs() <= SAME => Some(true),
-        Expects::Same if ratio >= RISEN => Some(false),
-        Expects::LossStays if ratio >= STAYED => Some(true),
-        Expects::LossStays if ratio <= GONE => Some(false),
-        Expects::LossGoes if ratio <= GONE || after == 0.0 => Some(true),
-        Expects::LossGoes if ratio >= STAYED => Some(false),
+        Limit::Latency if has_room => more(OUTSTANDING, Expects::Rise),
+        Limit::Wire => more(FLOWS, Expects::Same),
         _ => None,
-    };
-    let said = match by_loss {
-        true => format!("{} were lost instead of {}", percent(after), percent(before)),
-        false => format!("the result was {ratio:.2} times as high"),
-    };
-    let verdict = &mut result.verdict;
-    let judged = match held {
-        Some(true) => "as it must be if this is the limit",
-        Some(false) => "which speaks against this limit",
-        None => "which tells nothing for certain",
-    };
-    verdict.evidence.push(format!("With {} {said}, {judged}.", test.change));
-    verdict.proof = Some(Proof { by: changed.name.clone(), before, after, held });
-    match held {
-        Some(true) => verdict.confidence = surer(verdict.confidence),
-        Some(false) => match test.otherwise {
-            Some(other) => (verdict.limit, verdict.confidence) = (other, Confidence::Medium),
-            None => verdict.confidence = Confidence::Low,
-        },
-        None => {}
-    }
-}
-
-fn surer(confidence: Confidence) -> Confidence {
-    match confidence {
-        Confidence::Low => Confidence::Medium,
-        Confidence::Medium | Confidence::High => Confidence::High,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measurements;
-    use crate::transfer::tests::{spec, trial};
-    use linerate_model::{Repeats, TrialResult, Verdict};
-
-    /// A UDP stream of which `lost` of 10,000 datagrams are lost on the wire, as measured for `cell`.
-    fn run(cell: &TrialSpec, lost: u64) -> TrialResult {
-        let mut run = trial(10_000 - lost, lost);
-        run.spec = cell.clone();
-        crate::place_losses(&mut run);
-        run
-    }
-
-    fn cell() -> TrialSpec {
-        let mut cell = spec();
-        if let Workload::Stream(stream) = &mut cell.workload {
-            stream.offered = Some(Offered::PayloadBps(BitRate::per_second(80_000_000)));
-        }
-        cell
-    }
-
-    fn proven(lost: u64, lost_at_half: u64) -> Verdict {
-        let cell = cell();
-        let mut plan = Plan { cells: vec![cell.clone()], repeats: Repeats::Times(1), device: None, ladder: None };
-        let mut trials = vec![run(&cell, lost)];
-        let first = measurements(&plan, &[], &trials, None).remove(0);
-        assert_eq!(
-            (first.verdict.limit, first.verdict.confidence),
-            (Limit::PathLoss, Confidence::Medium),
-            "{first:#?}"
-        );
-        let test = counterproof(&cell, &first).expect("loss can be tested");
-        assert!(matches!(&test.workload, Workload::Stream(stream)
-            if stream.offered == Some(Offered::PayloadBps(BitRate::per_second(40_000_000)))));
-        trials.push(run(&test, lost_at_half));
-        plan.cells.push(test);
-        measurements(&plan, &[], &trials, None).remove(0).verdict
-    }
-
-    #[test]
-    fn loss_that_stays_at_half_the_load_is_the_paths() {
-        let verdict = proven(100, 95);
-        assert_eq!((verdict.limit, verdict.confidence), (Limit::PathLoss, Confidence::High), "{verdict:#?}");
-        assert_eq!(verdict.proof.and_then(|proof| proof.held), Some(true));
-    }
-
-    #[test]
-    fn loss_that_goes_at_half_the_load_is_of_a_full_path() {
-        let verdict = proven(100, 0);
-        assert_eq!((verdict.limit, verdict.confidence), (Limit::Shaper, Confidence::Medium), "{verdict:#?}");
-        assert!(verdict.evidence.last().is_some_and(|text| text.contains("half the load")), "{verdict:#?}");
-    }
-
-    #[test]
-    fn loss_in_between_tells_nothing() {
-        let verdict = proven(100, 30);
-        assert_eq!((verdict.limit, verdict.confidence), (Limit::PathLoss, Confidence::Medium), "{verdict:#?}");
-        assert_eq!(verdict.proof.and_then(|proof| proof.held), None);
-    }
-
-    #[test]
-    fn a_counterproof_changes_one_thing() {
-        let cell = cell();
-        let plan = Plan { cells: vec![cell.clone()], repeats: Repeats::Times(1), device: None, ladder: None };
-        let result = measurements(&plan, &[], &[run(&cell, 0)], None).remove(0);
-        let with = |limit| {
-            let verdict = Verdict::new(limit, Confidence::Medium, Vec::new());
-            counterproof(&cell, &Measurement { verdict, ..result.clone() })
-        };
-        let stream = |spec: TrialSpec| match spec.workload {
-            Workload::Stream(stream) => stream,
-            Workload::Transact(_) => panic!("it was a stream"),
-        };
-        let Workload::Stream(own) = cell.workload.clone() else { panic!("it is a stream") };
-        let buffer = stream(with(Limit::ReceiverBuffer).expect("a larger buffer"));
-        assert!(buffer.socket.receive_buffer.is_some());
-        assert_eq!(StreamSpec { socket: own.socket.clone(), ..buffer }, own);
-        let larger = stream(with(Limit::SenderCpu).expect("larger messages"));
-        assert_eq!(larger.message_bytes.get(), 2 * own.message_bytes.get());
-        assert_eq!(with(Limit::CannotTell), None);
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@
 use crate::repeat::{Need, at_most, need};
 use crate::transfer::figure;
 use crate::{Method, Step};
-use linerate_model::{Plan, TrialResult};
+use linerate_model::{Plan, TrialResult, TrialSpec};
 use std::collections::BTreeSet;
 
 /// Runs a plan's cells in rounds.
@@ -22,6 +22,14 @@ impl Sweep {
         plan.cells.retain(|cell| names.insert(cell.name.clone()));
         let figures = vec![Vec::new(); plan.cells.len()];
         Self { plan, figures }
+    }
+
+    /// One more cell, unless it is known.
+    pub(crate) fn add(&mut self, cell: &TrialSpec) {
+        if self.plan.cells.iter().all(|known| known.name != cell.name) {
+            self.plan.cells.push(cell.clone());
+            self.figures.push(Vec::new());
+        }
     }
 
     /// The cell with the fewest runs among those that need more; the first of them in the plan's order.
@@ -63,7 +71,7 @@ mod tests {
             cell.name = name.into();
             cell
         });
-        Plan { cells: cells.to_vec(), repeats, device: None, ladder: None }
+        Plan::of(cells.to_vec(), repeats)
     }
 
     /// Runs a sweep against a simulated path that gives each trial the next rate of a list.

@@ -37,7 +37,8 @@ pub(crate) fn rate(count: u64, window_ns: u64) -> f64 {
 pub fn transfers(result: &TrialResult) -> Vec<Transfer<'_>> {
     let direction = match &result.spec.workload {
         Workload::Stream(stream) => stream.direction,
-        Workload::Transact(_) => Direction::Send,
+        // The data of calls go where each call says; the asking end stands for the sender.
+        Workload::Transact(_) | Workload::Rpc(_) | Workload::Nfs(_) => Direction::Send,
     };
     let mut all = Vec::new();
     for (index, (path, ends)) in result.spec.paths.iter().zip(&result.paths).enumerate() {
@@ -71,7 +72,9 @@ pub fn transfers(result: &TrialResult) -> Vec<Transfer<'_>> {
 pub fn figure(result: &TrialResult) -> f64 {
     match &result.spec.workload {
         Workload::Stream(_) => transfers(result).iter().map(Transfer::payload_bps).sum(),
-        Workload::Transact(_) => transfers(result).iter().map(transactions_per_s).sum(),
+        Workload::Transact(_) | Workload::Rpc(_) | Workload::Nfs(_) => {
+            transfers(result).iter().map(transactions_per_s).sum()
+        }
     }
 }
 

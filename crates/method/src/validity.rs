@@ -38,7 +38,7 @@ pub(crate) fn steal(observation: &Observation) -> f64 {
 pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
     let stream = match &result.spec.workload {
         Workload::Stream(stream) => stream,
-        Workload::Transact(_) => return unasked(result),
+        Workload::Transact(_) | Workload::Rpc(_) | Workload::Nfs(_) => return unasked(result),
     };
     let offered = stream.offered?;
     transfers(result).iter().find_map(|transfer| {

@@ -49,6 +49,10 @@ pub enum CaveatKind {
     OtherTraffic,
     /// A loss could not be told apart between places.
     PlaceUnsure,
+    /// A flow ended before its window did; what it had counted until then is kept.
+    CutShort,
+    /// Something that was made on a server could not be removed.
+    LeftBehind,
     /// The run was interrupted; what was measured until then is kept.
     Interrupted,
     /// This is the tester's own ceiling, measured without the device.

@@ -3,7 +3,7 @@
 //! A trial is prepared on every host (listeners open their ports), then connected (openers reach them), started on all
 //! at once, and finished. A host may hold several ends of one trial: a sink of three sources listens three times.
 
-use crate::{Histogram, Observation, Timing, Workload};
+use crate::{Histogram, NfsOperation, Observation, OperationCounts, Service, Timing, Workload};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,8 +117,21 @@ pub struct EndResult {
     pub received: Option<Received>,
     /// Transactions this end asked for; none at the answering end and in streams.
     pub transactions: Option<Transactions>,
+    /// NFS: the same by operation; empty otherwise.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operations: BTreeMap<NfsOperation, OperationCounts>,
+    /// RPC and NFS: what the server that this end runs says of it; none otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<Service>,
     /// Each flow on its own.
     pub flows: Vec<FlowResult>,
+    /// NFS: why a flow ended before its time, as when the server went away. What it had counted until then is kept, and what
+    /// was due later counts as not sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
+    /// NFS: what could not be removed from the server, and must be by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remains: Option<String>,
 }
 
 /// What one end handed to its kernel within the measured window.
@@ -172,8 +185,11 @@ pub struct Transactions {
     pub window: Nanos,
     /// Requests answered within the window.
     pub completed: u64,
-    /// Requests never answered (UDP), or connections that failed.
+    /// Requests never answered (UDP), connections that failed, and calls that the server refused.
     pub failed: u64,
+    /// RPC and NFS over UDP: requests sent again because no reply came in time.
+    #[serde(default)]
+    pub retransmitted: u64,
     /// Open loop: requests that were due in the window but could not be sent before its end.
     pub not_sent: u64,
     /// Time from the request (open loop: from when it was due) to the last byte of its response, nanoseconds.
@@ -198,6 +214,10 @@ pub struct TcpFlow {
     pub congestion: String,
     /// Segments retransmitted.
     pub retransmits: u64,
+    /// Retransmission timeouts: nothing was acknowledged for so long that TCP began anew. Zero also where the kernel does not
+    /// count them (before Linux 6.7).
+    #[serde(default)]
+    pub timeouts: u64,
     /// Data segments sent.
     pub segments_out: u64,
     /// Data segments received.

@@ -26,7 +26,7 @@ pub struct Host {
     pub memory_bytes: u64,
     /// Tells this boot of this machine from all others: two hosts with the same one share their cores.
     pub boot_id: String,
-    /// TCP congestion controls on offer, the default first.
+    /// TCP congestion controls that the agent may use, the default first.
     pub congestion_controls: Vec<String>,
     /// Network interfaces but loopback.
     pub nics: Vec<Nic>,

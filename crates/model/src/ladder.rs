@@ -1,6 +1,6 @@
 //! The ladder: what each layer of one path delivers, in one unit, so that the layer that loses the most can be named.
 
-use crate::{FrameTrial, IpVersion, Path, Summary, Verdict};
+use crate::{CopyPlan, FrameTrial, IpVersion, Path, Summary, Verdict};
 use linerate_units::BitRate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,14 @@ pub enum RungName {
     Udp,
     /// A TCP stream.
     Tcp,
+    /// RPC calls that write, over TCP.
+    Rpc,
+    /// NFS reads of large transfers, over TCP.
+    NfsRead,
+    /// NFS writes of large transfers, over TCP.
+    NfsWrite,
+    /// A copy of files from one host's storage to the other's.
+    Copy,
 }
 
 impl fmt::Display for RungName {
@@ -28,6 +36,10 @@ impl fmt::Display for RungName {
             Self::Frames => "raw frames",
             Self::Udp => "UDP",
             Self::Tcp => "TCP",
+            Self::Rpc => "RPC",
+            Self::NfsRead => "NFS read",
+            Self::NfsWrite => "NFS write",
+            Self::Copy => "copy",
         })
     }
 }
@@ -44,6 +56,9 @@ pub struct LadderPlan {
     /// The trial of the raw-frame rung; none if it is not to be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<FrameTrial>,
+    /// The copy of its rung, known once TCP has been measured; its trials are the record's `copy_trials`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<CopyPlan>,
     /// Rungs that cannot be measured, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub without: BTreeMap<RungName, String>,

@@ -1,16 +1,16 @@
 //! What an Ethernet link can carry, by layer and message size. Each rate says which bytes it counts.
 
+use crate::ip_packet::{IpPackets, tcp_header};
+use crate::medium::{ETHERNET_HEADER, Medium};
+use crate::part::{Layer, LayerBytes};
 use linerate_units::{BitRate, FrameSize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Destination, source and type: IEEE 802.3 clause 3.1.1. Also the smallest IP payload unit is 8 bytes: RFC 791 section 3.1.
-const ETHERNET_HEADER: u32 = 14;
-/// RFC 768.
-const UDP_HEADER: u32 = 8;
-/// RFC 9293 section 3.1, with the timestamps option of RFC 7323 (10 bytes, padded to 12), which Linux uses by default.
-const TCP_HEADER: u32 = 32;
+/// Linux sends TCP timestamps by default, and what is measured is counted with them.
+const TIMESTAMPS: bool = true;
+const TCP_HEADER: u32 = tcp_header(TIMESTAMPS);
 
 /// TCP or UDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -73,8 +73,41 @@ impl IpVersion {
         }
     }
 
+    /// `IPv4` or `IPv6`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        }
+    }
+
+    /// What defines the header.
+    pub(crate) const fn source(self) -> &'static str {
+        match self {
+            Self::V4 => "RFC 791 section 3.1",
+            Self::V6 => "RFC 8200 section 3",
+        }
+    }
+
+    /// The smallest MTU a link may have: RFC 791 section 3.2, RFC 8200 section 5.
+    pub(crate) const fn smallest_mtu(self) -> u32 {
+        match self {
+            Self::V4 => 68,
+            Self::V6 => 1_280,
+        }
+    }
+
+    /// The largest UDP message that a packet can carry, whole or in fragments: the length fields of RFC 791 section 3.1 (headers
+    /// counted) and RFC 8200 section 3 (not counted).
+    pub const fn largest_datagram(self) -> u64 {
+        match self {
+            Self::V4 => 65_535 - 20 - 8,
+            Self::V6 => 65_535 - 8,
+        }
+    }
+
     /// What each fragment adds to the header: IPv6 has a header for it (RFC 8200 section 4.5), IPv4 does not.
-    const fn fragment_header(self) -> u32 {
+    pub(crate) const fn fragment_header(self) -> u32 {
         match self {
             Self::V4 => 0,
             Self::V6 => 8,
@@ -95,36 +128,23 @@ pub struct PathLimit {
     pub share: f64,
 }
 
-/// Sizes of the IP packets one message becomes: UDP messages past the MTU are cut into fragments (RFC 791 section 3.2:
-/// every fragment but the last carries a multiple of 8 bytes), TCP fills its segments whatever the message.
+/// Sizes of the IP packets one message becomes: UDP messages past the MTU are cut into fragments, TCP fills its segments
+/// whatever the message.
 pub fn ip_packets(transport: Transport, ip: IpVersion, message_bytes: u64, mtu: u32) -> Vec<u32> {
-    match transport {
-        Transport::Tcp => vec![mtu],
-        Transport::Udp => {
-            let whole = message_bytes + u64::from(UDP_HEADER);
-            let room = u64::from(mtu.saturating_sub(ip.header()));
-            if whole <= room {
-                return vec![whole as u32 + ip.header()];
-            }
-            let header = ip.header() + ip.fragment_header();
-            let piece = u64::from(mtu.saturating_sub(header) / 8 * 8).max(8);
-            let full = (whole - 1) / piece;
-            let mut packets = vec![piece as u32 + header; full as usize];
-            packets.push((whole - full * piece) as u32 + header);
-            packets
-        }
-    }
+    let packets = IpPackets::of(transport, TIMESTAMPS, ip, message_bytes, mtu);
+    packets.iter().flat_map(|packets| vec![packets.bytes(); packets.count as usize]).collect()
 }
 
-/// Payload, IP and wire bytes of one message (TCP: of one full segment), in this order: the shares of a rate by layer.
+/// Payload, IP and wire bytes of one message (TCP: of one full segment) on untagged Ethernet, in this order: the shares of a
+/// rate by layer.
 pub fn layer_bytes(transport: Transport, ip: IpVersion, message_bytes: u64, mtu: u32) -> (u64, u64, u64) {
-    let packets = ip_packets(transport, ip, message_bytes, mtu);
-    let payload = match transport {
-        Transport::Tcp => u64::from(mtu.saturating_sub(ip.header() + TCP_HEADER)),
-        Transport::Udp => message_bytes,
-    };
-    let wire = |packet: &u32| u64::from(FrameSize::carrying(*packet, ETHERNET_HEADER).on_the_wire());
-    (payload, packets.iter().map(|packet| u64::from(*packet)).sum(), packets.iter().map(wire).sum())
+    // The shares are the same at any rate.
+    let medium = Medium::Ethernet(BitRate::per_second(1));
+    let mut bytes = LayerBytes::default();
+    for packets in IpPackets::of(transport, TIMESTAMPS, ip, message_bytes, mtu) {
+        bytes += LayerBytes::of(&medium.frame(packets.parts()), packets.count);
+    }
+    (bytes.at(Layer::Payload), bytes.at(Layer::Ip), bytes.at(Layer::Wire))
 }
 
 /// The IP packet that carries a TCP segment of `payload` bytes.

@@ -64,7 +64,7 @@ pub struct LoadedLatency {
     pub added_ns: AddedDelay,
     /// Round trips a minute.
     pub rpm: RoundTripsPerMinute,
-    /// (mean round trip under load - baseline) / baseline x 100, RFC 6349 section 4.3; the baseline is the idle median.
+    /// (mean round trip under load - baseline) / baseline x 100, the buffer delay of RFC 6349; the baseline is the idle median.
     pub buffer_delay_percent: f64,
     /// What the added delay at the median is called.
     pub grade: DelayGrade,

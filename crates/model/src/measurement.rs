@@ -1,8 +1,12 @@
 //! What the repeats of one trial amount to: the entries of a record's `results`.
 
-use crate::{Caveat, Direction, IpVersion, LoadedLatency, Loss, PathLimit, RecordId, Summary, Transport, Verdict};
+use crate::{
+    Caveat, Direction, IpVersion, LoadedLatency, Loss, NfsClass, NfsOperation, PathLimit, RecordId, RpcCall, Summary,
+    Transport, Verdict,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One thing measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +47,21 @@ pub struct Measurement {
     pub jitter_ns: Option<Summary>,
     /// Latency over all runs; transactions only.
     pub latency_ns: Option<Latency>,
+    /// What each RPC call does; RPC only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<RpcCall>,
+    /// Calls sent again because no reply came in time, over all runs; RPC and NFS only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmitted: Option<u64>,
+    /// Each operation over all runs; NFS only.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operations: BTreeMap<NfsOperation, OperationFigures>,
+    /// The same by class; NFS only.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub classes: BTreeMap<NfsClass, OperationFigures>,
+    /// How long calls took within the server, over all runs, nanoseconds; none where the server tells nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_ns: Option<Latency>,
     /// Latency on the idle path and beside the load; none but for streams that were probed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loaded_latency: Option<LoadedLatency>,
@@ -64,6 +83,10 @@ pub enum WorkloadKind {
     Stream,
     /// Requests and responses.
     Transact,
+    /// ONC RPC calls.
+    Rpc,
+    /// NFS operations.
+    Nfs,
 }
 
 /// The tester's own limit: the same measurement with the device bypassed.
@@ -141,6 +164,30 @@ pub struct Latency {
     pub distribution: Vec<(u64, f64)>,
 }
 
+/// Operations of one kind, or of one class, over all runs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationFigures {
+    /// How many were completed.
+    pub count: u64,
+    /// Share of all completed operations, 0 to 1.
+    pub share: f64,
+    /// Completed per second: the mean over the runs.
+    pub ops_per_s: f64,
+    /// Mean response time, milliseconds.
+    pub mean_ms: f64,
+    /// Half of all are answered within this, milliseconds.
+    pub p50_ms: f64,
+    /// 99 %, milliseconds.
+    pub p99_ms: f64,
+    /// Bytes of file data read or written.
+    pub bytes: u64,
+    /// Operations that failed, by NFS status.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors: BTreeMap<String, u64>,
+    /// Bytes read that were not what had been written.
+    pub corrupt_bytes: u64,
+}
+
 /// CPU cost at both ends (transactions: asking and answering end).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuCosts {
@@ -177,6 +224,9 @@ pub struct TcpSummary {
     pub congestion: String,
     /// Segments retransmitted, over all runs.
     pub retransmits: u64,
+    /// Retransmission timeouts, over all runs; zero also where the kernel does not count them (before Linux 6.7).
+    #[serde(default)]
+    pub timeouts: u64,
     /// Data segments sent, over all runs.
     pub segments: u64,
     /// Median smoothed round-trip time over runs and flows, nanoseconds.

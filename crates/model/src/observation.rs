@@ -20,8 +20,11 @@ pub struct Observation {
     pub kernel_threads: Vec<KernelThreadUse>,
     /// CPU time of the whole agent, engine threads included.
     pub agent_cpu: Nanos,
-    /// Interfaces that had traffic.
+    /// Interfaces that had traffic; they count on until stragglers have arrived.
     pub interfaces: Vec<InterfaceCounters>,
+    /// The same within the window alone: what the links carried meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carried: Vec<InterfaceCounters>,
     /// Queueing disciplines that had traffic or drops.
     pub qdiscs: Vec<QdiscCounters>,
     /// The kernel's input queues, all cores together. They belong to the machine, not to one network namespace.
@@ -33,6 +36,10 @@ pub struct Observation {
     /// What the CPU quota of the agent's control group did to it; none without a quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<CpuQuota>,
+    /// Disks that hold the folders of a copy. They belong to the machine; none where files are on no disk (memory, another
+    /// host, a program).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskUse>,
 }
 
 /// How one core spent the window.
@@ -115,6 +122,23 @@ pub struct CpuQuota {
     pub periods: u64,
     /// Of them, those in which its quota was used up and it was stopped.
     pub throttled: u64,
+}
+
+/// How a disk, or a part of one, spent the window, whoever used it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DiskUse {
+    /// The system's name for it, as in `sda1`.
+    pub name: String,
+    /// Requests to read that were completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Requests to write that were completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Time with at least one request under way.
+    pub busy: Nanos,
 }
 
 /// An interface's counters.

@@ -1,6 +1,6 @@
 //! A verdict put to the test: the same measurement with one thing changed.
 
-use crate::Limit;
+use crate::{CopyPlan, CopyTrial, Limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub enum Expects {
     Rise,
     /// The result stays as it is.
     Same,
-    /// The share of datagrams lost stays as it is.
+    /// The share of datagrams lost, or of segments resent, stays as it is.
     LossStays,
     /// The loss goes.
     LossGoes,
@@ -34,12 +34,25 @@ pub enum Expects {
 /// What a counterproof came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
-    /// The result that was measured for it, by name.
+    /// The result that was measured for it, by name; the record of the calibration, where it had been measured before.
     pub by: String,
-    /// The figure before: payload bit/s, transactions per second, or the share of datagrams lost.
+    /// The figure before: payload bit/s, transactions or frames per second, or the share of datagrams or segments lost.
     pub before: f64,
     /// The same figure with the one thing changed.
     pub after: f64,
     /// Whether it came out as the verdict had it; none if neither that nor the contrary.
     pub held: Option<bool>,
+}
+
+/// Copies that test the verdict of others: the same with one thing changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyTest {
+    /// The one thing changed, as in `content from memory`.
+    pub change: String,
+    /// The copy with that changed.
+    pub plan: CopyPlan,
+    /// What comes out if the verdict is right.
+    pub expects: Expects,
+    /// Each copy, in the order they ran.
+    pub trials: Vec<CopyTrial>,
 }

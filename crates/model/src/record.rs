@@ -1,7 +1,8 @@
 //! What is kept of a run.
 
 use crate::{
-    Caveat, DeviceOutcome, DevicePlan, FrameTrialResult, Host, Ladder, LadderPlan, Measurement, TrialResult, TrialSpec,
+    Caveat, CopyOutcome, CopyPlan, CopyTest, CopyTrial, CurvePlan, DeviceOutcome, DevicePlan, Findings,
+    FrameTrialResult, Host, Ladder, LadderPlan, Measurement, NfsOutcome, StudyRun, TrialResult, TrialSpec,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,19 @@ pub struct Plan {
     /// The ladder that is to be drawn from the cells' results; none for other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ladder: Option<LadderPlan>,
+    /// The curve that is to be drawn with one of the cells; none for other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<CurvePlan>,
+    /// A folder tree to copy, which has no cells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<CopyPlan>,
+}
+
+impl Plan {
+    /// Cells to measure, and nothing besides.
+    pub fn of(cells: Vec<TrialSpec>, repeats: Repeats) -> Self {
+        Self { cells, repeats, device: None, ladder: None, curve: None, copy: None }
+    }
 }
 
 /// How often a trial is run.
@@ -66,6 +80,9 @@ pub struct Record {
     pub version: String,
     /// The command as typed, secrets left out.
     pub command: Vec<String>,
+    /// The run of a study that it is; none for what is no part of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study: Option<StudyRun>,
     /// When it began, nanoseconds since 1970.
     pub started_unix_ns: u64,
     /// What was asked.
@@ -76,15 +93,60 @@ pub struct Record {
     pub results: Vec<Measurement>,
     /// Every trial, in the order they ran.
     pub trials: Vec<TrialResult>,
-    /// What was found about a device; none for other runs.
+    /// What was found of a device, a server or a copy; none for other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<DeviceOutcome>,
+    pub outcome: Option<Findings>,
     /// Every trial with raw frames, in the order they ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frame_trials: Vec<FrameTrialResult>,
+    /// Every copy, in the order they ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copy_trials: Vec<CopyTrial>,
+    /// Copies that put the verdict of those to the test; none where that was not done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copy_tests: Vec<CopyTest>,
     /// The path layer by layer; none for other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ladder: Option<Ladder>,
     /// Doubts about the run as a whole.
     pub caveats: Vec<Caveat>,
+}
+
+impl Record {
+    /// A record of `plan` in which nothing has happened yet: no command, time or hosts either.
+    pub fn new(id: RecordId, plan: Plan) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            id,
+            version: String::new(),
+            command: Vec::new(),
+            study: None,
+            started_unix_ns: 0,
+            plan,
+            hosts: Vec::new(),
+            results: Vec::new(),
+            trials: Vec::new(),
+            outcome: None,
+            frame_trials: Vec::new(),
+            copy_trials: Vec::new(),
+            copy_tests: Vec::new(),
+            ladder: None,
+            caveats: Vec::new(),
+        }
+    }
+
+    /// What was asked and found of a device; none for other runs.
+    pub fn device(&self) -> Option<(&DevicePlan, &DeviceOutcome)> {
+        Some((self.plan.device.as_ref()?, &self.outcome.as_ref()?.device))
+    }
+
+    /// What was found of an NFS server; none for other runs.
+    pub fn nfs(&self) -> Option<&NfsOutcome> {
+        self.outcome.as_ref()?.nfs.as_ref()
+    }
+
+    /// What was asked and found of a copy; none for other runs.
+    pub fn copy(&self) -> Option<(&CopyPlan, &CopyOutcome)> {
+        Some((self.plan.copy.as_ref()?, self.outcome.as_ref()?.copy.as_ref()?))
+    }
 }

@@ -20,15 +20,15 @@ pub struct Verdict {
     /// Every limit that was weighed, in the order of the path from the load to the device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weighed: Vec<Weighed>,
-    /// What came of putting it to the test; none if that was not done.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub proof: Option<Proof>,
+    /// What came of putting it to the test, in the order of the tests; empty if that was not done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proofs: Vec<Proof>,
 }
 
 impl Verdict {
     /// A verdict that nothing else was weighed for.
     pub fn new(limit: Limit, confidence: Confidence, evidence: Vec<String>) -> Self {
-        Self { limit, confidence, evidence, next: Vec::new(), weighed: Vec::new(), proof: None }
+        Self { limit, confidence, evidence, next: Vec::new(), weighed: Vec::new(), proofs: Vec::new() }
     }
 }
 
@@ -81,6 +81,12 @@ pub enum Limit {
     Wire,
     /// The result equals what the tester reaches without the device.
     Tester,
+    /// The server that answers calls (RPC, NFS): its storage, its threads or its processor.
+    Server,
+    /// The source's storage: what a copy reads from.
+    StorageRead,
+    /// The destination's storage: what a copy writes to and makes durable.
+    StorageWrite,
     /// The sending host's processor.
     SenderCpu,
     /// The receiving host's processor.
@@ -109,6 +115,9 @@ impl Limit {
             Self::OfferedLoad => "offered-load",
             Self::Wire => "wire",
             Self::Tester => "tester",
+            Self::Server => "server",
+            Self::StorageRead => "storage-read",
+            Self::StorageWrite => "storage-write",
             Self::SenderCpu => "sender-cpu",
             Self::ReceiverCpu => "receiver-cpu",
             Self::ReceiverBuffer => "receiver-buffer",
@@ -128,6 +137,9 @@ impl fmt::Display for Limit {
             Self::OfferedLoad => "offered load",
             Self::Wire => "wire",
             Self::Tester => "tester",
+            Self::Server => "server",
+            Self::StorageRead => "storage read",
+            Self::StorageWrite => "storage write",
             Self::SenderCpu => "sender's CPU",
             Self::ReceiverCpu => "receiver's CPU",
             Self::ReceiverBuffer => "receiver's buffer",

@@ -1,7 +1,7 @@
 //! What a trial does on its path.
 
-use crate::{IpVersion, Transport};
-use linerate_units::{BitRate, ByteCount, FrameRate, OpRate};
+use crate::{IpVersion, NfsSpec, RpcSpec, Transport};
+use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -14,6 +14,10 @@ pub enum Workload {
     Stream(StreamSpec),
     /// Requests and responses, timed.
     Transact(TransactSpec),
+    /// ONC RPC calls.
+    Rpc(RpcSpec),
+    /// NFS operations.
+    Nfs(NfsSpec),
 }
 
 impl Workload {
@@ -22,6 +26,8 @@ impl Workload {
         match self {
             Self::Stream(spec) => spec.transport,
             Self::Transact(spec) => spec.transport,
+            Self::Rpc(spec) => spec.transport,
+            Self::Nfs(spec) => spec.transport,
         }
     }
 
@@ -30,15 +36,88 @@ impl Workload {
         match self {
             Self::Stream(spec) => spec.ip,
             Self::Transact(spec) => spec.ip,
+            Self::Rpc(spec) => spec.ip,
+            Self::Nfs(spec) => spec.ip,
         }
     }
 
-    /// Bytes of one message: of a stream's message, or of a transaction's request.
+    /// Bytes of one message: of a stream's message, a transaction's request, or the data of an RPC call or NFS transfer.
     pub fn message_bytes(&self) -> ByteCount {
         match self {
             Self::Stream(spec) => spec.message_bytes,
             Self::Transact(spec) => spec.request_bytes,
+            Self::Rpc(spec) => spec.unit_bytes,
+            Self::Nfs(spec) => spec.transfer_bytes,
         }
+    }
+
+    /// Socket settings.
+    pub fn socket(&self) -> &SocketOptions {
+        match self {
+            Self::Stream(spec) => &spec.socket,
+            Self::Transact(spec) => &spec.socket,
+            Self::Rpc(spec) => &spec.socket,
+            Self::Nfs(spec) => &spec.socket,
+        }
+    }
+
+    /// Connections or sockets of each path and direction.
+    pub fn flows(&self) -> u16 {
+        match self {
+            Self::Stream(spec) => spec.flows,
+            Self::Transact(spec) => spec.flows,
+            Self::Rpc(spec) => spec.flows,
+            Self::Nfs(spec) => spec.flows,
+        }
+    }
+
+    /// Requests per second that are asked for, each timed from when it is due; none in a closed loop and for streams.
+    pub fn requests_per_s(&self) -> Option<OpRate> {
+        match self {
+            Self::Stream(_) => None,
+            Self::Transact(spec) => spec.rate,
+            Self::Rpc(spec) => spec.rate,
+            Self::Nfs(spec) => spec.rate,
+        }
+    }
+
+    /// Calls that may be under way at a time on each path; none where nothing is called.
+    pub fn outstanding(&self) -> Option<u32> {
+        let (flows, each) = match self {
+            Self::Stream(_) | Self::Transact(_) => return None,
+            Self::Rpc(spec) => (spec.flows, spec.outstanding),
+            Self::Nfs(spec) => (spec.flows, spec.outstanding),
+        };
+        Some(u32::from(flows) * u32::from(each))
+    }
+
+    /// When an open loop's requests are due; none for streams.
+    pub fn arrivals(&self) -> Option<Arrivals> {
+        match self {
+            Self::Stream(_) => None,
+            Self::Transact(spec) => Some(spec.arrivals),
+            Self::Rpc(spec) => Some(spec.arrivals),
+            Self::Nfs(spec) => Some(spec.arrivals),
+        }
+    }
+
+    /// It is made of requests that are answered, and not of bulk data.
+    pub fn is_requests(&self) -> bool {
+        !matches!(self, Self::Stream(_))
+    }
+
+    /// How long connecting may take beyond the moment that it takes all, to make what the load needs on the server; and
+    /// removing it afterwards.
+    pub fn set_up(&self) -> Nanos {
+        match self {
+            Self::Nfs(spec) if spec.mix.needs_files() => spec.files.patience(),
+            _ => Nanos::default(),
+        }
+    }
+
+    /// Whether the listening end is a server that runs no agent.
+    pub fn has_foreign_server(&self) -> bool {
+        matches!(self, Self::Nfs(spec) if spec.server.is_some())
     }
 }
 

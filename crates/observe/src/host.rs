@@ -10,6 +10,7 @@ use linerate_units::BitRate;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
 
 /// What the agent knows of its host and the host does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +44,11 @@ pub fn host(options: &HostOptions) -> Result<Host, ObserveError> {
         boot_id: kernel_setting("kernel/random/boot_id")?,
         congestion_controls: congestion_controls(
             &kernel_setting("net/ipv4/tcp_congestion_control")?,
-            &kernel_setting("net/ipv4/tcp_available_congestion_control")?,
+            &kernel_setting(if is_root() {
+                "net/ipv4/tcp_available_congestion_control"
+            } else {
+                "net/ipv4/tcp_allowed_congestion_control"
+            })?,
         ),
         nics: nics(&links, &addresses, &options.link_speeds)?,
         data_addresses: options.data_addresses.clone(),
@@ -75,6 +80,11 @@ fn memory_bytes(meminfo: &str) -> Option<u64> {
     let kibibytes: u64 =
         meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kibibytes * 1024)
+}
+
+/// This process may use what the system has, and not only what it allows everyone: who owns a process is its effective user.
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
 /// The default first, then the others in the kernel's order.

@@ -7,6 +7,7 @@
 mod capability;
 mod cores;
 mod counters;
+mod disk;
 mod error;
 mod host;
 mod interface;

@@ -2,7 +2,7 @@
 //! long a thread waited for a core is the scheduler's count (`schedstat`, Documentation/scheduler/sched-stats.rst).
 
 use linerate_model::ThreadUse;
-use linerate_sys::thread::EngineThread;
+use linerate_sys::thread::{EngineThread, queued};
 use linerate_units::Nanos;
 use nix::time::{ClockId, clock_gettime};
 use std::fs;
@@ -59,13 +59,8 @@ impl ThreadTime {
     fn read(tid: i32) -> Option<Self> {
         let cpu = time(cpu_clock(tid))?;
         let counts = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok();
-        Some(Self { cpu, waited: counts.as_deref().and_then(waited) })
+        Some(Self { cpu, waited: counts.as_deref().and_then(queued) })
     }
-}
-
-/// The second of three numbers: nanoseconds in which it was ready and had no core.
-fn waited(counts: &str) -> Option<Nanos> {
-    counts.split_ascii_whitespace().nth(1)?.parse().ok().map(Nanos::new)
 }
 
 /// The CPU clock of a thread of this process: MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED) of linux/posix-timers_types.h.
@@ -130,12 +125,5 @@ mod tests {
         // It may still have been on its way to waiting when first looked at.
         assert!(used[1].cpu < Nanos::from_millis(5), "{used:?}");
         assert!(after.process_since(&before) >= used[0].cpu, "{used:?}");
-    }
-
-    #[test]
-    fn waiting_is_the_second_number() {
-        assert_eq!(waited("22108 17 3\n"), Some(Nanos::new(17)));
-        assert_eq!(waited("22108"), None);
-        assert_eq!(waited(""), None);
     }
 }

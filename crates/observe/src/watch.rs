@@ -1,14 +1,15 @@
 //! Watching a host over the measured window of a trial.
 
 use crate::cores::CoreTimes;
+use crate::disk::Disk;
 use crate::kernel_thread::{KernelThreads, KernelTimes};
 use crate::pressure::{self, PressureFiles};
 use crate::proc::{ProcFile, growth};
 use crate::quota::{QuotaCounts, Quotas};
 use crate::softnet::SoftnetCounts;
 use crate::thread::ThreadTimes;
-use crate::{interface, qdisc, udp};
-use linerate_model::{Observation, Pressure};
+use crate::{disk, interface, qdisc, udp};
+use linerate_model::{DiskUse, Observation, Pressure};
 use linerate_sys::netlink::{Link, Qdisc, Route};
 use linerate_sys::thread::EngineThread;
 use linerate_units::Nanos;
@@ -24,16 +25,23 @@ pub struct Watch {
     cpu_opened: CpuSample,
     cpu_closed: Option<CpuSample>,
     counters_opened: CounterSample,
+    links_closed: Option<Vec<Link>>,
 }
 
 impl Watch {
     /// Opens the window. CPU is sampled first, so that the window begins when this is called.
     pub fn open(threads: &[EngineThread]) -> Self {
-        let mut sources = Sources::open();
+        Self::with_disks(threads, &[])
+    }
+
+    /// The same, over the disks with these device numbers (`st_dev`) too.
+    pub fn with_disks(threads: &[EngineThread], devices: &[u64]) -> Self {
+        let mut sources = Sources::open(devices);
         Self {
             cpu_opened: CpuSample::take(threads, &sources),
             cpu_closed: None,
             counters_opened: CounterSample::take(&mut sources),
+            links_closed: None,
             threads: threads.to_vec(),
             sources,
         }
@@ -42,6 +50,7 @@ impl Watch {
     /// Closes the window: CPU figures end here. The engine's threads must still live, or their time is lost.
     pub fn close(&mut self) {
         self.cpu_closed = Some(CpuSample::take(&self.threads, &self.sources));
+        self.links_closed = self.sources.links();
     }
 
     /// Ends the counters (call it once stragglers have arrived) and says what was seen.
@@ -51,6 +60,7 @@ impl Watch {
         let (cpu_before, before) = (&self.cpu_opened, &self.counters_opened);
         let window = cpu.at.saturating_duration_since(cpu_before.at).as_nanos();
         let links = counters.links.as_ref().zip(before.links.as_ref());
+        let carried = self.links_closed.as_ref().zip(before.links.as_ref());
         let qdiscs = counters.qdiscs.as_ref().zip(before.qdiscs.as_ref());
         let names: BTreeMap<u32, String> =
             counters.links.iter().flatten().map(|link| (link.index, link.name.clone())).collect();
@@ -63,6 +73,7 @@ impl Watch {
             kernel_threads: cpu.kernel_threads.since(&cpu_before.kernel_threads),
             agent_cpu: cpu.threads.process_since(&cpu_before.threads),
             interfaces: links.map(|(now, then)| interface::since(now, then)).unwrap_or_default(),
+            carried: carried.map(|(now, then)| interface::since(now, then)).unwrap_or_default(),
             qdiscs: qdiscs.map(|(now, then)| qdisc::since(now, then, &names)).unwrap_or_default(),
             softnet: counters.softnet.since(&before.softnet),
             udp_receive_buffer_errors: grown(counters.udp_v4, before.udp_v4) + grown(counters.udp_v6, before.udp_v6),
@@ -72,6 +83,7 @@ impl Watch {
                 .zip(cpu_before.pressure.as_ref())
                 .map(|(now, then)| pressure::since(now, then)),
             quota: cpu.quotas.since(&cpu_before.quotas),
+            disks: disk::since(&cpu.disks, &cpu_before.disks),
         }
     }
 }
@@ -82,6 +94,7 @@ struct Sources {
     pressure: PressureFiles,
     quotas: Quotas,
     kernel_threads: KernelThreads,
+    disks: Vec<Disk>,
     route: Option<Route>,
     softnet: ProcFile,
     snmp: ProcFile,
@@ -89,18 +102,25 @@ struct Sources {
 }
 
 impl Sources {
-    fn open() -> Self {
+    fn open(devices: &[u64]) -> Self {
         Self {
             stat: ProcFile::open("/proc/stat"),
             pressure: PressureFiles::open(),
             quotas: Quotas::open(),
             kernel_threads: KernelThreads::open(),
+            disks: devices.iter().filter_map(|device| Disk::of(*device)).collect(),
             route: Route::open().ok(),
             // `thread-self`, because another thread of this process may be in another network namespace.
             softnet: ProcFile::open("/proc/thread-self/net/softnet_stat"),
             snmp: ProcFile::open("/proc/thread-self/net/snmp"),
             snmp6: ProcFile::open("/proc/thread-self/net/snmp6"),
         }
+    }
+}
+
+impl Sources {
+    fn links(&mut self) -> Option<Vec<Link>> {
+        self.route.as_mut().and_then(|route| route.links().ok())
     }
 }
 
@@ -112,6 +132,7 @@ struct CpuSample {
     pressure: Option<Pressure>,
     quotas: QuotaCounts,
     kernel_threads: KernelTimes,
+    disks: Vec<Option<DiskUse>>,
 }
 
 impl CpuSample {
@@ -123,6 +144,7 @@ impl CpuSample {
             pressure: sources.pressure.read(),
             quotas: sources.quotas.read(),
             kernel_threads: sources.kernel_threads.read(),
+            disks: sources.disks.iter().map(Disk::read).collect(),
         }
     }
 }
@@ -140,7 +162,7 @@ struct CounterSample {
 impl CounterSample {
     fn take(sources: &mut Sources) -> Self {
         Self {
-            links: sources.route.as_mut().and_then(|route| route.links().ok()),
+            links: sources.links(),
             qdiscs: sources.route.as_mut().and_then(|route| route.qdiscs().ok()),
             softnet: SoftnetCounts::parse(&sources.softnet.read().unwrap_or_default()),
             udp_v4: sources.snmp.read().as_deref().and_then(udp::receive_buffer_errors_v4),

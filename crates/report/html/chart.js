@@ -49,10 +49,12 @@
 
   const record = document.getElementById("record");
   const text = record.textContent;
+  const type = record.dataset.type || "application/json";
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  link.download = `linerate-${JSON.parse(text).id}.json`.replace(/[^A-Za-z0-9._-]/g, "_");
-  link.textContent = "Download the record (JSON)";
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  const name = `linerate-${record.dataset.name || JSON.parse(text).id}.${type.split("/")[1]}`;
+  link.download = name.replace(/[^A-Za-z0-9._-]/g, "_");
+  link.textContent = record.dataset.label;
   document.getElementById("download").append(link);
 
   let shut = [];

@@ -2,13 +2,15 @@
 
 use crate::device::table;
 use crate::figures::{grouped, nanos, per_second};
+use crate::language::Language;
+use crate::said;
 use crate::tables::{Column, Table};
 use linerate_model::{Caveat, DeviceOutcome};
 use std::collections::BTreeMap;
 
 /// Each test's table, where there is one.
-pub(crate) fn tables(outcome: &DeviceOutcome) -> [Option<Table>; 3] {
-    [burst(outcome), recovery(outcome), echo(outcome)]
+pub(crate) fn tables(lang: Language, outcome: &DeviceOutcome) -> [Option<Table>; 3] {
+    [burst(lang, outcome), recovery(lang, outcome), echo(lang, outcome)]
 }
 
 /// Columns of a CSV file beyond those of the steady rates.
@@ -26,26 +28,22 @@ pub(crate) const CSV_COLUMNS: [&str; 11] = [
     "unrecovered",
 ];
 
-fn ranked(title: &'static str, meaning: &'static str, rank: u8) -> Column {
-    Column { rank, ..Column::new(title, meaning) }
-}
-
 /// A mean of counts of frames.
 pub(crate) fn frames(value: f64) -> String {
     if value < 100.0 { format!("{value:.1}") } else { grouped(value.round() as u64) }
 }
 
-fn burst(outcome: &DeviceOutcome) -> Option<Table> {
+fn burst(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let columns = vec![
-        Column::new("frame", "bytes of a frame, FCS counted"),
-        Column::new("longest burst", "frames in a row that all came back, mean of the searches"),
-        ranked("shortest", "the shortest of the lengths found", 3),
-        ranked("longest", "the longest of them", 3),
-        ranked("deviation", "their standard deviation, frames", 2),
-        ranked("sent at", "frames a second within the bursts", 1),
-        ranked("implied", "time that the burst takes to be sent (RFC 9004)", 2),
-        Column::new("buffer", "the same without what the device forwarded meanwhile (RFC 9004)"),
-        ranked("in frames", "frames that the buffer holds", 1),
+        Column::new("column-frame"),
+        Column::new("column-longest-burst"),
+        Column::new("column-shortest").ranked(3),
+        Column::new("column-longest").ranked(3),
+        Column::new("column-deviation").ranked(2),
+        Column::new("column-sent-at").ranked(1),
+        Column::new("column-implied").ranked(2),
+        Column::new("column-buffer"),
+        Column::new("column-in-frames").ranked(1),
     ];
     let row = |cell: &linerate_model::BackToBack| {
         let found = cell.frames.as_ref();
@@ -62,19 +60,19 @@ fn burst(outcome: &DeviceOutcome) -> Option<Table> {
             buffer.map(|buffer| frames(buffer.frames)),
         ]
     };
-    let caption = "Back-to-back frames and buffer time (RFC 2544 section 26.4, RFC 9004)";
+    let caption = said!(lang, "bursts-back-to-back-frames");
     table(caption, columns, outcome.burst.iter().map(row).collect())
 }
 
-fn recovery(outcome: &DeviceOutcome) -> Option<Table> {
+fn recovery(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let columns = vec![
-        Column::new("frame", "bytes of a frame, FCS counted"),
-        ranked("overload", "frames a second offered first, all directions together", 1),
-        ranked("lost", "frames lost in the overload, all runs together", 2),
-        ranked("then", "frames a second offered afterwards", 1),
-        Column::new("recovery", "from the fall of the load to the last loss, mean of the runs"),
-        ranked("longest", "the longest of the runs", 2),
-        ranked("runs", "runs that recovered, of all", 3),
+        Column::new("column-frame"),
+        Column::new("column-overload").ranked(1),
+        Column::new("column-lost").ranked(2),
+        Column::new("column-then").ranked(1),
+        Column::new("column-recovery"),
+        Column::new("column-bursts-longest").ranked(2),
+        Column::new("column-runs").ranked(3),
     ];
     let row = |cell: &linerate_model::Recovery| {
         let runs = cell.values_ns.len() as u64 + u64::from(cell.unrecovered);
@@ -85,28 +83,28 @@ fn recovery(outcome: &DeviceOutcome) -> Option<Table> {
             per_second(cell.reduced_frames_per_s).filter(|_| runs > 0),
             cell.mean_ns.map(|mean| nanos(mean.round() as u64)),
             cell.values_ns.iter().max().map(|longest| nanos(*longest)),
-            (runs > 0).then(|| format!("{} of {runs}", cell.values_ns.len())),
+            (runs > 0).then(|| said!(lang, "bursts-of", values_ns = cell.values_ns.len(), runs = runs)),
         ]
     };
-    table("Recovery from overload (RFC 2544 section 26.5)", columns, outcome.recovery.iter().map(row).collect())
+    table(said!(lang, "bursts-recovery-from-overload-rfc"), columns, outcome.recovery.iter().map(row).collect())
 }
 
-fn echo(outcome: &DeviceOutcome) -> Option<Table> {
+fn echo(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let columns = vec![
-        Column::new("frame, target", "bytes of a frame, FCS counted, and who answers"),
-        Column::new("answers/s", "the highest rate of echo requests that were all answered"),
-        Column::new("loses at", "the lowest rate at which requests went unanswered"),
-        Column::new("limit", "what limited the rate"),
+        Column::new("column-frame-target"),
+        Column::new("column-answers-s"),
+        Column::new("column-loses-at"),
+        Column::new("column-limit"),
     ];
     let row = |cell: &linerate_model::EchoRate| {
         vec![
             Some(format!("{}, {}", cell.frame_bytes, cell.target)),
             per_second(cell.answers_per_s).or_else(|| Some("0".to_owned())),
             cell.lost_at_requests_per_s.and_then(per_second),
-            Some(cell.limit.to_string()),
+            Some(lang.named("limit", cell.limit)),
         ]
     };
-    table("Echo requests answered", columns, outcome.echo.iter().map(row).collect())
+    table(said!(lang, "bursts-echo-requests-answered"), columns, outcome.echo.iter().map(row).collect())
 }
 
 /// The doubts of every size.
@@ -192,7 +190,7 @@ mod tests {
 
     #[test]
     fn tables_show_what_was_found_and_leave_out_what_was_not() {
-        let [burst, recovery, echo] = tables(&outcome());
+        let [burst, recovery, echo] = tables(Language::English, &outcome());
         let rows = burst.map(|table| table.rows).unwrap_or_default();
         let shown: Vec<&str> = rows[0].iter().flatten().map(String::as_str).collect();
         assert_eq!(shown, ["512", "224", "223", "225", "1.0", "469,765", "477 us", "426 us", "200"]);

@@ -1,9 +1,11 @@
 //! Which charts a record supports, and the table behind each.
 
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
+use crate::language::Language;
+use crate::said;
 use crate::svg::{self, Axis, Bar, Point, Scale, Segment, Series};
 use crate::tables::{Column, Table};
-use crate::{device_charts, loaded_latency};
+use crate::{device_charts, loaded_latency, nfs, rpc_chart};
 use linerate_model::{
     Direction, IpVersion, Latency, LossPlaces, Measurement, PathLimit, Record, Transport, WorkloadKind,
 };
@@ -23,15 +25,17 @@ pub(crate) struct Chart {
 pub(crate) const SERIES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
 /// All charts, in the order a reader wants them.
-pub(crate) fn all(record: &Record) -> Vec<Chart> {
+pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
     let (sweeps, others) = sweeps(record);
-    let mut charts: Vec<Chart> = sweeps.iter().map(|results| sweep(results)).collect();
-    charts.extend(throughputs(&others));
-    charts.extend(record.results.iter().filter_map(shares));
-    charts.extend(losses(record));
-    charts.extend(record.results.iter().filter_map(loaded_latency::chart));
-    charts.extend(latencies(record));
-    charts.extend(device_charts::all(record));
+    let mut charts: Vec<Chart> = sweeps.iter().map(|results| sweep(lang, results)).collect();
+    charts.extend(throughputs(lang, &others));
+    charts.extend(record.results.iter().filter_map(|result| shares(lang, result)));
+    charts.extend(losses(lang, record));
+    charts.extend(record.results.iter().filter_map(|result| loaded_latency::chart(lang, result)));
+    charts.extend(latencies(lang, record));
+    charts.extend(nfs::chart(lang, record));
+    charts.extend(rpc_chart::chart(lang, record));
+    charts.extend(device_charts::all(lang, record));
     charts
 }
 
@@ -71,30 +75,38 @@ fn sweeps(record: &Record) -> (Vec<Vec<&Measurement>>, Vec<&Measurement>) {
 }
 
 /// Throughput against message size, with the theoretical line and the tester's ceiling.
-fn sweep(results: &[&Measurement]) -> Chart {
+fn sweep(lang: Language, results: &[&Measurement]) -> Chart {
     let first = results[0];
     let way = match first.direction {
-        Some(Direction::Receive) => ", receiving",
-        Some(Direction::Both) => ", both ways",
-        _ => "",
+        Some(Direction::Receive) => said!(lang, "charts-receiving"),
+        Some(Direction::Both) => said!(lang, "charts-both-ways"),
+        _ => String::new(),
     };
-    let flows = if first.flows > 1 { format!(", {} flows", first.flows) } else { String::new() };
-    let title = format!("{} over IPv{} by message size{way}{flows}", first.transport, u8::from(first.ip));
+    let flows = if first.flows > 1 { said!(lang, "charts-flows", flows = first.flows) } else { String::new() };
+    let title = said!(
+        lang,
+        "charts-over-ipv-by-message",
+        transport = first.transport,
+        ip = u8::from(first.ip),
+        way = way,
+        flows = flows
+    );
     let size = |m: &Measurement| m.message_bytes as f64;
 
     let mut series = vec![];
     let mut legend = vec![];
     let theory = theory(results);
     if !theory.is_empty() {
-        legend.push(("limit", "what the link can carry in such messages".to_owned()));
+        legend.push(("limit", said!(lang, "charts-what-the-link-can")));
         let point = |m: &&&Measurement| {
             let limit = m.limit.as_ref()?;
             let most = limit.payload_bps.get() as f64;
-            let label = format!(
-                "{} B messages: a link of {} can carry {} payload",
-                grouped(m.message_bytes),
-                limit.line_bps,
-                bits(most)?
+            let label = said!(
+                lang,
+                "charts-b-messages-a-link",
+                message_bytes = grouped(m.message_bytes),
+                line_bps = limit.line_bps,
+                most = bits(most)?
             );
             Some(Point { x: size(m), y: most, spread: None, label })
         };
@@ -107,34 +119,38 @@ fn sweep(results: &[&Measurement]) -> Chart {
     let ceiling = |m: &Measurement| m.ceiling.as_ref().map(|c| c.reached.median).filter(|reached| reached.is_finite());
     let ceilings: Vec<(f64, f64)> = results.iter().filter_map(|m| Some((size(m), ceiling(m)?))).collect();
     if !ceilings.is_empty() {
-        legend.push(("tester", "what the tester reaches without the device".to_owned()));
+        legend.push(("tester", said!(lang, "charts-what-the-tester-reaches")));
         let point = |m: &&Measurement| {
             let reached = ceiling(m)?;
-            let label = format!(
-                "{} B messages: the tester reaches {} without the device",
-                grouped(m.message_bytes),
-                bits(reached)?
+            let label = said!(
+                lang,
+                "charts-b-messages-the-tester",
+                message_bytes = grouped(m.message_bytes),
+                reached = bits(reached)?
             );
             Some(Point { x: size(m), y: reached, spread: None, label })
         };
         series.push(Series { class: "tester", line: ceilings, points: results.iter().filter_map(point).collect() });
     }
-    legend.push(("s0", "payload at the receiver, median; bars from lowest to highest run".to_owned()));
+    legend.push(("s0", said!(lang, "charts-payload-at-the-receiver-median-bars")));
     series.push(Series {
         class: SERIES[0],
         line: results.iter().map(|m| (size(m), payload(m))).collect(),
-        points: results.iter().map(|m| Point { x: size(m), y: payload(m), spread: runs(m), label: said(m) }).collect(),
+        points: results
+            .iter()
+            .map(|m| Point { x: size(m), y: payload(m), spread: runs(m), label: said(lang, m) })
+            .collect(),
     });
 
     let most = series.iter().flat_map(|s| &s.line).map(|(_, y)| *y).fold(0.0, f64::max);
     let y = Axis::rate(
-        "payload at the receiver",
+        said!(lang, "charts-payload-at-the-receiver"),
         "bit/s",
         results.iter().filter_map(|m| runs(m)).map(|(_, high)| high).fold(most, f64::max),
     );
     let (low, high) = (size(first) / 1.12, size(results[results.len() - 1]) * 1.12);
     let x = Axis {
-        title: "message, bytes (logarithmic)".to_owned(),
+        title: said!(lang, "charts-message-bytes-logarithmic"),
         scale: Scale::Log(low, high),
         ticks: size_ticks(&results.iter().map(|m| m.message_bytes).collect::<Vec<_>>(), low, high),
     };
@@ -174,19 +190,24 @@ pub(crate) fn size_ticks(sizes: &[u64], low: f64, high: f64) -> Vec<(f64, String
 }
 
 /// What a point of a throughput chart says.
-fn said(result: &Measurement) -> String {
+fn said(lang: Language, result: &Measurement) -> String {
     let mut text = plain(&result.name);
     if let Some(received) = &result.received {
-        let shown = bits(received.payload_bps.median).unwrap_or_else(|| "no figure".to_owned());
-        text.push_str(&format!(": {shown} payload at the receiver ({})", spread(&received.payload_bps, bits)));
+        let shown = bits(received.payload_bps.median).unwrap_or_else(|| said!(lang, "charts-no-figure"));
+        text.push_str(&said!(
+            lang,
+            "charts-payload-at-the-receiver-2",
+            shown = shown,
+            payload_bps = spread(lang, &received.payload_bps, bits)
+        ));
     }
     if let Some(share) = result.limit.as_ref().and_then(|limit| percent(limit.share)) {
-        text.push_str(&format!(", {share} of what the link can carry"));
+        text.push_str(&said!(lang, "charts-of-what-the-link", share = share));
     }
     if let Some(loss) = result.loss.filter(|loss| loss.lost > 0)
         && let Some(share) = counted_share(Ratio::new(loss.lost, loss.of))
     {
-        text.push_str(&format!(", {share} of datagrams lost"));
+        text.push_str(&said!(lang, "charts-of-datagrams-lost-2", share = share));
     }
     text
 }
@@ -207,52 +228,62 @@ fn figures_table(caption: &str, results: &[&Measurement]) -> Table {
     Table {
         caption: caption.to_owned(),
         columns: vec![
-            Column::new("stream", "the name in the plan"),
-            Column::new("message, B", "bytes of a message"),
-            Column::new("payload", "payload at the receiver, median of the runs"),
-            Column::new("lowest run", "payload of the lowest run"),
-            Column::new("highest run", "payload of the highest run"),
-            Column::new("link limit", "what the link can carry in such messages"),
-            Column::new("tester", "what the tester reaches without the device"),
+            Column::new("column-stream"),
+            Column::new("column-message-b"),
+            Column::new("column-charts-payload"),
+            Column::new("column-lowest-run"),
+            Column::new("column-highest-run"),
+            Column::new("column-link-limit"),
+            Column::new("column-tester"),
         ],
         rows: results.iter().map(row).collect(),
     }
 }
 
 /// Streams that are on no curve, as bars.
-fn throughputs(results: &[&Measurement]) -> Option<Chart> {
+fn throughputs(lang: Language, results: &[&Measurement]) -> Option<Chart> {
     if results.is_empty() {
         return None;
     }
-    let title = "Throughput of streams".to_owned();
-    let mut legend = vec![("s0", "payload at the receiver, median; whisker from lowest to highest run".to_owned())];
+    let title = said!(lang, "charts-throughput-of-streams");
+    let mut legend = vec![("s0", said!(lang, "charts-payload-at-the-receiver-median-whisker"))];
     if results.iter().any(|m| m.limit.is_some()) {
-        legend.push(("limit", "what the link can carry in such messages".to_owned()));
+        legend.push(("limit", said!(lang, "charts-what-the-link-can")));
     }
     if results.iter().any(|m| m.ceiling.is_some()) {
-        legend.push(("tester", "what the tester reaches without the device".to_owned()));
+        legend.push(("tester", said!(lang, "charts-what-the-tester-reaches")));
     }
     let bar = |m: &&Measurement| {
         let limit = m.limit.as_ref().and_then(|limit| {
             let most = limit.payload_bps.get() as f64;
-            let label = format!("{}: a link of {} can carry {} payload", plain(&m.name), limit.line_bps, bits(most)?);
+            let label = said!(
+                lang,
+                "charts-a-link-of-can",
+                name = plain(&m.name),
+                line_bps = limit.line_bps,
+                most = bits(most)?
+            );
             Some(Segment { class: "limit", value: most, label })
         });
         let tester = m.ceiling.as_ref().and_then(|ceiling| {
-            let label =
-                format!("{}: the tester reaches {} without the device", plain(&m.name), bits(ceiling.reached.median)?);
+            let label = said!(
+                lang,
+                "charts-the-tester-reaches-without",
+                name = plain(&m.name),
+                median = bits(ceiling.reached.median)?
+            );
             Some(Segment { class: "tester", value: ceiling.reached.median, label })
         });
         Bar {
             name: plain(&m.name),
-            segments: vec![Segment { class: SERIES[0], value: payload(m), label: said(m) }],
+            segments: vec![Segment { class: SERIES[0], value: payload(m), label: said(lang, m) }],
             spread: runs(m),
             limits: limit.into_iter().chain(tester).collect(),
             figure: bits(payload(m)).unwrap_or_default(),
         }
     };
     let bars: Vec<Bar> = results.iter().map(bar).collect();
-    let x = Axis::rate("payload at the receiver", "bit/s", reach(&bars));
+    let x = Axis::rate(said!(lang, "charts-payload-at-the-receiver"), "bit/s", reach(&bars));
     Some(Chart { drawing: svg::bars(&title, &x, &bars), table: figures_table(&title, results), title, legend })
 }
 
@@ -266,8 +297,8 @@ fn reach(bars: &[Bar]) -> f64 {
 }
 
 /// Each path's part of one result.
-fn shares(result: &Measurement) -> Option<Chart> {
-    let table = crate::tables::shares(result)?;
+fn shares(lang: Language, result: &Measurement) -> Option<Chart> {
+    let table = crate::tables::shares(lang, result)?;
     let stream = result.workload == WorkloadKind::Stream;
     let show = |value| if stream { bits(value) } else { per_second(value) };
     let bars: Vec<Bar> = result
@@ -275,10 +306,14 @@ fn shares(result: &Measurement) -> Option<Chart> {
         .iter()
         .filter_map(|share| {
             let summary = if stream { share.payload_bps.as_ref() } else { share.transactions_per_s.as_ref() }?;
-            let name = format!("{} to {}", plain(&share.from), plain(&share.to));
+            let name = said!(lang, "charts-to", from = plain(&share.from), to = plain(&share.to));
             let figure = show(summary.median)?;
-            let what = if stream { "payload at the receiver" } else { "transactions a second" };
-            let label = format!("{name}: {figure} {what} ({})", spread(summary, show));
+            let what = if stream {
+                said!(lang, "charts-payload-at-the-receiver")
+            } else {
+                said!(lang, "charts-transactions-a-second")
+            };
+            let label = format!("{name}: {figure} {what} ({})", spread(lang, summary, show));
             Some(Bar {
                 name,
                 segments: vec![Segment { class: SERIES[0], value: summary.median, label }],
@@ -292,17 +327,21 @@ fn shares(result: &Measurement) -> Option<Chart> {
         return None;
     }
     let x = match stream {
-        true => Axis::rate("payload at the receiver", "bit/s", reach(&bars)),
-        false => Axis::rate("transactions", "/s", reach(&bars)),
+        true => Axis::rate(said!(lang, "charts-payload-at-the-receiver"), "bit/s", reach(&bars)),
+        false => Axis::rate(said!(lang, "charts-transactions"), "/s", reach(&bars)),
     };
-    let what = if stream { "payload at the receiver" } else { "transactions a second" };
-    let legend = vec![(SERIES[0], format!("{what}, median; whisker from lowest to highest run"))];
+    let what = if stream {
+        said!(lang, "charts-payload-at-the-receiver")
+    } else {
+        said!(lang, "charts-transactions-a-second")
+    };
+    let legend = vec![(SERIES[0], said!(lang, "charts-median-whisker-from-lowest", what = what))];
     let title = table.caption.clone();
     Some(Chart { drawing: svg::bars(&title, &x, &bars), table, title, legend })
 }
 
 /// Where datagrams were lost, as parts of those offered.
-fn losses(record: &Record) -> Option<Chart> {
+fn losses(lang: Language, record: &Record) -> Option<Chart> {
     let lossy: Vec<_> = record
         .results
         .iter()
@@ -311,18 +350,21 @@ fn losses(record: &Record) -> Option<Chart> {
     if lossy.is_empty() {
         return None;
     }
-    let title = "Datagrams lost, by place".to_owned();
+    let title = said!(lang, "charts-datagrams-lost-by-place");
     let bars: Vec<Bar> = lossy
         .iter()
         .map(|(m, loss)| {
             let segment = |(class, (place, count)): (&'static str, (&'static str, u64))| {
                 let ratio = Ratio::new(count, loss.of);
                 let shown = counted_share(ratio)?;
-                let label = format!(
-                    "{}: {} of {} datagrams ({shown}) lost: {place}",
-                    plain(&m.name),
-                    grouped(count),
-                    grouped(loss.of)
+                let label = said!(
+                    lang,
+                    "charts-of-datagrams-lost",
+                    name = plain(&m.name),
+                    count = grouped(count),
+                    loss = grouped(loss.of),
+                    shown = shown,
+                    place = lang.named("place", place)
                 );
                 (count > 0).then_some(Segment { class, value: ratio.as_f64() * 100.0, label })
             };
@@ -337,7 +379,8 @@ fn losses(record: &Record) -> Option<Chart> {
         .collect();
     let seen = |index: usize| lossy.iter().any(|(_, loss)| loss.places.named()[index].1 > 0);
     let names = LossPlaces::default().named();
-    let legend = (0..names.len()).filter(|index| seen(*index)).map(|index| (SERIES[index], names[index].0.to_owned()));
+    let legend =
+        (0..names.len()).filter(|index| seen(*index)).map(|index| (SERIES[index], lang.named("place", names[index].0)));
     let row = |(m, loss): &(&Measurement, linerate_model::Loss)| {
         let counts = loss.places.named().map(|(_, count)| Some(grouped(count)));
         [Some(plain(&m.name)), Some(grouped(loss.of)), Some(grouped(loss.lost))].into_iter().chain(counts).collect()
@@ -345,31 +388,36 @@ fn losses(record: &Record) -> Option<Chart> {
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("stream", "the name in the plan"),
-            Column::new("offered", "datagrams that should have arrived, over all runs"),
-            Column::new("lost", "datagrams that did not"),
-            Column::new("not sent", "due at the offered rate, but the sender did not get to them"),
-            Column::new("sender", "in the sender's queue or NIC"),
-            Column::new("wire", "on the wire or in a device"),
-            Column::new("receiver", "in the receiver's NIC or kernel queue"),
-            Column::new("socket", "in the receiver's socket buffer"),
+            Column::new("column-stream"),
+            Column::new("column-offered"),
+            Column::new("column-charts-lost"),
+            Column::new("column-not-sent"),
+            Column::new("column-sender"),
+            Column::new("column-wire"),
+            Column::new("column-receiver"),
+            Column::new("column-socket"),
         ],
         rows: lossy.iter().map(row).collect(),
     };
     let legend = legend.collect();
-    let x = Axis::rate("share of the datagrams offered", "%", reach(&bars));
+    let x = Axis::rate(said!(lang, "charts-share-of-the-datagrams"), "%", reach(&bars));
     Some(Chart { drawing: svg::bars(&title, &x, &bars), table, title, legend })
 }
 
 /// What transactions took.
-fn latencies(record: &Record) -> Option<Chart> {
-    let curves = record.results.iter().filter_map(|m| Some((plain(&m.name), m.latency_ns.as_ref()?))).collect();
-    distributions("Latency of transactions".to_owned(), "transaction", curves)
+fn latencies(lang: Language, record: &Record) -> Option<Chart> {
+    let curves = nfs::told(record).filter_map(|m| Some((plain(&m.name), m.latency_ns.as_ref()?))).collect();
+    distributions(lang, said!(lang, "charts-latency-of-transactions"), "column-timed-transaction", curves)
 }
 
-/// Cumulative distributions of latency, each with its name; `one` is what the names are of. The share is drawn by its nines,
+/// Cumulative distributions of latency, each with its name; `one` is the key of the names' column. The share is drawn by its nines,
 /// so that the tail can be seen.
-pub(crate) fn distributions(title: String, one: &'static str, curves: Vec<(String, &Latency)>) -> Option<Chart> {
+pub(crate) fn distributions(
+    lang: Language,
+    title: String,
+    one: &'static str,
+    curves: Vec<(String, &Latency)>,
+) -> Option<Chart> {
     let timed: Vec<_> =
         curves.into_iter().filter(|(_, l)| l.count > 0 && l.distribution.len() > 1).take(SERIES.len()).collect();
     let most = timed.iter().map(|(_, l)| l.count).max()?;
@@ -377,9 +425,9 @@ pub(crate) fn distributions(title: String, one: &'static str, curves: Vec<(Strin
     let nines = (most as f64).log10().clamp(2.0, 5.0);
     let low = timed.iter().map(|(_, l)| l.min.max(1)).min()? as f64;
     let high = timed.iter().map(|(_, l)| l.max).max()? as f64;
-    let x = latency_axis(low, high);
+    let x = latency_axis(lang, low, high);
     let y = Axis {
-        title: "share answered within".to_owned(),
+        title: said!(lang, "charts-share-answered-within"),
         scale: Scale::Nines(nines),
         ticks: [
             (0.0, "0"),
@@ -400,17 +448,24 @@ pub(crate) fn distributions(title: String, one: &'static str, curves: Vec<(Strin
         .zip(&timed)
         .map(|(class, (name, l))| {
             let named = [
-                (l.p50, 0.5, "half"),
-                (l.p90, 0.9, "90 %"),
-                (l.p99, 0.99, "99 %"),
-                (l.p999, 0.999, "99.9 %"),
-                (l.max, 1.0, "all"),
+                (l.p50, 0.5, said!(lang, "charts-half")),
+                (l.p90, 0.9, "90 %".to_owned()),
+                (l.p99, 0.99, "99 %".to_owned()),
+                (l.p999, 0.999, "99.9 %".to_owned()),
+                (l.max, 1.0, said!(lang, "charts-all")),
             ];
-            let point = |(time, share, words): (u64, f64, &str)| Point {
+            let point = |(time, share, words): (u64, f64, String)| Point {
                 x: time as f64,
                 y: share,
                 spread: None,
-                label: format!("{name}: {words} of {} answered within {}", grouped(l.count), nanos(time)),
+                label: said!(
+                    lang,
+                    "charts-of-answered-within",
+                    name = name,
+                    words = words,
+                    count = grouped(l.count),
+                    time = nanos(time)
+                ),
             };
             let start = (l.min.max(1) as f64, 0.0);
             let steps = l
@@ -428,14 +483,14 @@ pub(crate) fn distributions(title: String, one: &'static str, curves: Vec<(Strin
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new(one, "what was timed"),
-            Column::new("timed", "how many were timed"),
-            Column::new("fastest", "the shortest"),
-            Column::new("half in", "half were answered within this"),
-            Column::new("90 % in", "90 % were answered within this"),
-            Column::new("99 % in", "99 % were answered within this"),
-            Column::new("99.9 % in", "99.9 % were answered within this"),
-            Column::new("slowest", "the longest"),
+            Column::new(one),
+            Column::new("column-timed"),
+            Column::new("column-fastest"),
+            Column::new("column-charts-half-in"),
+            Column::new("column-90-in"),
+            Column::new("column-99-in"),
+            Column::new("column-99-9-in"),
+            Column::new("column-charts-slowest"),
         ],
         rows: timed.iter().map(row).collect(),
     };
@@ -444,7 +499,7 @@ pub(crate) fn distributions(title: String, one: &'static str, curves: Vec<(Strin
 }
 
 /// A logarithmic axis of durations with ticks at 1, 2 and 5.
-pub(crate) fn latency_axis(low: f64, high: f64) -> Axis {
+pub(crate) fn latency_axis(lang: Language, low: f64, high: f64) -> Axis {
     let (low, high) = (low / 1.15, (high * 1.15).max(low * 2.0));
     let rounds =
         |parts: &'static [f64]| (0..12).flat_map(move |power| parts.iter().map(move |part| part * 10f64.powi(power)));
@@ -452,7 +507,7 @@ pub(crate) fn latency_axis(low: f64, high: f64) -> Axis {
     let fine: Vec<f64> = rounds(&[1.0, 2.0, 5.0]).filter(inside).collect();
     let ticks = if fine.len() <= 10 { fine } else { rounds(&[1.0]).filter(inside).collect() };
     Axis {
-        title: "latency (logarithmic)".to_owned(),
+        title: said!(lang, "charts-latency-logarithmic"),
         scale: Scale::Log(low, high),
         ticks: ticks.into_iter().map(|value| (value, nanos(value as u64))).collect(),
     }

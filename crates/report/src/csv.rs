@@ -2,7 +2,9 @@
 
 use crate::figures::moment_iso;
 use crate::ladder;
-use linerate_model::{CpuCost, LoadedLatency, Measurement, Record, Rung, Summary};
+use linerate_model::{
+    CpuCost, CurvePoint, LoadedLatency, Measurement, NfsClass, OperationFigures, Record, Rung, Summary,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -93,12 +95,31 @@ const COLUMNS: &[Column] = &[
     ("tcp_sent_segments", |_, m| cell(m.tcp.as_ref().map(|t| t.segments))),
     ("tcp_rtt_ns_median", |_, m| cell(m.tcp.as_ref().map(|t| t.rtt_ns))),
     ("tcp_rtt_ns_min", |_, m| cell(m.tcp.as_ref().map(|t| t.min_rtt_ns))),
+    ("intended_operations_per_s", |r, m| cell(point(r, m).map(|p| p.intended_ops))),
+    ("offered_operations_per_s", |r, m| cell(point(r, m).map(|p| p.offered_ops))),
+    ("load_missed", |r, m| cell(point(r, m).and_then(|p| p.missed))),
+    ("nfs_read_per_s", |_, m| cell(class(m, NfsClass::Read).map(|c| c.ops_per_s))),
+    ("nfs_read_mean_ms", |_, m| cell(class(m, NfsClass::Read).map(|c| c.mean_ms))),
+    ("nfs_read_p99_ms", |_, m| cell(class(m, NfsClass::Read).map(|c| c.p99_ms))),
+    ("nfs_write_per_s", |_, m| cell(class(m, NfsClass::Write).map(|c| c.ops_per_s))),
+    ("nfs_write_mean_ms", |_, m| cell(class(m, NfsClass::Write).map(|c| c.mean_ms))),
+    ("nfs_write_p99_ms", |_, m| cell(class(m, NfsClass::Write).map(|c| c.p99_ms))),
+    ("nfs_other_per_s", |_, m| cell(class(m, NfsClass::Other).map(|c| c.ops_per_s))),
+    ("nfs_other_mean_ms", |_, m| cell(class(m, NfsClass::Other).map(|c| c.mean_ms))),
+    ("nfs_other_p99_ms", |_, m| cell(class(m, NfsClass::Other).map(|c| c.p99_ms))),
+    ("nfs_errors", |_, m| cell(errors(m))),
+    ("service_ns_p50", |_, m| cell(m.service_ns.as_ref().map(|l| l.p50))),
+    ("service_ns_p99", |_, m| cell(m.service_ns.as_ref().map(|l| l.p99))),
     ("caveats", |_, m| cell(m.caveats.iter().map(crate::sentences::kind).collect::<Vec<_>>().join(" "))),
     ("verdict_limit", |_, m| cell(m.verdict.limit)),
     ("verdict_confidence", |_, m| cell(m.verdict.confidence)),
     ("rung", |r, m| cell(ladder::rung_of(r, &m.name).map(|rung| rung.name))),
     ("rung_share_of_below", |r, m| cell(ladder::rung_of(r, &m.name).and_then(|rung| rung.share_of_below))),
     ("rung_share_of_line", |r, m| cell(ladder::rung_of(r, &m.name).and_then(|rung| rung.share_of_line))),
+    ("call", |_, m| cell(m.call)),
+    ("retransmitted_calls", |_, m| cell(m.retransmitted)),
+    ("service_ns_p50", |_, m| cell(m.service_ns.as_ref().map(|l| l.p50))),
+    ("service_ns_p99", |_, m| cell(m.service_ns.as_ref().map(|l| l.p99))),
 ];
 
 /// The cell of a rung that is drawn from no result.
@@ -130,7 +151,13 @@ fn rung_cell(column: &str, record: &Record, rung: &Rung) -> Value {
 /// both, its lines follow after an empty one.
 pub fn csv(record: &Record) -> String {
     let mut text = String::new();
-    if record.outcome.is_none() || !record.results.is_empty() {
+    if record.copy().is_some() {
+        for row in crate::copy::csv_rows(record) {
+            line(&mut text, row.iter().map(|text| quoted(text)));
+        }
+        return text;
+    }
+    if record.device().is_none() || !record.results.is_empty() {
         line(&mut text, COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
     }
     for result in &record.results {
@@ -139,7 +166,7 @@ pub fn csv(record: &Record) -> String {
     for rung in ladder::rungs_apart(record) {
         line(&mut text, COLUMNS.iter().map(|(name, _)| field(&rung_cell(name, record, rung))));
     }
-    if record.outcome.is_some() && !record.results.is_empty() {
+    if record.device().is_some() && !record.results.is_empty() {
         line(&mut text, std::iter::empty());
     }
     for row in crate::device::csv_rows(record) {
@@ -148,7 +175,7 @@ pub fn csv(record: &Record) -> String {
     text
 }
 
-fn line(text: &mut String, fields: impl Iterator<Item = String>) {
+pub(crate) fn line(text: &mut String, fields: impl Iterator<Item = String>) {
     text.push_str(&fields.collect::<Vec<_>>().join(","));
     text.push_str("\r\n");
 }
@@ -158,7 +185,7 @@ fn cell(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-fn field(value: &Value) -> String {
+pub(crate) fn field(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => quoted(text),
@@ -179,6 +206,21 @@ fn payload(result: &Measurement) -> Option<&Summary> {
 
 fn probed(result: &Measurement) -> Option<&LoadedLatency> {
     result.loaded_latency.as_ref()
+}
+
+fn class(result: &Measurement, class: NfsClass) -> Option<&OperationFigures> {
+    result.classes.get(&class)
+}
+
+/// NFS operations that failed.
+fn errors(result: &Measurement) -> Option<u64> {
+    let of = |class: &OperationFigures| class.errors.values().sum::<u64>();
+    (!result.classes.is_empty()).then(|| result.classes.values().map(of).sum())
+}
+
+/// The load of a curve that a result is of.
+fn point<'a>(record: &'a Record, result: &Measurement) -> Option<&'a CurvePoint> {
+    record.nfs()?.curve.iter().find(|point| point.result == result.name)
 }
 
 fn median(summary: &Option<Summary>) -> Option<f64> {

@@ -4,42 +4,45 @@ use crate::bursts;
 use crate::device_charts::line_frames;
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::frames;
+use crate::language::Language;
 use crate::neighbours;
+use crate::said;
 use crate::sentences;
 use crate::tables::{Column, Table};
 use linerate_model::{Caveat, DeviceLoad, DeviceOutcome, DevicePlan, DeviceTest, FramePayload, Record, Verdict};
 
 /// Each test's table.
-pub(crate) fn tables(record: &Record) -> Vec<Table> {
-    let Some(outcome) = &record.outcome else { return Vec::new() };
-    let steady = [throughput(record, outcome), directions(outcome), latency(outcome), loss(outcome)];
-    let bursts = bursts::tables(outcome);
+pub(crate) fn tables(lang: Language, record: &Record) -> Vec<Table> {
+    let Some((_, outcome)) = record.device() else { return Vec::new() };
+    let steady =
+        [throughput(lang, record, outcome), directions(lang, outcome), latency(lang, outcome), loss(lang, outcome)];
+    let bursts = bursts::tables(lang, outcome);
     steady
         .into_iter()
         .chain(bursts)
         .flatten()
-        .chain(frames::tables(outcome))
-        .chain(neighbours::tables(outcome))
+        .chain(frames::tables(lang, outcome))
+        .chain(neighbours::tables(lang, outcome))
         .collect()
 }
 
-fn throughput(record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
+fn throughput(lang: Language, record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
     let calibrates = record.plan.device.as_ref().is_some_and(|plan| plan.test == DeviceTest::Calibrate);
-    let caption = if calibrates { "The tester's own ceiling" } else { "Throughput (RFC 2544 section 26.1)" };
-    let ranked = |title, meaning, rank| Column { rank, ..Column::new(title, meaning) };
+    let caption = if calibrates {
+        said!(lang, "device-the-tester-own-ceiling")
+    } else {
+        said!(lang, "device-throughput-rfc-2544-section")
+    };
     let columns = vec![
-        Column::new("frame", "bytes of a frame, FCS counted; before them the search goal, if one was named (RFC 9971)"),
-        Column::new(
-            "frames/s",
-            "the highest rate at which no frame was lost, all directions together; of a goal, what was forwarded at its bound",
-        ),
-        ranked("bits/s", "the same in bits of frames, FCS counted, preamble and gap not", 2),
-        ranked("line", "what the lines of all directions carry in such frames, frames/s (RFC 2544 appendix B)", 5),
-        ranked("of line", "share of what the lines of all directions carry", 1),
-        ranked("of tester", "share of what the tester reaches without the device", 3),
-        ranked("loses at", "the lowest rate at which frames were lost", 4),
-        ranked("device CPU", "busy share of the device's CPUs together, and of its busiest, at that rate", 6),
-        Column::new("limit", "what limited the rate"),
+        Column::new("column-device-frame"),
+        Column::new("column-frames-s"),
+        Column::new("column-bits-s").ranked(2),
+        Column::new("column-line").ranked(5),
+        Column::new("column-of-line").ranked(1),
+        Column::new("column-of-tester").ranked(3),
+        Column::new("column-device-loses-at").ranked(4),
+        Column::new("column-device-cpu").ranked(6),
+        Column::new("column-limit"),
     ];
     let line = |bytes: u32| record.plan.device.as_ref().and_then(|plan| line_frames(plan, bytes));
     let row = |cell: &linerate_model::Throughput| {
@@ -52,11 +55,11 @@ fn throughput(record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
             cell.ceiling.as_ref().and_then(|ceiling| percent(ceiling.share)),
             cell.lost_at_frames_per_s.and_then(per_second),
             cell.device_load.as_ref().and_then(cpu),
-            Some(cell.limit.to_string()),
+            Some(lang.named("limit", cell.limit)),
         ]
     };
     let rows: Vec<Vec<Option<String>>> = outcome.throughput.iter().map(row).collect();
-    table(caption, columns, rows).map(|table| without_empty(table, "device CPU"))
+    table(caption, columns, rows).map(|table| without_empty(table, "column-device-cpu"))
 }
 
 /// The busy share of all CPUs, and of the busiest.
@@ -68,9 +71,9 @@ fn cpu(load: &DeviceLoad) -> Option<String> {
     })
 }
 
-/// The table without the column of that title, if nothing is in it.
-fn without_empty(mut table: Table, title: &str) -> Table {
-    let at = table.columns.iter().position(|column| column.title == title);
+/// The table without the column of that key, if nothing is in it.
+fn without_empty(mut table: Table, key: &str) -> Table {
+    let at = table.columns.iter().position(|column| column.is(key));
     if let Some(at) = at.filter(|at| table.rows.iter().all(|row| row[*at].is_none())) {
         table.columns.remove(at);
         table.rows.iter_mut().for_each(|row| drop(row.remove(at)));
@@ -86,19 +89,19 @@ fn named(cell: &linerate_model::Throughput) -> String {
     }
 }
 
-fn directions(outcome: &DeviceOutcome) -> Option<Table> {
+fn directions(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let several = outcome.throughput.iter().any(|cell| cell.directions.len() > 1);
     let columns = vec![
-        Column::new("frame, way", "bytes of a frame, and from which port to which"),
-        Column::new("frames/s", "frames received a second in the trial that decided"),
-        Column::new("sent", "frames sent"),
-        Column::new("received", "frames received, duplicates left out"),
-        Column::new("reordered", "frames that arrived after one with a higher number"),
+        Column::new("column-frame-way"),
+        Column::new("column-device-frames-s"),
+        Column::new("column-sent"),
+        Column::new("column-received"),
+        Column::new("column-reordered"),
     ];
     let rows = outcome.throughput.iter().flat_map(|cell| {
         cell.directions.iter().map(|way| {
             vec![
-                Some(format!("{}, {} to {}", named(cell), way.from, way.to)),
+                Some(said!(lang, "device-to", cell = named(cell), from = way.from, to = way.to)),
                 per_second(way.frames_per_s),
                 Some(crate::figures::grouped(way.sent)),
                 Some(crate::figures::grouped(way.received)),
@@ -106,20 +109,19 @@ fn directions(outcome: &DeviceOutcome) -> Option<Table> {
             ]
         })
     });
-    table("Each direction on its own", columns, rows.collect()).filter(|_| several)
+    table(said!(lang, "device-each-direction-on-its"), columns, rows.collect()).filter(|_| several)
 }
 
-fn latency(outcome: &DeviceOutcome) -> Option<Table> {
-    let ranked = |title, meaning, rank| Column { rank, ..Column::new(title, meaning) };
+fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let columns = vec![
-        Column::new("frame", "bytes of a frame, FCS counted"),
-        Column::new("at", "frames sent a second, all directions together"),
-        ranked("shortest", "the quickest frame", 3),
-        Column::new("half in", "half of the frames took no longer"),
-        ranked("99 % in", "99 % took no longer", 1),
-        ranked("99.9 % in", "99.9 % took no longer", 2),
-        Column::new("longest", "the slowest frame"),
-        ranked("lost", "frames that did not arrive", 1),
+        Column::new("column-frame"),
+        Column::new("column-at"),
+        Column::new("column-device-shortest").ranked(3),
+        Column::new("column-device-half-in"),
+        Column::new("column-copy-99-in").ranked(1),
+        Column::new("column-device-99-9-in").ranked(2),
+        Column::new("column-device-longest"),
+        Column::new("column-device-lost").ranked(1),
     ];
     let row = |cell: &linerate_model::FrameLatency| {
         let took = &cell.latency_ns;
@@ -134,15 +136,15 @@ fn latency(outcome: &DeviceOutcome) -> Option<Table> {
             Some(cell.lost.to_string()),
         ]
     };
-    table("Latency, port to port", columns, outcome.latency.iter().map(row).collect())
+    table(said!(lang, "device-latency-port-to-port"), columns, outcome.latency.iter().map(row).collect())
 }
 
-fn loss(outcome: &DeviceOutcome) -> Option<Table> {
+fn loss(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let columns = vec![
-        Column::new("frame, load", "bytes of a frame, and frames sent a second, all directions together"),
-        Column::new("sent", "frames sent"),
-        Column::new("received", "frames received"),
-        Column::new("lost", "share of the frames sent that did not arrive"),
+        Column::new("column-frame-load"),
+        Column::new("column-sent"),
+        Column::new("column-device-received"),
+        Column::new("column-device-lost-2"),
     ];
     let rows = outcome.loss.iter().flat_map(|curve| {
         curve.points.iter().map(|point| {
@@ -158,43 +160,56 @@ fn loss(outcome: &DeviceOutcome) -> Option<Table> {
             ]
         })
     });
-    table("Frame loss against load (RFC 2544 section 26.3)", columns, rows.collect())
+    table(said!(lang, "device-frame-loss-against-load"), columns, rows.collect())
 }
 
-pub(crate) fn table(caption: &str, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
-    (!rows.is_empty()).then(|| Table { caption: caption.to_owned(), columns, rows })
+pub(crate) fn table(caption: String, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
+    (!rows.is_empty()).then_some(Table { caption, columns, rows })
 }
 
 /// Each result, and what limited it.
-pub(crate) fn judged<'a>(record: &'a Record) -> Vec<(String, &'a Verdict)> {
-    let Some(outcome) = &record.outcome else { return Vec::new() };
+pub(crate) fn judged<'a>(lang: Language, record: &'a Record) -> Vec<(String, &'a Verdict)> {
+    let Some((_, outcome)) = record.device() else { return Vec::new() };
     let throughput = outcome.throughput.iter().map(|cell| (named(cell), &cell.verdict));
     let echo = outcome.echo.iter().map(|cell| (cell.frame_bytes.to_string(), &cell.verdict));
     let mut all: Vec<(String, &Verdict)> =
-        throughput.chain(echo).map(|(name, verdict)| (format!("{name} bytes"), verdict)).collect();
+        throughput.chain(echo).map(|(name, verdict)| (said!(lang, "device-bytes", name = name), verdict)).collect();
     let mut add =
         |name: String, verdict: &'a Option<Verdict>| all.extend(verdict.as_ref().map(|verdict| (name, verdict)));
-    outcome.latency.iter().for_each(|cell| add(format!("latency, {} bytes", cell.frame_bytes), &cell.verdict));
-    outcome.loss.iter().for_each(|curve| add(format!("highest load, {} bytes", curve.frame_bytes), &curve.verdict));
-    outcome.burst.iter().for_each(|cell| add(format!("bursts, {} bytes", cell.frame_bytes), &cell.verdict));
-    outcome.recovery.iter().for_each(|cell| add(format!("recovery, {} bytes", cell.frame_bytes), &cell.verdict));
     outcome
-        .frames
+        .latency
         .iter()
-        .for_each(|flow| add(format!("{} to {}, {} bytes", flow.from, flow.to, flow.frame_bytes), &flow.verdict));
+        .for_each(|cell| add(said!(lang, "device-latency-bytes", frame_bytes = cell.frame_bytes), &cell.verdict));
+    outcome.loss.iter().for_each(|curve| {
+        add(said!(lang, "device-highest-load-bytes", frame_bytes = curve.frame_bytes), &curve.verdict)
+    });
+    outcome
+        .burst
+        .iter()
+        .for_each(|cell| add(said!(lang, "device-bursts-bytes", frame_bytes = cell.frame_bytes), &cell.verdict));
+    outcome
+        .recovery
+        .iter()
+        .for_each(|cell| add(said!(lang, "device-recovery-bytes", frame_bytes = cell.frame_bytes), &cell.verdict));
+    outcome.frames.iter().for_each(|flow| {
+        add(
+            said!(lang, "device-to-bytes", from = flow.from, to = flow.to, frame_bytes = flow.frame_bytes),
+            &flow.verdict,
+        )
+    });
     outcome.addresses.iter().for_each(|table| add(String::from("addresses"), &table.verdict));
     outcome.hosts.iter().for_each(|table| add(String::from("hosts"), &table.verdict));
     all
 }
 
 /// Each result, and what limited it in words.
-pub(crate) fn verdicts(record: &Record) -> Vec<(String, String)> {
-    judged(record).into_iter().map(|(name, verdict)| (name, sentences::judgement(verdict))).collect()
+pub(crate) fn verdicts(lang: Language, record: &Record) -> Vec<(String, String)> {
+    judged(lang, record).into_iter().map(|(name, verdict)| (name, sentences::judgement(lang, verdict))).collect()
 }
 
 /// The doubts of every size; the same one may come several times.
 pub(crate) fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
-    record.outcome.iter().flat_map(|outcome| {
+    record.device().into_iter().flat_map(|(_, outcome)| {
         let throughput = outcome.throughput.iter().flat_map(|cell| &cell.caveats);
         let latency = outcome.latency.iter().flat_map(|cell| &cell.caveats);
         let loss = outcome.loss.iter().flat_map(|curve| &curve.caveats);
@@ -212,37 +227,56 @@ pub(crate) fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
 }
 
 /// How it was measured, in sentences: what RFC 2544 section 26 asks to be stated with the figures.
-pub(crate) fn method(plan: &DevicePlan) -> Vec<String> {
+pub(crate) fn method(lang: Language, plan: &DevicePlan) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(pair) = plan.directions.first() {
         let headers = &pair.headers;
         let ip = if headers.source.is_ipv4() { "IPv4" } else { "IPv6" };
         let payload = match headers.payload {
-            FramePayload::Udp { destination_port, .. } => format!("UDP to port {destination_port}"),
-            FramePayload::Tcp { destination_port, .. } => format!("TCP segments to port {destination_port}"),
-            FramePayload::Echo => "ICMP echo requests".to_owned(),
+            FramePayload::Udp { destination_port, .. } => {
+                said!(lang, "device-udp-to-port", destination_port = destination_port)
+            }
+            FramePayload::Tcp { destination_port, .. } => {
+                said!(lang, "device-tcp-segments-to-port", destination_port = destination_port)
+            }
+            FramePayload::Echo => said!(lang, "device-icmp-echo-requests"),
         };
         let tags = match headers.vlans.len() {
-            0 => "without VLAN tags".to_owned(),
-            _ => format!("in VLAN {}", headers.vlans.iter().map(u16::to_string).collect::<Vec<_>>().join(" in VLAN ")),
+            0 => said!(lang, "device-without-vlan-tags"),
+            _ => headers
+                .vlans
+                .iter()
+                .map(|vlan| said!(lang, "device-in-vlan", vlan = vlan))
+                .collect::<Vec<_>>()
+                .join(" "),
         };
-        let ways = if plan.directions.len() > 1 { "both ways at once" } else { "one way" };
-        let line = plan.line.map_or("a line of unknown rate".to_owned(), |line| format!("a line of {line}"));
-        all.push(format!(
-            "Ethernet frames over {line}, {tags}, holding {ip} with {payload}, sent {ways} in one stream."
+        let ways = if plan.directions.len() > 1 {
+            said!(lang, "device-both-ways-at-once")
+        } else {
+            said!(lang, "device-one-way")
+        };
+        let line = plan
+            .line
+            .map_or(said!(lang, "device-a-line-of-unknown"), |line| said!(lang, "device-a-line-of", line = line));
+        all.push(said!(
+            lang,
+            "device-ethernet-frames-over-holding",
+            line = line,
+            tags = tags,
+            ip = ip,
+            payload = payload,
+            ways = ways
         ));
     }
-    all.push(format!(
-        "The trials of a search took {}, those that decide {}; stragglers were waited for {} after each.",
-        plan.search_time, plan.final_time, plan.settle
+    all.push(said!(
+        lang,
+        "device-the-trials-of-a",
+        search_time = plan.search_time,
+        final_time = plan.final_time,
+        settle = plan.settle
     ));
-    all.extend(neighbours::method(&plan.test));
-    all.push(
-        "Throughput is the highest rate at which no frame was lost (RFC 1242 section 3.17); frames and bits count the FCS, \
-         not preamble and gap. Latency runs from the moment a frame is given to the sending port to the moment the \
-         receiving port has it: the device's store-and-forward latency (RFC 1242 section 3.8) and what the two ports add."
-            .to_owned(),
-    );
+    all.extend(neighbours::method(lang, &plan.test));
+    all.push(said!(lang, "device-throughput-is-the-highest"));
     all
 }
 
@@ -293,7 +327,7 @@ fn csv_load(load: Option<&DeviceLoad>) -> [(&'static str, String); 3] {
 
 /// Rows of a CSV file: one for each size of each test, and for each load of a loss curve.
 pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
-    let Some(outcome) = &record.outcome else { return Vec::new() };
+    let Some((_, outcome)) = record.device() else { return Vec::new() };
     let line = |bytes: u32| csv_number(record.plan.device.as_ref().and_then(|plan| line_frames(plan, bytes)));
     let mut rows = vec![columns().map(str::to_owned).collect::<Vec<_>>()];
     for cell in &outcome.throughput {

@@ -3,6 +3,8 @@
 use crate::bursts::frames;
 use crate::charts::{Chart, SERIES, latency_axis, size_ticks};
 use crate::figures::{grouped, nanos, per_second, percent, prefix, rate};
+use crate::language::Language;
+use crate::said;
 use crate::svg::{self, Axis, Point, Scale, Series};
 use crate::tables::{Column, Table};
 use linerate_model::{
@@ -14,15 +16,15 @@ use linerate_units::FrameSize;
 const LINEAR_REACH: f64 = 30.0;
 
 /// All charts that the record supports.
-pub(crate) fn all(record: &Record) -> Vec<Chart> {
-    let (Some(plan), Some(outcome)) = (&record.plan.device, &record.outcome) else { return Vec::new() };
+pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
+    let Some((plan, outcome)) = record.device() else { return Vec::new() };
     let mut charts = Vec::new();
-    charts.extend(throughput(plan, outcome, &FRAMES));
-    charts.extend(throughput(plan, outcome, &BITS));
-    charts.extend(loss(plan, outcome));
-    charts.extend(latency(outcome));
-    charts.extend(buffer(outcome));
-    charts.extend(load(outcome));
+    charts.extend(throughput(lang, plan, outcome, &FRAMES));
+    charts.extend(throughput(lang, plan, outcome, &BITS));
+    charts.extend(loss(lang, plan, outcome));
+    charts.extend(latency(lang, outcome));
+    charts.extend(buffer(lang, outcome));
+    charts.extend(load(lang, outcome));
     charts
 }
 
@@ -41,11 +43,15 @@ struct Unit {
     of: fn(f64, u32) -> f64,
 }
 
-const FRAMES: Unit =
-    Unit { title: "Throughput by frame size, frames", axis: "frames a second", unit: "/s", of: |frames, _| frames };
+const FRAMES: Unit = Unit {
+    title: "device-charts-throughput-by-frame-size-frames",
+    axis: "device-charts-frames-a-second",
+    unit: "/s",
+    of: |frames, _| frames,
+};
 const BITS: Unit = Unit {
-    title: "Throughput by frame size, bits of frames",
-    axis: "bits of frames a second, FCS counted",
+    title: "device-charts-throughput-by-frame-size",
+    axis: "device-charts-bits-of-frames-a",
     unit: "bit/s",
     of: |frames, bytes| frames * f64::from(bytes) * 8.0,
 };
@@ -57,16 +63,22 @@ impl Unit {
 }
 
 /// Throughput against frame size, with the line's theoretical rate and the tester's ceiling (RFC 2544 section 26.1).
-fn throughput(plan: &DevicePlan, outcome: &DeviceOutcome, unit: &Unit) -> Option<Chart> {
+fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome, unit: &Unit) -> Option<Chart> {
     let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(|cell| cell.frames_per_s.is_finite()).collect();
     cells.sort_by_key(|cell| cell.frame_bytes);
     let (low, high) = (cells.first()?.frame_bytes, cells.last()?.frame_bytes);
-    let ways = if plan.directions.len() > 1 { ", both ways together" } else { "" };
-    let title = format!("{}{ways}", unit.title);
+    let ways = if plan.directions.len() > 1 { said!(lang, "device-charts-both-ways-together") } else { String::new() };
+    let title = format!("{}{ways}", lang.tell(unit.title, &[]));
     let at = |cell: &Throughput, frames: f64| (f64::from(cell.frame_bytes), (unit.of)(frames, cell.frame_bytes));
     let point = |cell: &Throughput, frames: f64, words: &str| {
         let (x, y) = at(cell, frames);
-        let label = format!("{}-byte frames: {words} {}", grouped(cell.frame_bytes.into()), unit.show(y));
+        let label = said!(
+            lang,
+            "device-charts-byte-frames-2",
+            frame_bytes = grouped(cell.frame_bytes.into()),
+            words = words,
+            y = unit.show(y)
+        );
         Point { x, y, spread: None, label }
     };
 
@@ -74,8 +86,10 @@ fn throughput(plan: &DevicePlan, outcome: &DeviceOutcome, unit: &Unit) -> Option
     let theory = |bytes: u32| Some((f64::from(bytes), (unit.of)(line_frames(plan, bytes)?, bytes)));
     let line: Vec<(f64, f64)> = between(low, high).into_iter().filter_map(theory).collect();
     if !line.is_empty() {
-        legend.push(("limit", "what the line carries".to_owned()));
-        let points = cells.iter().filter_map(|c| Some(point(c, line_frames(plan, c.frame_bytes)?, "the line carries")));
+        legend.push(("limit", said!(lang, "device-charts-what-the-line-carries")));
+        let points = cells.iter().filter_map(|c| {
+            Some(point(c, line_frames(plan, c.frame_bytes)?, &said!(lang, "device-charts-the-line-carries")))
+        });
         series.push(Series { class: "limit", line, points: points.collect() });
     }
     let ceilings: Vec<(&Throughput, f64)> = cells
@@ -84,23 +98,23 @@ fn throughput(plan: &DevicePlan, outcome: &DeviceOutcome, unit: &Unit) -> Option
         .filter(|(_, frames)| frames.is_finite())
         .collect();
     if !ceilings.is_empty() {
-        legend.push(("tester", "what the tester reaches without the device".to_owned()));
+        legend.push(("tester", said!(lang, "charts-what-the-tester-reaches")));
         series.push(Series {
             class: "tester",
             line: ceilings.iter().map(|(cell, frames)| at(cell, *frames)).collect(),
             points: ceilings
                 .iter()
-                .map(|(cell, frames)| point(cell, *frames, "without the device the tester reaches"))
+                .map(|(cell, frames)| point(cell, *frames, &said!(lang, "device-charts-without-the-device-the")))
                 .collect(),
         });
     }
-    legend.push((SERIES[0], "the highest rate without loss".to_owned()));
+    legend.push((SERIES[0], said!(lang, "device-charts-the-highest-rate-without")));
     let said = |cell: &Throughput| {
-        let mut said = point(cell, cell.frames_per_s, "throughput");
+        let mut said = point(cell, cell.frames_per_s, &said!(lang, "device-charts-throughput"));
         if let Some(share) = cell.line_share.and_then(percent) {
-            said.label.push_str(&format!(", {share} of what the line carries"));
+            said.label.push_str(&said!(lang, "device-charts-of-what-the-line", share = share));
         }
-        said.label.push_str(&format!("; limit: {}", cell.limit));
+        said.label.push_str(&said!(lang, "device-charts-limit", limit = lang.named("limit", cell.limit)));
         said
     };
     series.push(Series {
@@ -121,14 +135,19 @@ fn throughput(plan: &DevicePlan, outcome: &DeviceOutcome, unit: &Unit) -> Option
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("frame, B", "bytes of a frame, FCS counted"),
-            Column::new("throughput", "the highest rate without loss, all directions together"),
-            Column::new("line", "what the lines of all directions carry in such frames"),
-            Column::new("tester", "what the tester reaches without the device"),
+            Column::new("column-frame-b"),
+            Column::new("column-throughput"),
+            Column::new("column-device-charts-line"),
+            Column::new("column-tester"),
         ],
         rows: cells.iter().map(row).collect(),
     };
-    let drawing = svg::lines(&title, &size_axis(&sizes(&cells, |c| c.frame_bytes)), &reaching(unit, &series), &series);
+    let drawing = svg::lines(
+        &title,
+        &size_axis(lang, &sizes(&cells, |c| c.frame_bytes)),
+        &reaching(lang, unit, &series),
+        &series,
+    );
     Some(Chart { title, legend, drawing, table })
 }
 
@@ -143,7 +162,7 @@ fn between(low: u32, high: u32) -> Vec<u32> {
 }
 
 /// From zero, or where the highest value would hide the lowest, logarithmic.
-fn reaching(unit: &Unit, series: &[Series]) -> Axis {
+fn reaching(lang: Language, unit: &Unit, series: &[Series]) -> Axis {
     let values = || series.iter().flat_map(|s| &s.line).map(|(_, value)| *value).filter(|value| *value > 0.0);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     let linear = Axis::rate(unit.axis, unit.unit, high);
@@ -157,7 +176,7 @@ fn reaching(unit: &Unit, series: &[Series]) -> Axis {
         (value, format!("{} {prefix}{}", (value / one).round(), unit.unit))
     };
     Axis {
-        title: format!("{} (logarithmic)", unit.axis),
+        title: said!(lang, "device-charts-logarithmic", axis = unit.axis),
         scale: Scale::Log(low, high),
         ticks: powers.map(|power| tick(10f64.powi(power))).collect(),
     }
@@ -168,11 +187,11 @@ fn sizes<T>(cells: &[&T], of: fn(&T) -> u32) -> Vec<u64> {
 }
 
 /// The axis of frame sizes, which are in rising order.
-fn size_axis(sizes: &[u64]) -> Axis {
+fn size_axis(lang: Language, sizes: &[u64]) -> Axis {
     let (first, last) = (sizes.first().copied().unwrap_or(64), sizes.last().copied().unwrap_or(64));
     let (low, high) = (first as f64 / 1.12, last as f64 * 1.12);
     Axis {
-        title: "frame, bytes, FCS counted (logarithmic)".to_owned(),
+        title: said!(lang, "device-charts-frame-bytes-fcs-counted"),
         scale: Scale::Log(low, high),
         ticks: size_ticks(sizes, low, high),
     }
@@ -180,20 +199,21 @@ fn size_axis(sizes: &[u64]) -> Axis {
 
 /// Loss against load, a line for each size. The axes are those that RFC 2544 section 26.3 demands: the load as a share of
 /// what the line carries at the size, both from 0 to 100 %. Where the line is unknown, the load is in frames a second.
-fn loss(plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Chart> {
+fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Chart> {
     let curves: Vec<_> = SERIES.into_iter().zip(outcome.loss.iter().filter(|curve| !curve.points.is_empty())).collect();
     let most = curves.iter().flat_map(|(_, curve)| &curve.points).map(|p| p.offered_frames_per_s).reduce(f64::max)?;
     let of_line = curves.iter().all(|(_, curve)| line_frames(plan, curve.frame_bytes).is_some());
     let tenths = || (0..=10).map(|tenth| (f64::from(tenth) * 10.0, (tenth * 10).to_string())).collect();
     let x = match of_line {
         true => Axis {
-            title: "offered load, % of what the line carries at the size".to_owned(),
+            title: said!(lang, "device-charts-offered-load-of-what"),
             scale: Scale::Linear(100.0),
             ticks: tenths(),
         },
-        false => Axis::rate("offered load, frames a second", "/s", most),
+        false => Axis::rate(said!(lang, "device-charts-offered-load-frames-a"), "/s", most),
     };
-    let y = Axis { title: "frames lost, % of those sent".to_owned(), scale: Scale::Linear(100.0), ticks: tenths() };
+    let y =
+        Axis { title: said!(lang, "device-charts-frames-lost-of-those"), scale: Scale::Linear(100.0), ticks: tenths() };
     let share = |bytes: u32, point: &LossPoint| Some(point.offered_frames_per_s / line_frames(plan, bytes)? * 100.0);
     let place = |bytes: u32, point: &LossPoint| {
         (share(bytes, point).unwrap_or(point.offered_frames_per_s), point.loss_ratio * 100.0)
@@ -207,8 +227,17 @@ fn loss(plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Chart> {
                 let lost = percent(point.loss_ratio).unwrap_or_else(|| "0 %".to_owned());
                 let load = per_second(point.offered_frames_per_s).unwrap_or_else(|| "0/s".to_owned());
                 let of_line = share(bytes, point).and_then(|share| percent(share / 100.0));
-                let of_line = of_line.map(|share| format!(", {share} of what the line carries")).unwrap_or_default();
-                let label = format!("{}-byte frames at {load} frames/s{of_line}: {lost} lost", grouped(bytes.into()));
+                let of_line = of_line
+                    .map(|share| said!(lang, "device-charts-of-what-the-line", share = share))
+                    .unwrap_or_default();
+                let label = said!(
+                    lang,
+                    "device-charts-byte-frames-at-frames-s-lost",
+                    bytes = grouped(bytes.into()),
+                    load = load,
+                    of_line = of_line,
+                    lost = lost
+                );
                 Point { x, y, spread: None, label }
             };
             Series {
@@ -219,8 +248,8 @@ fn loss(plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Chart> {
         })
         .collect();
     let title = match outcome.loss.len() > SERIES.len() {
-        true => format!("Frame loss against load (the first {} sizes; the table has all)", SERIES.len()),
-        false => "Frame loss against load".to_owned(),
+        true => said!(lang, "device-charts-frame-loss-against-load-the-first", value = SERIES.len()),
+        false => said!(lang, "device-charts-frame-loss-against-load"),
     };
     let row = |bytes: u32, point: &LossPoint| {
         vec![
@@ -234,23 +263,26 @@ fn loss(plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Chart> {
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("frame, B", "bytes of a frame, FCS counted"),
-            Column::new("offered", "frames sent a second, all directions together"),
-            Column::new("of line", "the same as a share of what the lines carry"),
-            Column::new("lost", "share of the frames sent that did not arrive"),
+            Column::new("column-frame-b"),
+            Column::new("column-device-charts-offered"),
+            Column::new("column-device-charts-of-line"),
+            Column::new("column-device-lost-2"),
         ],
         rows: rows.collect(),
     };
-    let name = |bytes: u32| format!("{}-byte frames", grouped(bytes.into()));
+    let name = |bytes: u32| said!(lang, "device-charts-byte-frames", bytes = grouped(bytes.into()));
     let legend = curves.iter().map(|(class, curve)| (*class, name(curve.frame_bytes))).collect();
     Some(Chart { drawing: svg::lines(&title, &x, &y, &series), title, legend, table })
 }
 
 /// Latency against frame size: half, most and all of the frames (RFC 2544 section 26.2).
-fn latency(outcome: &DeviceOutcome) -> Option<Chart> {
+fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
     type Percentile = (&'static str, fn(&FrameLatency) -> u64);
-    const PERCENTILES: [Percentile; 3] =
-        [("half", |c| c.latency_ns.p50), ("99 %", |c| c.latency_ns.p99), ("all", |c| c.latency_ns.max)];
+    const PERCENTILES: [Percentile; 3] = [
+        ("charts-half", |c| c.latency_ns.p50),
+        ("charts-99", |c| c.latency_ns.p99),
+        ("charts-all", |c| c.latency_ns.max),
+    ];
     let mut cells: Vec<&FrameLatency> = outcome.latency.iter().filter(|cell| cell.latency_ns.count > 0).collect();
     cells.sort_by_key(|cell| cell.frame_bytes);
     let low = cells.iter().map(|cell| cell.latency_ns.p50.max(1)).min()?;
@@ -261,7 +293,14 @@ fn latency(outcome: &DeviceOutcome) -> Option<Chart> {
         let point = |cell: &&FrameLatency| {
             let (x, y) = place(cell);
             let bytes = grouped(cell.frame_bytes.into());
-            let label = format!("{bytes}-byte frames at {} frames/s: {words} within {}", at(cell), nanos(of(cell)));
+            let label = said!(
+                lang,
+                "device-charts-byte-frames-at-frames-s-within",
+                bytes = bytes,
+                cell = at(cell),
+                words = lang.tell(words, &[]),
+                cell2 = nanos(of(cell))
+            );
             Point { x, y, spread: None, label }
         };
         Series {
@@ -271,7 +310,7 @@ fn latency(outcome: &DeviceOutcome) -> Option<Chart> {
         }
     });
     let series: Vec<Series> = series.collect();
-    let title = "Latency by frame size, port to port".to_owned();
+    let title = said!(lang, "device-charts-latency-by-frame-size");
     let row = |cell: &&FrameLatency| {
         let times = PERCENTILES.map(|(_, of)| Some(nanos(of(cell))));
         [Some(cell.frame_bytes.to_string()), Some(at(cell))].into_iter().chain(times).collect()
@@ -279,22 +318,22 @@ fn latency(outcome: &DeviceOutcome) -> Option<Chart> {
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("frame, B", "bytes of a frame, FCS counted"),
-            Column::new("at", "frames sent a second, all directions together"),
-            Column::new("half in", "half of the frames took no longer"),
-            Column::new("99 % in", "99 % took no longer"),
-            Column::new("longest", "the slowest frame"),
+            Column::new("column-frame-b"),
+            Column::new("column-at"),
+            Column::new("column-device-half-in"),
+            Column::new("column-copy-99-in"),
+            Column::new("column-device-longest"),
         ],
         rows: cells.iter().map(row).collect(),
     };
     let legend = SERIES
         .into_iter()
         .zip(PERCENTILES)
-        .map(|(class, (words, _))| (class, format!("{words} of the frames took no longer")))
+        .map(|(class, (words, _))| (class, said!(lang, "device-charts-of-the-frames-took", words = words)))
         .collect();
-    let x = size_axis(&sizes(&cells, |cell| cell.frame_bytes));
+    let x = size_axis(lang, &sizes(&cells, |cell| cell.frame_bytes));
     Some(Chart {
-        drawing: svg::lines(&title, &x, &latency_axis(low as f64, high as f64), &series),
+        drawing: svg::lines(&title, &x, &latency_axis(lang, low as f64, high as f64), &series),
         title,
         legend,
         table,
@@ -302,7 +341,7 @@ fn latency(outcome: &DeviceOutcome) -> Option<Chart> {
 }
 
 /// Buffer time against frame size, without what the device forwarded while the burst arrived (RFC 9004 section 5.4).
-fn buffer(outcome: &DeviceOutcome) -> Option<Chart> {
+fn buffer(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
     let known = outcome.burst.iter().filter_map(|cell| Some((cell, cell.buffer.as_ref()?)));
     let mut cells: Vec<(&BackToBack, &BufferTime)> =
         known.filter(|(_, buffer)| buffer.corrected_ns.is_finite() && buffer.corrected_ns >= 0.0).collect();
@@ -311,7 +350,8 @@ fn buffer(outcome: &DeviceOutcome) -> Option<Chart> {
     let time = |buffer: &BufferTime| nanos(buffer.corrected_ns.round() as u64);
     let point = |(cell, buffer): &(&BackToBack, &BufferTime)| {
         let (bytes, held) = (grouped(cell.frame_bytes.into()), frames(buffer.frames));
-        let label = format!("{bytes}-byte frames: a buffer of {}, {held} frames", time(buffer));
+        let label =
+            said!(lang, "device-charts-byte-frames-a-buffer", bytes = bytes, buffer = time(buffer), held = held);
         Point { x: f64::from(cell.frame_bytes), y: buffer.corrected_ns, spread: None, label }
     };
     let points: Vec<Point> = cells.iter().map(point).collect();
@@ -320,37 +360,41 @@ fn buffer(outcome: &DeviceOutcome) -> Option<Chart> {
         let burst = cell.frames.as_ref().map(|found| grouped(found.mean.round() as u64));
         vec![Some(cell.frame_bytes.to_string()), burst, Some(time(buffer)), Some(frames(buffer.frames))]
     };
-    let title = "Buffer time by frame size".to_owned();
+    let title = said!(lang, "device-charts-buffer-time-by-frame");
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("frame, B", "bytes of a frame, FCS counted"),
-            Column::new("longest burst", "frames in a row that all came back, mean of the searches"),
-            Column::new("buffer", "time that the burst takes, without what the device forwards meanwhile (RFC 9004)"),
-            Column::new("in frames", "frames that the buffer holds"),
+            Column::new("column-frame-b"),
+            Column::new("column-longest-burst"),
+            Column::new("column-device-charts-buffer"),
+            Column::new("column-in-frames"),
         ],
         rows: cells.iter().map(row).collect(),
     };
-    let legend = vec![(SERIES[0], "what the longest burst filled, corrected (RFC 9004 section 5.4)".to_owned())];
-    let x = size_axis(&cells.iter().map(|(cell, _)| cell.frame_bytes.into()).collect::<Vec<_>>());
+    let legend = vec![(SERIES[0], said!(lang, "device-charts-what-the-longest-burst"))];
+    let x = size_axis(lang, &cells.iter().map(|(cell, _)| cell.frame_bytes.into()).collect::<Vec<_>>());
     let series = [Series { class: SERIES[0], line, points }];
-    Some(Chart { drawing: svg::lines(&title, &x, &Axis::time("buffer time", most), &series), title, legend, table })
+    Some(Chart {
+        drawing: svg::lines(&title, &x, &Axis::time(said!(lang, "device-charts-buffer-time"), most), &series),
+        title,
+        legend,
+        table,
+    })
 }
 
 /// The device's CPU use at the throughput of each frame size.
-fn load(outcome: &DeviceOutcome) -> Option<Chart> {
+fn load(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
     type Share = (&'static str, fn(&DeviceLoad) -> Option<f64>);
     const SHARES: [Share; 3] = [
-        ("busiest CPU", |load| load.busiest_cpu),
-        ("all CPUs together", |load| load.cpu),
-        ("of all CPUs in soft interrupts", |load| load.softirq),
+        ("device-charts-busiest-cpu", |load| load.busiest_cpu),
+        ("device-charts-all-cpus-together", |load| load.cpu),
+        ("device-charts-of-all-cpus-in", |load| load.softirq),
     ];
     let known = |cell: &&Throughput| cell.device_load.as_ref().is_some_and(|load| load.cpu.is_some());
     let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(known).collect();
     cells.sort_by_key(|cell| cell.frame_bytes);
     let source = &cells.first()?.device_load.as_ref()?.source;
-    let title =
-        format!("The device's CPU use at the throughput of each frame size ({})", crate::figures::plain(source));
+    let title = said!(lang, "device-charts-the-device-cpu-use", source = crate::figures::plain(source));
     let figure = |cell: &Throughput, of: fn(&DeviceLoad) -> Option<f64>| {
         cell.device_load.as_ref().and_then(of).filter(|share| share.is_finite())
     };
@@ -365,7 +409,14 @@ fn load(outcome: &DeviceOutcome) -> Option<Chart> {
             let point = |cell: &&Throughput| {
                 let share = figure(cell, *of)?;
                 let (bytes, frames) = (grouped(cell.frame_bytes.into()), per_second(cell.frames_per_s)?);
-                let label = format!("{bytes}-byte frames at {frames} frames/s: {words} {} busy", percent(share)?);
+                let label = said!(
+                    lang,
+                    "device-charts-byte-frames-at-frames",
+                    bytes = bytes,
+                    frames = frames,
+                    words = lang.tell(words, &[]),
+                    share = percent(share)?
+                );
                 Some(Point { x: f64::from(cell.frame_bytes), y: share * 100.0, spread: None, label })
             };
             let points: Vec<Point> = cells.iter().filter_map(point).collect();
@@ -379,20 +430,20 @@ fn load(outcome: &DeviceOutcome) -> Option<Chart> {
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("frame, B", "bytes of a frame, FCS counted"),
-            Column::new("frames/s", "the highest rate without loss"),
-            Column::new("busiest CPU", "busy share of the device's busiest CPU"),
-            Column::new("all CPUs", "busy share of all its CPUs together"),
-            Column::new("soft interrupts", "share of all its CPUs spent in soft interrupts"),
+            Column::new("column-frame-b"),
+            Column::new("column-device-charts-frames-s"),
+            Column::new("column-busiest-cpu"),
+            Column::new("column-all-cpus"),
+            Column::new("column-soft-interrupts"),
         ],
         rows: cells.iter().map(row).collect(),
     };
     let y = Axis {
-        title: "CPU time in use".to_owned(),
+        title: said!(lang, "device-charts-cpu-time-in-use"),
         scale: Scale::Linear(100.0),
         ticks: (0..=5).map(|fifth| (f64::from(fifth) * 20.0, format!("{} %", fifth * 20))).collect(),
     };
-    let legend = drawn.iter().map(|(class, (words, _))| (*class, (*words).to_owned())).collect();
-    let x = size_axis(&sizes(&cells, |cell| cell.frame_bytes));
+    let legend = drawn.iter().map(|(class, (words, _))| (*class, lang.tell(words, &[]))).collect();
+    let x = size_axis(lang, &sizes(&cells, |cell| cell.frame_bytes));
     Some(Chart { drawing: svg::lines(&title, &x, &y, &series), title, legend, table })
 }

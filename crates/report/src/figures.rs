@@ -1,5 +1,7 @@
 //! Numbers as text: three significant digits, a unit, and nothing where a number is absurd.
 
+use crate::language::Language;
+use crate::said;
 use linerate_model::Summary;
 use linerate_units::{Nanos, Ratio};
 
@@ -96,27 +98,30 @@ pub(crate) fn cost_ns(value: f64) -> Option<String> {
 }
 
 /// Count and spread of the runs: `3 runs, 940 to 942 Mbit/s`. `show` writes one value with its unit.
-pub(crate) fn spread(summary: &Summary, show: impl Fn(f64) -> Option<String>) -> String {
+pub(crate) fn spread(lang: Language, summary: &Summary, show: impl Fn(f64) -> Option<String>) -> String {
     match (summary.runs, show(summary.low), show(summary.high)) {
-        (0 | 1, ..) => "1 run".to_owned(),
-        (runs, Some(low), Some(high)) if low == high => format!("{runs} runs, all {high}"),
-        (runs, Some(low), Some(high)) => format!("{runs} runs, {}", range(&low, &high)),
-        (runs, ..) => format!("{runs} runs"),
+        (0 | 1, ..) => said!(lang, "figures-1-run"),
+        (runs, Some(low), Some(high)) if low == high => said!(lang, "figures-runs-all", runs = runs, high = high),
+        (runs, Some(low), Some(high)) => said!(lang, "figures-runs-2", runs = runs, high = range(lang, &low, &high)),
+        (runs, ..) => said!(lang, "figures-runs", runs = runs),
     }
 }
 
 /// `940 Mbit/s` and `942 Mbit/s` as `940 to 942 Mbit/s`; the unit is said twice only where it differs.
-pub(crate) fn range(low: &str, high: &str) -> String {
+pub(crate) fn range(lang: Language, low: &str, high: &str) -> String {
     match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
-        _ => format!("{low} to {high}"),
+        (Some((number, unit)), Some((_, other))) if unit == other => {
+            said!(lang, "figures-to", number = number, high = high)
+        }
+        _ => said!(lang, "comparison-to", low = low, high = high),
     }
 }
 
 /// When, in words and in UTC: `21 November 2026, 09:30 UTC`.
-pub(crate) fn moment(unix_ns: u64) -> String {
+pub(crate) fn moment(lang: Language, unix_ns: u64) -> String {
+    let format = said!(lang, "moment-format");
     jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
-        .map_or_else(|_| MISSING.to_owned(), |time| time.strftime("%-d %B %Y, %H:%M UTC").to_string())
+        .map_or_else(|_| MISSING.to_owned(), |time| time.strftime(&format).to_string())
 }
 
 /// When, as a machine reads it: `2026-11-21T09:30:00Z`.
@@ -127,7 +132,7 @@ pub(crate) fn moment_iso(unix_ns: u64) -> String {
 }
 
 /// `text` without characters that steer a terminal or turn the direction of writing.
-pub(crate) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let steers = |c: char| {
         c.is_control() || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
@@ -201,9 +206,9 @@ mod tests {
     fn a_spread_names_its_unit_once() {
         let summary = |low, high| Summary { median: low, low, high, runs: 3, values: vec![], interval: None };
         let show = |value| rate(value, "bit/s");
-        assert_eq!(spread(&summary(940e6, 942e6), show), "3 runs, 940 to 942 Mbit/s");
-        assert_eq!(spread(&summary(940e6, 1.2e9), show), "3 runs, 940 Mbit/s to 1.20 Gbit/s");
-        assert_eq!(spread(&summary(940.1e6, 940.2e6), show), "3 runs, all 940 Mbit/s");
+        assert_eq!(spread(Language::English, &summary(940e6, 942e6), show), "3 runs, 940 to 942 Mbit/s");
+        assert_eq!(spread(Language::English, &summary(940e6, 1.2e9), show), "3 runs, 940 Mbit/s to 1.20 Gbit/s");
+        assert_eq!(spread(Language::English, &summary(940.1e6, 940.2e6), show), "3 runs, all 940 Mbit/s");
     }
 
     #[test]

@@ -2,42 +2,42 @@
 
 use crate::device::table;
 use crate::figures::{grouped, nanos, per_second, plain, rate};
+use crate::language::Language;
+use crate::said;
 use crate::tables::{Column, Table};
 use linerate_model::{AddressTable, DeviceOutcome, FlowRate, FrameFlow};
 use std::collections::BTreeMap;
 
 /// Their tables.
-pub(crate) fn tables(outcome: &DeviceOutcome) -> impl Iterator<Item = Table> {
-    [counts(outcome), rates(outcome), latency(outcome), addresses(outcome)].into_iter().flatten()
+pub(crate) fn tables(lang: Language, outcome: &DeviceOutcome) -> impl Iterator<Item = Table> {
+    [counts(lang, outcome), rates(lang, outcome), latency(lang, outcome), addresses(lang, outcome)]
+        .into_iter()
+        .flatten()
 }
 
 /// `64, p0 to p1`; of a mix all its sizes.
-fn way(flow: &FrameFlow) -> String {
+fn way(lang: Language, flow: &FrameFlow) -> String {
     let size = flow.mix.as_ref().map_or_else(|| flow.frame_bytes.to_string(), ToString::to_string);
-    format!("{size}, {} to {}", plain(&flow.from), plain(&flow.to))
+    said!(lang, "frames-to", size = size, from = plain(&flow.from), to = plain(&flow.to))
 }
 
-const fn ranked(title: &'static str, meaning: &'static str, rank: u8) -> Column {
-    Column { title, meaning, rank }
-}
+const WAY: Column = Column::new("column-frames-frame-way");
 
-const WAY: Column = Column::new("frame, way", "bytes of a frame, FCS counted, and from which port to which");
-
-fn counts(outcome: &DeviceOutcome) -> Option<Table> {
+fn counts(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let columns = vec![
         WAY,
-        Column::new("sent", "frames given to the sending port"),
-        Column::new("received", "frames that arrived, duplicates left out"),
-        Column::new("lost", "frames sent that did not arrive"),
-        ranked("duplicates", "further copies", 2),
-        ranked("reordered", "frames that arrived after one with a higher number", 1),
-        ranked("flooded", "copies that arrived at other ports", 3),
+        Column::new("column-frames-sent"),
+        Column::new("column-frames-received"),
+        Column::new("column-frames-lost"),
+        Column::new("column-duplicates").ranked(2),
+        Column::new("column-reordered").ranked(1),
+        Column::new("column-flooded").ranked(3),
     ];
     let row = |flow: &FrameFlow| {
         // A port's counter knows no single frame.
         let told = |count: u64| (!flow.by_port_counters).then(|| grouped(count));
         vec![
-            Some(way(flow)),
+            Some(way(lang, flow)),
             Some(grouped(flow.sent)),
             Some(grouped(flow.received)),
             Some(grouped(flow.lost)),
@@ -46,62 +46,62 @@ fn counts(outcome: &DeviceOutcome) -> Option<Table> {
             told(flow.flooded),
         ]
     };
-    table("Frames", columns, outcome.frames.iter().map(row).collect())
+    table(said!(lang, "frames-frames"), columns, outcome.frames.iter().map(row).collect())
 }
 
-fn rates(outcome: &DeviceOutcome) -> Option<Table> {
+fn rates(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let columns = vec![
         WAY,
-        Column::new("sent/s", "frames sent a second, from the first to the last"),
-        Column::new("received/s", "frames received a second, likewise"),
-        ranked("bits/s", "received, in bits of frames: FCS counted, preamble and gap not", 1),
-        Column::new("line bits/s", "received, in bits on the line: preamble and gap counted too"),
+        Column::new("column-sent-s"),
+        Column::new("column-received-s"),
+        Column::new("column-frames-bits-s").ranked(1),
+        Column::new("column-line-bits-s"),
     ];
     let row = |flow: &FrameFlow| {
         let bits =
             |layer: fn(&FlowRate) -> f64| flow.arrived.as_ref().and_then(|arrived| rate(layer(arrived), "bit/s"));
         vec![
-            Some(way(flow)),
+            Some(way(lang, flow)),
             flow.offered.and_then(|offered| per_second(offered.frames_per_s)),
             flow.arrived.and_then(|arrived| per_second(arrived.frames_per_s)),
             bits(|arrived| arrived.frame_bits_per_s),
             bits(|arrived| arrived.wire_bits_per_s),
         ]
     };
-    table("Rates", columns, outcome.frames.iter().map(row).collect())
+    table(said!(lang, "frames-rates"), columns, outcome.frames.iter().map(row).collect())
 }
 
-fn latency(outcome: &DeviceOutcome) -> Option<Table> {
+fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let columns = vec![
         WAY,
-        ranked("shortest", "the quickest frame", 2),
-        Column::new("half in", "half of the frames took no longer"),
-        ranked("90 % in", "90 % took no longer", 3),
-        Column::new("99 % in", "99 % took no longer"),
-        ranked("99.9 % in", "99.9 % took no longer", 1),
-        Column::new("longest", "the slowest frame"),
+        Column::new("column-device-shortest").ranked(2),
+        Column::new("column-device-half-in"),
+        Column::new("column-frames-90-in").ranked(3),
+        Column::new("column-copy-99-in"),
+        Column::new("column-device-99-9-in").ranked(1),
+        Column::new("column-device-longest"),
     ];
     let rows = outcome.frames.iter().filter_map(|flow| {
         let took = flow.latency_ns.as_ref()?;
         let times = [took.min, took.p50, took.p90, took.p99, took.p999, took.max];
-        Some([vec![Some(way(flow))], times.map(|time| Some(nanos(time))).to_vec()].concat())
+        Some([vec![Some(way(lang, flow))], times.map(|time| Some(nanos(time))).to_vec()].concat())
     });
-    table("Latency, from the sending to the receiving port", columns, rows.collect())
+    table(said!(lang, "frames-latency-from-the-sending"), columns, rows.collect())
 }
 
-fn addresses(outcome: &DeviceOutcome) -> Option<Table> {
+fn addresses(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let columns = vec![
-        Column::new("frame", "bytes of a frame, FCS counted"),
-        Column::new("capacity", "addresses that the table holds: those learned and the tester's own"),
-        Column::new("learned", "the most addresses learned from one port of which none flooded"),
-        ranked("own", "addresses of the tester's own ports, known to the device besides", 1),
-        Column::new("flooded at", "the fewest addresses of which some flooded"),
-        ranked("learns", "the highest rate of new addresses at which all were learned", 0),
-        ranked("misses at", "the lowest rate of new addresses at which some were not learned", 2),
+        Column::new("column-frame"),
+        Column::new("column-capacity"),
+        Column::new("column-learned"),
+        Column::new("column-own").ranked(1),
+        Column::new("column-flooded-at"),
+        Column::new("column-learns"),
+        Column::new("column-misses-at").ranked(2),
     ];
     let row = |found: &AddressTable| {
         let learning = found.learning;
-        let at_least = if found.flooded_at.is_none() { "at least " } else { "" };
+        let at_least = if found.flooded_at.is_none() { said!(lang, "frames-at-least") } else { String::new() };
         vec![
             Some(found.frame_bytes.to_string()),
             Some(format!("{at_least}{}", grouped(found.capacity.into()))),
@@ -112,7 +112,7 @@ fn addresses(outcome: &DeviceOutcome) -> Option<Table> {
             learning.and_then(|learning| per_second(learning.flooded_at_frames_per_s?)).map(|rate| format!("{rate}/s")),
         ]
     };
-    table("Address table (RFC 2889 sections 5.7 and 5.8)", columns, outcome.addresses.iter().map(row).collect())
+    table(said!(lang, "frames-address-table-rfc-2889"), columns, outcome.addresses.iter().map(row).collect())
 }
 
 /// What [`csv_rows`] adds to the columns of every device test.
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn every_table_is_whole() {
-        let tables: Vec<Table> = tables(&outcome()).collect();
+        let tables: Vec<Table> = tables(Language::English, &outcome()).collect();
         assert_eq!(tables.iter().map(|table| table.rows.len()).collect::<Vec<_>>(), [2, 2, 1, 1]);
         for table in &tables {
             assert!(table.rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.caption);
@@ -252,7 +252,7 @@ mod tests {
     fn a_table_that_never_flooded_may_be_larger() {
         let mut outcome = outcome();
         outcome.addresses.iter_mut().for_each(|table| table.flooded_at = None);
-        let shown = addresses(&outcome).expect("a table");
+        let shown = addresses(Language::English, &outcome).expect("a table");
         assert_eq!(shown.rows[0][1].as_deref(), Some("at least 1,000"));
     }
 

@@ -1,150 +1,183 @@
 //! A record as one HTML page that needs nothing but itself: no other file, no network, and hardly its script.
 
+use crate::abridged;
 use crate::charts::{self, Chart};
+use crate::copy;
 use crate::device;
 use crate::figures::{MISSING, moment, per_second, plain, rate, words};
+use crate::frame::{Carried, Data, Frame, STYLE};
 use crate::ladder;
+use crate::language::Language;
+use crate::nfs;
+use crate::said;
 use crate::sentences;
 use crate::tables::{self, Column, Table};
-use linerate_model::{Host, Limit, Measurement, Nic, Record, WorkloadKind};
+use linerate_model::{Caveat, Host, Limit, Measurement, NfsOutcome, Nic, Record, WorkloadKind};
 use linerate_units::ByteCount;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
-const STYLE: &str = include_str!("../html/style.css");
-const SCRIPT: &str = include_str!("../html/chart.js");
-/// The page may use what it carries and fetch nothing.
-const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
-                      base-uri 'none'; form-action 'none'";
-
-/// The page.
-pub fn html(record: &Record) -> String {
-    let parties = sentences::parties(record);
-    let charts = charts::all(record);
-    let caveats = sentences::caveats(record);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="referrer" content="no-referrer";
-                title { "linerate: " (parties) }
-                link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                header {
-                    p.brand { "linerate" }
-                    h1 { (parties) }
-                    p.when { (moment(record.started_unix_ns)) ", record " (plain(&record.id.0)) }
-                }
-                main {
-                    @if let Some(found) = &record.ladder {
-                        section aria-labelledby="ladder" {
-                            h2 #ladder { "Ladder" }
-                            @for sentence in ladder::sentences(found) { p { (prose(&sentence)) } }
-                            (with_meanings(&ladder::table(found)))
-                            @if let Some(chart) = ladder::chart(found) { (figure(&chart)) }
-                        }
-                    }
-                    (summary(record))
-                    @if !caveats.is_empty() {
-                        section aria-labelledby="caveats" {
-                            h2 #caveats { "Caveats" }
-                            ul.caveats {
-                                @for (names, caveat) in &caveats {
-                                    li {
-                                        @if !names.is_empty() { b { (sentences::listed(names)) ": " } }
-                                        (prose(&sentences::sentence(&caveat.text)))
-                                    }
-                                }
-                            }
-                        }
-                    }
-                    @if !record.results.is_empty() {
-                        section aria-labelledby="figures" {
-                            h2 #figures { "Figures" }
-                            @for table in tables::results(record) { (with_meanings(&table)) }
-                        }
-                    }
-                    @if record.outcome.is_some() {
-                        section aria-labelledby="device" {
-                            h2 #device { "Device" }
-                            @for table in device::tables(record) { (with_meanings(&table)) }
-                            @let verdicts = device::verdicts(record);
-                            @if !verdicts.is_empty() { h3 { "What limited the results" } }
-                            dl.further { @for (name, said) in verdicts { dt { (name) } dd { (prose(&said)) } } }
-                        }
-                    }
-                    @if !charts.is_empty() {
-                        section aria-labelledby="charts" {
-                            h2 #charts { "Charts" }
-                            @for chart in &charts { (figure(chart)) }
-                        }
-                    }
-                    @if record.results.iter().any(|result| !sentences::further(result).is_empty()) {
-                        section aria-labelledby="further" {
-                            h2 #further { "Further figures" }
-                            dl.further {
-                                @for result in &record.results {
-                                    @let further = sentences::further(result);
-                                    @if !further.is_empty() {
-                                        dt { (plain(&result.name)) }
-                                        dd { (prose(&further.join(" "))) }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                    section aria-labelledby="hosts" {
-                        h2 #hosts { "Hosts" }
-                        div.words { (scrolling("Hosts", &hosts(&record.hosts))) }
-                        div.words { (scrolling("Interfaces", &interfaces(&record.hosts))) }
-                    }
-                    section aria-labelledby="method" {
-                        h2 #method { "How it was measured" }
-                        @for sentence in sentences::method(record) { p { (sentence) } }
-                        p { "Command: " code { (plain(&record.command.join(" "))) } }
-                    }
-                }
-                footer {
-                    p #download.script {}
-                    p {
-                        "Written by linerate " (plain(&record.version)) ". "
-                        "The record is embedded in this file; nothing is fetched from elsewhere."
-                    }
-                }
-                script #record type="application/json" { (PreEscaped(embedded(record))) }
-                script { (PreEscaped(SCRIPT)) }
-            }
-        }
-    };
-    page.into_string()
+/// A link to another page, where there are several.
+#[derive(Debug, Clone, Copy)]
+pub struct Link<'a> {
+    /// What it says.
+    pub text: &'a str,
+    /// Where it leads.
+    pub address: &'a str,
 }
 
-/// The record for a script element: nothing in it can end the element.
-fn embedded(record: &Record) -> String {
-    crate::json(record).trim_end().replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+/// The page.
+pub fn html(lang: Language, record: &Record) -> String {
+    linked_html(lang, record, &[])
+}
+
+/// The page with links at its top.
+pub fn linked_html(lang: Language, record: &Record, links: &[Link<'_>]) -> String {
+    let parties = sentences::parties(lang, record);
+    let shown = abridged::shown(record);
+    let notice = abridged::notice(lang, record);
+    let charts = charts::all(lang, &shown);
+    let caveats = if notice.is_some() { abridged::caveats_by_kind(lang, record) } else { caveats(lang, record) };
+    let main = html! {
+        @if let Some(found) = &record.ladder {
+            section aria-labelledby="ladder" {
+                h2 #ladder { (said!(lang, "html-ladder")) }
+                @for sentence in ladder::sentences(lang, found) { p { (prose(&sentence)) } }
+                (with_meanings(lang, &ladder::table(lang, found)))
+                @if let Some(chart) = ladder::chart(lang, found) { (figure(lang, &chart)) }
+            }
+        }
+        @if let Some(notice) = &notice { p.note { (prose(notice)) } }
+        (summary(lang, &shown))
+        @if !caveats.is_empty() {
+            section aria-labelledby="caveats" {
+                h2 #caveats { (said!(lang, "html-caveats")) }
+                ul.caveats {
+                    @for (names, caveat) in &caveats {
+                        li {
+                            @if !names.is_empty() { b { (names) ": " } }
+                            (prose(&sentences::sentence(&caveat.text)))
+                        }
+                    }
+                }
+            }
+        }
+        @if !record.results.is_empty() {
+            section aria-labelledby="figures" {
+                h2 #figures { (said!(lang, "comparison-figures")) }
+                @for table in tables::results(lang, record) { (with_meanings(lang, &table)) }
+                @for table in nfs::tables(lang, record) { (with_meanings(lang, &table)) }
+            }
+        }
+        @if record.copy().is_some() {
+            section aria-labelledby="copy" {
+                h2 #copy { (said!(lang, "html-copy")) }
+                @for sentence in copy::sentences(lang, record) { p { (prose(&sentence)) } }
+                @if let Some((_, judged)) = copy::judgement(lang, record) { p { (prose(&judged)) } }
+                @for table in copy::tables(lang, record) { (with_meanings(lang, &table)) }
+            }
+        }
+        @if record.device().is_some() {
+            section aria-labelledby="device" {
+                h2 #device { (said!(lang, "html-device")) }
+                @for table in device::tables(lang, record) { (with_meanings(lang, &table)) }
+                @let verdicts = device::verdicts(lang, record);
+                @if !verdicts.is_empty() { h3 { (said!(lang, "html-what-limited-the-results")) } }
+                dl.further { @for (name, said) in verdicts { dt { (name) } dd { (prose(&said)) } } }
+            }
+        }
+        @if !charts.is_empty() {
+            section aria-labelledby="charts" {
+                h2 #charts { (said!(lang, "html-charts")) }
+                @for chart in &charts { (figure(lang, chart)) }
+            }
+        }
+        @if nfs::told(&shown).any(|result| !sentences::further(lang, result).is_empty()) {
+            section aria-labelledby="further" {
+                h2 #further { (said!(lang, "html-further-figures")) }
+                dl.further {
+                    @for result in nfs::told(&shown) {
+                        @let further = sentences::further(lang, result);
+                        @if !further.is_empty() {
+                            dt { (plain(&result.name)) }
+                            dd { (prose(&sentences::in_a_row(&further))) }
+                        }
+                    }
+                }
+            }
+        }
+        section aria-labelledby="hosts" {
+            h2 #hosts { (said!(lang, "html-hosts")) }
+            div.words { (scrolling(lang, &hosts(lang, &record.hosts))) }
+            div.words { (scrolling(lang, &interfaces(lang, &record.hosts))) }
+        }
+        section aria-labelledby="method" {
+            h2 #method { (said!(lang, "html-how-it-was-measured")) }
+            @for sentence in sentences::method(lang, record) { p { (sentence) } }
+            p { (said!(lang, "html-command")) " " code { (plain(&record.command.join(" "))) } }
+        }
+    };
+    let name = plain(&record.id.0);
+    let carried = if notice.is_some() {
+        let data = Data::Csv(crate::csv(record));
+        Carried { name: Some(&name), label: &said!(lang, "html-download-the-figures-csv"), data }
+    } else {
+        Carried {
+            name: None,
+            label: &said!(lang, "html-download-the-record-json"),
+            data: Data::Json(crate::json(record)),
+        }
+    };
+    Frame {
+        lang,
+        title: &parties,
+        links,
+        about: Some(html! { (said!(lang, "text-record", moment = moment(lang, record.started_unix_ns), id = name)) }),
+        main,
+        footer: html! {
+            (said!(lang, "html-written-by-linerate", version = plain(&record.version))) " "
+            @if notice.is_some() { (said!(lang, "html-the-figures-are-embedded")) } @else { (said!(lang, "html-the-record-is-embedded")) }
+        },
+        downloads: None,
+        carried,
+    }
+    .page()
+}
+
+/// Doubts, each with the names of the results that it is about.
+fn caveats(lang: Language, record: &Record) -> Vec<(String, &Caveat)> {
+    sentences::caveats(record).into_iter().map(|(names, caveat)| (sentences::listed(lang, &names), caveat)).collect()
+}
+
+/// The style sheet of the page.
+pub fn style_sheet() -> &'static str {
+    STYLE
+}
+
+/// What is known of a record whose run goes on.
+pub fn so_far(lang: Language, record: &Record) -> Markup {
+    html! {
+        (summary(lang, &abridged::shown(record)))
+        @for table in tables::results(lang, record).iter().chain(&device::tables(lang, record)) { (with_meanings(lang, table)) }
+    }
 }
 
 /// Each result with its one number, its sentences and what limited it.
-fn summary(record: &Record) -> Markup {
+fn summary(lang: Language, record: &Record) -> Markup {
     html! {
-        @if record.results.is_empty() && record.outcome.is_none() { p { "Nothing was measured." } }
+        @if record.results.is_empty() && record.outcome.is_none() { p { (said!(lang, "html-nothing-was-measured")) } }
         ul.results aria-label="Results" {
-            @for result in &record.results {
+            @for result in nfs::told(record) {
                 li {
                     div {
                         span.name { (plain(&result.name)) }
                         span.figure { (figure_of(result)) }
                     }
                     div {
-                        @let said = sentences::main(record, result);
+                        @let said = sentences::main(lang, record, result);
                         p { (prose(&said[0])) }
-                        @if said.len() > 1 { p.rest { (prose(&said[1..].join(" "))) } }
+                        @if said.len() > 1 { p.rest { (prose(&sentences::in_a_row(&said[1..]))) } }
                         p.rest {
-                            @let verdict = format!("{}.", sentences::verdict(&result.verdict));
+                            @let verdict = sentences::sentence(&sentences::verdict(lang, &result.verdict));
                             @if result.verdict.limit == Limit::CannotTell { (verdict) } @else { strong { (verdict) } }
                             @for why in result.verdict.evidence.iter().chain(&result.verdict.next) {
                                 " " (prose(&sentences::sentence(why)))
@@ -152,14 +185,30 @@ fn summary(record: &Record) -> Markup {
                         }
                         @if !result.verdict.weighed.is_empty() {
                             details {
-                                summary { "What was weighed" }
+                                summary { (said!(lang, "html-what-was-weighed")) }
                                 dl.weighed {
                                     @for weighed in &result.verdict.weighed {
-                                        dt { (weighed.limit.to_string()) " (" (weighed.stand.to_string()) ")" }
+                                        dt { (lang.named("limit", weighed.limit)) " (" (lang.named("stand", weighed.stand)) ")" }
                                         dd { (prose(&sentences::sentence(&weighed.text))) }
                                     }
                                 }
                             }
+                        }
+                    }
+                }
+            }
+            @if let Some(found) = record.nfs().filter(|found| !found.curve.is_empty()) {
+                li {
+                    div {
+                        span.name { (said!(lang, "html-nfs-peak")) }
+                        span.figure { (peak_of(found)) }
+                    }
+                    div {
+                        @let said = nfs::sentences(lang, record);
+                        @if let Some(first) = said.first() { p { (prose(first)) } }
+                        @if said.len() > 1 { p.rest { (prose(&sentences::in_a_row(&said[1..]))) } }
+                        @for (name, judged) in nfs::verdicts(lang, record) {
+                            p.rest { (prose(&format!("{}: {judged}", sentences::sentence(&name).trim_end_matches('.')))) }
                         }
                     }
                 }
@@ -169,7 +218,7 @@ fn summary(record: &Record) -> Markup {
 }
 
 /// Sentences whose lines break neither between a number and its unit nor behind the dashes of an option.
-fn prose(text: &str) -> Markup {
+pub(crate) fn prose(text: &str) -> Markup {
     html! {
         @for (index, word) in words(text).iter().enumerate() {
             @if index > 0 { " " }
@@ -179,20 +228,26 @@ fn prose(text: &str) -> Markup {
     }
 }
 
+/// The one number of a curve.
+fn peak_of(found: &NfsOutcome) -> String {
+    let peak = found.peak.as_ref().and_then(|peak| per_second(peak.achieved_ops));
+    peak.map_or_else(|| MISSING.to_owned(), |peak| format!("{peak} /s"))
+}
+
 /// The one number of a result.
 fn figure_of(result: &Measurement) -> String {
     let shown = match result.workload {
         WorkloadKind::Stream => {
             result.received.as_ref().and_then(|received| rate(received.payload_bps.median, "bit/s"))
         }
-        WorkloadKind::Transact => {
+        WorkloadKind::Transact | WorkloadKind::Rpc | WorkloadKind::Nfs => {
             result.transactions_per_s.as_ref().and_then(|done| Some(format!("{} /s", per_second(done.median)?)))
         }
     };
     shown.unwrap_or_else(|| MISSING.to_owned())
 }
 
-fn figure(chart: &Chart) -> Markup {
+pub(crate) fn figure(lang: Language, chart: &Chart) -> Markup {
     html! {
         figure {
             figcaption {
@@ -201,29 +256,29 @@ fn figure(chart: &Chart) -> Markup {
             }
             div.drawing { (chart.drawing) }
             details {
-                summary { "The same as a table" }
-                (scrolling(&chart.table.caption, &chart.table))
+                summary { (said!(lang, "html-the-same-as-a")) }
+                (scrolling(lang, &chart.table))
             }
         }
     }
 }
 
 /// A table, and what its columns count.
-fn with_meanings(table: &Table) -> Markup {
+pub(crate) fn with_meanings(lang: Language, table: &Table) -> Markup {
     html! {
-        (scrolling(&table.caption, table))
-        ul.means { @for column in &table.columns[1..] { li { b { (column.title) } ": " (column.meaning) } } }
+        (scrolling(lang, table))
+        ul.means { @for column in &table.columns[1..] { li { b { (column.title(lang)) } ": " (column.meaning(lang)) } } }
     }
 }
 
 /// A table that scrolls sideways on a narrow screen, also by keyboard.
-fn scrolling(caption: &str, table: &Table) -> Markup {
+pub(crate) fn scrolling(lang: Language, table: &Table) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(caption) {
+        div.scroll tabindex="0" role="region" aria-label=(table.caption) {
             table {
                 caption { (table.caption) }
                 thead {
-                    tr { @for column in &table.columns { th scope="col" title=(column.meaning) { (column.title) } } }
+                    tr { @for column in &table.columns { th scope="col" title=(column.meaning(lang)) { (column.title(lang)) } } }
                 }
                 tbody {
                     @for row in &table.rows {
@@ -243,7 +298,7 @@ fn scrolling(caption: &str, table: &Table) -> Markup {
     }
 }
 
-fn hosts(hosts: &[Host]) -> Table {
+fn hosts(lang: Language, hosts: &[Host]) -> Table {
     let row = |host: &Host| {
         vec![
             Some(plain(&host.name.0)),
@@ -256,21 +311,21 @@ fn hosts(hosts: &[Host]) -> Table {
         ]
     };
     Table {
-        caption: "Hosts".to_owned(),
+        caption: said!(lang, "html-hosts"),
         columns: vec![
-            Column::new("host", "the name in the plan"),
-            Column::new("system", "operating system and release"),
-            Column::new("CPU", "as the system names it"),
-            Column::new("cores", "cores online"),
-            Column::new("memory", "main memory"),
-            Column::new("TCP default", "the system's default congestion control"),
-            Column::new("linerate", "version of the agent"),
+            Column::new("column-host"),
+            Column::new("column-system"),
+            Column::new("column-cpu"),
+            Column::new("column-cores"),
+            Column::new("column-memory"),
+            Column::new("column-tcp-default"),
+            Column::new("column-linerate"),
         ],
         rows: hosts.iter().map(row).collect(),
     }
 }
 
-fn interfaces(hosts: &[Host]) -> Table {
+fn interfaces(lang: Language, hosts: &[Host]) -> Table {
     let row = |host: &Host, nic: &Nic| {
         // Of dozens of offloads, those decide what a packet counts.
         let joins = |name: &str| ["segmentation", "gro", "lro", "gso"].iter().any(|part| name.contains(part));
@@ -287,14 +342,14 @@ fn interfaces(hosts: &[Host]) -> Table {
     };
     let rows = hosts.iter().flat_map(|host| host.nics.iter().filter(|nic| nic.up).map(move |nic| row(host, nic)));
     Table {
-        caption: "Interfaces that were up".to_owned(),
+        caption: said!(lang, "html-interfaces-that-were-up"),
         columns: vec![
-            Column::new("interface", "the host's name and its own"),
-            Column::new("speed", "line rate, where the driver knows one or it was given"),
-            Column::new("MTU, B", "largest IP packet, bytes"),
-            Column::new("driver", "as the system names it"),
-            Column::new("queue", "root queueing discipline"),
-            Column::new("cuts or joins packets", "offloads that are on, by the kernel's names"),
+            Column::new("column-interface"),
+            Column::new("column-speed"),
+            Column::new("column-mtu-b"),
+            Column::new("column-driver"),
+            Column::new("column-queue"),
+            Column::new("column-cuts-or-joins-packets"),
         ],
         rows: rows.collect(),
     }

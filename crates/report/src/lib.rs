@@ -5,28 +5,45 @@
 //! from other machines: each output escapes them in its own way.
 #![forbid(unsafe_code)]
 
+mod abridged;
 mod bursts;
+mod calls;
 mod charts;
+mod comparison;
+mod copy;
 mod csv;
 mod device;
 mod device_charts;
 mod explain;
 mod figures;
+mod findings;
+mod frame;
 mod frames;
 mod html;
 mod json;
 mod ladder;
+mod language;
+pub mod limits;
 mod loaded_latency;
 mod markdown;
 mod neighbours;
+mod nfs;
+mod picture;
+mod rpc_chart;
 mod sentences;
+pub mod study;
 mod svg;
 mod tables;
 mod text;
 
+pub use comparison::{comparison, comparison_html};
 pub use csv::csv;
 pub use explain::explain;
-pub use html::html;
+pub use figures::plain;
+pub use findings::studied;
+pub use html::{Link, html, linked_html, so_far, style_sheet};
 pub use json::json;
+pub use language::{Language, UnknownLanguage};
 pub use markdown::markdown;
+pub use picture::{Picture, pictures, study_pictures};
 pub use text::{Style, text};

@@ -2,6 +2,8 @@
 
 use crate::charts::{Chart, distributions};
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, range, signed_nanos, spread};
+use crate::language::Language;
+use crate::said;
 use crate::tables::Figure;
 use linerate_model::{DelayGrade, LoadedLatency, Measurement};
 use linerate_units::Ratio;
@@ -11,26 +13,17 @@ const PERCENT_TELLS: f64 = 1_000.0;
 
 /// The columns of the table.
 pub(crate) const COLUMNS: [Figure; 8] = [
-    ("idle, half in", "half of the requests on the idle path were answered within this", 1, |m| {
-        Some(nanos(probed(m)?.idle_ns.p50))
-    }),
-    ("loaded, half in", "the same while the stream ran", 1, |m| Some(nanos(probed(m)?.loaded_ns.p50))),
-    ("added", "the second less the first", 0, |m| Some(signed_nanos(probed(m)?.added_ns.p50))),
-    ("grade", "of the delay added at the median", 0, |m| Some(probed(m)?.grade.to_string())),
-    ("added at 99 %", "the 99th percentile under load less that of the idle path", 2, |m| {
-        Some(signed_nanos(probed(m)?.added_ns.p99))
-    }),
-    ("unanswered", "requests under load that got no answer; they count as the slowest", 3, |m| {
+    ("column-idle-half-in", 1, |_, m| Some(nanos(probed(m)?.idle_ns.p50))),
+    ("column-loaded-half-in", 1, |_, m| Some(nanos(probed(m)?.loaded_ns.p50))),
+    ("column-added", 0, |_, m| Some(signed_nanos(probed(m)?.added_ns.p50))),
+    ("column-grade", 0, |_, m| Some(probed(m)?.grade.to_string())),
+    ("column-added-at-99", 2, |_, m| Some(signed_nanos(probed(m)?.added_ns.p99))),
+    ("column-unanswered", 3, |_, m| {
         let probed = probed(m)?;
         counted_share(Ratio::new(probed.loaded_unanswered, probed.loaded_ns.count))
     }),
-    ("trips/min", "round trips a minute under load, of the quicker 95 %", 4, |m| per_second(probed(m)?.rpm.loaded)),
-    (
-        "buffer delay",
-        "mean round trip under load less the idle median, as a share of the idle median (RFC 6349)",
-        5,
-        |m| percent(probed(m)?.buffer_delay_percent / 100.0),
-    ),
+    ("column-trips-min", 4, |_, m| per_second(probed(m)?.rpm.loaded)),
+    ("column-buffer-delay", 5, |_, m| percent(probed(m)?.buffer_delay_percent / 100.0)),
 ];
 
 fn probed(result: &Measurement) -> Option<&LoadedLatency> {
@@ -38,70 +31,73 @@ fn probed(result: &Measurement) -> Option<&LoadedLatency> {
 }
 
 /// What the stream did to the latency of others.
-pub(crate) fn sentence(result: &Measurement) -> Option<String> {
+pub(crate) fn sentence(lang: Language, result: &Measurement) -> Option<String> {
     let probed = probed(result)?;
     let (idle, loaded, added) = (&probed.idle_ns, &probed.loaded_ns, &probed.added_ns);
-    let runs = spread(&added.p50_runs, |value| value.is_finite().then(|| signed_nanos(value as i64)));
-    let mut text = format!(
-        "Small {} requests beside it took {} at the median, {} on the idle path: {} added ({runs}), grade {} ({}); at 99 % {} \
-         added",
-        probed.transport,
-        nanos(loaded.p50),
-        nanos(idle.p50),
-        signed_nanos(added.p50),
-        probed.grade,
-        bounds(probed.grade),
-        signed_nanos(added.p99)
+    let runs = spread(lang, &added.p50_runs, |value| value.is_finite().then(|| signed_nanos(value as i64)));
+    let mut text = said!(
+        lang,
+        "loaded-latency-small-requests-beside-it",
+        transport = probed.transport,
+        p50 = nanos(loaded.p50),
+        p502 = nanos(idle.p50),
+        p503 = signed_nanos(added.p50),
+        runs = runs,
+        grade = probed.grade,
+        grade2 = bounds(lang, probed.grade),
+        p99 = signed_nanos(added.p99)
     );
     if let (Some(loaded), Some(idle)) = (per_second(probed.rpm.loaded), per_second(probed.rpm.idle)) {
-        text.push_str(&format!("; {loaded} round trips a minute, {idle} idle"));
+        text.push_str(&said!(lang, "loaded-latency-round-trips-a-minute", loaded = loaded, idle = idle));
     }
     if let Some(delay) = percent(probed.buffer_delay_percent / 100.0)
         && probed.buffer_delay_percent < PERCENT_TELLS
     {
-        text.push_str(&format!("; buffer delay {delay}"));
+        text.push_str(&said!(lang, "loaded-latency-buffer-delay", delay = delay));
     }
     text.push('.');
     if probed.loaded_unanswered + probed.idle_unanswered > 0 {
-        text.push_str(&format!(
-            " {} of {} requests under load got no answer, {} of {} on the idle path: each counts as {} or more.",
-            grouped(probed.loaded_unanswered),
-            grouped(loaded.count),
-            grouped(probed.idle_unanswered),
-            grouped(idle.count),
-            LoadedLatency::UNANSWERED
+        text.push_str(&said!(
+            lang,
+            "loaded-latency-of-requests-under-load",
+            loaded_unanswered = grouped(probed.loaded_unanswered),
+            count = grouped(loaded.count),
+            idle_unanswered = grouped(probed.idle_unanswered),
+            count2 = grouped(idle.count),
+            loadedlatency = LoadedLatency::UNANSWERED
         ));
     }
     Some(text)
 }
 
 /// What a grade stands for: `30 to 60 ms`.
-fn bounds(grade: DelayGrade) -> String {
+fn bounds(lang: Language, grade: DelayGrade) -> String {
     match grade.bounds() {
-        (Some(from), Some(below)) => range(&from.to_string(), &below.to_string()),
-        (None, Some(below)) => format!("below {below}"),
-        (from, None) => format!("{} or more", from.unwrap_or_default()),
+        (Some(from), Some(below)) => range(lang, &from.to_string(), &below.to_string()),
+        (None, Some(below)) => said!(lang, "loaded-latency-below", below = below),
+        (from, None) => said!(lang, "loaded-latency-or-more", from = from.unwrap_or_default()),
     }
 }
 
 /// How it was measured, and what the letters mean.
-pub(crate) fn method() -> String {
-    let grades: Vec<String> = DelayGrade::ALL.iter().map(|(grade, _)| format!("{grade} {}", bounds(*grade))).collect();
-    format!(
-        "Latency under load: before each run small requests timed the idle path, and then the path while the stream ran, at \
-         random times and from when each was due. A request without an answer counts as {} or as the slowest answer, whichever \
-         is longer. Grades are of the delay added at the median: {}. Round trips a minute are 60 s over the mean of the \
-         quicker 95 % (draft-ietf-ippm-responsiveness, of requests on connections of their own); buffer delay is that of \
-         RFC 6349.",
-        LoadedLatency::UNANSWERED,
-        grades.join(", ")
+pub(crate) fn method(lang: Language) -> String {
+    let grades: Vec<String> =
+        DelayGrade::ALL.iter().map(|(grade, _)| format!("{grade} {}", bounds(lang, *grade))).collect();
+    said!(
+        lang,
+        "loaded-latency-latency-under-load-before",
+        loadedlatency = LoadedLatency::UNANSWERED,
+        grades = grades.join(", ")
     )
 }
 
 /// Idle and loaded distribution of one result over each other.
-pub(crate) fn chart(result: &Measurement) -> Option<Chart> {
+pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
     let probed = probed(result)?;
-    let title = format!("Latency under load: {}", plain(&result.name));
-    let curves = [("idle path".to_owned(), &probed.idle_ns), ("beside the stream".to_owned(), &probed.loaded_ns)];
-    distributions(title, "path", curves.into())
+    let title = said!(lang, "loaded-latency-latency-under-load", name = plain(&result.name));
+    let curves = [
+        (said!(lang, "loaded-latency-idle-path"), &probed.idle_ns),
+        (said!(lang, "loaded-latency-beside-the-stream"), &probed.loaded_ns),
+    ];
+    distributions(lang, title, "column-timed-path", curves.into())
 }

@@ -2,37 +2,35 @@
 
 use crate::device::table;
 use crate::figures::{grouped, nanos, per_second, percent};
+use crate::language::Language;
+use crate::said;
 use crate::tables::{Column, Table};
 use linerate_model::{DeviceOutcome, DeviceTest, Latency, NeighbourTable, PastNeighbours};
 use std::collections::BTreeMap;
 
 /// Their tables.
-pub(crate) fn tables(outcome: &DeviceOutcome) -> impl Iterator<Item = Table> {
-    [held(outcome), past(outcome)].into_iter().flatten()
-}
-
-fn ranked(title: &'static str, meaning: &'static str, rank: u8) -> Column {
-    Column { rank, ..Column::new(title, meaning) }
+pub(crate) fn tables(lang: Language, outcome: &DeviceOutcome) -> impl Iterator<Item = Table> {
+    [held(lang, outcome), past(lang, outcome)].into_iter().flatten()
 }
 
 fn time(latency: Option<&Latency>, figure: fn(&Latency) -> u64) -> Option<String> {
     latency.map(|latency| nanos(figure(latency)))
 }
 
-fn held(outcome: &DeviceOutcome) -> Option<Table> {
+fn held(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let columns = vec![
-        Column::new("frame", "bytes of a frame, FCS counted"),
-        Column::new("held", "the most hosts behind the second port that were all reached without loss"),
-        Column::new("lost at", "the fewest of which some were not reached"),
-        ranked("tried", "the most hosts that were tried", 2),
-        ranked("shown at", "hosts a second by which the router was shown them, at the most", 3),
-        ranked("asked at", "frames a second by which they were then looked for", 2),
-        ranked("half in", "half of the frames to the held hosts took no longer", 1),
-        ranked("99 % in", "99 % took no longer", 1),
-        Column::new("limit", "what limited the number"),
+        Column::new("column-frame"),
+        Column::new("column-held"),
+        Column::new("column-lost-at"),
+        Column::new("column-tried").ranked(2),
+        Column::new("column-shown-at").ranked(3),
+        Column::new("column-asked-at").ranked(2),
+        Column::new("column-neighbours-half-in").ranked(1),
+        Column::new("column-copy-99-in").ranked(1),
+        Column::new("column-neighbours-limit"),
     ];
     let row = |found: &NeighbourTable| {
-        let at_least = if found.bound.is_some() { "at least " } else { "" };
+        let at_least = if found.bound.is_some() { said!(lang, "frames-at-least") } else { String::new() };
         vec![
             Some(found.frame_bytes.to_string()),
             Some(format!("{at_least}{}", grouped(found.held.into()))),
@@ -42,23 +40,23 @@ fn held(outcome: &DeviceOutcome) -> Option<Table> {
             per_second(found.frames_per_s).map(|rate| format!("{rate}/s")),
             time(found.latency_ns.as_ref(), |latency| latency.p50),
             time(found.latency_ns.as_ref(), |latency| latency.p99),
-            Some(found.limit.to_string()),
+            Some(lang.named("limit", found.limit)),
         ]
     };
-    table("Neighbours that the router holds", columns, outcome.hosts.iter().map(row).collect())
+    table(said!(lang, "neighbours-neighbours-that-the-router"), columns, outcome.hosts.iter().map(row).collect())
 }
 
-fn past(outcome: &DeviceOutcome) -> Option<Table> {
+fn past(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let columns = vec![
-        Column::new("hosts", "how many were addressed, those held among them"),
-        Column::new("lost", "share of the frames sent that did not arrive"),
-        ranked("flooded", "copies that arrived at the third port", 2),
-        Column::new("half in", "half of the frames that arrived took no longer"),
-        Column::new("99 % in", "99 % of them took no longer"),
-        ranked("held: half in", "the same of the held hosts alone, just before", 3),
-        ranked("held: 99 % in", "likewise 99 %", 2),
-        Column::new("recovery", "how long held hosts were still lost after the others had fallen silent"),
-        ranked("lost then", "frames to held hosts that were lost in that time", 1),
+        Column::new("column-hosts"),
+        Column::new("column-device-lost-2"),
+        Column::new("column-neighbours-flooded").ranked(2),
+        Column::new("column-neighbours-half-in-2"),
+        Column::new("column-neighbours-99-in"),
+        Column::new("column-held-half-in").ranked(3),
+        Column::new("column-held-99-in").ranked(2),
+        Column::new("column-neighbours-recovery"),
+        Column::new("column-lost-then").ranked(1),
     ];
     let row = |past: &PastNeighbours| {
         vec![
@@ -74,18 +72,17 @@ fn past(outcome: &DeviceOutcome) -> Option<Table> {
         ]
     };
     let rows = outcome.hosts.iter().flat_map(|found| &found.past).map(row);
-    table("More hosts than the router holds", columns, rows.collect())
+    table(said!(lang, "neighbours-more-hosts-than-the"), columns, rows.collect())
 }
 
 /// How it was measured, in a sentence.
-pub(crate) fn method(test: &DeviceTest) -> Option<String> {
+pub(crate) fn method(lang: Language, test: &DeviceTest) -> Option<String> {
     let DeviceTest::Hosts { learn_rate, rate, .. } = test else { return None };
-    Some(format!(
-        "The hosts had addresses in a row, each its own Ethernet address, and the tester answered for them. Each was addressed \
-         three times, at most {} hosts a second, and then in turn by {} frames a second: hosts count as held if every one of \
-         these frames arrived, and none elsewhere.",
-        grouped(learn_rate.get()),
-        grouped(rate.get())
+    Some(said!(
+        lang,
+        "neighbours-the-hosts-had-addresses",
+        learn_rate = grouped(learn_rate.get()),
+        value = grouped(rate.get())
     ))
 }
 
@@ -172,7 +169,7 @@ mod tests {
 
     #[test]
     fn tables_show_what_is_held_and_what_becomes_of_more() {
-        let tables: Vec<Table> = tables(&outcome()).collect();
+        let tables: Vec<Table> = tables(Language::English, &outcome()).collect();
         let [held, past] = &tables[..] else { panic!("{} tables", tables.len()) };
         let limit = ["64", "1,024", "1,025", "1,984", "1,000/s", "10,000/s", "19 us", "38 us", "device"];
         assert_eq!(shown(&held.rows[0]), limit);
@@ -188,7 +185,7 @@ mod tests {
         let mut outcome = outcome();
         let found = outcome.hosts.as_mut().expect("hosts");
         (found.lost_at, found.bound, found.past) = (None, Some(1_024), Vec::new());
-        let tables: Vec<Table> = tables(&outcome).collect();
+        let tables: Vec<Table> = tables(Language::English, &outcome).collect();
         assert_eq!((tables.len(), shown(&tables[0].rows[0])[1]), (1, "at least 1,024"));
     }
 

@@ -3,10 +3,12 @@
 //! A sentence states what the numbers support and no more. What limited a result is the verdict's to say.
 
 use crate::figures::{self, MISSING, cost_ns, counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
-use crate::{device, loaded_latency};
+use crate::language::Language;
+use crate::said;
+use crate::{calls, copy, device, loaded_latency, nfs};
 use linerate_model::{
     Caveat, Confidence, Direction, IpVersion, Latency, Limit, Loss, LossPlaces, Measurement, Record, Repeats, Summary,
-    TrialSpec, Verdict, Workload, WorkloadKind,
+    TrialSpec, Verdict, WorkloadKind,
 };
 use linerate_units::Ratio;
 
@@ -16,229 +18,288 @@ const PAST_LIMIT: f64 = 1.02;
 const WORTH_TELLING: f64 = 0.05;
 
 /// What a reader must know of one result: the figure, what it is worth, what went missing, what it cost.
-pub(crate) fn main(record: &Record, result: &Measurement) -> Vec<String> {
-    let loaded = loaded_latency::sentence(result);
-    let rest = [ceiling(result), loss(result), disorder(result), failures(result), loaded, cpu(result)];
-    std::iter::once(found(record, result)).chain(rest.into_iter().flatten()).collect()
+pub(crate) fn main(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
+    let loaded = loaded_latency::sentence(lang, result);
+    let (again, corrupt) = (calls::again(lang, result), nfs::corruption(lang, result));
+    let rest = [
+        ceiling(lang, result),
+        loss(lang, result),
+        disorder(lang, result),
+        failures(lang, result),
+        again,
+        corrupt,
+        loaded,
+        cpu(lang, result),
+    ];
+    std::iter::once(found(lang, record, result)).chain(rest.into_iter().flatten()).collect()
 }
 
 /// What a reader may want to know besides.
-pub(crate) fn further(result: &Measurement) -> Vec<String> {
-    [layers(result), jitter(result), tcp(result)].into_iter().flatten().collect()
+pub(crate) fn further(lang: Language, result: &Measurement) -> Vec<String> {
+    [layers(lang, result), jitter(lang, result), tcp(lang, result)].into_iter().flatten().collect()
 }
 
 /// The result itself, with its spread.
-pub(crate) fn found(record: &Record, result: &Measurement) -> String {
+pub(crate) fn found(lang: Language, record: &Record, result: &Measurement) -> String {
     match result.workload {
-        WorkloadKind::Stream => stream(record, result),
-        WorkloadKind::Transact => transactions(record, result),
+        WorkloadKind::Stream => stream(lang, record, result),
+        WorkloadKind::Rpc => calls::found(lang, record, result),
+        WorkloadKind::Transact | WorkloadKind::Nfs => transactions(lang, record, result),
     }
 }
 
-fn stream(record: &Record, result: &Measurement) -> String {
+fn stream(lang: Language, record: &Record, result: &Measurement) -> String {
     let Some(payload) = result.received.as_ref().map(|received| &received.payload_bps) else {
-        return "No figure: nothing was counted at the receiver.".to_owned();
+        return said!(lang, "sentences-no-figure-nothing-was");
     };
     let bits = |value| rate(value, "bit/s");
     let Some(median) = bits(payload.median) else {
-        return "No figure: what was counted at the receiver is not a rate.".to_owned();
+        return said!(lang, "sentences-no-figure-what-was");
     };
     let place = match (result.shares.len(), result.direction) {
-        (0 | 1, Some(Direction::Both)) => "payload at the receivers, both ways together",
-        (0 | 1, _) => "payload at the receiver",
-        (_, Some(Direction::Both)) => "payload at the receivers, both ways together",
-        (_, _) => "payload at the receivers, all paths together",
+        (0 | 1, Some(Direction::Both)) => said!(lang, "sentences-payload-at-the-receivers-both-ways"),
+        (0 | 1, _) => said!(lang, "charts-payload-at-the-receiver"),
+        (_, Some(Direction::Both)) => said!(lang, "sentences-payload-at-the-receivers-both-ways"),
+        (_, _) => said!(lang, "sentences-payload-at-the-receivers"),
     };
-    format!("{median} {place}{} ({}).", of_link(result), runs(record, payload, bits))
+    format!("{median} {place}{} ({}).", of_link(lang, result), runs(lang, record, payload, bits))
 }
 
 /// `, 99.9 % of what this link can carry at MTU 1500`; nothing where no limit is known.
-fn of_link(result: &Measurement) -> String {
+pub(crate) fn of_link(lang: Language, result: &Measurement) -> String {
     let Some(limit) = &result.limit else { return String::new() };
     let link = match (result.shares.len(), result.direction) {
-        (0..=2, Some(Direction::Both)) => "this link can carry both ways",
-        (0 | 1, _) => "this link can carry",
-        _ => "these links can carry",
+        (0..=2, Some(Direction::Both)) => said!(lang, "sentences-this-link-can-carry-both-ways"),
+        (0 | 1, _) => said!(lang, "sentences-this-link-can-carry"),
+        _ => said!(lang, "sentences-these-links-can-carry"),
     };
     match (percent(limit.share), rate(limit.payload_bps.get() as f64, "bit/s")) {
-        (Some(_), Some(most)) if limit.share > PAST_LIMIT => format!(
-            ", more than the {most} that a link of {} can carry so at MTU {}: the data did not cross the link in \
-             packets of that MTU, or its speed is not what it says",
-            limit.line_bps, limit.mtu
-        ),
-        (Some(share), Some(_)) => format!(", {share} of what {link} at MTU {}", limit.mtu),
+        (Some(_), Some(most)) if limit.share > PAST_LIMIT => {
+            said!(lang, "sentences-more-than-the-that", most = most, line_bps = limit.line_bps, mtu = limit.mtu)
+        }
+        (Some(share), Some(_)) => said!(lang, "sentences-of-what-at-mtu", share = share, link = link, mtu = limit.mtu),
         _ => String::new(),
     }
 }
 
 /// `3 runs, 940 to 942 Mbit/s`, with the interval where the plan asked for one.
-fn runs(record: &Record, summary: &Summary, show: impl Fn(f64) -> Option<String> + Copy) -> String {
-    let mut text = spread(summary, show);
+pub(crate) fn runs(
+    lang: Language,
+    record: &Record,
+    summary: &Summary,
+    show: impl Fn(f64) -> Option<String> + Copy,
+) -> String {
+    let mut text = spread(lang, summary, show);
     if let (Repeats::Until { .. }, Some(interval)) = (record.plan.repeats, summary.interval)
         && let (Some(low), Some(high)) = (show(interval.low), show(interval.high))
     {
-        let range = if low == high { low } else { figures::range(&low, &high) };
-        text.push_str(&format!("; mean {range} with {} % confidence", interval.percent));
+        let range = if low == high { low } else { figures::range(lang, &low, &high) };
+        text.push_str(&said!(lang, "sentences-mean-with-confidence", range = range, interval = interval.percent));
     }
     text
 }
 
-fn transactions(record: &Record, result: &Measurement) -> String {
+fn transactions(lang: Language, record: &Record, result: &Measurement) -> String {
     let done = result.transactions_per_s.as_ref().and_then(|summary| {
         let count = per_second(summary.median)?;
-        Some(format!("{count} transactions a second ({})", runs(record, summary, per_second)))
+        Some(said!(
+            lang,
+            "sentences-a-second-2",
+            count = count,
+            workload = requests(lang, result.workload),
+            summary = runs(lang, record, summary, per_second)
+        ))
     });
-    let timed = result.latency_ns.as_ref().and_then(answered);
+    let timed =
+        result.latency_ns.as_ref().and_then(|latency| answered(lang, latency, &said!(lang, "sentences-requests")));
     match (done, timed) {
         (Some(done), Some(timed)) => format!("{done}; {timed}."),
-        (Some(done), None) => format!("{done}; none was timed."),
-        (None, Some(timed)) => format!("The rate is unknown; {timed}."),
-        (None, None) => "No figure: no transaction was completed.".to_owned(),
+        (Some(done), None) => said!(lang, "sentences-none-was-timed", done = done),
+        (None, Some(timed)) => said!(lang, "sentences-the-rate-is-unknown", timed = timed),
+        (None, None) => said!(lang, "sentences-no-figure-none-was"),
+    }
+}
+
+/// What a workload's requests are called.
+fn requests(lang: Language, workload: WorkloadKind) -> String {
+    match workload {
+        WorkloadKind::Stream | WorkloadKind::Transact => said!(lang, "charts-transactions"),
+        WorkloadKind::Rpc => said!(lang, "calls-calls"),
+        WorkloadKind::Nfs => said!(lang, "sentences-operations"),
     }
 }
 
 /// `half of the requests were answered within 27 us, 99 % within 81 us`.
-fn answered(latency: &Latency) -> Option<String> {
+pub(crate) fn answered(lang: Language, latency: &Latency, what: &str) -> Option<String> {
     if latency.count == 0 {
         return None;
     }
     let mut text =
-        format!("half of the requests were answered within {}, 99 % within {}", nanos(latency.p50), nanos(latency.p99));
+        said!(lang, "sentences-half-of-the-were", what = what, p50 = nanos(latency.p50), p99 = nanos(latency.p99));
     // With fewer than a thousand timed, the 99.9th percentile is the slowest one.
     if latency.count >= 1_000 {
-        text.push_str(&format!(", 99.9 % within {}", nanos(latency.p999)));
+        text.push_str(&said!(lang, "sentences-99-9-within", p999 = nanos(latency.p999)));
     }
-    text.push_str(&format!(", the slowest of {} took {}", grouped(latency.count), nanos(latency.max)));
+    text.push_str(&said!(
+        lang,
+        "sentences-the-slowest-of-took",
+        count = grouped(latency.count),
+        max = nanos(latency.max)
+    ));
     Some(text)
 }
 
 /// What the tester reaches without the device, and whose limit the result is therefore.
-pub(crate) fn ceiling(result: &Measurement) -> Option<String> {
+pub(crate) fn ceiling(lang: Language, result: &Measurement) -> Option<String> {
     let ceiling = result.ceiling.as_ref()?;
     let share = percent(ceiling.share)?;
     let reached = match result.workload {
         WorkloadKind::Stream => rate(ceiling.reached.median, "bit/s")?,
-        WorkloadKind::Transact => format!("{} transactions a second", per_second(ceiling.reached.median)?),
-    };
-    let of_tester = format!("{share} of what the tester reaches without the device ({reached})");
-    Some(match (result.verdict.limit, result.verdict.confidence) {
-        (Limit::Wire, _) => format!("{of_tester}: the link is the limit."),
-        (Limit::Tester, Confidence::Low) => {
-            format!("{of_tester}: this may be the tester's limit rather than the device's.")
+        WorkloadKind::Transact | WorkloadKind::Rpc => {
+            said!(
+                lang,
+                "sentences-a-second",
+                median = per_second(ceiling.reached.median)?,
+                workload = requests(lang, result.workload)
+            )
         }
-        (Limit::Tester, _) => format!("{of_tester}: this is the tester's limit, not the device's."),
+        WorkloadKind::Nfs => return nfs::ceiling(lang, result, ceiling),
+    };
+    let of_tester = said!(lang, "sentences-of-what-the-tester", share = share, reached = reached);
+    Some(match (result.verdict.limit, result.verdict.confidence) {
+        (Limit::Wire, _) => said!(lang, "sentences-the-link-is-the", of_tester = of_tester),
+        (Limit::Tester, Confidence::Low) => {
+            said!(lang, "sentences-this-may-be-the", of_tester = of_tester)
+        }
+        (Limit::Tester, _) => said!(lang, "sentences-this-is-the-tester", of_tester = of_tester),
         _ => {
-            format!("The device passes {share} of what the tester reaches without it ({reached}).")
+            said!(lang, "sentences-the-device-passes-of", share = share, reached = reached)
         }
     })
 }
 
 /// What became of the datagrams that did not arrive.
-pub(crate) fn loss(result: &Measurement) -> Option<String> {
+pub(crate) fn loss(lang: Language, result: &Measurement) -> Option<String> {
     let loss = result.loss.as_ref()?;
     if loss.of == 0 {
-        return Some("No datagram was offered, so none could be lost.".to_owned());
+        return Some(said!(lang, "sentences-no-datagram-was-offered"));
     }
     if loss.lost == 0 {
-        return Some(format!("None of {} datagrams was lost.", grouped(loss.of)));
+        return Some(said!(lang, "sentences-none-of-datagrams-was", loss = grouped(loss.of)));
     }
     let share = counted_share(Ratio::new(loss.lost, loss.of))?;
-    let places = places(loss);
+    let places = places(lang, loss);
     let placed = match places.as_slice() {
         [] => String::new(),
-        [(place, _)] => format!(", all of them {place}"),
+        [(place, _)] => said!(lang, "sentences-all-of-them", place = place),
         several => {
             let parts: Vec<String> =
                 several.iter().map(|(place, count)| format!("{} {place}", grouped(*count))).collect();
-            format!(": {}", listed(&parts))
+            format!(": {}", listed(lang, &parts))
         }
     };
-    Some(format!("{share} of {} datagrams lost{placed}.", grouped(loss.of)))
+    Some(said!(lang, "sentences-of-datagrams-lost", share = share, loss = grouped(loss.of), placed = placed))
 }
 
 /// The places where datagrams were lost, each as it stands behind a count; what no place explains comes last.
-fn places(loss: &Loss) -> Vec<(&'static str, u64)> {
+fn places(lang: Language, loss: &Loss) -> Vec<(String, u64)> {
     let LossPlaces { not_sent, sender_queue, wire, receiver_queue, socket_buffer } = loss.places;
     let unplaced = loss.lost.saturating_sub(loss.places.sum());
     [
-        ("never sent, because the sender did not keep up with the offered rate", not_sent),
-        ("in the sender's queue or NIC", sender_queue),
-        ("on the wire or in a device", wire),
-        ("in the receiver's NIC or kernel queue", receiver_queue),
-        ("in the receiver's socket buffer", socket_buffer),
-        ("in a place that could not be told", unplaced),
+        (said!(lang, "sentences-never-sent-because-the"), not_sent),
+        (said!(lang, "sentences-in-the-sender-queue"), sender_queue),
+        (said!(lang, "sentences-on-the-wire-or"), wire),
+        (said!(lang, "sentences-in-the-receiver-nic"), receiver_queue),
+        (said!(lang, "sentences-in-the-receiver-socket"), socket_buffer),
+        (said!(lang, "sentences-in-a-place-that"), unplaced),
     ]
     .into_iter()
     .filter(|(_, count)| *count > 0)
     .collect()
 }
 
-fn disorder(result: &Measurement) -> Option<String> {
+fn disorder(lang: Language, result: &Measurement) -> Option<String> {
     let loss = result.loss.as_ref()?;
     let mut parts = Vec::new();
     if loss.duplicates > 0 {
-        parts.push(format!("{} came more than once", grouped(loss.duplicates)));
+        parts.push(said!(lang, "sentences-came-more-than-once", duplicates = grouped(loss.duplicates)));
     }
     if loss.reordered > 0 {
-        parts.push(format!("{} came after one sent later", grouped(loss.reordered)));
+        parts.push(said!(lang, "sentences-came-after-one-sent", reordered = grouped(loss.reordered)));
     }
-    (!parts.is_empty()).then(|| format!("Of the datagrams {}.", listed(&parts)))
+    (!parts.is_empty()).then(|| said!(lang, "sentences-of-the-datagrams", parts = listed(lang, &parts)))
 }
 
-fn failures(result: &Measurement) -> Option<String> {
+fn failures(lang: Language, result: &Measurement) -> Option<String> {
     let failed = result.failed.filter(|failed| *failed > 0)?;
+    let what = if result.workload == WorkloadKind::Rpc {
+        said!(lang, "sentences-call")
+    } else {
+        said!(lang, "charts-transaction")
+    };
     Some(match failed {
-        1 => "1 transaction failed.".to_owned(),
-        _ => format!("{} transactions failed.", grouped(failed)),
+        1 => said!(lang, "sentences-1-failed", what = what),
+        _ => said!(lang, "sentences-s-failed", failed = grouped(failed), what = what),
     })
 }
 
 /// The same traffic by other layers.
-fn layers(result: &Measurement) -> Option<String> {
+fn layers(lang: Language, result: &Measurement) -> Option<String> {
     let received = result.received.as_ref()?;
     let packets = per_second(received.packets_per_s.median).filter(|_| received.packets_per_s.median > 0.0);
     let layer =
         |summary: &Option<Summary>, name: &str| Some(format!("{} {name}", rate(summary.as_ref()?.median, "bit/s")?));
     let parts: Vec<String> = [
-        packets.map(|packets| format!("{packets} IP packets a second")),
-        layer(&received.ip_bps, "as IP packets"),
-        layer(&received.wire_bps, "on an Ethernet wire"),
+        packets.map(|packets| said!(lang, "sentences-ip-packets-a-second", packets = packets)),
+        layer(&received.ip_bps, &said!(lang, "sentences-as-ip-packets")),
+        layer(&received.wire_bps, &said!(lang, "sentences-on-an-ethernet-wire")),
     ]
     .into_iter()
     .flatten()
     .collect();
-    (!parts.is_empty()).then(|| format!("The same traffic counts {}.", listed(&parts)))
+    (!parts.is_empty()).then(|| said!(lang, "sentences-the-same-traffic-counts", parts = listed(lang, &parts)))
 }
 
-fn tcp(result: &Measurement) -> Option<String> {
+fn tcp(lang: Language, result: &Measurement) -> Option<String> {
     let tcp = result.tcp.as_ref()?;
-    let mut text = format!("TCP ({})", plain(&tcp.congestion));
+    let mut text = said!(lang, "sentences-tcp", congestion = plain(&tcp.congestion));
     match tcp.retransmits {
-        0 => text.push_str(" retransmitted nothing"),
-        some => text.push_str(&format!(" retransmitted {} of {} segments", grouped(some), grouped(tcp.segments))),
+        0 => text.push_str(&said!(lang, "sentences-retransmitted-nothing")),
+        some => text.push_str(&said!(
+            lang,
+            "sentences-retransmitted-of-segments",
+            some = grouped(some),
+            segments = grouped(tcp.segments)
+        )),
     }
     if tcp.rtt_ns > 0 {
-        text.push_str(&format!("; round trip {} under load, {} at best", nanos(tcp.rtt_ns), nanos(tcp.min_rtt_ns)));
+        text.push_str(&said!(
+            lang,
+            "sentences-round-trip-under-load",
+            rtt_ns = nanos(tcp.rtt_ns),
+            min_rtt_ns = nanos(tcp.min_rtt_ns)
+        ));
     }
-    for (share, cause) in
-        [(tcp.receive_window_limited, "the receiver's window"), (tcp.send_buffer_limited, "the sender's buffer")]
-    {
+    for (share, cause) in [
+        (tcp.receive_window_limited, said!(lang, "sentences-the-receiver-window")),
+        (tcp.send_buffer_limited, said!(lang, "sentences-the-sender-buffer")),
+    ] {
         if let Some(shown) = percent(share).filter(|_| share >= WORTH_TELLING) {
-            text.push_str(&format!("; stalled by {cause} for {shown} of the time"));
+            text.push_str(&said!(lang, "sentences-stalled-by-for-of", cause = cause, shown = shown));
         }
     }
     text.push('.');
     Some(text)
 }
 
-fn jitter(result: &Measurement) -> Option<String> {
+fn jitter(lang: Language, result: &Measurement) -> Option<String> {
     let jitter = result.jitter_ns.as_ref()?.median;
     let shown = (jitter.is_finite() && jitter > 0.0).then(|| nanos(jitter.round() as u64))?;
-    Some(format!("Transit times deviated by {shown} on average (RFC 3550)."))
+    Some(said!(lang, "sentences-transit-times-deviated-by", shown = shown))
 }
 
 /// What it cost at both ends, and by what means.
-fn cpu(result: &Measurement) -> Option<String> {
+fn cpu(lang: Language, result: &Measurement) -> Option<String> {
     let (sender, receiver) = (&result.cpu.sender, &result.cpu.receiver);
     let means = |means: Option<&String>| {
         means.filter(|name| !name.is_empty()).map_or(String::new(), |name| format!(" ({})", plain(name)))
@@ -247,34 +308,46 @@ fn cpu(result: &Measurement) -> Option<String> {
     let received = means(result.received.as_ref().map(|received| &received.means));
     let (first, second, unit, costs) = match result.workload {
         WorkloadKind::Stream => (
-            format!("sending{sent}"),
-            format!("receiving{received}"),
-            "byte",
+            said!(lang, "sentences-sending", sent = sent),
+            said!(lang, "sentences-receiving", received = received),
+            said!(lang, "sentences-a-byte"),
             [sender.ns_per_byte, receiver.ns_per_byte],
         ),
-        WorkloadKind::Transact => {
-            ("asking".to_owned(), "answering".to_owned(), "transaction", [sender.ns_per_packet, receiver.ns_per_packet])
+        WorkloadKind::Transact | WorkloadKind::Rpc | WorkloadKind::Nfs => {
+            let request = match result.workload {
+                WorkloadKind::Rpc => said!(lang, "sentences-a-call"),
+                WorkloadKind::Nfs => said!(lang, "sentences-an-operation"),
+                WorkloadKind::Stream | WorkloadKind::Transact => said!(lang, "sentences-a-transaction"),
+            };
+            (
+                said!(lang, "sentences-asking"),
+                said!(lang, "sentences-answering"),
+                request,
+                [sender.ns_per_packet, receiver.ns_per_packet],
+            )
         }
     };
     let cost = match costs.map(|cost| cost.and_then(cost_ns)) {
         [None, None] => None,
-        [Some(a), None] => Some(format!("{first} took {a} a {unit}")),
-        [None, Some(b)] => Some(format!("{second} took {b} a {unit}")),
-        [Some(a), Some(b)] => Some(format!("{first} took {a} a {unit}, {second} {b}")),
+        [Some(a), None] => Some(said!(lang, "sentences-took-3", first = first, a = a, unit = unit)),
+        [None, Some(b)] => Some(said!(lang, "sentences-took-2", second = second, b = b, unit = unit)),
+        [Some(a), Some(b)] => {
+            Some(said!(lang, "sentences-took", first = first, a = a, unit = unit, second = second, b = b))
+        }
     };
-    let busy = busiest_cores(result).map(|busy| format!("busiest core at the two ends {busy}"));
+    let busy = busiest_cores(lang, result).map(|busy| said!(lang, "sentences-busiest-core-at-the", busy = busy));
     let parts: Vec<String> = [cost, busy].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("CPU time: {}.", parts.join("; ")))
+    (!parts.is_empty()).then(|| said!(lang, "sentences-cpu-time", parts = parts.join("; ")))
 }
 
 /// Busy shares of the busiest core, sending and receiving host: `91 and 54 %`. None where nothing was observed.
-pub(crate) fn busiest_cores(result: &Measurement) -> Option<String> {
+pub(crate) fn busiest_cores(lang: Language, result: &Measurement) -> Option<String> {
     let whole = |share: f64| (0.0..=1.05).contains(&share).then(|| format!("{:.0}", share * 100.0));
     let (sender, receiver) = (result.cpu.sender.busiest_core, result.cpu.receiver.busiest_core);
     if sender == 0.0 && receiver == 0.0 {
         return None;
     }
-    Some(format!("{} and {} %", whole(sender)?, whole(receiver)?))
+    Some(said!(lang, "sentences-and-2", sender = whole(sender)?, receiver = whole(receiver)?))
 }
 
 /// Doubts, the same one of several results once, with the names of those results. The run's own have none, nor have those
@@ -306,39 +379,46 @@ pub(crate) fn caveats(record: &Record) -> Vec<(Vec<String>, &Caveat)> {
 }
 
 /// What limited which results, streams and transactions first; the same verdict of several is said once.
-pub(crate) fn verdicts(record: &Record) -> Vec<(String, String)> {
+pub(crate) fn verdicts(lang: Language, record: &Record) -> Vec<(String, String)> {
     let mut grouped: Vec<(Vec<String>, &Verdict)> = Vec::new();
-    for result in &record.results {
+    for result in nfs::told(record) {
         match grouped.iter_mut().find(|(_, known)| **known == result.verdict) {
             Some((names, _)) => names.push(plain(&result.name)),
             None => grouped.push((vec![plain(&result.name)], &result.verdict)),
         }
     }
-    let alone = record.outcome.is_none();
+    let alone = record.device().is_none() && record.nfs().is_none_or(|found| found.curve.is_empty());
     let named = |(names, verdict): (Vec<String>, &Verdict)| {
         let all = alone && names.len() == record.results.len() && names.len() > 1;
-        (if all { "all results".to_owned() } else { listed(&names) }, judgement(verdict))
+        (if all { said!(lang, "sentences-all-results") } else { listed(lang, &names) }, judgement(lang, verdict))
     };
-    grouped.into_iter().map(named).chain(device::verdicts(record)).collect()
+    let further = nfs::verdicts(lang, record);
+    let further = further.chain(device::verdicts(lang, record)).chain(copy::judgement(lang, record));
+    grouped.into_iter().map(named).chain(further).collect()
 }
 
 /// `Limited by the wire (high confidence)`.
-pub(crate) fn verdict(verdict: &Verdict) -> String {
+pub(crate) fn verdict(lang: Language, verdict: &Verdict) -> String {
     let confidence = match verdict.confidence {
-        Confidence::Low => "low",
-        Confidence::Medium => "medium",
-        Confidence::High => "high",
+        Confidence::Low => said!(lang, "sentences-low"),
+        Confidence::Medium => said!(lang, "sentences-medium"),
+        Confidence::High => said!(lang, "sentences-high"),
     };
     match verdict.limit {
-        Limit::CannotTell => "What limited it cannot be told".to_owned(),
-        named => format!("Limited by the {named} ({confidence} confidence)"),
+        Limit::CannotTell => said!(lang, "sentences-what-limited-it-cannot"),
+        named => said!(
+            lang,
+            "sentences-limited-by-the-confidence",
+            named = lang.named("limit", named),
+            confidence = confidence
+        ),
     }
 }
 
 /// What limited a result, with the evidence as sentences.
-pub(crate) fn judgement(judged: &Verdict) -> String {
+pub(crate) fn judgement(lang: Language, judged: &Verdict) -> String {
     let why = judged.evidence.iter().chain(&judged.next).map(|text| sentence(text));
-    std::iter::once(format!("{}.", verdict(judged))).chain(why).collect::<Vec<_>>().join(" ")
+    in_a_row(&std::iter::once(sentence(&verdict(lang, judged))).chain(why).collect::<Vec<_>>())
 }
 
 /// A text of a record as a sentence: with a capital and a full stop.
@@ -346,8 +426,8 @@ pub(crate) fn sentence(text: &str) -> String {
     let text = plain(text.trim());
     let mut chars = text.chars();
     let mut whole: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
-    if !whole.is_empty() && !whole.ends_with(['.', '!', '?']) {
-        whole.push('.');
+    if !whole.is_empty() && !whole.ends_with(['.', '!', '?', '\u{3002}']) {
+        whole.push(if whole.ends_with(|last: char| last.is_ascii()) { '.' } else { '\u{3002}' });
     }
     whole
 }
@@ -358,7 +438,7 @@ pub(crate) fn kind(caveat: &Caveat) -> String {
 }
 
 /// Who talked to whom: `a to b`, `a, b and c to sink`.
-pub(crate) fn parties(record: &Record) -> String {
+pub(crate) fn parties(lang: Language, record: &Record) -> String {
     let mut pairs: Vec<String> = Vec::new();
     for cell in &record.plan.cells {
         let mut openers: Vec<String> = Vec::new();
@@ -371,47 +451,60 @@ pub(crate) fn parties(record: &Record) -> String {
                 }
             }
         }
-        let pair = format!("{} to {}", listed(&openers), listed(&listeners));
+        let pair = said!(lang, "sentences-to", openers = listed(lang, &openers), listeners = listed(lang, &listeners));
         if !openers.is_empty() && !pairs.contains(&pair) {
             pairs.push(pair);
         }
     }
     if pairs.len() > 3 {
         let more = pairs.split_off(2).len();
-        pairs[1].push_str(&format!(" and {more} more pairs"));
+        pairs[1].push_str(&said!(lang, "sentences-and-more-pairs", more = more));
     }
     pairs.extend(record.plan.device.as_ref().map(|device| {
         let ports: Vec<String> = device.ports.iter().map(|port| plain(&port.to_string())).collect();
-        let of = if device.has_several_hosts() { String::new() } else { format!(" of {}", plain(&device.host.0)) };
-        format!("device between ports {}{of}", listed(&ports))
+        let of = if device.has_several_hosts() {
+            String::new()
+        } else {
+            said!(lang, "sentences-of", host = plain(&device.host.0))
+        };
+        said!(lang, "sentences-device-between-ports", ports = listed(lang, &ports), value = of)
     }));
-    if pairs.is_empty() { "no path".to_owned() } else { pairs.join("; ") }
+    pairs.extend(record.plan.copy.as_ref().map(|plan| copy::parties(lang, plan)));
+    if pairs.is_empty() { said!(lang, "sentences-no-path") } else { pairs.join("; ") }
 }
 
 /// How it was measured, in sentences.
-pub(crate) fn method(record: &Record) -> Vec<String> {
-    let streams = if record.plan.cells.is_empty() { Vec::new() } else { streams_method(record) };
-    streams.into_iter().chain(record.plan.device.iter().flat_map(device::method)).collect()
+pub(crate) fn method(lang: Language, record: &Record) -> Vec<String> {
+    let streams = if record.plan.cells.is_empty() { Vec::new() } else { streams_method(lang, record) };
+    let copied = record.plan.copy.iter().flat_map(|plan| copy::method(lang, plan));
+    streams
+        .into_iter()
+        .chain(record.plan.device.iter().flat_map(|plan| device::method(lang, plan)))
+        .chain(copied)
+        .collect()
 }
 
-fn streams_method(record: &Record) -> Vec<String> {
+fn streams_method(lang: Language, record: &Record) -> Vec<String> {
     let mut all = vec![match record.plan.repeats {
-        Repeats::Times(1) => "Each result is one run; its spread is unknown.".to_owned(),
+        Repeats::Times(1) => said!(lang, "sentences-each-result-is-one"),
         Repeats::Times(times) => {
-            format!("Each result is the median of up to {times} runs; the range of the runs is given.")
+            said!(lang, "sentences-each-result-is-the", times = times)
         }
-        Repeats::Until { confidence_percent, within, at_least, at_most } => format!(
-            "Each result was repeated until the {confidence_percent} % confidence interval of its mean was within {} \
-             either side, at least {at_least} and at most {at_most} times.",
-            percent(within).unwrap_or_else(|| MISSING.to_owned())
+        Repeats::Until { confidence_percent, within, at_least, at_most } => said!(
+            lang,
+            "sentences-each-result-was-repeated",
+            confidence_percent = confidence_percent,
+            within = percent(within).unwrap_or_else(|| MISSING.to_owned()),
+            at_least = at_least,
+            at_most = at_most
         ),
     }];
     let mut timings: Vec<String> = Vec::new();
     for TrialSpec { timing, .. } in &record.plan.cells {
         let text = match timing.warmup.get() {
-            0 => format!("A run measured {} without a warm-up.", timing.measure),
+            0 => said!(lang, "sentences-a-run-measured-without", measure = timing.measure),
             _ => {
-                format!("A run measured {} after {} of warm-up that counts for nothing.", timing.measure, timing.warmup)
+                said!(lang, "sentences-a-run-measured-after", measure = timing.measure, warmup = timing.warmup)
             }
         };
         if !timings.contains(&text) {
@@ -420,49 +513,48 @@ fn streams_method(record: &Record) -> Vec<String> {
     }
     all.extend(timings);
     if record.results.iter().any(|result| result.workload == WorkloadKind::Stream) {
-        all.push(
-            "Throughput is payload counted at the receiving program, by its own clock. Limits count Ethernet's \
-             preamble, header, FCS and gap, and the IP and transport headers."
-                .to_owned(),
-        );
+        all.push(said!(lang, "sentences-throughput-is-payload-counted"));
     }
     if record.results.iter().any(|result| result.loss.is_some()) {
-        all.push(
-            "A datagram is lost if it was offered in the measured window and had not arrived when stragglers had been \
-             waited for. Each is placed where a counter on the way missed it."
-                .to_owned(),
-        );
+        all.push(said!(lang, "sentences-a-datagram-is-lost"));
     }
     if record.results.iter().any(|result| result.loaded_latency.is_some()) {
-        all.push(loaded_latency::method());
+        all.push(loaded_latency::method(lang));
     }
-    let open = |cell: &TrialSpec| matches!(&cell.workload, Workload::Transact(spec) if spec.rate.is_some());
-    let closed = |cell: &TrialSpec| matches!(&cell.workload, Workload::Transact(spec) if spec.rate.is_none());
+    let open = |cell: &TrialSpec| cell.workload.requests_per_s().is_some();
+    let closed = |cell: &TrialSpec| cell.workload.is_requests() && cell.workload.requests_per_s().is_none();
     if record.plan.cells.iter().any(closed) {
-        all.push(
-            "Latency is the time from a request to the last byte of its response, at the asking program.".to_owned(),
-        );
+        all.push(said!(lang, "sentences-latency-is-the-time"));
     }
     if record.plan.cells.iter().any(open) {
-        all.push(
-            "At a set rate, latency counts from when a request was due, so that a stall cannot hide its own delay."
-                .to_owned(),
-        );
+        all.push(said!(lang, "sentences-at-a-set-rate"));
     }
     let ip6 = record.results.iter().filter(|result| result.ip == IpVersion::V6).count();
     if ip6 > 0 && ip6 < record.results.len() {
-        all.push("Some results are over IPv4, some over IPv6.".to_owned());
+        all.push(said!(lang, "sentences-some-results-are-over"));
     } else if ip6 > 0 {
-        all.push("All results are over IPv6.".to_owned());
+        all.push(said!(lang, "sentences-all-results-are-over"));
     }
     all
 }
 
+/// Sentences in a row: a space between them, but none behind a full-width stop.
+pub(crate) fn in_a_row(sentences: &[String]) -> String {
+    let mut row = String::new();
+    for sentence in sentences {
+        if !row.is_empty() && !row.ends_with('\u{3002}') {
+            row.push(' ');
+        }
+        row.push_str(sentence);
+    }
+    row
+}
+
 /// `a`, `a and b`, `a, b and c`.
-pub(crate) fn listed(items: &[String]) -> String {
+pub(crate) fn listed(lang: Language, items: &[String]) -> String {
     match items {
         [] => String::new(),
         [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        [first @ .., last] => said!(lang, "sentences-and", first = first.join(", "), last = last),
     }
 }

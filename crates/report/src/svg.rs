@@ -4,6 +4,10 @@
 //! reader, and because colours must follow the page's light or dark theme. kuva 0.6, which draws well otherwise, writes neither
 //! focusable points nor anything for a style sheet to hold on to.
 
+mod groups;
+
+pub(crate) use groups::{Bars, Member, groups};
+
 use crate::figures::{nanos, prefix};
 use maud::{Markup, html};
 
@@ -68,20 +72,28 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// A linear axis from zero past `most`, in the prefix that fits.
-    pub(crate) fn rate(what: &str, unit: &str, most: f64) -> Self {
+    pub(crate) fn rate(what: impl Into<String>, unit: &str, most: f64) -> Self {
         let scale = Scale::up_to(most);
         let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
         let (one, prefix) = prefix(top);
         let ticks = marks(most, top).map(|value| (value, trimmed(value / one))).collect();
-        Self { title: format!("{what}, {prefix}{unit}"), scale, ticks }
+        Self { title: format!("{}, {prefix}{unit}", what.into()), scale, ticks }
     }
 
     /// A linear axis of times from zero past `most`, nanoseconds.
-    pub(crate) fn time(what: &str, most: f64) -> Self {
+    pub(crate) fn time(what: impl Into<String>, most: f64) -> Self {
         let scale = Scale::up_to(most);
         let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
         let ticks = marks(most, top).map(|value| (value, nanos(value.round() as u64))).collect();
-        Self { title: what.to_owned(), scale, ticks }
+        Self { title: what.into(), scale, ticks }
+    }
+
+    /// A linear axis of shares from zero past `most`, in percent.
+    pub(crate) fn share(what: &str, most: f64) -> Self {
+        let scale = Scale::up_to(most);
+        let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
+        let ticks = marks(most, top).map(|value| (value, trimmed(value * 100.0))).collect();
+        Self { title: format!("{what}, %"), scale, ticks }
     }
 }
 

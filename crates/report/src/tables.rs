@@ -1,7 +1,9 @@
 //! The results as tables: the same columns in the terminal, in Markdown and in HTML.
 
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate};
-use crate::{loaded_latency, sentences};
+use crate::language::Language;
+use crate::said;
+use crate::{calls, loaded_latency, nfs, sentences};
 use linerate_model::{Latency, Measurement, Record, WorkloadKind};
 use linerate_units::Ratio;
 
@@ -18,99 +20,151 @@ pub(crate) struct Table {
 /// The head of a column.
 #[derive(Clone)]
 pub(crate) struct Column {
-    /// Its short title.
-    pub(crate) title: &'static str,
-    /// What it counts.
-    pub(crate) meaning: &'static str,
+    head: Head,
     /// Narrow outputs leave out the highest first; 0 stays.
     pub(crate) rank: u8,
 }
 
+#[derive(Clone)]
+enum Head {
+    /// Of linerate's own words.
+    Key(&'static str),
+    /// Of a study's.
+    Named { title: String, meaning: String },
+}
+
 impl Column {
-    /// A column that always stays.
-    pub(crate) const fn new(title: &'static str, meaning: &'static str) -> Self {
-        Self { title, meaning, rank: 0 }
+    /// A column that always stays. Its words are the message of that key, and its attribute `meaning`.
+    pub(crate) const fn new(key: &'static str) -> Self {
+        Self { head: Head::Key(key), rank: 0 }
+    }
+
+    /// The same, left out by narrow outputs: of the highest rank first.
+    pub(crate) fn ranked(self, rank: u8) -> Self {
+        Self { rank, ..self }
+    }
+
+    /// A column that a study names.
+    pub(crate) const fn named(title: String, meaning: String) -> Self {
+        Self { head: Head::Named { title, meaning }, rank: 0 }
+    }
+
+    /// Its short title.
+    pub(crate) fn title(&self, lang: Language) -> String {
+        match &self.head {
+            Head::Key(key) => lang.tell(key, &[]),
+            Head::Named { title, .. } => title.clone(),
+        }
+    }
+
+    /// What it counts.
+    pub(crate) fn meaning(&self, lang: Language) -> String {
+        match &self.head {
+            Head::Key(key) => lang.meaning(key),
+            Head::Named { meaning, .. } => meaning.clone(),
+        }
+    }
+
+    /// Whether it is the column of this key.
+    pub(crate) fn is(&self, key: &str) -> bool {
+        matches!(self.head, Head::Key(own) if own == key)
     }
 }
 
-/// A column of results: its head, and how its cell is taken from a result.
-pub(crate) type Figure = (&'static str, &'static str, u8, fn(&Measurement) -> Option<String>);
+/// A column of results: its key and rank, and how its cell is taken from a result.
+pub(crate) type Figure = (&'static str, u8, fn(Language, &Measurement) -> Option<String>);
 
 const STREAMS: [Figure; 8] = [
-    ("payload", "payload at the receiver, median of the runs", 0, |m| {
-        rate(m.received.as_ref()?.payload_bps.median, "bit/s")
-    }),
-    ("spread", "highest less lowest run, as a share of the median", 4, |m| {
+    ("column-charts-payload", 0, |_, m| rate(m.received.as_ref()?.payload_bps.median, "bit/s")),
+    ("column-spread", 4, |_, m| {
         let payload = &m.received.as_ref()?.payload_bps;
         percent(payload.spread()).filter(|_| payload.runs > 1)
     }),
-    ("of link", "share of what the link can carry in such messages", 1, |m| percent(m.limit.as_ref()?.share)),
-    ("of tester", "share of what the tester reaches without the device", 2, |m| percent(m.ceiling.as_ref()?.share)),
-    ("lost", "datagrams lost, of those offered, over all runs", 1, |m| {
+    ("column-tables-of-link", 1, |_, m| percent(m.limit.as_ref()?.share)),
+    ("column-of-tester", 2, |_, m| percent(m.ceiling.as_ref()?.share)),
+    ("column-tables-lost", 1, |_, m| {
         let loss = m.loss.as_ref()?;
         counted_share(Ratio::new(loss.lost, loss.of))
     }),
-    ("packets/s", "IP packets a second at the receiver", 3, |m| per_second(m.received.as_ref()?.packets_per_s.median)),
-    ("resent", "TCP segments retransmitted, over all runs", 6, |m| Some(grouped(m.tcp.as_ref()?.retransmits))),
-    ("busiest core", "busy share of the busiest core, sending and receiving host", 5, sentences::busiest_cores),
+    ("column-packets-s", 3, |_, m| per_second(m.received.as_ref()?.packets_per_s.median)),
+    ("column-resent", 6, |_, m| Some(grouped(m.tcp.as_ref()?.retransmits))),
+    ("column-busiest-core", 5, sentences::busiest_cores),
 ];
 
 const TRANSACTIONS: [Figure; 9] = [
-    ("per second", "transactions completed a second, median of the runs", 0, |m| {
-        per_second(m.transactions_per_s.as_ref()?.median)
-    }),
-    ("spread", "highest less lowest run, as a share of the median", 4, |m| {
+    ("column-tables-per-second", 0, |_, m| per_second(m.transactions_per_s.as_ref()?.median)),
+    ("column-spread", 4, |_, m| {
         let done = m.transactions_per_s.as_ref()?;
         percent(done.spread()).filter(|_| done.runs > 1)
     }),
-    ("of tester", "share of what the tester reaches without the device", 2, |m| percent(m.ceiling.as_ref()?.share)),
-    ("half in", "half of the requests were answered within this", 0, |m| Some(nanos(timed(m)?.p50))),
-    ("90 % in", "90 % were answered within this", 4, |m| Some(nanos(timed(m)?.p90))),
-    ("99 % in", "99 % were answered within this", 0, |m| Some(nanos(timed(m)?.p99))),
-    ("99.9 % in", "99.9 % were answered within this", 3, |m| Some(nanos(timed(m)?.p999))),
-    ("slowest", "the slowest answer", 3, |m| Some(nanos(timed(m)?.max))),
-    ("failed", "transactions that failed, over all runs", 2, |m| m.failed.filter(|failed| *failed > 0).map(grouped)),
+    ("column-of-tester", 2, |_, m| percent(m.ceiling.as_ref()?.share)),
+    ("column-tables-half-in", 0, |_, m| Some(nanos(timed(m)?.p50))),
+    ("column-90-in", 4, |_, m| Some(nanos(timed(m)?.p90))),
+    ("column-99-in", 0, |_, m| Some(nanos(timed(m)?.p99))),
+    ("column-99-9-in", 3, |_, m| Some(nanos(timed(m)?.p999))),
+    ("column-tables-slowest", 3, |_, m| Some(nanos(timed(m)?.max))),
+    ("column-tables-failed", 2, |_, m| m.failed.filter(|failed| *failed > 0).map(grouped)),
 ];
 
 /// Latency, where anything was timed.
-fn timed(result: &Measurement) -> Option<&Latency> {
+pub(crate) fn timed(result: &Measurement) -> Option<&Latency> {
     result.latency_ns.as_ref().filter(|latency| latency.count > 0)
 }
 
 /// The record's results: streams, latency under load and transactions apart, each with the columns it has figures for.
-pub(crate) fn results(record: &Record) -> Vec<Table> {
+pub(crate) fn results(lang: Language, record: &Record) -> Vec<Table> {
     let probed: Vec<&Measurement> = record.results.iter().filter(|result| result.loaded_latency.is_some()).collect();
-    let of = |kind| record.results.iter().filter(|result| result.workload == kind).collect::<Vec<_>>();
+    let of = |kind| nfs::told(record).filter(|result| result.workload == kind).collect::<Vec<_>>();
     [
-        results_table("Streams", "stream", &of(WorkloadKind::Stream), &STREAMS),
-        results_table("Latency under load", "stream", &probed, &loaded_latency::COLUMNS),
-        results_table("Transactions", "transaction", &of(WorkloadKind::Transact), &TRANSACTIONS),
+        results_table(lang, said!(lang, "tables-streams"), "column-stream", &of(WorkloadKind::Stream), &STREAMS),
+        results_table(
+            lang,
+            said!(lang, "tables-latency-under-load"),
+            "column-stream",
+            &probed,
+            &loaded_latency::COLUMNS,
+        ),
+        results_table(
+            lang,
+            said!(lang, "tables-transactions"),
+            "column-transaction",
+            &of(WorkloadKind::Transact),
+            &TRANSACTIONS,
+        ),
+        results_table(lang, "RPC".to_owned(), "column-call", &of(WorkloadKind::Rpc), &calls::COLUMNS),
+        results_table(lang, "NFS".to_owned(), "column-load", &of(WorkloadKind::Nfs), &TRANSACTIONS),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-fn results_table(caption: &str, one: &'static str, results: &[&Measurement], figures: &[Figure]) -> Option<Table> {
+fn results_table(
+    lang: Language,
+    caption: String,
+    one: &'static str,
+    results: &[&Measurement],
+    figures: &[Figure],
+) -> Option<Table> {
     if results.is_empty() {
         return None;
     }
-    let has = |(index, (_, _, _, cell)): &(usize, &Figure)| *index == 0 || results.iter().any(|m| cell(m).is_some());
+    let has = |(index, (.., cell)): &(usize, &Figure)| *index == 0 || results.iter().any(|m| cell(lang, m).is_some());
     let kept: Vec<&Figure> = figures.iter().enumerate().filter(has).map(|(_, figure)| figure).collect();
-    let name = Column::new(one, "the name in the plan");
-    let heads = kept.iter().map(|(title, meaning, rank, _)| Column { title, meaning, rank: *rank });
+    let name = Column::new(one);
+    let heads = kept.iter().map(|(key, rank, _)| Column::new(key).ranked(*rank));
     let row = |result: &&Measurement| {
-        std::iter::once(Some(plain(&result.name))).chain(kept.iter().map(|(.., cell)| cell(result))).collect()
+        std::iter::once(Some(plain(&result.name))).chain(kept.iter().map(|(.., cell)| cell(lang, result))).collect()
     };
     Some(Table {
-        caption: caption.to_owned(),
+        caption,
         columns: std::iter::once(name).chain(heads).collect(),
         rows: results.iter().map(row).collect(),
     })
 }
 
 /// Each path and direction of one result on its own.
-pub(crate) fn shares(result: &Measurement) -> Option<Table> {
+pub(crate) fn shares(lang: Language, result: &Measurement) -> Option<Table> {
     if result.shares.len() < 2 {
         return None;
     }
@@ -119,26 +173,24 @@ pub(crate) fn shares(result: &Measurement) -> Option<Table> {
         .iter()
         .map(|share| {
             vec![
-                Some(format!("{} to {}", plain(&share.from), plain(&share.to))),
+                Some(said!(lang, "charts-to", from = plain(&share.from), to = plain(&share.to))),
                 match result.workload {
                     WorkloadKind::Stream => share.payload_bps.as_ref().and_then(|s| rate(s.median, "bit/s")),
-                    WorkloadKind::Transact => share.transactions_per_s.as_ref().and_then(|s| per_second(s.median)),
+                    WorkloadKind::Transact | WorkloadKind::Rpc | WorkloadKind::Nfs => {
+                        share.transactions_per_s.as_ref().and_then(|s| per_second(s.median))
+                    }
                 },
                 share.loss.as_ref().and_then(|loss| counted_share(Ratio::new(loss.lost, loss.of))),
             ]
         })
         .collect();
     let figure = match result.workload {
-        WorkloadKind::Stream => Column::new("payload", "payload at the receiver, median of the runs"),
-        WorkloadKind::Transact => Column::new("per second", "transactions completed a second, median of the runs"),
+        WorkloadKind::Stream => Column::new("column-charts-payload"),
+        WorkloadKind::Transact | WorkloadKind::Rpc | WorkloadKind::Nfs => Column::new("column-tables-per-second"),
     };
     let mut table = Table {
-        caption: format!("{}, each path on its own", plain(&result.name)),
-        columns: vec![
-            Column::new("path", "from the sending to the receiving host"),
-            figure,
-            Column::new("lost", "datagrams lost, of those offered, over all runs"),
-        ],
+        caption: said!(lang, "tables-each-path-on-its", name = plain(&result.name)),
+        columns: vec![Column::new("column-path"), figure, Column::new("column-tables-lost")],
         rows,
     };
     if table.rows.iter().all(|row| row[2].is_none()) {

@@ -1,11 +1,17 @@
 //! A record in the terminal: a table, then sentences, verdicts and caveats.
 
+use crate::copy;
 use crate::device;
 use crate::figures::{self, MISSING, moment, plain};
 use crate::ladder;
+use crate::language::Language;
+use crate::nfs;
+use crate::said;
 use crate::sentences;
 use crate::tables::{self, Column, Table};
 use linerate_model::{Ladder, Record};
+use unicode_linebreak::linebreaks;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,11 +22,13 @@ pub struct Style {
     pub colour: bool,
     /// Use characters beyond ASCII.
     pub unicode: bool,
+    /// The language of all that is not the record's own words.
+    pub language: Language,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { width: 80, colour: false, unicode: true }
+        Self { width: 80, colour: false, unicode: true, language: Language::English }
     }
 }
 
@@ -34,35 +42,51 @@ const NARROWEST: usize = 40;
 
 /// The record for a terminal of this style; ends with a newline.
 pub fn text(record: &Record, style: &Style) -> String {
+    let lang = style.language;
     let mut page = Page::new(style);
-    page.heading(&sentences::parties(record));
-    page.paragraph("", &format!("{}, record {}", moment(record.started_unix_ns), plain(&record.id.0)));
+    page.heading(&sentences::parties(lang, record));
+    page.paragraph(
+        "",
+        &said!(lang, "text-record", moment = moment(lang, record.started_unix_ns), id = plain(&record.id.0)),
+    );
 
     if let Some(ladder) = &record.ladder {
-        page.ladder(ladder);
+        page.ladder(lang, ladder);
     }
-    for table in tables::results(record) {
+    for table in tables::results(lang, record) {
         page.blank();
         page.table(&table);
     }
-    for table in record.results.iter().filter_map(tables::shares).chain(device::tables(record)) {
+    let found: Vec<String> = nfs::sentences(lang, record).into_iter().chain(copy::sentences(lang, record)).collect();
+    if !found.is_empty() {
+        page.blank();
+    }
+    for sentence in found {
+        page.paragraph("  ", &sentence);
+    }
+    for table in nfs::told(record)
+        .filter_map(|result| tables::shares(lang, result))
+        .chain(nfs::tables(lang, record))
+        .chain(device::tables(lang, record))
+        .chain(copy::tables(lang, record))
+    {
         page.blank();
         page.heading(&table.caption);
         page.table(&table);
     }
     if record.results.is_empty() && record.outcome.is_none() {
         page.blank();
-        page.paragraph("", "Nothing was measured.");
+        page.paragraph("", &said!(lang, "html-nothing-was-measured"));
     }
-    if !record.results.is_empty() {
+    if nfs::told(record).next().is_some() {
         page.blank();
-        page.heading("What the figures say");
+        page.heading(&said!(lang, "text-what-the-figures-say"));
     }
-    for result in &record.results {
-        page.entry(&plain(&result.name), &sentences::main(record, result).join(" "));
+    for result in nfs::told(record) {
+        page.entry(&plain(&result.name), &sentences::in_a_row(&sentences::main(lang, record, result)));
     }
-    page.verdicts(record);
-    page.caveats(record);
+    page.verdicts(lang, record);
+    page.caveats(lang, record);
     page.finish(style.unicode)
 }
 
@@ -71,12 +95,13 @@ pub(crate) struct Page {
     text: String,
     width: usize,
     colour: bool,
+    language: Language,
 }
 
 impl Page {
     /// An empty page for a terminal of this style.
     pub(crate) fn new(style: &Style) -> Self {
-        Self { text: String::new(), width: style.width.max(NARROWEST), colour: style.colour }
+        Self { text: String::new(), width: style.width.max(NARROWEST), colour: style.colour, language: style.language }
     }
 
     /// All that was written, in characters that the terminal has.
@@ -107,7 +132,7 @@ impl Page {
 
     /// Text behind a mark, wrapped under itself.
     pub(crate) fn paragraph(&mut self, mark: &str, text: &str) {
-        let indent = mark.chars().count();
+        let indent = mark.width();
         for (index, line) in wrapped(text, self.width - indent).iter().enumerate() {
             let before = if index == 0 { mark.to_owned() } else { " ".repeat(indent) };
             self.text.push_str(format!("{before}{line}").trim_end());
@@ -116,7 +141,7 @@ impl Page {
     }
 
     /// A name, and what is said of it below.
-    fn entry(&mut self, name: &str, text: &str) {
+    pub(crate) fn entry(&mut self, name: &str, text: &str) {
         for line in wrapped(name, self.width - GAP) {
             let line = format!("  {}", self.styled("36", &line));
             self.text.push_str(&line);
@@ -126,43 +151,43 @@ impl Page {
     }
 
     /// The ladder's table with a bar beside each payload, and what it says.
-    fn ladder(&mut self, ladder: &Ladder) {
-        let mut table = ladder::table(ladder);
+    fn ladder(&mut self, lang: Language, ladder: &Ladder) {
+        let mut table = ladder::table(lang, ladder);
         self.blank();
         self.heading(&table.caption);
-        table.columns.insert(2, Column { title: "", meaning: "the payload as a bar", rank: 3 });
+        table.columns.insert(2, Column::new("column-text-untitled").ranked(3));
         for (row, length) in table.rows.iter_mut().zip(ladder::lengths(ladder)) {
             let bar = BLOCK.to_string().repeat((length * BLOCKS as f64).round() as usize);
             row.insert(2, Some(format!("{bar:<BLOCKS$}")));
         }
         self.table(&table);
         self.blank();
-        for sentence in ladder::sentences(ladder) {
+        for sentence in ladder::sentences(lang, ladder) {
             self.paragraph("  ", &sentence);
         }
     }
 
-    fn verdicts(&mut self, record: &Record) {
-        let verdicts = sentences::verdicts(record);
+    fn verdicts(&mut self, lang: Language, record: &Record) {
+        let verdicts = sentences::verdicts(lang, record);
         if verdicts.is_empty() {
             return;
         }
         self.blank();
-        self.heading("What limited the results");
+        self.heading(&said!(lang, "html-what-limited-the-results"));
         for (name, said) in verdicts {
             self.entry(&name, &said);
         }
     }
 
-    fn caveats(&mut self, record: &Record) {
+    fn caveats(&mut self, lang: Language, record: &Record) {
         let caveats = sentences::caveats(record);
         if caveats.is_empty() {
             return;
         }
         self.blank();
-        self.heading("Caveats");
+        self.heading(&said!(lang, "html-caveats"));
         for (names, caveat) in caveats {
-            let of = if names.is_empty() { String::new() } else { format!("{}: ", sentences::listed(&names)) };
+            let of = if names.is_empty() { String::new() } else { format!("{}: ", sentences::listed(lang, &names)) };
             let start = self.text.len();
             self.paragraph("  ! ", &format!("{of}{}", sentences::sentence(&caveat.text)));
             if self.colour {
@@ -173,12 +198,12 @@ impl Page {
     }
 
     /// A table that fits: columns of the highest rank are left out first, then names are cut.
-    fn table(&mut self, table: &Table) {
+    pub(crate) fn table(&mut self, table: &Table) {
         let cell = |row: &Vec<Option<String>>, column: usize| row[column].clone().unwrap_or_else(|| MISSING.to_owned());
         let mut widths: Vec<usize> = (0..table.columns.len())
             .map(|column| {
-                let cells = table.rows.iter().map(|row| cell(row, column).chars().count());
-                cells.chain([table.columns[column].title.chars().count()]).max().unwrap_or(0)
+                let cells = table.rows.iter().map(|row| cell(row, column).width());
+                cells.chain([table.columns[column].title(self.language).width()]).max().unwrap_or(0)
             })
             .collect();
         let mut kept: Vec<usize> = (0..table.columns.len()).collect();
@@ -200,14 +225,17 @@ impl Page {
             for (column, text) in kept.iter().zip(cells) {
                 let width = widths[*column];
                 if *column == 0 {
-                    line.push_str(&format!("{:<width$}", cut(&text, width)));
+                    let name = cut(&text, width);
+                    line.push_str(&name);
+                    line.extend(spaces(width, &name));
                 } else {
-                    line.push_str(&format!("{:GAP$}{text:>width$}", ""));
+                    line.extend(spaces(width + GAP, &text));
+                    line.push_str(&text);
                 }
             }
             line.trim_end().to_owned()
         };
-        let head = aligned(kept.iter().map(|column| table.columns[*column].title.to_owned()).collect());
+        let head = aligned(kept.iter().map(|column| table.columns[*column].title(self.language)).collect());
         let head = self.styled("2", &head);
         self.text.push_str(&head);
         self.blank();
@@ -219,38 +247,62 @@ impl Page {
     }
 }
 
-/// `text` in at most `width` characters.
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width.saturating_sub(1)).chain(['\u{2026}']).collect()
+/// What `text` lacks of a width.
+fn spaces(width: usize, text: &str) -> impl Iterator<Item = char> {
+    std::iter::repeat_n(' ', width.saturating_sub(text.width()))
 }
 
-/// `text` in lines of at most `width` characters, broken between words, but not between a number and its unit; a longer
-/// word is broken in itself.
+/// `text` in at most `width` columns.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used < width
+    };
+    text.chars().take_while(fits).chain(['\u{2026}']).collect()
+}
+
+/// `text` in lines of at most `width` columns. They are broken between words, and within those where a language may be (UAX
+/// 14), but not between a number and its unit; what is longer than a line is broken in itself.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    let mut used = 0;
     for word in figures::words(text) {
-        let mut word: Vec<char> = word.chars().collect();
-        if used > 0 && used + 1 + word.len() > width {
-            lines.push(String::new());
-            used = 0;
+        let mut space = " ";
+        let mut start = 0;
+        for (end, _) in linebreaks(&word) {
+            let piece = &word[start..end];
+            // Latin words, which hold no such place, are whole; a path is broken only where it must be.
+            if end < word.len() && word[..end].ends_with(|last: char| last.is_ascii()) {
+                continue;
+            }
+            start = end;
+            let line = lines.last_mut().expect("there is a line");
+            if line.is_empty() || line.width() + space.width() + piece.width() > width {
+                if !line.is_empty() {
+                    lines.push(String::new());
+                }
+                push_pieces(&mut lines, piece, width);
+            } else {
+                line.push_str(space);
+                line.push_str(piece);
+            }
+            space = "";
         }
-        while word.len() > width {
-            let rest = word.split_off(width);
-            lines.last_mut().expect("there is a line").extend(&word);
-            lines.push(String::new());
-            word = rest;
-        }
-        let line = lines.last_mut().expect("there is a line");
-        if used > 0 {
-            line.push(' ');
-            used += 1;
-        }
-        line.extend(&word);
-        used += word.len();
     }
     lines
+}
+
+/// Puts `piece` on the last line, which is empty, and on as many more as it needs.
+fn push_pieces(lines: &mut Vec<String>, piece: &str, width: usize) {
+    for c in piece.chars() {
+        let line = lines.last_mut().expect("there is a line");
+        if line.width() + c.width().unwrap_or(0) > width {
+            lines.push(c.to_string());
+        } else {
+            line.push(c);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The loop of a device test: ask the method for the next trial, run it on the tester's agent, keep it, repeat.
 
 use crate::run::begin;
-use crate::{DeviceWatch, Outcome, Peers, RunError, frame_trial};
+use crate::{Asked, DeviceWatch, Outcome, Peers, RunError, frame_trial};
 use linerate_method::device::{Device, SPOILT_RETRIES, left_out, spoilt};
 use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameTrial, FrameTrialResult, Plan, Record, Repeats};
 use linerate_store::{Store, StoreError};
@@ -28,8 +28,8 @@ pub enum DeviceEvent<'a> {
 pub struct DeviceRun<'a> {
     /// What to measure.
     pub plan: DevicePlan,
-    /// The command as typed, secrets left out.
-    pub command: Vec<String>,
+    /// What it is asked by.
+    pub asked: Asked,
     /// The agents.
     pub peers: &'a Peers,
     /// Where the record is kept, brought up to date after each trial; none keeps nothing.
@@ -47,9 +47,15 @@ impl DeviceRun<'_> {
         on_event: &mut dyn FnMut(DeviceEvent<'_>),
         mut cancel: watch::Receiver<bool>,
     ) -> Outcome {
-        let plan =
-            Plan { cells: Vec::new(), repeats: Repeats::Times(1), device: Some(self.plan.clone()), ladder: None };
-        let mut record = begin(plan, self.command.clone(), self.peers);
+        let plan = Plan {
+            cells: Vec::new(),
+            repeats: Repeats::Times(1),
+            device: Some(self.plan.clone()),
+            ladder: None,
+            curve: None,
+            copy: None,
+        };
+        let mut record = begin(plan, self.asked.clone(), self.peers);
         record.caveats.extend(left_out(&self.plan));
         let mut method = Device::new(self.plan.clone(), self.calibration);
         let mut patience = Patience { retries: SPOILT_RETRIES, repeated: 0 };
@@ -60,7 +66,7 @@ impl DeviceRun<'_> {
                 Ok(result) => {
                     method.record(&result);
                     record.frame_trials.push(result);
-                    record.outcome = Some(method.outcome().clone());
+                    record.outcome = Some(method.outcome().clone().into());
                     let first = record.frame_trials.len() == 1;
                     failure = failure.or(self.keep(|store| {
                         if first {

@@ -1,18 +1,65 @@
-//! The raw-frame rung of a ladder: its trials go from port to port, beside the ordinary ones.
+//! The rungs of a ladder that have trials of their own, beside the ordinary ones: raw frames go from port to port, a copy from
+//! storage to storage.
 
+use crate::copy::CopyEvent;
 use crate::run::Event;
-use crate::{Peers, RunError, frame_trial};
+use crate::{Peers, RunError, copy_trial, frame_trial};
+use linerate_method::copy::is_complete;
 use linerate_method::device::spoilt;
-use linerate_method::ladder::next_frames;
+use linerate_method::ladder::{next_copy, next_frames};
 use linerate_model::{Caveat, FrameTrial, FrameTrialResult, HostName, Record, RungName};
 use tokio::sync::watch;
 
 /// How often a trial that the tester spoilt is run again before it is taken with its caveat.
 const SPOILT_RETRIES: u32 = 4;
 
-/// Runs the trials that the record's plan wants, and keeps them in the record. What keeps a port from it is no reason to lose
-/// the other rungs: it is noted, and the run goes on. Only the user's wish ends it.
-pub(crate) async fn frames(
+/// Runs the trials that the record's plan wants, and keeps them in the record. What keeps a port or a folder from it is no reason
+/// to lose the other rungs: it is noted, and the run goes on. Only the user's wish ends it.
+pub(crate) async fn rest(
+    record: &mut Record,
+    peers: &Peers,
+    cancel: &mut watch::Receiver<bool>,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<(), RunError> {
+    frames(record, peers, cancel, on_event).await?;
+    copies(record, peers, cancel, on_event).await
+}
+
+async fn copies(
+    record: &mut Record,
+    peers: &Peers,
+    cancel: &mut watch::Receiver<bool>,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<(), RunError> {
+    while let Some(plan) = next_copy(record) {
+        on_event(Event::CopyBegins { tree: &plan.tree });
+        let mut unseen = |_: CopyEvent<'_>| {};
+        let copied = tokio::select! {
+            copied = copy_trial::run(&plan, None, peers, &mut unseen) => copied,
+            Ok(_) = cancel.wait_for(|asked| *asked) => Err(RunError::Interrupted),
+        };
+        let Some(ladder) = &mut record.plan.ladder else { break };
+        match copied {
+            Ok(trial) if is_complete(std::slice::from_ref(&trial)) => {
+                ladder.copy = Some(plan);
+                record.copy_trials.push(trial);
+            }
+            Ok(trial) => {
+                let halves = trial.sources.iter().chain(&trial.destinations);
+                let fault = halves.flat_map(|part| &part.counted.faults).next();
+                let why = fault.map_or("it did not come to its end", |fault| &fault.reason);
+                ladder.without.insert(RungName::Copy, why.to_owned());
+            }
+            Err(RunError::Interrupted) => return Err(RunError::Interrupted),
+            Err(error) => {
+                ladder.without.insert(RungName::Copy, error.to_string());
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn frames(
     record: &mut Record,
     peers: &Peers,
     cancel: &mut watch::Receiver<bool>,

@@ -4,6 +4,8 @@
 //! the lab or on other machines.
 #![forbid(unsafe_code)]
 
+mod copy;
+mod copy_trial;
 mod device;
 mod device_load;
 mod error;
@@ -13,8 +15,9 @@ mod peer;
 mod run;
 mod trial;
 
+pub use copy::{CopyEvent, CopyRun};
 pub use device::{DeviceEvent, DeviceRun};
 pub use device_load::DeviceWatch;
 pub use error::RunError;
 pub use peer::{Peer, Peers};
-pub use run::{Event, Outcome, Run};
+pub use run::{Asked, Event, Outcome, Run};

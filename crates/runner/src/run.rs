@@ -1,10 +1,10 @@
 //! The loop: ask the method, run the trial, keep it, repeat.
 
 use crate::{Peers, RunError, trial};
-use linerate_method::{Method, Step, Sweep, counterproof, ladder, measurements, spoilt};
+use linerate_method::{Step, counterproofs, curve, ladder, measurements, method, spoilt};
 use linerate_model::{
-    Caveat, CaveatKind, FrameTrial, HostName, Measurement, Plan, Progress, Record, RecordId, SCHEMA, TrialResult,
-    TrialSpec,
+    Caveat, CaveatKind, CopyTree, Findings, FrameTrial, HostName, Measurement, Plan, Progress, Record, RecordId,
+    StudyRun, TrialResult, TrialSpec,
 };
 use linerate_store::{Store, StoreError};
 use tokio::sync::watch;
@@ -29,6 +29,11 @@ pub enum Event<'a> {
         /// The trial.
         trial: &'a FrameTrial,
     },
+    /// A copy begins, after the others.
+    CopyBegins {
+        /// The tree.
+        tree: &'a CopyTree,
+    },
     /// A host's progress in the running trial.
     Progress {
         /// The host.
@@ -48,12 +53,21 @@ pub enum Event<'a> {
     },
 }
 
+/// What a run is asked by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// The command as typed, secrets left out.
+    pub command: Vec<String>,
+    /// The run of a study that it is; none for what is no part of one.
+    pub study: Option<StudyRun>,
+}
+
 /// A run to make.
 pub struct Run<'a> {
     /// What to measure.
     pub plan: Plan,
-    /// The command as typed, secrets left out.
-    pub command: Vec<String>,
+    /// What it is asked by.
+    pub asked: Asked,
     /// The agents.
     pub peers: &'a Peers,
     /// Where trials are kept as they end; none keeps nothing.
@@ -76,25 +90,24 @@ pub struct Outcome {
 impl Run<'_> {
     /// Runs the plan to its end, to the first failure, or until `cancel` turns true.
     pub async fn execute(mut self, on_event: &mut dyn FnMut(Event<'_>), mut cancel: watch::Receiver<bool>) -> Outcome {
-        let mut record = begin(self.plan.clone(), self.command.clone(), self.peers);
+        let mut record = begin(self.plan.clone(), self.asked.clone(), self.peers);
         let mut failure = self.sweep(&mut record, on_event, &mut cancel).await;
         record.results = self.results(&record);
         if self.prove && failure.is_none() {
-            let cells =
-                record.plan.cells.iter().filter_map(|cell| {
-                    counterproof(cell, record.results.iter().find(|result| result.name == cell.name)?)
-                });
-            let cells: Vec<TrialSpec> = cells.collect();
-            record.plan.cells.extend(cells);
-            failure = self.sweep(&mut record, on_event, &mut cancel).await;
+            failure = self.put_to_the_test(&mut record, on_event, &mut cancel).await;
             record.results = self.results(&record);
         }
+        failure = failure.map(|error| match error {
+            RunError::Store(_) => error,
+            other => interrupted(&mut record, other),
+        });
         if failure.is_none()
-            && let Err(error) = crate::ladder::frames(&mut record, self.peers, &mut cancel, on_event).await
+            && let Err(error) = crate::ladder::rest(&mut record, self.peers, &mut cancel, on_event).await
         {
             failure = Some(interrupted(&mut record, error));
         }
         record.ladder = ladder::found(&record);
+        record.outcome = curve::found(&record).map(Findings::from);
         if !record.trials.is_empty() {
             let complete = failure.is_none();
             failure = failure.or(self.keep(|store| store.finish(&record, complete)));
@@ -110,10 +123,14 @@ impl Run<'_> {
         cancel: &mut watch::Receiver<bool>,
     ) -> Option<RunError> {
         let mut failure = None;
-        let mut method = Sweep::new(record.plan.clone());
+        let mut method = method(&record.plan);
         record.trials.iter().for_each(|trial| method.record(trial));
         while let Step::Run(spec) = method.next() {
             let (done, total) = method.progress();
+            // A method may choose loads as it goes; each is a cell like those that were planned.
+            if record.plan.cells.iter().all(|known| known.name != spec.name) {
+                record.plan.cells.push((*spec).clone());
+            }
             on_event(Event::TrialBegins { spec: &spec, done, total });
             match run_sound(&spec, self.peers, cancel, on_event).await {
                 Ok(result) => {
@@ -126,9 +143,34 @@ impl Run<'_> {
                     on_event(Event::TrialEnded { result: &result });
                     record.trials.push(result);
                 }
-                Err(error) => {
-                    return Some(interrupted(record, error));
+                Err(error) => return Some(error),
+            }
+        }
+        failure
+    }
+
+    /// Measures again what tests the verdicts. A test that cannot be made (datagrams may be barred where TCP is not) is left out with
+    /// a word: what was asked for has been measured.
+    async fn put_to_the_test(
+        &mut self,
+        record: &mut Record,
+        on_event: &mut dyn FnMut(Event<'_>),
+        cancel: &mut watch::Receiver<bool>,
+    ) -> Option<RunError> {
+        let mut failure = None;
+        for test in counterproofs(record) {
+            let name = test.name.clone();
+            record.plan.cells.push(test);
+            match self.sweep(record, on_event, cancel).await {
+                Some(RunError::Agent { host, source }) => {
+                    record.plan.cells.retain(|cell| cell.name != name);
+                    record.trials.retain(|trial| trial.spec.name != name);
+                    let text = format!("a verdict was not put to this test: {name}: {host}: {source}");
+                    record.caveats.push(Caveat::new(CaveatKind::NotMeasured, text));
                 }
+                Some(RunError::Store(error)) => failure = Some(RunError::Store(error)),
+                Some(error) => return Some(error),
+                None => {}
             }
         }
         failure
@@ -154,23 +196,16 @@ fn interrupted(record: &mut Record, error: RunError) -> RunError {
 }
 
 /// A record of a run that begins now.
-pub(crate) fn begin(plan: Plan, command: Vec<String>, peers: &Peers) -> Record {
+pub(crate) fn begin(plan: Plan, Asked { command, study }: Asked, peers: &Peers) -> Record {
     let now = jiff::Timestamp::now();
     let id = format!("{}-{:04x}", now.strftime("%Y%m%dT%H%M%S"), rand::random::<u16>());
     Record {
-        schema: SCHEMA.to_owned(),
-        id: RecordId(id),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command,
+        study,
         started_unix_ns: u64::try_from(now.as_nanosecond()).unwrap_or_default(),
-        plan,
         hosts: peers.hosts(),
-        results: Vec::new(),
-        trials: Vec::new(),
-        outcome: None,
-        frame_trials: Vec::new(),
-        ladder: None,
-        caveats: Vec::new(),
+        ..Record::new(RecordId(id), plan)
     }
 }
 

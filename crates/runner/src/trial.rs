@@ -67,11 +67,17 @@ async fn asked_to_stop(cancel: &mut watch::Receiver<bool>) {
     }
 }
 
-/// Tells all agents at once to stop. What an agent answers changes nothing: one that is lost ends the trial by itself.
+/// Tells all agents to stop, the opening ends first: they may have to remove from the listening ends what they made there. What
+/// an agent answers changes nothing: one that is lost ends the trial by itself.
 async fn abort(peers: &Peers, halves: &Halves<'_>) {
-    let clients = halves.of.keys().filter_map(|name| peers.find(name).ok()).map(|peer| &peer.client);
-    let told = join_all(clients.map(|client| client.abort(&halves.id)));
-    let _ = tokio::time::timeout(ABORT_TIMEOUT, told).await;
+    let patience = ABORT_TIMEOUT + Duration::from(halves.spec.workload.set_up());
+    let opens = |half: &HalfSpec| half.ends.iter().any(|end| end.role == EndRole::Opener);
+    for opening in [true, false] {
+        let names = halves.of.iter().filter(|(_, half)| opens(half) == opening).map(|(name, _)| name);
+        let clients = names.filter_map(|name| peers.find(name).ok()).map(|peer| &peer.client);
+        let told = join_all(clients.map(|client| client.abort(&halves.id)));
+        let _ = tokio::time::timeout(patience, told).await;
+    }
 }
 
 async fn run_all(
@@ -160,11 +166,14 @@ impl<'a> Halves<'a> {
         let key = TrialKey(rand::random());
         let mut ends: BTreeMap<HostName, Vec<EndSpec>> = BTreeMap::new();
         for (index, path) in spec.paths.iter().enumerate() {
-            let address = peers.data_address(&path.listener, &path.opener, spec.workload.ip())?;
             let path_index = index as u16;
             let mut add =
                 |host: &HostName, role| ends.entry(host.clone()).or_default().push(EndSpec { path: path_index, role });
-            add(&path.listener, EndRole::Listener { address });
+            // A server that runs no agent is there already, and the workload says where.
+            if !spec.workload.has_foreign_server() {
+                let address = peers.data_address(&path.listener, &path.opener, spec.workload.ip())?;
+                add(&path.listener, EndRole::Listener { address });
+            }
             add(&path.opener, EndRole::Opener);
         }
         let half = |ends| HalfSpec { id: id.clone(), key, workload: spec.workload.clone(), timing: spec.timing, ends };
@@ -192,7 +201,9 @@ fn join(spec: &TrialSpec, mut halves: BTreeMap<HostName, HalfResult>) -> Result<
                 },
             })
         };
-        let listener = take(&path.listener)?;
+        let foreign = spec.workload.has_foreign_server();
+        let unknown = EndResult { path: index as u16, ..EndResult::default() };
+        let listener = if foreign { unknown } else { take(&path.listener)? };
         let opener = take(&path.opener)?;
         paths.push(PathResult { opener, listener, forward_loss: None, backward_loss: None });
     }

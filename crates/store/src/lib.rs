@@ -6,10 +6,12 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod listing;
 mod location;
 mod schema;
 mod store;
 
 pub use error::StoreError;
+pub use listing::{Listed, Query, Stage, TooManyWords};
 pub use location::default_path;
-pub use store::{Listed, Store};
+pub use store::Store;

@@ -1,6 +1,6 @@
 //! The store itself.
 
-use crate::{StoreError, location, schema};
+use crate::{StoreError, listing, location, schema};
 use linerate_model::{Record, RecordId, TrialResult};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
@@ -10,23 +10,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Store {
     path: PathBuf,
     connection: Mutex<Connection>,
-}
-
-/// A record as a list shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
-    /// Its name.
-    pub id: RecordId,
-    /// When it began, nanoseconds since 1970.
-    pub started_unix_ns: u64,
-    /// The command as typed.
-    pub command: Vec<String>,
-    /// How many things were to be measured.
-    pub cells: u32,
-    /// How many trials were made.
-    pub trials: u32,
-    /// It ran to its end; otherwise it was interrupted, or still runs.
-    pub finished: bool,
 }
 
 impl Store {
@@ -52,8 +35,18 @@ impl Store {
             let cells = i64::try_from(record.plan.cells.len()).unwrap_or(i64::MAX);
             change
                 .execute(
-                    "INSERT INTO record (id, started_unix_ns, command, cells, trials, finished) VALUES (?, ?, ?, ?, 0, 0)",
-                    params![record.id.0, record.started_unix_ns as i64, command, cells],
+                    "INSERT INTO record (id, started_unix_ns, command, cells, trials, finished, kind, words, ended,
+                                         changed_unix_ns)
+                     VALUES (?, ?, ?, ?, 0, 0, ?, ?, 0, ?)",
+                    params![
+                        record.id.0,
+                        record.started_unix_ns as i64,
+                        command,
+                        cells,
+                        listing::kind(&record.command),
+                        listing::words_of(record),
+                        listing::now_unix_ns()
+                    ],
                 )
                 .map_err(|error| match error.sqlite_error_code() {
                     Some(ErrorCode::ConstraintViolation) => {
@@ -74,8 +67,8 @@ impl Store {
         self.change(|change| {
             let number: Option<i64> = change
                 .query_row(
-                    "UPDATE record SET trials = trials + 1 WHERE id = ? RETURNING trials - 1",
-                    [&record.0],
+                    "UPDATE record SET trials = trials + 1, changed_unix_ns = ? WHERE id = ? RETURNING trials - 1",
+                    params![listing::now_unix_ns(), record.0],
                     |row| row.get(0),
                 )
                 .optional()
@@ -91,8 +84,12 @@ impl Store {
     /// Stores what a record that has begun amounts to, and whether it ran to its end. Its trials are those already stored.
     pub fn finish(&self, record: &Record, complete: bool) -> Result<(), StoreError> {
         self.change(|change| {
+            let ended = complete || listing::was_interrupted(record);
             let found = change
-                .execute("UPDATE record SET finished = ? WHERE id = ?", params![complete, record.id.0])
+                .execute(
+                    "UPDATE record SET finished = ?, ended = ?, words = ?, changed_unix_ns = ? WHERE id = ?",
+                    params![complete, ended, listing::words_of(record), listing::now_unix_ns(), record.id.0],
+                )
                 .map_err(|error| self.failed(error))?;
             if found == 0 {
                 return Err(self.unknown(&record.id.0));
@@ -102,29 +99,6 @@ impl Store {
                 .map_err(|error| self.failed(error))?;
             Ok(())
         })
-    }
-
-    /// The newest records, newest first, at most `limit`.
-    pub fn list(&self, limit: usize) -> Result<Vec<Listed>, StoreError> {
-        let connection = self.connection();
-        let read = || {
-            let mut statement = connection.prepare_cached(
-                "SELECT id, started_unix_ns, command, cells, trials, finished FROM record
-                 ORDER BY started_unix_ns DESC, id DESC LIMIT ?",
-            )?;
-            let rows = statement.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
-                Ok(Listed {
-                    id: RecordId(row.get(0)?),
-                    started_unix_ns: row.get::<_, i64>(1)? as u64,
-                    command: serde_json::from_str(row.get_ref(2)?.as_str()?).unwrap_or_default(),
-                    cells: row.get(3)?,
-                    trials: row.get(4)?,
-                    finished: row.get(5)?,
-                })
-            })?;
-            rows.collect::<Result<Vec<_>, _>>()
-        };
-        read().map_err(|error| self.failed(error))
     }
 
     /// The record that began last.
@@ -202,6 +176,11 @@ impl Store {
         change.commit().map_err(|error| self.failed(error))
     }
 
+    /// Asks the database something.
+    pub(crate) fn read<T>(&self, ask: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>) -> Result<T, StoreError> {
+        ask(&self.connection()).map_err(|error| self.failed(error))
+    }
+
     /// A thread that panicked has rolled its change back: the connection is sound.
     fn connection(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
@@ -211,7 +190,7 @@ impl Store {
         StoreError::of(&self.path, error)
     }
 
-    fn unknown(&self, name: &str) -> StoreError {
+    pub(crate) fn unknown(&self, name: &str) -> StoreError {
         StoreError::Unknown { path: self.path.clone(), name: name.to_owned() }
     }
 }

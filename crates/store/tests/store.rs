@@ -1,10 +1,10 @@
 //! Records survive what happens to programs and disks.
 
 use linerate_model::{
-    Caveat, CaveatKind, IpVersion, Path as HostPath, Plan, Record, RecordId, Repeats, SCHEMA, StreamSpec, Timing,
-    Transport, TrialResult, TrialSpec, Workload,
+    Caveat, CaveatKind, IpVersion, Path as HostPath, Plan, Record, RecordId, Repeats, StreamSpec, Timing, Transport,
+    TrialResult, TrialSpec, Workload,
 };
-use linerate_store::{Store, StoreError};
+use linerate_store::{Query, Store, StoreError};
 use linerate_units::{ByteCount, Nanos};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -31,26 +31,14 @@ fn spec() -> TrialSpec {
 }
 
 fn record(id: &str, started_unix_ns: u64) -> Record {
+    // A third has no exact decimal: it must come back to the last bit.
+    let repeats = Repeats::Until { confidence_percent: 95.0, within: 1.0 / 3.0, at_least: 3, at_most: 20 };
     Record {
-        schema: SCHEMA.into(),
-        id: RecordId(id.into()),
         version: "0.1.0".into(),
         command: vec!["linerate".into(), "stream".into(), "a \"b\"".into()],
+        study: None,
         started_unix_ns,
-        plan: Plan {
-            cells: vec![spec()],
-            // A third has no exact decimal: it must come back to the last bit.
-            repeats: Repeats::Until { confidence_percent: 95.0, within: 1.0 / 3.0, at_least: 3, at_most: 20 },
-            device: None,
-            ladder: None,
-        },
-        hosts: Vec::new(),
-        results: Vec::new(),
-        trials: Vec::new(),
-        outcome: None,
-        frame_trials: Vec::new(),
-        ladder: None,
-        caveats: Vec::new(),
+        ..Record::new(RecordId(id.into()), Plan::of(vec![spec()], repeats))
     }
 }
 
@@ -220,7 +208,7 @@ fn a_newer_format_is_refused() {
     connection.pragma_update(None, "user_version", 99).expect("pragma");
     drop(connection);
     let error = Store::open(Some(&path)).err().expect("newer").to_string();
-    assert!(error.contains("format is 99, this program knows 1") && error.contains("update linerate"), "{error}");
+    assert!(error.contains("format is 99, this program knows 2") && error.contains("update linerate"), "{error}");
 }
 
 #[test]
@@ -318,7 +306,8 @@ fn a_hundred_thousand_records_list_fast() {
         .execute_batch(
             "BEGIN;
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
-             INSERT INTO record SELECT printf('%08x', (i * 40503) % 4294967296), i, '[\"linerate\",\"lab\"]', 3, 9, 1 FROM n;
+             INSERT INTO record SELECT printf('%08x', (i * 40503) % 4294967296), i, '[\"linerate\",\"lab\"]', 3, 9, 1,
+                    CASE i % 10 WHEN 0 THEN 'device' ELSE 'stream' END, printf('host-%d udp', i % 1000), 1, i FROM n;
              INSERT OR IGNORE INTO content SELECT id, printf('%.2000c', 'x') FROM record;
              COMMIT",
         )
@@ -334,6 +323,18 @@ fn a_hundred_thousand_records_list_fast() {
     let start = std::time::Instant::now();
     assert_eq!(&store.resolve(name).expect("resolve").0, name);
     println!("list of 20: {some:?}, of all: {whole:?}, resolve: {:?}", start.elapsed());
+    let (words, kind) =
+        (Query::text("HOST-77 udp").expect("few words"), Query { kind: Some("device".into()), ..Query::default() });
+    let start = std::time::Instant::now();
+    // 77 and 770 to 779 of each thousand.
+    assert_eq!((store.count(&words).expect("count"), store.find(&words, 0, 50).expect("find").len()), (1_100, 50));
+    println!("count and find by words: {:?}", start.elapsed());
+    let start = std::time::Instant::now();
+    assert_eq!((store.count(&kind).expect("count"), store.kinds().expect("kinds").len()), (10_000, 2));
+    println!("count by kind, and kinds: {:?}", start.elapsed());
+    let start = std::time::Instant::now();
+    assert_eq!(store.find(&Query::default(), 99_990, 50).expect("find").len(), 11);
+    println!("the last page: {:?}", start.elapsed());
     // A scan or a parse of the bodies would take far longer, even here in a debug build.
     assert!(some.as_millis() < 50, "{some:?}");
 }

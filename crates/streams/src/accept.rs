@@ -20,6 +20,8 @@ use std::thread::{self, JoinHandle};
 const DEADLINE_NS: u64 = 30_000_000_000;
 /// A connection that has not greeted by then is closed.
 const HELLO_NS: u64 = 2_000_000_000;
+/// A flow's own UDP socket is kept for so long until its opener has proved that it reads the answers: as long as that tries.
+const PROOF_NS: u64 = 5_000_000_000;
 /// Connections that may be about to greet; more are turned away.
 const PENDING_MAXIMUM: usize = 256;
 /// How soon a stop is seen.
@@ -93,7 +95,7 @@ impl Acceptor {
         let mut flows = std::mem::take(&mut *self.arrived.lock().expect("no holder panics"));
         let expected = job.hellos(self.path).len();
         if flows.len() != expected {
-            return Err(StreamError::FlowsMissing { path: self.path, arrived: flows.len(), expected });
+            return Err(linerate_sockets::FlowsMissing { path: self.path, arrived: flows.len(), expected }.into());
         }
         flows.sort_by_key(|flow| flow.hello);
         for flow in &flows {
@@ -152,6 +154,8 @@ struct Post {
     local: SocketAddr,
     nonce: u64,
     socket: UdpSocket,
+    /// When the greeting was answered.
+    answered: u64,
     until: u64,
     confirmed: bool,
 }
@@ -230,7 +234,7 @@ impl Desk {
         let mut stream = TcpStream::from(socket);
         let local = stream.local_addr().map_err(StreamError::socket("getsockname"))?;
         if stream.write_all(&hello.answer(&self.job.key, Answer::default())).is_ok() {
-            self.keep(hello, pending.peer, local, Link::Tcp(stream));
+            self.keep(hello, pending.peer, local, Link::Tcp(stream), 0);
         }
         Ok(())
     }
@@ -287,8 +291,9 @@ impl Desk {
         socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
         let socket = UdpSocket::from(socket);
         let local = socket.local_addr().map_err(StreamError::socket("getsockname"))?;
-        let until = clock::now() + HELLO_NS;
-        let post = Post { hello, peer, local, nonce: rand::random(), socket, until, confirmed: false };
+        let answered = clock::now();
+        let until = answered + PROOF_NS;
+        let post = Post { hello, peer, local, nonce: rand::random(), socket, answered, until, confirmed: false };
         let answer = post.answer();
         posts.push(post);
         Ok(Some(answer))
@@ -305,7 +310,8 @@ impl Desk {
                         return Ok(false);
                     }
                     let socket = post.socket.try_clone().map_err(StreamError::socket("dup of a flow's socket"))?;
-                    self.keep(post.hello, post.peer, post.local, Link::Udp(socket));
+                    let round_trip_ns = clock::now() - post.answered;
+                    self.keep(post.hello, post.peer, post.local, Link::Udp(socket), round_trip_ns);
                     post.confirmed = true;
                 }
                 let told = post.hello.answer(&self.job.key, Answer { port: 0, nonce: post.nonce });
@@ -324,8 +330,8 @@ impl Desk {
         Ok(true)
     }
 
-    fn keep(&mut self, hello: Hello, peer: SocketAddr, local: SocketAddr, link: Link) {
-        let flow = Flow { end: self.end, hello, opener: false, peer, local, link };
+    fn keep(&mut self, hello: Hello, peer: SocketAddr, local: SocketAddr, link: Link, round_trip_ns: u64) {
+        let flow = Flow { end: self.end, hello, opener: false, peer, local, link, round_trip_ns };
         self.arrived.lock().expect("no holder panics").push(flow);
     }
 }

@@ -2,13 +2,12 @@
 
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
-use crate::pace::Pace;
 use crate::window::{Edge, Timeline, Window};
 use linerate_model::{FlowResult, Offered, ReceiveBy, Received, SendBy, Sent, StreamSpec, TcpFlow};
+use linerate_pace::Pace;
 use linerate_sys::tcp::{self, Info};
 use linerate_sys::{clock, memory};
 use linerate_units::{BitRate, Nanos};
-use socket2::SockRef;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -47,9 +46,9 @@ pub(crate) fn send(
     let mut pacing = Pacing::new(shared, index, spec);
     let mut account = Account::new(shared, index, stream);
     let end = timeline.close + COOL_DOWN_NS;
-    shared.sleep_until(timeline.start);
+    shared.halt.sleep_until(timeline.start);
     loop {
-        if shared.is_stopped() {
+        if shared.halt.is_stopped() {
             return Err(StreamError::Stopped);
         }
         let allowed = pacing.as_mut().map_or(usize::MAX, |pacing| pacing.wait(account.total));
@@ -97,7 +96,7 @@ pub(crate) fn receive(
     let mut heard = shared.timeline.start;
     let mut reader = stream;
     loop {
-        if shared.is_stopped() {
+        if shared.halt.is_stopped() {
             return Err(StreamError::Stopped);
         }
         let taken = match spec.receive_by {
@@ -202,31 +201,7 @@ impl<'a> Account<'a> {
                 Nanos::new(close - open)
             ))
         })?;
-        Ok((bytes, length, tcp_flow(self.stream, &self.before, &self.after)))
-    }
-}
-
-fn tcp_flow(stream: &TcpStream, before: &Info, after: &Info) -> TcpFlow {
-    let congestion = SockRef::from(stream).tcp_congestion().unwrap_or_default();
-    let name: Vec<u8> = congestion.into_iter().take_while(|byte| *byte != 0).collect();
-    let micros = |micros: u64| Nanos::new(micros * 1_000);
-    // The kernel's 32-bit counters wrap.
-    let count = |after: u32, before: u32| u64::from(after.wrapping_sub(before));
-    TcpFlow {
-        congestion: String::from_utf8_lossy(&name).into_owned(),
-        retransmits: count(after.total_retrans, before.total_retrans),
-        segments_out: count(after.data_segs_out, before.data_segs_out),
-        segments_in: count(after.data_segs_in, before.data_segs_in),
-        busy: micros(after.busy_time.saturating_sub(before.busy_time)),
-        receive_window_limited: micros(after.rwnd_limited.saturating_sub(before.rwnd_limited)),
-        send_buffer_limited: micros(after.sndbuf_limited.saturating_sub(before.sndbuf_limited)),
-        rtt: micros(after.rtt.into()),
-        // All ones: none seen yet.
-        min_rtt: micros(if after.min_rtt == u32::MAX { 0 } else { after.min_rtt.into() }),
-        delivery_rate_bps: after.delivery_rate.saturating_mul(8),
-        congestion_window: after.snd_cwnd,
-        peer_window: after.snd_wnd,
-        mss: after.snd_mss,
+        Ok((bytes, length, linerate_sockets::tcp_flow(self.stream, &self.before, &self.after)))
     }
 }
 
@@ -334,7 +309,7 @@ mod tests {
         let (receiver, _) = listener.accept().expect("accepts");
         let hello = Hello { path: 0, flow: 0, backward: false };
         let link = Link::Tcp(receiver.try_clone().expect("dup"));
-        let flow = Flow { end: 0, hello, opener: false, peer, local: peer, link };
+        let flow = Flow { end: 0, hello, opener: false, peer, local: peer, link, round_trip_ns: 0 };
         (Shared::new(job, timeline, vec![flow]), spec, sender, receiver)
     }
 
@@ -361,7 +336,7 @@ mod tests {
         account.sample().expect("samples");
         assert_eq!(shared.meters[0].bytes.load(Ordering::Relaxed), 0);
         sender.write_all(&[0; 500]).expect("sends");
-        shared.sleep_until(shared.timeline.close);
+        shared.halt.sleep_until(shared.timeline.close);
         while tcp::waiting(&receiver).expect("counts") < 500 {}
         account.sample().expect("closes: 500 wait");
         assert_eq!(account.close().expect("counted").0, 500);

@@ -113,7 +113,7 @@ impl Opening<'_> {
         let stream = TcpStream::from(socket);
         let local = stream.local_addr().map_err(StreamError::socket("getsockname"))?;
         let link = if self.job.connects_each() { Link::Dial } else { Link::Tcp(stream) };
-        Ok(Flow { end: self.end, hello: self.hello, opener: true, peer: self.listener, local, link })
+        Ok(Flow { end: self.end, hello: self.hello, opener: true, peer: self.listener, local, link, round_trip_ns: 0 })
     }
 
     fn udp(&self, socket: Socket) -> Result<Flow, StreamError> {
@@ -129,12 +129,15 @@ impl Opening<'_> {
         // Proves that the answer came here, and opens the way back through a stateful firewall. Answers to the greeting
         // may still lie here: those have a port.
         let told = Answer { port: 0, nonce };
+        let asked = clock::now();
         self.repeat(&socket, &self.hello.confirmation(key, nonce), |answer| (answer == told).then_some(()))?;
+        let round_trip_ns = clock::now() - asked;
         let socket = Socket::from(socket);
         options::ready(&socket)?;
         let socket = UdpSocket::from(socket);
         let local = socket.local_addr().map_err(StreamError::socket("getsockname"))?;
-        Ok(Flow { end: self.end, hello: self.hello, opener: true, peer, local, link: Link::Udp(socket) })
+        let link = Link::Udp(socket);
+        Ok(Flow { end: self.end, hello: self.hello, opener: true, peer, local, link, round_trip_ns })
     }
 
     /// Sends `greeting` until `take` takes an answer.

@@ -1,6 +1,6 @@
 //! What can go wrong with a half, grouped by whose fault it is.
 
-use linerate_sys::socket::{EMFILE, ENFILE};
+use linerate_sockets::{FlowsMissing, SocketError, failed};
 use std::io;
 use std::net::SocketAddr;
 
@@ -13,14 +13,9 @@ pub enum StreamError {
     /// A system call failed.
     #[error(transparent)]
     Sys(#[from] linerate_sys::Error),
-    /// A socket operation failed.
-    #[error("{what}: {source}")]
-    Socket {
-        /// The operation and its object.
-        what: String,
-        /// Why.
-        source: io::Error,
-    },
+    /// A socket could not be made or used.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
     /// The other end did not answer.
     #[error(
         "path {path}: {listener} did not answer the trial's hello within {seconds} s: {reason}; check that {listener} can be reached from here"
@@ -36,17 +31,8 @@ pub enum StreamError {
         reason: String,
     },
     /// A trial was started before all its flows had arrived.
-    #[error(
-        "path {path}: {arrived} of {expected} flows had connected when the trial started; check that the opener reached this host"
-    )]
-    FlowsMissing {
-        /// The path's index.
-        path: u16,
-        /// Flows that had arrived.
-        arrived: usize,
-        /// Flows the trial needs.
-        expected: usize,
-    },
+    #[error(transparent)]
+    FlowsMissing(#[from] FlowsMissing),
     /// The other end went away before the window closed.
     #[error("path {path}: {peer} went away {when}: {what}; the trial's count is lost")]
     PeerGone {
@@ -65,61 +51,14 @@ pub enum StreamError {
 }
 
 impl StreamError {
-    /// `what` failed with `source`; where that is a limit of this host, its remedy is told.
+    /// `what` failed with the error that follows; where that is a limit of this host, its remedy is told.
     pub(crate) fn socket(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let what = what.into();
-        move |source| match remedy(&source) {
-            Some(remedy) => Self::Socket { what: format!("{what} ({remedy})"), source },
-            None => Self::Socket { what, source },
-        }
+        let failed = failed(what);
+        move |source| Self::Socket(failed(source))
     }
 
     /// Connecting to `peer` failed with `source`: an error if that is this host's fault, `source` again if the peer's.
     pub(crate) fn connecting(peer: SocketAddr, source: io::Error) -> Result<Self, io::Error> {
-        // connect(2): "all port numbers in the ephemeral port range are currently in use".
-        if source.kind() != io::ErrorKind::AddrNotAvailable {
-            return if remedy(&source).is_some() {
-                Ok(Self::socket(format!("connecting to {peer}"))(source))
-            } else {
-                Err(source)
-            };
-        }
-        Ok(Self::Socket { what: format!("connecting to {peer} ({NO_PORT})"), source })
-    }
-}
-
-const NO_PORT: &str =
-    "this host has no port free for it: widen its range, sysctl net.ipv4.ip_local_port_range, or use fewer connections";
-
-/// How to lift the limit of this host that `error` speaks of.
-fn remedy(error: &io::Error) -> Option<&'static str> {
-    match error.raw_os_error()? {
-        EMFILE => Some("this process has as many files open as it may: raise the limit, ulimit -n"),
-        ENFILE => Some("this host has as many files open as it may: raise the limit, sysctl fs.file-max"),
-        _ if error.kind() == io::ErrorKind::AddrInUse => Some(NO_PORT),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_hosts_faults_are_not_the_peers() {
-        let peer = SocketAddr::from(([198, 18, 0, 1], 7));
-        let connecting = |error: io::Error| StreamError::connecting(peer, error).map(|error| error.to_string());
-        for (error, remedy) in [
-            (io::Error::from_raw_os_error(EMFILE), "ulimit -n"),
-            (io::Error::from_raw_os_error(ENFILE), "fs.file-max"),
-            (io::ErrorKind::AddrNotAvailable.into(), "ip_local_port_range"),
-        ] {
-            let own = connecting(error).expect("this host's fault");
-            assert!(own.contains(remedy) && own.contains("198.18.0.1:7"), "{own}");
-        }
-        connecting(io::ErrorKind::ConnectionRefused.into()).expect_err("the peer's fault");
-        connecting(io::ErrorKind::TimedOut.into()).expect_err("the peer's fault");
-        let accept = StreamError::socket("accept")(io::Error::from_raw_os_error(EMFILE)).to_string();
-        assert!(accept.contains("ulimit -n"), "{accept}");
+        SocketError::connecting(peer, source).map(Self::Socket)
     }
 }

@@ -5,10 +5,10 @@ use crate::hello::Hello;
 use crate::job::Job;
 use crate::window::Timeline;
 use linerate_model::{FlowResult, Received, Sent, Transactions};
+use linerate_sockets::Halt;
 use linerate_sys::clock;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 /// One flow at one end.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub(crate) struct Flow {
     pub(crate) local: SocketAddr,
     /// How to reach it.
     pub(crate) link: Link,
+    /// What a round trip took while the flow was set up, nanoseconds; zero where that was not timed (all but UDP).
+    pub(crate) round_trip_ns: u64,
 }
 
 /// A flow's socket.
@@ -55,9 +57,7 @@ pub(crate) struct Shared {
     pub(crate) flows: Vec<Flow>,
     /// One for each flow.
     pub(crate) meters: Vec<Meter>,
-    stop: AtomicBool,
-    /// The first thing that went wrong; what follows from it is not recorded.
-    failure: Mutex<Option<StreamError>>,
+    pub(crate) halt: Halt<StreamError>,
     pub(crate) finished: AtomicUsize,
 }
 
@@ -72,54 +72,18 @@ pub(crate) struct Meter {
 impl Shared {
     pub(crate) fn new(job: Job, timeline: Timeline, flows: Vec<Flow>) -> Self {
         let meters = flows.iter().map(|_| Meter::default()).collect();
-        Self {
-            job,
-            timeline,
-            flows,
-            meters,
-            stop: AtomicBool::new(false),
-            failure: Mutex::new(None),
-            finished: AtomicUsize::new(0),
-        }
-    }
-
-    /// The threads are to end now.
-    #[inline]
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        Self { job, timeline, flows, meters, halt: Halt::default(), finished: AtomicUsize::new(0) }
     }
 
     /// Ends all threads, because of `reason` unless there was one before.
     pub(crate) fn stop(&self, reason: StreamError) {
-        let mut failure = self.failure.lock().expect("no holder panics");
-        failure.get_or_insert(reason);
-        self.stop.store(true, Ordering::Relaxed);
+        self.halt.stop(reason);
         for flow in &self.flows {
             // Wakes the thread that waits in a call; a socket that is closed already needs no waking.
             let _ = match &flow.link {
                 Link::Tcp(stream) => stream.shutdown(Shutdown::Both),
                 Link::Udp(_) | Link::Dial | Link::Answer(_) => Ok(()),
             };
-        }
-    }
-
-    /// Why the threads were stopped, if they were.
-    pub(crate) fn take_failure(&self) -> Option<StreamError> {
-        self.failure.lock().expect("no holder panics").take()
-    }
-
-    /// Sleeps until `at` in pieces short enough to see a stop; false if stopped.
-    pub(crate) fn sleep_until(&self, at: u64) -> bool {
-        const PIECE: u64 = 50_000_000;
-        loop {
-            if self.is_stopped() {
-                return false;
-            }
-            let now = clock::now();
-            if now >= at {
-                return true;
-            }
-            clock::sleep_until(at.min(now + PIECE));
         }
     }
 

@@ -4,21 +4,14 @@ use crate::error::StreamError;
 use crate::hello::Hello;
 use crate::window::Timeline;
 use linerate_model::{
-    Direction, EndRole, EndSpec, HalfSpec, IpVersion, SocketOptions, StreamSpec, Timing, TransactSpec, TransactStyle,
-    Transport, TrialKey, Workload,
+    Direction, EndSpec, HalfSpec, IpVersion, SocketOptions, StreamSpec, Timing, TransactSpec, TransactStyle, Transport,
+    TrialKey, Workload,
 };
-use std::fs;
 
 /// UDP streams: between warm-up and window, for what is under way to arrive.
 pub(crate) const PAUSE_NS: u64 = 100_000_000;
 /// The largest UDP message over IPv6: 65,535 less the UDP header.
 const UDP_MAXIMUM_V6: u64 = 65_527;
-/// The kernel's TCP_MIN_MSS and MAX_TCP_WINDOW.
-const MSS: std::ops::RangeInclusive<u16> = 88..=32_767;
-/// Flows of one path and direction: each is a thread at both ends.
-const FLOWS_MAXIMUM: u16 = 1_024;
-/// Requests a second: an open loop's schedule is kept in nanoseconds, of which ten must lie between two requests.
-const RATES: std::ops::RangeInclusive<u64> = 1..=100_000_000;
 /// Requests under way that an 8-bit number can tell apart with room for late answers.
 pub(crate) const NARROW_OUTSTANDING: u16 = 128;
 
@@ -37,24 +30,15 @@ impl Job {
         match &spec.workload {
             Workload::Stream(stream) => check_stream(stream)?,
             Workload::Transact(transact) => check_transact(transact)?,
+            Workload::Rpc(_) | Workload::Nfs(_) => return Err(asked("RPC and NFS have an engine of their own")),
         }
-        check_socket(socket_options(&spec.workload), spec.workload.transport(), spec.workload.ip())?;
-        if spec.timing.measure.get() == 0 {
-            return Err(asked("the measured window must be longer than 0"));
-        }
-        for end in &spec.ends {
-            if let EndRole::Listener { address } = end.role
-                && address.is_ipv6() != (spec.workload.ip() == IpVersion::V6)
-            {
-                return Err(asked(format!("path {}: {address} is not of the IP version asked for", end.path)));
-            }
-        }
+        linerate_sockets::check_half(spec)?;
         Ok(Self { key: spec.key, workload: spec.workload.clone(), timing: spec.timing, ends: spec.ends.clone() })
     }
 
     /// The sockets' options.
     pub(crate) fn socket(&self) -> &SocketOptions {
-        socket_options(&self.workload)
+        self.workload.socket()
     }
 
     /// TCP or UDP.
@@ -83,7 +67,7 @@ impl Job {
                     Direction::Both => &[false, true],
                 },
             ),
-            Workload::Transact(spec) => (spec.flows, &[false]),
+            _ => (self.workload.flows(), &[false]),
         };
         let of = |backward: bool| (0..flows).map(move |flow| Hello { path, flow, backward });
         ways.iter().flat_map(|backward| of(*backward)).collect()
@@ -102,13 +86,6 @@ fn asked(text: impl Into<String>) -> StreamError {
     StreamError::Asked(text.into())
 }
 
-fn socket_options(workload: &Workload) -> &SocketOptions {
-    match workload {
-        Workload::Stream(spec) => &spec.socket,
-        Workload::Transact(spec) => &spec.socket,
-    }
-}
-
 fn udp_maximum(ip: IpVersion) -> u64 {
     if ip == IpVersion::V6 { UDP_MAXIMUM_V6 } else { StreamSpec::UDP_MAXIMUM }
 }
@@ -120,15 +97,8 @@ fn check_size(what: &str, bytes: u64, minimum: u64, maximum: u64) -> Result<(), 
     Err(asked(format!("{what} of {bytes} bytes: choose {minimum} to {maximum}")))
 }
 
-fn check_flows(flows: u16) -> Result<(), StreamError> {
-    if (1..=FLOWS_MAXIMUM).contains(&flows) {
-        return Ok(());
-    }
-    Err(asked(format!("{flows} flows: choose 1 to {FLOWS_MAXIMUM}")))
-}
-
 fn check_stream(spec: &StreamSpec) -> Result<(), StreamError> {
-    check_flows(spec.flows)?;
+    linerate_sockets::check_flows(spec.flows)?;
     let (what, minimum, maximum) = match spec.transport {
         Transport::Tcp => ("TCP messages", 1, StreamSpec::TCP_MAXIMUM),
         Transport::Udp => ("UDP messages", StreamSpec::UDP_MINIMUM, udp_maximum(spec.ip)),
@@ -137,22 +107,14 @@ fn check_stream(spec: &StreamSpec) -> Result<(), StreamError> {
 }
 
 fn check_transact(spec: &TransactSpec) -> Result<(), StreamError> {
-    check_flows(spec.flows)?;
+    linerate_sockets::check_flows(spec.flows)?;
     let maximum = if spec.transport == Transport::Udp { udp_maximum(spec.ip) } else { StreamSpec::TCP_MAXIMUM };
     check_size("requests", spec.request_bytes.get(), 1, maximum)?;
     check_size("responses", spec.response_bytes.get(), 1, maximum)?;
     if spec.outstanding == 0 {
         return Err(asked("0 requests under way: choose 1 or more"));
     }
-    if let Some(rate) = spec.rate
-        && !RATES.contains(&rate.get())
-    {
-        let (least, most) = (RATES.start(), RATES.end());
-        return Err(asked(format!(
-            "{} requests a second: choose {least} to {most}, or leave the rate out to ask as fast as answers come",
-            rate.get(),
-        )));
-    }
+    linerate_sockets::check_rate(spec.rate, "requests", "ask as fast as answers come")?;
     if spec.style == TransactStyle::Connect && spec.transport == Transport::Udp {
         return Err(asked("UDP has no connections to open for each transaction: use TCP or a standing socket"));
     }
@@ -168,44 +130,6 @@ fn check_transact(spec: &TransactSpec) -> Result<(), StreamError> {
         )));
     }
     Ok(())
-}
-
-fn check_socket(options: &SocketOptions, transport: Transport, ip: IpVersion) -> Result<(), StreamError> {
-    if let Some(dscp) = options.dscp
-        && dscp > 63
-    {
-        return Err(asked(format!("DSCP {dscp}: choose 0 to 63 (RFC 2474)")));
-    }
-    if let Some(mss) = options.mss
-        && !MSS.contains(&mss)
-    {
-        return Err(asked(format!("MSS of {mss} bytes: choose {} to {}", MSS.start(), MSS.end())));
-    }
-    if transport == Transport::Udp && (options.mss.is_some() || options.congestion.is_some()) {
-        return Err(asked("UDP has neither a segment size nor congestion control: leave them out, or use TCP"));
-    }
-    for (name, size) in [("send", options.send_buffer), ("receive", options.receive_buffer)] {
-        if let Some(size) = size
-            && !(1..=i32::MAX as u64 / 2).contains(&size.get())
-        {
-            return Err(asked(format!("{name} buffer of {} bytes: choose 1 to {}", size.get(), i32::MAX / 2)));
-        }
-    }
-    if let Some(address) = options.bind_address
-        && address.is_ipv6() != (ip == IpVersion::V6)
-    {
-        return Err(asked(format!("bind address {address} is not of the IP version asked for")));
-    }
-    let Some(wanted) = &options.congestion else { return Ok(()) };
-    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    // Where /proc does not tell, the kernel will when the option is set.
-    if available.is_empty() || available.split_whitespace().any(|name| name == wanted) {
-        return Ok(());
-    }
-    Err(asked(format!(
-        "congestion control `{wanted}` is not available on this host; choose one of: {}; or load its module (modprobe tcp_{wanted})",
-        available.split_whitespace().collect::<Vec<_>>().join(", ")
-    )))
 }
 
 #[cfg(test)]

@@ -27,7 +27,6 @@ mod half;
 mod hello;
 mod job;
 mod options;
-mod pace;
 mod running;
 mod sequence;
 mod transact;

@@ -8,6 +8,7 @@ use linerate_model::{EndResult, Progress, Received, Sent, Transactions, Workload
 use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
 use linerate_sys::{affinity, clock};
 use linerate_units::Nanos;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
@@ -42,7 +43,7 @@ impl Running {
                     drop(report);
                     let outcome = work(&shared, index, cpu);
                     if outcome.is_ok() {
-                        shared.sleep_until(shared.timeline.close + OBSERVED_NS);
+                        shared.halt.sleep_until(shared.timeline.close + OBSERVED_NS);
                     }
                     shared.finished.fetch_add(1, Ordering::Release);
                     outcome.map_err(|error| shared.stop(error)).ok()
@@ -107,7 +108,7 @@ impl Running {
         for work in std::mem::take(&mut self.work) {
             outcomes.push(work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
-        if let Some(error) = self.shared.take_failure() {
+        if let Some(error) = self.shared.halt.take_failure() {
             return Err(error);
         }
         let ends = self.shared.job.ends.iter().enumerate();
@@ -129,6 +130,10 @@ impl Running {
             sent: sum_sent(of_end.iter().filter_map(|outcome| outcome.sent.as_ref())),
             received: sum_received(of_end.iter().filter_map(|outcome| outcome.received.as_ref())),
             transactions: sum_transactions(of_end.iter().filter_map(|outcome| outcome.transactions.as_ref())),
+            operations: BTreeMap::new(),
+            service: None,
+            broken: None,
+            remains: None,
             flows: of_end.iter().map(|outcome| outcome.flow.clone()).collect(),
         }
     }
@@ -187,6 +192,7 @@ fn work(shared: &Shared, index: usize, cpu: Option<u32>) -> Result<Outcome, Stre
         (Workload::Stream(spec), Link::Udp(socket)) => bulk_udp::receive(shared, index, spec, socket),
         (Workload::Stream(_), Link::Dial | Link::Answer(_)) => unreachable!("streams have standing flows"),
         (Workload::Transact(spec), link) => transact::run(shared, index, spec, link),
+        (Workload::Rpc(_) | Workload::Nfs(_), _) => unreachable!("`Job::check` refused it"),
     }
 }
 
@@ -228,6 +234,7 @@ fn sum_transactions<'a>(all: impl Iterator<Item = &'a Transactions> + Clone) -> 
             sum.completed += asked.completed;
             sum.failed += asked.failed;
             sum.not_sent += asked.not_sent;
+            sum.retransmitted += asked.retransmitted;
             sum.latency.merge(&asked.latency);
             sum
         })

@@ -1,22 +1,18 @@
 //! Requests and responses, timed from the request (in an open loop: from when it was due) to the response's last byte.
 
 mod connect;
-mod schedule;
 mod tcp;
 mod udp;
 
 use crate::error::StreamError;
 use crate::flow::{Link, Outcome, Shared};
 use linerate_model::{TransactSpec, Transactions};
+use linerate_pace::Schedule;
 use linerate_units::Nanos;
-use schedule::Schedule;
 use std::sync::atomic::Ordering;
 
 /// After the window, answers are waited for so long.
 const DRAIN_NS: u64 = 1_000_000_000;
-/// So long after the window an open loop still sends what was due within it: requests that a pause of this host held up at
-/// the window's end are late, not left out. The answering end waits longer.
-const LATE_NS: u64 = 50_000_000;
 /// The two ends' windows may lie so far apart; within it an early end is no fault.
 const SKEW_NS: u64 = 250_000_000;
 /// Nothing at all for so long: the peer is gone.
@@ -33,6 +29,11 @@ pub(crate) fn run(shared: &Shared, index: usize, spec: &TransactSpec, link: &Lin
         Link::Dial => connect::ask(shared, index, spec),
         Link::Answer(listener) => connect::answer(shared, index, spec, listener),
     }
+}
+
+/// When the flow's requests are due; none in a closed loop.
+fn schedule(spec: &TransactSpec, start_ns: u64, flow: u16) -> Option<Schedule> {
+    Some(Schedule::new(spec.rate?, spec.arrivals, start_ns, (flow, spec.flows), rand::random()))
 }
 
 /// What the asking end counts.

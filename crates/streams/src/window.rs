@@ -1,30 +1,7 @@
-//! When a half does what, and exact counts at the window's edges.
+//! Exact counts at the window's edges.
 
+pub(crate) use linerate_pace::Timeline;
 use linerate_units::Nanos;
-
-/// The trial's times by this host's clock, nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Timeline {
-    /// Load begins.
-    pub(crate) start: u64,
-    /// The warm-up ends.
-    pub(crate) warm_until: u64,
-    /// The window opens.
-    pub(crate) open: u64,
-    /// The window closes.
-    pub(crate) close: u64,
-}
-
-impl Timeline {
-    /// Where `now` is, in words.
-    pub(crate) fn describe(&self, now: u64) -> String {
-        if now < self.open {
-            format!("{} before the window opened", Nanos::new(self.open - now))
-        } else {
-            format!("{} into the window of {}", Nanos::new(now - self.open), Nanos::new(self.close - self.open))
-        }
-    }
-}
 
 /// Counts a running total over the window.
 ///

@@ -17,6 +17,11 @@ pub fn unix_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
+/// CPU time of the calling thread so far, nanoseconds.
+pub fn thread_cpu() -> u64 {
+    nanos(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("every Linux has CLOCK_THREAD_CPUTIME_ID"))
+}
+
 /// Sleeps until `at` on [`now`]'s clock; returns at once if that is past.
 pub fn sleep_until(at: u64) {
     let until = TimeSpec::new((at / 1_000_000_000) as i64, (at % 1_000_000_000) as i64);

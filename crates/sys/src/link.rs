@@ -67,6 +67,15 @@ impl Route {
         self.ask("RTM_NEWLINK(master)", format!("interface {link}"), RTM_NEWLINK, NLM_F_ACK, &body, |_| Some(()))
     }
 
+    /// Keeps an interface from joining what it receives (IFLA_GRO_MAX_SIZE, Linux 5.19; older kernels join on). Unlike the
+    /// offload's own switch this leaves a veth interface its receive queue.
+    pub fn join_nothing(&mut self, link: u32) -> Result<(), Error> {
+        const IFLA_GRO_MAX_SIZE: u16 = 58;
+        let mut body = interface(link);
+        append(&mut body, IFLA_GRO_MAX_SIZE, &1u32.to_ne_bytes());
+        self.ask("RTM_NEWLINK(gro_max_size)", format!("interface {link}"), RTM_NEWLINK, NLM_F_ACK, &body, |_| Some(()))
+    }
+
     /// Makes `program` the XDP program of an interface, in its driver. It stays there for as long as the interface does, so
     /// this is for interfaces that go with their namespace; on others a bpf_link is to hold it.
     pub fn set_xdp(&mut self, link: u32, program: BorrowedFd<'_>) -> Result<(), Error> {

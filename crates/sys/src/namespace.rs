@@ -4,6 +4,7 @@
 //! nothing stays behind when all of them are gone. namespaces(7).
 
 use crate::Error;
+use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
 use std::io;
@@ -18,6 +19,10 @@ pub struct NetNamespace(OwnedFd);
 /// A user namespace, held by a descriptor.
 #[derive(Debug)]
 pub struct UserNamespace(OwnedFd);
+
+/// A mount namespace, held by a descriptor.
+#[derive(Debug)]
+pub struct MountNamespace(OwnedFd);
 
 impl NetNamespace {
     /// Makes an empty one, owned by the caller's user namespace.
@@ -68,6 +73,29 @@ impl AsFd for UserNamespace {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+impl MountNamespace {
+    /// The one that process `pid` is in.
+    pub fn of_process(pid: u32) -> Result<Self, Error> {
+        open(&format!("/proc/{pid}/ns/mnt")).map(|file| Self(file.into()))
+    }
+}
+
+impl AsFd for MountNamespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Moves the calling thread, and those it starts from then on, into a mount namespace of its own: what is mounted there is
+/// seen nowhere else, and goes when the last process in it does.
+pub fn enter_mount_namespace() -> Result<(), Error> {
+    unshare(CloneFlags::CLONE_NEWNS).map_err(|error| Error::new("unshare(CLONE_NEWNS)", "a thread", error))?;
+    // mount_namespaces(7): a copy still shares what is mounted later, both ways, until it is told not to.
+    let slave = MsFlags::MS_REC | MsFlags::MS_SLAVE;
+    mount(None::<&str>, "/", None::<&str>, slave, None::<&str>)
+        .map_err(|error| Error::new("mount(MS_SLAVE)", "/", error))
 }
 
 /// Moves the whole process into a new user namespace in which its user is root. It must have one thread only.

@@ -17,6 +17,8 @@ pub struct Placement<'a> {
     pub user: Option<BorrowedFd<'a>>,
     /// The network namespace it joins.
     pub net: Option<BorrowedFd<'a>>,
+    /// The mount namespace it joins; its working directory is then the root.
+    pub mount: Option<BorrowedFd<'a>>,
     /// Descriptors it inherits, under the same numbers.
     pub inherited: Vec<BorrowedFd<'a>>,
     /// It leads a session of its own, so that Ctrl-C at the terminal does not reach it.
@@ -31,6 +33,7 @@ pub fn spawn(command: &mut Command, placement: &Placement<'_>) -> Result<Child, 
     let spaces: Vec<(RawFd, CloneFlags)> = [
         (placement.user.as_ref().map(raw), CloneFlags::CLONE_NEWUSER),
         (placement.net.as_ref().map(raw), CloneFlags::CLONE_NEWNET),
+        (placement.mount.as_ref().map(raw), CloneFlags::CLONE_NEWNS),
     ]
     .into_iter()
     .filter_map(|(fd, flag)| Some((fd?, flag)))

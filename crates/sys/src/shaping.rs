@@ -1,4 +1,4 @@
-//! Making a virtual link behave as an Ethernet of a set rate, and planting loss on it.
+//! Making a virtual link behave as an Ethernet of a set rate, and planting loss and policers on it.
 //!
 //! tc-tbf(8), tc-stab(8), tc-bpf(8); the numbers are those of linux/pkt_sched.h and linux/pkt_cls.h.
 
@@ -6,12 +6,21 @@ use crate::Error;
 use crate::netlink::{Route, append, zero_ended};
 use linerate_units::{BitRate, Ratio};
 use rtnetlink::packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_NEWTFILTER: u16 = 44;
 const CREATE: u16 = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
+const TCA_BPF_OPS_LEN: u16 = 4;
+const TCA_BPF_OPS: u16 = 5;
+const TCA_BPF_FLAGS: u16 = 8;
+const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
+
+/// Where filters stand: a policer is the device's, and what it lets through may be lost on the wire.
+const POLICER: u32 = 1;
+const AFTER_POLICER: u32 = 2;
 
 /// FCS (4), preamble and start delimiter (8) and gap (12): what a line carries besides the bytes a kernel counts
 /// (IEEE 802.3 clauses 3.1.1 and 4.4.2).
@@ -99,35 +108,49 @@ impl Route {
     /// Drops frames of an interface by chance, each on its own: `faults` gives a ratio for each way. What it dropped is
     /// counted by the interface's `clsact` discipline.
     pub fn drop_by_chance(&mut self, link: u32, faults: &[(Way, Ratio)]) -> Result<(), Error> {
-        const TC_H_CLSACT: u32 = 0xffff_fff1;
-        const TC_H_INGRESS_HOOK: u32 = 0xffff_fff2;
-        const TC_H_EGRESS_HOOK: u32 = 0xffff_fff3;
-        const ETH_P_ALL: u16 = 3;
-        const TCA_BPF_OPS_LEN: u16 = 4;
-        const TCA_BPF_OPS: u16 = 5;
-        const TCA_BPF_FLAGS: u16 = 8;
-        const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
-
-        let mut body = traffic_control(link, 0xffff_0000, TC_H_CLSACT, 0);
-        append(&mut body, TCA_KIND, &zero_ended("clsact"));
-        self.ask("RTM_NEWQDISC", format!("clsact on interface {link}"), RTM_NEWQDISC, CREATE, &body, |_| Some(()))?;
-        for (priority, (way, ratio)) in (1u32..).zip(faults) {
+        for (priority, (way, ratio)) in (AFTER_POLICER..).zip(faults) {
             let program = drop_program(*ratio);
             let mut options = Vec::new();
             append(&mut options, TCA_BPF_OPS_LEN, &((program.len() / 8) as u16).to_ne_bytes());
             append(&mut options, TCA_BPF_OPS, &program);
-            append(&mut options, TCA_BPF_FLAGS, &TCA_BPF_FLAG_ACT_DIRECT.to_ne_bytes());
-            let hook = match way {
-                Way::In => TC_H_INGRESS_HOOK,
-                Way::Out => TC_H_EGRESS_HOOK,
-            };
-            let mut body = traffic_control(link, 0, hook, priority << 16 | u32::from(ETH_P_ALL.to_be()));
-            append(&mut body, TCA_KIND, &zero_ended("bpf"));
-            append(&mut body, TCA_OPTIONS, &options);
-            let object = format!("bpf filter on interface {link}");
-            self.ask("RTM_NEWTFILTER", object, RTM_NEWTFILTER, CREATE, &body, |_| Some(()))?;
+            self.filter(link, *way, priority, options)?;
         }
         Ok(())
+    }
+
+    /// Lets `program` say of each frame that goes out by an interface whether it may: one that it does not drop must go on to
+    /// the next filter (TC_ACT_UNSPEC). It stays for as long as the interface does; what it dropped is counted by the
+    /// interface's `clsact` discipline.
+    pub fn police(&mut self, link: u32, program: BorrowedFd<'_>) -> Result<(), Error> {
+        const TCA_BPF_FD: u16 = 6;
+        let mut options = Vec::new();
+        append(&mut options, TCA_BPF_FD, &program.as_raw_fd().to_ne_bytes());
+        self.filter(link, Way::Out, POLICER, options)
+    }
+
+    /// Puts a program in the way of the frames of an interface, ahead of those of a higher `priority`.
+    fn filter(&mut self, link: u32, way: Way, priority: u32, mut options: Vec<u8>) -> Result<(), Error> {
+        const TC_H_CLSACT: u32 = 0xffff_fff1;
+        const TC_H_INGRESS_HOOK: u32 = 0xffff_fff2;
+        const TC_H_EGRESS_HOOK: u32 = 0xffff_fff3;
+        const ETH_P_ALL: u16 = 3;
+
+        // It may be there already.
+        let mut body = traffic_control(link, 0xffff_0000, TC_H_CLSACT, 0);
+        append(&mut body, TCA_KIND, &zero_ended("clsact"));
+        let object = format!("clsact on interface {link}");
+        self.ask("RTM_NEWQDISC", object, RTM_NEWQDISC, NLM_F_ACK | NLM_F_CREATE, &body, |_| Some(()))?;
+
+        append(&mut options, TCA_BPF_FLAGS, &TCA_BPF_FLAG_ACT_DIRECT.to_ne_bytes());
+        let hook = match way {
+            Way::In => TC_H_INGRESS_HOOK,
+            Way::Out => TC_H_EGRESS_HOOK,
+        };
+        let mut body = traffic_control(link, 0, hook, priority << 16 | u32::from(ETH_P_ALL.to_be()));
+        append(&mut body, TCA_KIND, &zero_ended("bpf"));
+        append(&mut body, TCA_OPTIONS, &options);
+        let object = format!("bpf filter on interface {link}");
+        self.ask("RTM_NEWTFILTER", object, RTM_NEWTFILTER, CREATE, &body, |_| Some(()))
     }
 }
 

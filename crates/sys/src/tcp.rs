@@ -48,7 +48,7 @@ pub fn info(connection: BorrowedFd<'_>) -> Result<Info, Error> {
     read_option(connection, libc::IPPROTO_TCP, libc::TCP_INFO, "getsockopt(TCP_INFO)")
 }
 
-/// `struct tcp_info` of <linux/tcp.h> as far as `tcpi_rcv_wnd` (Linux 6.2). Times are microseconds where not noted;
+/// `struct tcp_info` of <linux/tcp.h> as far as `tcpi_total_rto_time` (Linux 6.7). Times are microseconds where not noted;
 /// libc's own differs between its targets.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -110,9 +110,13 @@ pub struct Info {
     pub snd_wnd: u32,
     pub rcv_wnd: u32,
     pub rehash: u32,
+    pub total_rto: u16,
+    pub total_rto_recoveries: u16,
+    pub total_rto_time_ms: u32,
 }
 
-// SAFETY: integers only, and `repr(C)` leaves no gaps: eight bytes, 24 u32, then u64 and pairs of u32.
+// SAFETY: integers only, and `repr(C)` leaves no gaps: eight bytes, 24 u32, then u64 and pairs of u32, the last
+// but one of them as two u16.
 unsafe impl Plain for Info {}
 
 #[cfg(test)]
@@ -129,6 +133,7 @@ mod tests {
         assert_eq!(offset_of!(Info, pacing_rate), 104);
         assert_eq!(offset_of!(Info, delivery_rate), 160);
         assert_eq!(offset_of!(Info, snd_wnd), 228);
+        assert_eq!((offset_of!(Info, total_rto), size_of::<Info>()), (240, 248));
     }
 
     #[test]

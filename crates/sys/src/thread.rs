@@ -1,6 +1,8 @@
 //! Threads by the kernel's number, so that another thread can read what they cost.
 
-use crate::Error;
+use crate::{Error, clock};
+use linerate_units::Nanos;
+use std::fs;
 
 /// An engine thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,29 @@ pub struct EngineThread {
 /// The calling thread's number.
 pub fn current_tid() -> i32 {
     nix::unistd::gettid().as_raw()
+}
+
+/// What a thread has cost so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadCost {
+    /// Time on a core.
+    pub cpu: Nanos,
+    /// Time ready to run and without a core; zero where the kernel does not count it (CONFIG_SCHED_INFO).
+    pub queued: Nanos,
+}
+
+impl ThreadCost {
+    /// That of the calling thread.
+    pub fn of_caller() -> Self {
+        let counts = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        Self { cpu: Nanos::new(clock::thread_cpu()), queued: queued(&counts).unwrap_or_default() }
+    }
+}
+
+/// How long a thread had no core, by its `schedstat` (Documentation/scheduler/sched-stats.rst): the second of three numbers,
+/// in nanoseconds.
+pub fn queued(counts: &str) -> Option<Nanos> {
+    counts.split_ascii_whitespace().nth(1)?.parse().ok().map(Nanos::new)
 }
 
 /// Lets the calling thread's sleeps end as exactly as the hardware's timers can; by default the kernel may add 50 us to
@@ -46,4 +71,16 @@ pub fn put_own_session_first() -> Result<(), Error> {
     }
     let file = "/proc/self/autogroup";
     std::fs::write(file, "-20").map_err(|error| Error::new("write", file, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_a_core_is_the_second_number() {
+        assert_eq!(queued("22108 17 3\n"), Some(Nanos::new(17)));
+        assert_eq!(queued("22108"), None);
+        assert_eq!(queued(""), None);
+    }
 }

@@ -10,15 +10,11 @@ use crate::process::{self, Running};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The CPUs that every tool is pinned to.
 const SENDER_CPU: &str = "0";
 const RECEIVER_CPU: &str = "1";
-
-/// How long a server may take to listen.
-const LISTEN_LIMIT: Duration = Duration::from_secs(5);
 
 /// The tool that everything is compared with.
 const OURS: &str = "linerate";
@@ -207,7 +203,7 @@ fn linerate_arguments(load: Load, seconds: u32) -> Vec<String> {
 /// Starts the peer's server in the receiving host, its client in the sending one, and reads what they wrote.
 fn run_peer(lab: &Lab, work: &Work, peer: &Peer, seconds: u32) -> Result<Figure> {
     let mut server = Running::start(lab.inside(RECEIVER, pinned(RECEIVER_CPU, &peer.server)))?;
-    if let Err(error) = await_listening(lab, &mut server, peer.port) {
+    if let Err(error) = lab.await_listening(&mut server, peer.port) {
         let said = server.stop(peer.stop)?;
         bail!("{error:#}: {} {}", said.stdout.trim(), said.stderr.trim());
     }
@@ -218,25 +214,6 @@ fn run_peer(lab: &Lab, work: &Work, peer: &Peer, seconds: u32) -> Result<Figure>
 
 fn pinned<'a>(cpu: &'a str, words: &'a [String]) -> impl Iterator<Item = &'a str> {
     ["taskset", "-c", cpu].into_iter().chain(words.iter().map(String::as_str))
-}
-
-/// Waits until something listens on `port` in the receiving host, without touching the socket: some servers serve once.
-fn await_listening(lab: &Lab, server: &mut Running, port: u16) -> Result<()> {
-    let began = Instant::now();
-    let ending = format!(":{port}");
-    loop {
-        let sockets = lab.ask(RECEIVER, &["ss", "-Hlntu"])?.stdout;
-        if sockets.split_whitespace().any(|word| word.ends_with(&ending)) {
-            return Ok(());
-        }
-        if !server.is_running()? {
-            bail!("the peer's server ended before it listened");
-        }
-        if began.elapsed() > LISTEN_LIMIT {
-            bail!("the peer's server did not listen on port {port} within {} s", LISTEN_LIMIT.as_secs());
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
 }
 
 fn asked(work: &Work) -> Asked {

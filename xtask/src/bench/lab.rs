@@ -1,12 +1,13 @@
 //! The bench that all tools share: two hosts joined by one link, made by linerate's own lab and kept up meanwhile.
 
-use crate::process::{self, Output};
+use crate::process::{self, Output, Running};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The lab host that sends, opens and asks.
 pub(super) const SENDER: &str = "a";
@@ -16,6 +17,9 @@ pub(super) const RECEIVER: &str = "b";
 
 /// How long a question to a lab host may take.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// How long a peer's server may take to listen.
+const LISTEN_LIMIT: Duration = Duration::from_secs(5);
 
 /// A lab that goes down when dropped.
 pub(super) struct Lab {
@@ -27,15 +31,20 @@ pub(super) struct Lab {
 impl Lab {
     /// Brings up the bench `cable` with `program`, or with a release build made now. Records go to a store under `folder`.
     pub(super) fn up(program: Option<&Path>, folder: &Path) -> Result<Self> {
-        let program = match program {
-            Some(program) => program.canonicalize().with_context(|| format!("finding {}", program.display()))?,
-            None => build(&["--package", "linerate"], "linerate")?,
-        };
+        Self::up_with(program, folder, &[])
+    }
+
+    /// The same, and runs a linerate command in it first: its hosts may use the folders which that names.
+    pub(super) fn up_with(program: Option<&Path>, folder: &Path, first: &[String]) -> Result<Self> {
+        let program = find_or_build(program)?;
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         let mut lab = Self { program, store: folder.join("store.sqlite"), up: false };
         let mut command = Command::new(&lab.program);
         // What it leaves running must outlive it, and Ctrl-C: hence a group of its own, and no `process::run`.
         command.args(["lab", "--bench", "cable", "--keep"]).stdin(Stdio::null()).process_group(0);
+        if !first.is_empty() {
+            command.arg("--").args(first).arg("--store").arg(&lab.store).stdout(Stdio::null());
+        }
         let status = command.status().context("starting `linerate lab`")?;
         if !status.success() {
             bail!("`linerate lab --bench cable --keep` failed ({status}); its message is above");
@@ -70,6 +79,25 @@ impl Lab {
         first_address(&listing).with_context(|| format!("lab host {host} has no IPv4 address: {listing}"))
     }
 
+    /// Waits until something listens on `port` in the receiving host, without touching the socket: some servers serve once.
+    pub(super) fn await_listening(&self, server: &mut Running, port: u16) -> Result<()> {
+        let began = Instant::now();
+        let ending = format!(":{port}");
+        loop {
+            let sockets = self.ask(RECEIVER, &["ss", "-Hlntu"])?.stdout;
+            if sockets.split_whitespace().any(|word| word.ends_with(&ending)) {
+                return Ok(());
+            }
+            if !server.is_running()? {
+                bail!("the peer's server ended before it listened");
+            }
+            if began.elapsed() > LISTEN_LIMIT {
+                bail!("the peer's server did not listen on port {port} within {} s", LISTEN_LIMIT.as_secs());
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// Takes the lab down.
     pub(super) fn down(mut self) -> Result<()> {
         self.take_down()
@@ -95,6 +123,14 @@ impl Drop for Lab {
         if let Err(error) = self.take_down() {
             eprintln!("warning: {error:#}; the lab may still be up");
         }
+    }
+}
+
+/// The linerate to measure: the one that was named, or a release build made now.
+pub(super) fn find_or_build(program: Option<&Path>) -> Result<PathBuf> {
+    match program {
+        Some(program) => program.canonicalize().with_context(|| format!("finding {}", program.display())),
+        None => build(&["--package", "linerate"], "linerate"),
     }
 }
 

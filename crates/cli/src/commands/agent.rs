@@ -1,11 +1,13 @@
 //! `linerate agent`: lets other machines measure to and from this one.
 
 use crate::exit::Failure;
+use crate::nfs_service::NfsOptions;
 use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
-use linerate_agent::{Agent, AgentOptions, Identity, IpNet, Limits, Patience, Token};
+use linerate_agent::{Agent, AgentOptions, Identity, IpNet, Limits, Patience, Places, Serve, Token};
 use linerate_lab::DelayLine;
 use linerate_model::HostName;
+use linerate_rpc::Standing;
 use linerate_units::{BitRate, Nanos};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -69,9 +71,20 @@ pub(crate) struct Arguments {
     #[arg(long)]
     allow_frames: bool,
 
+    /// Let copies read and write this directory and all below it; may be repeated [default: none]
+    #[arg(long, value_name = "DIR")]
+    copy_directory: Vec<PathBuf>,
+
+    /// Let copies make a folder of their own in this directory, removed when they end [default: the first --copy-directory]
+    #[arg(long, value_name = "DIR")]
+    copy_scratch: Option<PathBuf>,
+
     /// Be the delay line of a lab's reference device, whose network namespace this is
     #[arg(long, value_name = "TIME", hide = true)]
     hold_frames: Option<Nanos>,
+
+    #[command(flatten)]
+    nfs: NfsOptions,
 
     /// Network or address that may use this agent; may be repeated [default: any, with the token]
     #[arg(long, value_name = "NETWORK", value_parser = network)]
@@ -81,6 +94,14 @@ pub(crate) struct Arguments {
     /// user's data directory; with --listen-fd none]
     #[arg(long, value_name = "DIR")]
     identity: Option<PathBuf>,
+
+    /// Answer null calls of linerate's RPC program at this TCP and UDP port of the address listened on, as for rpcinfo
+    #[arg(long, value_name = "PORT")]
+    rpc_port: Option<u16>,
+
+    /// Register the RPC program with this host's portmapper (rpcbind), and take it out again at the end
+    #[arg(long, requires = "rpc_port")]
+    portmap: bool,
 
     /// Make a new certificate and token for this run only
     #[arg(long, conflicts_with = "identity")]
@@ -113,6 +134,7 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
         let line = DelayLine::open(delay).map_err(Failure::measure)?;
         std::thread::Builder::new().name(String::from("delay")).spawn(|| line.run()).map_err(Failure::measure)?;
     }
+    let standing = arguments.standing(&listener)?;
     let exposed = !listener.local_addr().map_err(Failure::measure)?.ip().is_loopback();
     let (identity, token) = arguments.secrets()?;
     let options = AgentOptions {
@@ -127,10 +149,12 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
             max_trials: arguments.max_trials,
             max_flows: arguments.max_flows,
             frames: arguments.allow_frames,
+            copies: Places { allowed: arguments.copy_directory.clone(), scratch: arguments.copy_scratch.clone() },
             allowed_peers: arguments.allow_peer.clone(),
             ..Limits::default()
         },
         patience: Patience::default(),
+        serve: Serve { nfs: arguments.nfs.service()?, ..Serve::default() },
         link_speeds: arguments.link_speed.into_iter().collect::<BTreeMap<_, _>>(),
         data_addresses: arguments.data_address,
     };
@@ -141,11 +165,25 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
     }
     // An error here means the sender is gone, and with it the program.
     let _ = cancel.wait_for(|asked| *asked).await;
+    drop(standing);
     agent.shutdown().await;
     Ok(())
 }
 
 impl Arguments {
+    /// The RPC program at a port of its own, if it was asked for.
+    fn standing(&self, listener: &TcpListener) -> Result<Option<Standing>, Failure> {
+        let Some(port) = self.rpc_port else { return Ok(None) };
+        let address = listener.local_addr().map_err(Failure::measure)?.ip();
+        let mut standing = Standing::start(SocketAddr::new(address, port)).map_err(Failure::measure)?;
+        if self.portmap {
+            standing.register().map_err(Failure::measure)?;
+        }
+        let (program, address) = (linerate_rpc::PROGRAM, standing.address());
+        say(&format!("linerate: RPC program {program}, version {} at {address}, TCP and UDP", linerate_rpc::VERSION));
+        Ok(Some(standing))
+    }
+
     fn secrets(&self) -> Result<(Identity, Token), Failure> {
         let directory = match (&self.identity, self.ephemeral || self.listen_fd.is_some()) {
             (Some(directory), _) => directory.clone(),

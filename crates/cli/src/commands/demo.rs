@@ -4,13 +4,16 @@
 //! The first pass is the calibration: what the tester reaches with the device bypassed. The second is the measurement,
 //! with the ceiling beside each result. One record holds it all.
 
+mod calls;
+
 use super::device;
 use super::lab::{ceiling, up};
 use super::ladder::{FramesAsked, USUAL_MTU, frames};
+use super::nfs;
 use crate::arguments::{Arguments as CommandLine, Command, Repetition, Results};
 use crate::exit::Failure;
 use crate::hosts::{HostBook, parties};
-use crate::measure::{check, conclude, reach, run as run_plan};
+use crate::measure::{asked, check, conclude, reach, run as run_plan};
 use crate::output::say;
 use clap::Parser as _;
 use linerate_lab::{Bench, DeviceKind};
@@ -31,8 +34,8 @@ const LINK: BitRate = BitRate::per_second(1_000_000_000);
 /// The datagram sizes of job C of the mission: a switch tested with two PCs.
 const UDP_SIZES: [u64; 4] = [64, 512, 1024, 1472];
 /// Long enough for a steady rate, short enough for the whole to take little more than a minute.
-const WINDOW: Nanos = Nanos::from_millis(800);
-const WARMUP: Nanos = Nanos::from_millis(200);
+const WINDOW: Nanos = Nanos::from_millis(600);
+const WARMUP: Nanos = Nanos::from_millis(150);
 const REPEATS: u32 = 3;
 /// The device for raw frames: what is found of it can be held against this. At 1518 bytes a link of 1 Gbit/s carries fewer.
 /// The queue is short, so that short trials do not take it for throughput.
@@ -104,7 +107,7 @@ impl FrameTest {
     }
 
     async fn run(self, cancel: &watch::Receiver<bool>) -> Result<Outcome, Failure> {
-        let lab = up(&self.bench, false).await?;
+        let lab = up(&self.bench, false, Vec::new()).await?;
         let book = HostBook::of_lab(lab.hosts());
         let outcome = Box::pin(device::test(&self.test, &book, self.ceiling, cancel.clone())).await;
         lab.down().await;
@@ -116,7 +119,7 @@ impl FrameTest {
 fn join(measured: &mut Outcome, tested: Outcome) {
     let record = &mut measured.record;
     record.plan.device = tested.record.plan.device;
-    record.outcome = tested.record.outcome;
+    record.outcome.get_or_insert_default().device = tested.record.outcome.map(|found| found.device).unwrap_or_default();
     record.frame_trials.extend(tested.record.frame_trials);
     record.hosts.extend(tested.record.hosts);
     record.caveats.extend(tested.record.caveats);
@@ -132,17 +135,28 @@ async fn pass(
     calibration: Option<&Record>,
     cancel: &watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
-    let lab = up(bench, false).await?;
+    let lab = up(bench, false, Vec::new()).await?;
     let book = HostBook::of_lab(lab.hosts());
     let hosts: Vec<String> = bench.hosts.iter().map(|host| host.0.clone()).collect();
     let outcome = match reach(&book, &parties(&hosts).map_err(Failure::usage)?, cancel.clone()).await {
         Ok(company) => {
             let mtu = company.peers.path_mtu(path, IpVersion::V4).unwrap_or(USUAL_MTU);
             let hosts = [path.opener.0.as_str(), &path.listener.0];
-            let asked = FramesAsked { ip: IpVersion::V4, time: WINDOW, force: false, results };
-            let frames = frames(hosts, path, asked, &company).await;
+            let asked = asked(results);
+            let wanted = FramesAsked { ip: IpVersion::V4, time: WINDOW, force: false, results };
+            let frames = frames(hosts, path, wanted, &company).await;
             let plan = plan(path, mtu, frames).map_err(Failure::usage)?;
-            Ok(run_plan(plan, &company.peers, store, calibration, false, cancel.clone()).await)
+            let mut measured =
+                run_plan(plan, asked.clone(), &company.peers, Some(store), calibration, false, cancel.clone()).await;
+            // The upper layers once, through the device. They are kept with the rest.
+            if calibration.is_some() && measured.failure.is_none() {
+                let plan = calls::plan(path, WINDOW, WARMUP).map_err(Failure::usage)?;
+                let ceiling = nfs::ceiling(&plan, results, &company, None, cancel).await;
+                let called = run_plan(plan, asked, &company.peers, None, ceiling.as_ref(), false, cancel.clone()).await;
+                calls::join(&mut measured, called, store).map_err(Failure::measure)?;
+                store.finish(&measured.record, measured.failure.is_none()).map_err(Failure::measure)?;
+            }
+            Ok(measured)
         }
         Err(failure) => Err(failure),
     };
@@ -180,7 +194,7 @@ fn plan(path: &Path, mtu: u32, frames: Result<FrameTrial, String>) -> Result<Pla
         timing,
         frames,
     };
-    Ok(onto(Plan { cells, repeats: repetition.repeats()?, device: None, ladder: None }, &ladder))
+    Ok(onto(Plan::of(cells, repetition.repeats()?), &ladder))
 }
 
 fn stream(transport: Transport, size: u64, direction: Direction) -> Workload {

@@ -12,11 +12,11 @@ use crate::arguments::Results;
 use crate::device_load::LoadSource;
 use crate::exit::Failure;
 use crate::hosts::{Company, HostBook};
-use crate::measure::{command, conclude, reach};
+use crate::measure::{asked, conclude, reach};
 use crate::progress::DeviceBar;
 use clap::{Args, Subcommand, ValueEnum};
 use linerate_model::{DevicePlan, DeviceTest, FramePayload, Record, SearchGoal};
-use linerate_runner::{DeviceRun, DeviceWatch, Outcome};
+use linerate_runner::{Asked, DeviceRun, DeviceWatch, Outcome};
 use linerate_store::Store;
 use linerate_units::{BitRate, FrameRate, Nanos, Ratio};
 use ports::Ports;
@@ -287,6 +287,22 @@ impl Arguments {
         })
     }
 
+    /// What becomes of the results.
+    pub(crate) fn results_mut(&mut self) -> &mut Results {
+        match &mut self.test {
+            Test::Calibrate(common)
+            | Test::Throughput { common, .. }
+            | Test::Latency { common, .. }
+            | Test::Loss { common, .. }
+            | Test::Burst { common, .. }
+            | Test::Recovery { common, .. }
+            | Test::Echo { common, .. }
+            | Test::All { common, .. }
+            | Test::Addresses { common, .. }
+            | Test::Hosts { common, .. } => &mut common.results,
+        }
+    }
+
     /// Refuses what can be refused before anything is built or reached.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let (common, test) = self.parts()?;
@@ -357,7 +373,7 @@ async fn outcome(
     let mut company = reach(book, &ports.parties, cancel.clone()).await?;
     let outcome = match common.load.watch(book, &mut company, &ports.parties).await {
         Ok(load) => {
-            let beside = Beside { calibrated, load };
+            let beside = Beside { asked: asked(&common.results), calibrated, load };
             measure(common, test, &ports, &company, store, beside, cancel).await
         }
         Err(failure) => Err(failure),
@@ -376,8 +392,9 @@ pub(crate) async fn calibrate(
     let ports = common.ports(&DeviceTest::Calibrate)?;
     let store = Store::open(common.results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(book, &ports.parties, cancel.clone()).await?;
-    let outcome =
-        measure(common, DeviceTest::Calibrate, &ports, &company, Some(&store), Beside::default(), cancel).await;
+    // The ceiling of a study's run is no run of the study.
+    let beside = Beside { asked: Asked { study: None, ..asked(&common.results) }, ..Beside::default() };
+    let outcome = measure(common, DeviceTest::Calibrate, &ports, &company, Some(&store), beside, cancel).await;
     company.dismiss().await;
     outcome
 }
@@ -385,6 +402,8 @@ pub(crate) async fn calibrate(
 /// What stands beside a test.
 #[derive(Default)]
 struct Beside {
+    /// What asks for it.
+    asked: Asked,
     /// The tester's ceiling; none looks for it in the store.
     calibrated: Option<Record>,
     /// Follows the device's own load.
@@ -397,7 +416,7 @@ async fn measure(
     ports: &Ports,
     company: &Company,
     store: Option<&Store>,
-    Beside { calibrated, load }: Beside,
+    Beside { asked, calibrated, load }: Beside,
     cancel: watch::Receiver<bool>,
 ) -> Result<Outcome, Failure> {
     let plan = match test {
@@ -409,8 +428,7 @@ async fn measure(
         (None, Some(store)) if held_against_ceiling(&plan.test) => calibration_of(&plan, store)?,
         (None, _) => None,
     };
-    let run =
-        DeviceRun { plan, command: command(), peers: &company.peers, store, calibration: calibration.as_ref(), load };
+    let run = DeviceRun { plan, asked, peers: &company.peers, store, calibration: calibration.as_ref(), load };
     let mut bar = DeviceBar::new();
     Ok(run.execute(&mut |event| bar.note(&event), cancel).await)
 }

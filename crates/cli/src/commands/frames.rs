@@ -107,7 +107,7 @@ pub(crate) struct Arguments {
     load: LoadSource,
 
     #[command(flatten)]
-    results: Results,
+    pub(crate) results: Results,
 }
 
 /// How fast.

@@ -5,9 +5,9 @@ use super::device::split;
 use crate::arguments::{Arguments as CommandLine, Command, Results};
 use crate::exit::Failure;
 use crate::hosts::{HostBook, LOCAL};
-use crate::output::say;
+use crate::output::{self, say};
 use clap::{Parser as _, Subcommand};
-use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions, TESTER, beside};
+use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions, SlowDisk, SlowServer, TESTER, beside, slow_disk};
 use linerate_model::{HostName, Record};
 use linerate_units::BitRate;
 use std::path::PathBuf;
@@ -23,6 +23,7 @@ Examples:
   linerate lab                               the demonstration: two hosts, a switch, raw frames, report.html
   linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472 --json
   linerate lab --device router -- transact a b
+  linerate lab --police 300Mbit/s -- stream a b --prove
   linerate lab --device reference,max-frames=200000 -- device throughput --ports tester:p0,tester:p1 --sizes 64
   linerate lab --keep && linerate stream a b && linerate lab down
   linerate lab shell a -- ip address
@@ -50,6 +51,20 @@ pub(crate) struct Arguments {
     /// What the device lets through to every host, a shaper that the agents do not know of
     #[arg(long, value_name = "RATE")]
     shape: Option<BitRate>,
+
+    /// The rate above which the device drops what it is to send to a host, a policer that the agents do not know of
+    #[arg(long, value_name = "RATE")]
+    police: Option<BitRate>,
+
+    /// A host whose NFS server takes a set time for each call, or for writes, for so many at once (8 unless said), as in
+    /// b,service-time=2ms,at-once=1 or b,write-time=20ms; may be repeated
+    #[arg(long, value_name = "HOST,TIMES")]
+    slow_server: Vec<SlowServer>,
+
+    /// A host on whose disk copies read, write and open files no faster, as in b,write-rate=20MB/s or
+    /// a,read-rate=50MB/s,access-time=5ms; may be repeated
+    #[arg(long, value_name = "HOST,LIMITS")]
+    slow_disk: Vec<SlowDisk>,
 
     /// How many hosts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=26))]
@@ -94,6 +109,8 @@ enum Role {
     Neighbour { core: u32, share: f64, first: Option<String> },
     /// Remove a control group
     Keeper { group: PathBuf },
+    /// Be the slow disk of a host
+    SlowDisk { disk: SlowDisk, folders: Vec<PathBuf> },
 }
 
 impl Arguments {
@@ -112,6 +129,16 @@ impl Arguments {
             Some(Action::Beside { role }) => Some(role.play()),
             _ => None,
         }
+    }
+
+    /// The bench for one run of a study, and that run.
+    pub(crate) fn of_study(&self, test: Command, results: &Results) -> Result<(Bench, Wanted), Failure> {
+        if self.keep || self.action.is_some() {
+            return Err(Failure::usage("the lab of a study is taken down with it: leave --keep, down and shell out"));
+        }
+        self.check_results()?;
+        let wanted = Wanted::of_study(test, results)?;
+        Ok((self.bench(&wanted)?, wanted))
     }
 
     /// What becomes of the results is for the command in the lab to say.
@@ -157,6 +184,15 @@ impl Arguments {
         if let Some(rate) = self.shape {
             bench = bench.with_shaper(rate);
         }
+        if let Some(rate) = self.police {
+            bench = bench.with_policer(rate);
+        }
+        for server in &self.slow_server {
+            bench = bench.with_slow_server(server.clone());
+        }
+        for disk in &self.slow_disk {
+            bench = bench.with_slow_disk(disk.clone());
+        }
         bench.check().map_err(failure)?;
         Ok(bench)
     }
@@ -167,6 +203,7 @@ impl Role {
         let played = match self {
             Self::Neighbour { core, share, first } => beside::neighbour(*core, *share, first.is_some()),
             Self::Keeper { group } => beside::keeper(group),
+            Self::SlowDisk { disk, folders } => slow_disk::serve(disk, folders),
         };
         played.map_err(Failure::measure)
     }
@@ -186,19 +223,10 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
         return demo::run(bench, &arguments.results, cancel).await;
     }
     arguments.check_results()?;
-    let calibration = match command.device() {
-        Some(test) if test.wants_ceiling() && bench.device.kind != DeviceKind::None => {
-            Some(ceiling(test, bench.clone(), &command.testers(), &cancel).await?)
-        }
-        _ => None,
-    };
-    let lab = up(&bench, arguments.keep).await?;
+    let calibration = command.ceiling(&bench, &cancel).await?;
+    let lab = up(&bench, arguments.keep, command.folders()).await?;
     let book = HostBook::of_lab(lab.hosts());
-    let result = match command {
-        Wanted::Device(test) => Box::pin(super::device::run(*test, book, calibration, cancel)).await,
-        Wanted::Command(command) => super::run_command(*command, book, cancel).await,
-        Wanted::Nothing => Ok(()),
-    };
+    let result = command.run(book, calibration, cancel).await;
     if arguments.keep {
         let names: Vec<&str> = lab.hosts().keys().map(|host| host.0.as_str()).collect();
         say(&format!("linerate: the lab stays up with hosts {}; `linerate lab down` removes it", names.join(", ")));
@@ -210,13 +238,62 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
 }
 
 /// What is to be done in the lab.
-enum Wanted {
+pub(crate) enum Wanted {
     Command(Box<Command>),
     Device(Box<super::device::Arguments>),
     Nothing,
 }
 
 impl Wanted {
+    /// That of a command line.
+    fn of(command: Command) -> Result<Self, Failure> {
+        match command {
+            Command::Lab(_) | Command::Agent(_) | Command::Run(_) => Err(Failure::usage(
+                "a lab cannot hold another lab, and its hosts have agents already; run stream, transact, ladder or probe in it",
+            )),
+            Command::Device(test) => Ok(Self::Device(Box::new(test))),
+            command => Ok(Self::Command(Box::new(command))),
+        }
+    }
+
+    /// That of one run of a study, whose results go where `results` says.
+    pub(crate) fn of_study(mut test: Command, results: &Results) -> Result<Self, Failure> {
+        if let Some(of_test) = test.results_mut() {
+            of_test.clone_from(results);
+        }
+        let wanted = Self::of(test)?;
+        wanted.device().map_or(Ok(()), |test| test.check())?;
+        Ok(wanted)
+    }
+
+    /// The tester's own ceiling, where it is held against that and something stands between its ports.
+    pub(crate) async fn ceiling(
+        &self,
+        bench: &Bench,
+        cancel: &watch::Receiver<bool>,
+    ) -> Result<Option<Record>, Failure> {
+        match self.device() {
+            Some(test) if test.wants_ceiling() && bench.device.kind != DeviceKind::None => {
+                ceiling(test, bench.clone(), &self.testers(), cancel).await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Does it, with the hosts that `book` knows by name.
+    pub(crate) async fn run(
+        self,
+        book: HostBook,
+        calibration: Option<Record>,
+        cancel: watch::Receiver<bool>,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Device(test) => Box::pin(super::device::run(*test, book, calibration, cancel)).await,
+            Self::Command(command) => super::run_command(*command, book, cancel).await,
+            Self::Nothing => Ok(()),
+        }
+    }
+
     /// The hosts whose ports it sends raw frames from; none if it works with hosts.
     fn testers(&self) -> Vec<HostName> {
         let ports = match self {
@@ -228,6 +305,17 @@ impl Wanted {
             Self::Nothing => &[],
         };
         ports.iter().map(|port| HostName::from(split(port).0)).collect()
+    }
+
+    /// The folders that it names, which its hosts may then read and write: they are the user's own.
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Command(command) => match &**command {
+                Command::Copy(copy) => copy.folders(),
+                _ => Vec::new(),
+            },
+            Self::Device(_) | Self::Nothing => Vec::new(),
+        }
     }
 
     /// The device test, if it is one.
@@ -251,7 +339,7 @@ pub(super) async fn ceiling(
     if cable.tester_ports == 0 {
         cable = cable.with_testers(testers);
     }
-    let lab = up(&cable, false).await?;
+    let lab = up(&cable, false, Vec::new()).await?;
     let book = HostBook::of_lab(lab.hosts());
     let outcome = Box::pin(super::device::calibrate(test, &book, cancel.clone())).await;
     lab.down().await;
@@ -266,11 +354,11 @@ fn read(words: &[String]) -> Result<Option<Wanted>, Failure> {
     }
     let words = words.strip_prefix(&["linerate".to_owned()]).unwrap_or(words);
     match CommandLine::try_parse_from(std::iter::once("linerate").chain(words.iter().map(String::as_str))) {
-        Ok(CommandLine { command: Command::Lab(_) | Command::Agent(_) }) => Err(Failure::usage(
-            "a lab cannot hold another lab, and its hosts have agents already; run stream, transact, ladder or probe in it",
-        )),
-        Ok(CommandLine { command: Command::Device(test) }) => Ok(Some(Wanted::Device(Box::new(test)))),
-        Ok(CommandLine { command }) => Ok(Some(Wanted::Command(Box::new(command)))),
+        Ok(CommandLine { command, lang }) => {
+            // Said inside, it holds for the whole lab.
+            lang.into_iter().for_each(output::speak);
+            Wanted::of(command).map(Some)
+        }
         Err(error) => {
             // A closed pipe is no reason to fail.
             let _ = error.print();
@@ -280,10 +368,10 @@ fn read(words: &[String]) -> Result<Option<Wanted>, Failure> {
 }
 
 /// Builds a lab whose agents are this very program.
-pub(crate) async fn up(bench: &Bench, keep: bool) -> Result<Lab, Failure> {
+pub(crate) async fn up(bench: &Bench, keep: bool, folders: Vec<PathBuf>) -> Result<Lab, Failure> {
     let program =
         std::env::current_exe().map_err(|error| Failure::measure(format!("cannot find this program: {error}")))?;
-    Lab::up(bench, &LabOptions { program, keep }).await.map_err(failure)
+    Lab::up(bench, &LabOptions { program, keep, folders }).await.map_err(failure)
 }
 
 fn down() -> Result<(), Failure> {
@@ -315,7 +403,7 @@ fn shell(host: &str, command: &[String]) -> Result<(), Failure> {
 }
 
 /// What is wrong with the bench is the user's to mend; what is wrong with the machine is not.
-fn failure(error: LabError) -> Failure {
+pub(super) fn failure(error: LabError) -> Failure {
     match error {
         LabError::UnknownBench { .. }
         | LabError::Unreadable { .. }

@@ -3,8 +3,8 @@
 use super::device::full_frames::{End, full_frames};
 use crate::arguments::{Repetition, Results, Sockets};
 use crate::exit::Failure;
-use crate::hosts::{Company, HostBook, LOCAL, parties};
-use crate::measure::{check, conclude, reach, run as run_plan};
+use crate::hosts::{Company, HostBook, parties};
+use crate::measure::{asked, check, conclude, reach, run as run_plan};
 use linerate_method::ladder::{Asked, onto};
 use linerate_model::{FrameTrial, IpVersion, Path, Plan};
 use linerate_store::Store;
@@ -43,14 +43,15 @@ pub(crate) struct Arguments {
     sockets: Sockets,
 
     #[command(flatten)]
-    results: Results,
+    pub(crate) results: Results,
 }
 
 /// The MTU a plan is checked by before the path's own is known: Ethernet's.
 pub(crate) const USUAL_MTU: u32 = 1500;
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let parties = parties(&arguments.hosts).map_err(Failure::usage)?;
+    let pair = book.pair(&arguments.hosts);
+    let parties = parties(&pair).map_err(Failure::usage)?;
     let [path] = &parties.paths()[..] else {
         return Err(Failure::usage("a ladder is of one path: name one source and one sink"));
     };
@@ -58,13 +59,19 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
     let store = Store::open(arguments.results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(&book, &parties, cancel.clone()).await?;
     let mtu = company.peers.path_mtu(path, arguments.sockets.ip()).unwrap_or(USUAL_MTU);
-    let hosts = match &arguments.hosts[..] {
-        [from, to] => [from.as_str(), to],
-        alone => [LOCAL, alone.first().map_or(LOCAL, String::as_str)],
-    };
+    let hosts = [pair[0].as_str(), &pair[1]];
     let frames = frames(hosts, path, arguments.frames(), &company).await;
     let plan = arguments.plan(path, mtu, frames).map_err(Failure::usage)?;
-    let outcome = run_plan(plan, &company.peers, &store, None, arguments.repetition.prove, cancel).await;
+    let outcome = run_plan(
+        plan,
+        asked(&arguments.results),
+        &company.peers,
+        Some(&store),
+        None,
+        arguments.repetition.prove,
+        cancel,
+    )
+    .await;
     company.dismiss().await;
     conclude(outcome, &arguments.results)
 }
@@ -85,7 +92,7 @@ impl Arguments {
             timing: self.repetition.timing()?,
             frames,
         };
-        let plan = Plan { cells: Vec::new(), repeats: self.repetition.repeats()?, device: None, ladder: None };
+        let plan = Plan::of(Vec::new(), self.repetition.repeats()?);
         Ok(onto(plan, &asked))
     }
 }
@@ -119,6 +126,6 @@ pub(crate) async fn frames(
     let ends = [End { host: from, nic: near }, End { host: to, nic: far }];
     full_frames(ends, asked, company).await.map_err(|failure| match failure {
         Failure::Usage(why) | Failure::Measure(why) => why,
-        Failure::Missed | Failure::Code(_) => "the ports could not be looked at".to_owned(),
+        Failure::Missed | Failure::Waiting(_) | Failure::Code(_) => "the ports could not be looked at".to_owned(),
     })
 }

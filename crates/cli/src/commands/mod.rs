@@ -1,28 +1,37 @@
 //! One file a command: its words on the command line, and what it does.
 
 pub(crate) mod agent;
+pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod copy;
 pub(crate) mod demo;
 pub(crate) mod device;
 pub(crate) mod explain;
 pub(crate) mod frames;
 pub(crate) mod lab;
 pub(crate) mod ladder;
+pub(crate) mod limits;
 pub(crate) mod man;
+pub(crate) mod nfs;
 pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod results;
+pub(crate) mod rpc;
+pub(crate) mod run;
 pub(crate) mod stream;
 pub(crate) mod transact;
+pub(crate) mod view;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit::Failure;
 use crate::hosts::HostBook;
 use crate::interrupt;
+use crate::output;
 use tokio::sync::watch;
 
 /// Runs what was asked for.
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    output::speak(arguments.lang.unwrap_or_else(output::users_language));
     // An ordinary user's lab lives in a user namespace, which only a program without threads can enter.
     if let Command::Lab(lab) = &arguments.command {
         // A shell's signals are its own affair: none are caught here.
@@ -30,6 +39,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
             return ended;
         }
         lab.enter_user_namespace()?;
+    }
+    if let Command::Run(study) = &arguments.command {
+        study.enter_user_namespace()?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::measure)?;
     let result = runtime.block_on(async {
@@ -50,15 +62,22 @@ pub(crate) async fn run_command(
     match command {
         Command::Stream(arguments) => stream::run(arguments, book, cancel).await,
         Command::Transact(arguments) => transact::run(arguments, book, cancel).await,
+        Command::Rpc(arguments) => rpc::run(arguments, book, cancel).await,
+        Command::Nfs(arguments) => Box::pin(nfs::run(arguments, book, cancel)).await,
+        Command::Copy(arguments) => Box::pin(copy::run(*arguments, book, cancel)).await,
         Command::Ladder(arguments) => Box::pin(ladder::run(arguments, book, cancel)).await,
         Command::Device(arguments) => Box::pin(device::run(arguments, book, None, cancel)).await,
         Command::Frames(arguments) => Box::pin(frames::run(arguments, book, cancel)).await,
         Command::Lab(arguments) => Box::pin(lab::run(arguments, cancel)).await,
+        Command::Run(arguments) => Box::pin(run::run(arguments, cancel)).await,
         Command::Agent(arguments) => agent::run(arguments, cancel).await,
         Command::Probe(arguments) => probe::run(arguments, book).await,
+        Command::Limits(arguments) => limits::run(&arguments),
         Command::Results(arguments) => results::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::View(arguments) => view::run(&arguments, cancel).await,
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }

@@ -1,38 +1,48 @@
-//! `linerate report`: a kept record as text, HTML, Markdown, CSV or JSON.
+//! `linerate report`: a kept record or a study as text, HTML, Markdown, CSV or JSON.
 
 use crate::arguments::StorePath;
 use crate::exit::Failure;
-use crate::output::{print, say, style};
+use crate::output::{file_style, language, print, say, style};
+use crate::picture;
+use crate::study_file;
 use clap::ValueEnum;
-use linerate_method::{ladder, measurements};
-use linerate_model::{Record, RecordId, SCHEMA};
-use linerate_report::Style;
+use linerate_method::sum_up;
+use linerate_model::{Record, RecordId, SCHEMA, StudyReport};
+use linerate_report::{Style, study};
 use linerate_store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
-/// Make a report of a kept record
+/// Make a report of a kept record, or of a study
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   linerate report                            the latest record, as text
   linerate report --out report.html          as one offline HTML file
   linerate report 20261121T0930 --format csv
-  linerate report record.json --out record.md")]
+  linerate report record.json --out record.md
+  linerate report --charts figures           its charts as SVG and PNG too
+  linerate report studies/hirosaki-1998 --out study.html
+                                             a study: what its numbers say (docs/studies.md)")]
 pub(crate) struct Arguments {
-    /// A record's id or the start of it (see `linerate results`), or a JSON file [default: the latest record]
+    /// A record's id or the start of it (see `linerate results`), a record's JSON file, or a study: a TOML file, by its path
+    /// [default: the latest record]
     record: Option<String>,
 
     /// The form; with --out the file's name tells it
     #[arg(long, value_enum)]
     format: Option<Format>,
 
-    /// Print the JSON record and nothing else; the same as --format json
+    /// Print the record or the study as JSON and nothing else; the same as --format json
     #[arg(long, conflicts_with_all = ["format", "out"])]
     json: bool,
 
     /// Write to this file instead of standard output
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
+
+    /// Write each chart into this folder too, as NAME.svg and NAME.png
+    #[arg(long, value_name = "DIR", conflicts_with = "json")]
+    charts: Option<PathBuf>,
 
     #[command(flatten)]
     store: StorePath,
@@ -59,30 +69,64 @@ impl Format {
         }
     }
 
-    fn render(self, record: &Record, style: &Style) -> String {
-        match self {
-            Self::Text => linerate_report::text(record, style),
-            Self::Html => linerate_report::html(record),
-            Self::Markdown => linerate_report::markdown(record),
-            Self::Csv => linerate_report::csv(record),
-            Self::Json => linerate_report::json(record),
+    fn render(self, subject: &Subject, style: &Style) -> String {
+        match subject {
+            Subject::Record(record) => match self {
+                Self::Text => linerate_report::text(record, style),
+                Self::Html => linerate_report::html(style.language, record),
+                Self::Markdown => linerate_report::markdown(style.language, record),
+                Self::Csv => linerate_report::csv(record),
+                Self::Json => linerate_report::json(record),
+            },
+            Subject::Study(report) => match self {
+                Self::Text => study::text(report, style),
+                Self::Html => study::html(style.language, report),
+                Self::Markdown => study::markdown(style.language, report),
+                Self::Csv => study::csv(report),
+                Self::Json => study::json(report),
+            },
         }
     }
 }
 
+/// What a report is made of.
+enum Subject {
+    Record(Box<Record>),
+    Study(Box<StudyReport>),
+}
+
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    let record = named(&arguments.store, arguments.record.as_deref())?;
+    let study = arguments.record.as_deref().and_then(study_file::path);
+    let subject = match study {
+        Some(path) => Subject::Study(Box::new(study_file::read(&path, &arguments.store)?)),
+        None => Subject::Record(Box::new(named(&arguments.store, arguments.record.as_deref())?)),
+    };
+    if let Some(folder) = &arguments.charts {
+        let pictures = match &subject {
+            Subject::Record(record) => linerate_report::pictures(language(), record),
+            Subject::Study(report) => linerate_report::study_pictures(language(), report),
+        };
+        picture::write(folder, &pictures)?;
+        say(&format!("linerate: {} charts written to {}", pictures.len(), folder.display()));
+    }
     match &arguments.out {
         Some(file) => {
             let format = arguments.format.or_else(|| Format::of(file));
-            write(&record, file, format.ok_or_else(|| unknown_form(file))?)
+            write(&subject, file, format.ok_or_else(|| unknown_form(file))?)
         }
         None => {
             let format = if arguments.json { Format::Json } else { arguments.format.unwrap_or(Format::Text) };
-            print(&format.render(&record, &style()));
+            print(&format.render(&subject, &style()));
             Ok(())
         }
     }
+}
+
+/// Prints a study, or writes it in the form that the file's name tells.
+pub(crate) fn show_study(report: StudyReport, json: bool, out: Option<&Path>) -> Result<(), Failure> {
+    let subject = Subject::Study(Box::new(report));
+    print(&if json { Format::Json } else { Format::Text }.render(&subject, &style()));
+    out.map_or(Ok(()), |file| write(&subject, file, Format::of(file).ok_or_else(|| unknown_form(file))?))
 }
 
 /// Fails before anything is measured if the report could not be written afterwards.
@@ -101,12 +145,12 @@ pub(crate) fn check_report_file(file: &Path) -> Result<(), Failure> {
 
 /// Writes a record in the form the file's name tells.
 pub(crate) fn write_report(record: &Record, file: &Path) -> Result<(), Failure> {
-    write(record, file, Format::of(file).ok_or_else(|| unknown_form(file))?)
+    let subject = Subject::Record(Box::new(record.clone()));
+    write(&subject, file, Format::of(file).ok_or_else(|| unknown_form(file))?)
 }
 
-fn write(record: &Record, file: &Path, format: Format) -> Result<(), Failure> {
-    let style = Style { width: 100, colour: false, unicode: true };
-    std::fs::write(file, format.render(record, &style)).map_err(|error| {
+fn write(subject: &Subject, file: &Path, format: Format) -> Result<(), Failure> {
+    std::fs::write(file, format.render(subject, &file_style())).map_err(|error| {
         Failure::measure(format!("cannot write the report {}: {error}; name another file with --out", file.display()))
     })?;
     say(&format!("linerate: report written to {}", file.display()));
@@ -139,11 +183,7 @@ pub(crate) fn load(path: &StorePath, name: Option<&str>) -> Result<Record, Failu
             .ok_or_else(|| Failure::usage("nothing is kept yet: measure something first, as with `linerate lab`"))?,
     };
     let mut record = store.load(&id.0).map_err(store_failure)?;
-    // A run that was killed has trials but nobody summed them up.
-    if record.results.is_empty() {
-        record.results = measurements(&record.plan, &record.hosts, &record.trials, None);
-        record.ladder = ladder::found(&record);
-    }
+    sum_up(&mut record);
     Ok(record)
 }
 

@@ -5,13 +5,15 @@ use crate::arguments::StorePath;
 use crate::exit::Failure;
 use crate::output::{print, say, style};
 use clap::Subcommand;
-use linerate_store::{Listed, Store};
+use linerate_store::{Listed, Query, Stage, Store};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// List, show and delete kept records
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   linerate results                           the latest records, newest first
+  linerate results list --filter 'udp hosta'  those with both words in id, command, hosts or names
   linerate results show 20261121T0930
   linerate results show --json | jq '.results[].received.payload_bps.median'
   linerate results delete 20261121T093000-4f2a")]
@@ -34,6 +36,9 @@ enum Action {
         /// At most so many
         #[arg(long, short = 'n', default_value_t = 20)]
         limit: usize,
+        /// Only records in whose id, command, hosts or names each of these words occurs
+        #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
+        filter: String,
         /// Print one JSON array and nothing else
         #[arg(long)]
         json: bool,
@@ -64,19 +69,22 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let outer = arguments.store;
     let or_outer = |own: StorePath| if own.store.is_some() { own } else { outer.clone() };
     match arguments.action {
-        None => list(20, arguments.json, &outer),
-        Some(Action::List { limit, json, store }) => list(limit, json, &or_outer(store)),
+        None => list(20, "", arguments.json, &outer),
+        Some(Action::List { limit, filter, json, store }) => list(limit, &filter, json, &or_outer(store)),
         Some(Action::Show { record, json, store }) => show(record.as_deref(), json, &or_outer(store)),
         Some(Action::Delete { records, store }) => delete(&records, &or_outer(store)),
     }
 }
 
-fn list(limit: usize, json: bool, path: &StorePath) -> Result<(), Failure> {
+fn list(limit: usize, filter: &str, json: bool, path: &StorePath) -> Result<(), Failure> {
     let store = Store::open(path.store.as_deref()).map_err(Failure::measure)?;
-    let listed = store.list(limit).map_err(Failure::measure)?;
+    let query = Query::text(filter).map_err(Failure::usage)?;
+    let listed = store.find(&query, 0, limit).map_err(Failure::measure)?;
     if json {
         let rows: Vec<_> = listed.iter().map(as_json).collect();
         print(&serde_json::Value::from(rows).to_string());
+    } else if listed.is_empty() && !filter.is_empty() {
+        say(&format!("linerate: no record has all of these in its id, command, hosts or names: {filter}"));
     } else if listed.is_empty() {
         say("linerate: nothing is kept yet: measure something first, as with `linerate lab`");
     } else {
@@ -86,7 +94,12 @@ fn list(limit: usize, json: bool, path: &StorePath) -> Result<(), Failure> {
 }
 
 fn as_line(row: &Listed) -> String {
-    let state = if row.finished { "" } else { "  (ended early)" };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
+    let state = match row.stage(now) {
+        Stage::Finished => "",
+        Stage::UnderWay => "  (under way)",
+        Stage::EndedEarly => "  (ended early)",
+    };
     let command = row.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
     format!("{}  {:>3} results {:>4} trials  linerate {command}{state}", row.id, row.cells, row.trials)
 }

@@ -88,7 +88,7 @@ pub(crate) struct Arguments {
     sockets: Sockets,
 
     #[command(flatten)]
-    results: Results,
+    pub(crate) results: Results,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -144,7 +144,7 @@ fn offered(text: &str) -> Result<Offered, String> {
 }
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let parties = parties(&arguments.hosts).map_err(Failure::usage)?;
+    let parties = parties(&book.pair(&arguments.hosts)).map_err(Failure::usage)?;
     let plan = arguments.plan(&parties.paths()).map_err(Failure::usage)?;
     measure(plan, &parties, book, &arguments.results, arguments.repetition.prove, cancel).await
 }
@@ -169,12 +169,7 @@ impl Arguments {
             let workload = Workload::Stream(stream);
             TrialSpec { name: self.name(*size), paths: paths.to_vec(), workload, timing, probe, proves: None }
         };
-        Ok(Plan {
-            cells: sizes.iter().map(cell).collect(),
-            repeats: self.repetition.repeats()?,
-            device: None,
-            ladder: None,
-        })
+        Ok(Plan::of(sizes.iter().map(cell).collect(), self.repetition.repeats()?))
     }
 
     fn size(&self) -> ByteCount {

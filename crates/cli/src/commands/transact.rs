@@ -71,11 +71,11 @@ pub(crate) struct Arguments {
     sockets: Sockets,
 
     #[command(flatten)]
-    results: Results,
+    pub(crate) results: Results,
 }
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let parties = parties(&arguments.hosts).map_err(Failure::usage)?;
+    let parties = parties(&book.pair(&arguments.hosts)).map_err(Failure::usage)?;
     let plan = arguments.plan(parties.paths()).map_err(Failure::usage)?;
     measure(plan, &parties, book, &arguments.results, arguments.repetition.prove, cancel).await
 }
@@ -110,6 +110,6 @@ impl Arguments {
         };
         let timing = self.repetition.timing()?;
         let cell = TrialSpec { name, paths, workload: Workload::Transact(transact), timing, probe: None, proves: None };
-        Ok(Plan { cells: vec![cell], repeats: self.repetition.repeats()?, device: None, ladder: None })
+        Ok(Plan::of(vec![cell], self.repetition.repeats()?))
     }
 }

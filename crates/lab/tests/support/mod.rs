@@ -48,7 +48,7 @@ pub(crate) fn up(text: &str) -> Lab {
 }
 
 pub(crate) fn try_up(bench: &Bench) -> Result<Lab, LabError> {
-    wait_for(Lab::up(bench, &LabOptions { program: fake_agent(), keep: false }))
+    wait_for(Lab::up(bench, &LabOptions { program: fake_agent(), keep: false, folders: Vec::new() }))
 }
 
 pub(crate) fn host(name: &str) -> HostName {

@@ -180,7 +180,7 @@ impl SizeTest {
 impl Device {
     /// The test of `plan`, nothing run yet. `calibration` is the record of [`DeviceTest::Calibrate`] between the same ports.
     pub fn new(plan: DevicePlan, calibration: Option<&Record>) -> Self {
-        let found = calibration.and_then(|record| Some((record, record.outcome.as_ref()?)));
+        let found = calibration.and_then(|record| Some((record, record.device()?.1)));
         let ceilings = found
             .map(|(record, outcome)| {
                 let of = |cell: &linerate_model::Throughput| Ceiling {

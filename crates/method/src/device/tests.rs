@@ -1,7 +1,10 @@
 //! The device test against simulated devices of known limits.
 
 use super::*;
-use linerate_model::{FrameEngine, FrameHeaders, FramePayload, FrameStreamResult, Limit, Mac, Observation, PortPair};
+use linerate_model::{
+    FrameEngine, FrameHeaders, FramePayload, FrameStreamResult, Limit, Mac, Observation, Plan, PortPair, RecordId,
+    Repeats,
+};
 use linerate_units::{BitRate, Ratio};
 use std::collections::BTreeMap;
 
@@ -78,26 +81,8 @@ fn run(plan: DevicePlan, device: u64, tester: u64, calibration: Option<&Record>)
 fn calibration(tester: u64) -> Record {
     let plan = plan(DeviceTest::Calibrate, false);
     let outcome = run(plan.clone(), u64::MAX / 1_000_000, tester, None);
-    Record {
-        schema: linerate_model::SCHEMA.into(),
-        id: linerate_model::RecordId("calibration".into()),
-        version: String::new(),
-        command: Vec::new(),
-        started_unix_ns: 0,
-        plan: linerate_model::Plan {
-            cells: Vec::new(),
-            repeats: linerate_model::Repeats::Times(1),
-            device: Some(plan),
-            ladder: None,
-        },
-        hosts: Vec::new(),
-        results: Vec::new(),
-        trials: Vec::new(),
-        outcome: Some(outcome),
-        frame_trials: Vec::new(),
-        ladder: None,
-        caveats: Vec::new(),
-    }
+    let plan = Plan { device: Some(plan), ..Plan::of(Vec::new(), Repeats::Times(1)) };
+    Record { outcome: Some(outcome.into()), ..Record::new(RecordId("calibration".into()), plan) }
 }
 
 #[test]
@@ -137,7 +122,7 @@ fn a_stumble_of_the_tester_does_not_hide_the_device() {
 #[test]
 fn the_testers_own_limit_is_never_the_devices() {
     let ceiling = calibration(400_000);
-    assert!(ceiling.outcome.iter().flat_map(|o| &o.throughput).take(2).all(|cell| cell.limit == Limit::Tester));
+    assert!(ceiling.outcome.iter().flat_map(|o| &o.device.throughput).take(2).all(|cell| cell.limit == Limit::Tester));
     let found = run(plan(DeviceTest::Throughput, false), 100_000_000, 400_000, Some(&ceiling));
     assert!(found.throughput.iter().all(|cell| cell.limit != Limit::Device), "{found:?}");
     // Uncalibrated, the shortfall of the trial that failed gives it away.

@@ -1,6 +1,7 @@
 //! Throughput: the highest rate at which no frame is lost (RFC 1242 section 3.17, RFC 2544 section 26.1).
 
 use super::{Ceiling, directions, doubts, fell_short, highest_load, kept_its_rate, load, sum, whole};
+use crate::proof::bypassed;
 use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Search};
 use linerate_model::{
     Caveat, CaveatKind, Confidence, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling,
@@ -261,7 +262,8 @@ impl ThroughputTest {
                 ceiling.share * 100.0,
                 whole(ceiling.frames_per_s)
             );
-            return say(Limit::Tester, Confidence::High, vec![text]);
+            let proofs = vec![bypassed(&ceiling.record, rate, ceiling.frames_per_s)];
+            return Verdict { proofs, ..say(Limit::Tester, Confidence::High, vec![text]) };
         }
         let Some(failed) = failed else {
             let text = format!("no frame was lost up to the highest rate tried, {} frames/s", whole(rate));
@@ -285,7 +287,9 @@ impl ThroughputTest {
                     ceiling.frames_per_s / rate.max(1.0)
                 );
                 let near = let_through(gave_way) <= failed as f64 * NEAR;
-                say(Limit::Device, if near { Confidence::High } else { Confidence::Medium }, vec![sent, room])
+                let proofs = vec![bypassed(&ceiling.record, rate, ceiling.frames_per_s)];
+                let confidence = if near { Confidence::High } else { Confidence::Medium };
+                Verdict { proofs, ..say(Limit::Device, confidence, vec![sent, room]) }
             }
             None => {
                 let missing =

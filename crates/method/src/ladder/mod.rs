@@ -5,29 +5,44 @@
 //! payload of their packets, so full frames, the line in full frames and UDP in the largest datagrams compare as they
 //! are. TCP's larger header is told apart from the rest of its gap.
 
+mod copy;
 mod frames;
 mod gap;
 mod limit;
+mod nfs;
+mod nfs_read;
+mod nfs_write;
+mod rpc;
 mod tcp;
 #[cfg(test)]
 mod tests;
 mod udp;
 
 use linerate_model::{
-    FrameTrial, FrameTrialResult, IpVersion, Ladder, LadderPlan, Latency, Measurement, Path, PathLimit, Plan, Record,
-    Rung, RungLatency, RungName, SocketOptions, StreamSpec, Summary, Timing, Transport, TrialSpec, Verdict, Workload,
-    layer_bytes,
+    CopyOutcome, FrameTrial, FrameTrialResult, IpVersion, Ladder, LadderPlan, Latency, Measurement, Path, PathLimit,
+    Plan, Record, Rung, RungLatency, RungName, SocketOptions, StreamSpec, Summary, Timing, Transport, TrialSpec,
+    Verdict, Workload, layer_bytes,
 };
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
 
+pub use copy::next_copy;
 pub use frames::next_frames;
 
 /// What all rungs' rates count.
 const UNIT: &str = "payload bit/s";
 
-/// The rungs, from the ground up. Later layers (RPC, NFS, copy) stand on top.
-const LAYERS: [&dyn Layer; 4] = [&limit::Limit, &frames::Frames, &udp::Udp, &tcp::Tcp];
+/// The rungs, from the ground up.
+const LAYERS: [&dyn Layer; 8] = [
+    &limit::Limit,
+    &frames::Frames,
+    &udp::Udp,
+    &tcp::Tcp,
+    &rpc::Rpc,
+    &nfs_read::NfsRead,
+    &nfs_write::NfsWrite,
+    &copy::Copy,
+];
 
 /// What a ladder is to be measured on, and how.
 #[derive(Debug, Clone)]
@@ -70,6 +85,7 @@ struct Facts<'a> {
     plan: &'a LadderPlan,
     results: &'a [Measurement],
     frame_trials: &'a [FrameTrialResult],
+    copy: Option<CopyOutcome>,
 }
 
 /// A rung's figure.
@@ -105,14 +121,15 @@ pub fn onto(mut plan: Plan, asked: &Asked) -> Plan {
         Ok(trial) => (Some(trial), BTreeMap::new()),
         Err(why) => (None, BTreeMap::from([(RungName::Frames, why)])),
     };
-    plan.ladder = Some(LadderPlan { path, ip, mtu, frames, without });
+    plan.ladder = Some(LadderPlan { path, ip, mtu, frames, copy: None, without });
     plan
 }
 
 /// The ladder of a record whose results stand; none if its plan asks for none, or nothing was measured.
 pub fn found(record: &Record) -> Option<Ladder> {
     let plan = record.plan.ladder.as_ref()?;
-    let facts = Facts { plan, results: &record.results, frame_trials: &record.frame_trials };
+    let copy = plan.copy.as_ref().and_then(|copied| copy::found(copied, record));
+    let facts = Facts { plan, results: &record.results, frame_trials: &record.frame_trials, copy };
     if record.results.is_empty() { None } else { Some(climb(&facts)) }
 }
 

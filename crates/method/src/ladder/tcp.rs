@@ -5,7 +5,7 @@ use super::{Asked, Facts, Figure, Layer, efficiency};
 use linerate_model::{RungName, StreamSpec, TransactSpec, Transport, Workload, tcp_packet};
 use linerate_units::ByteCount;
 
-const STREAM: &str = "tcp";
+pub(super) const STREAM: &str = "tcp";
 const TRANSACTIONS: &str = "tcp transactions";
 /// What TCP is handed at a time, as by `linerate stream`.
 const MESSAGE: ByteCount = ByteCount::new(1 << 20);

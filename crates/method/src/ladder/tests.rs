@@ -6,7 +6,7 @@ use crate::transfer::tests::trial;
 use crate::{Method, Step, Sweep, measurements};
 use linerate_model::{
     FlowResult, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, Limit as LimitedBy,
-    Loss, LossPlaces, Mac, Repeats, TcpFlow, Transactions, TrialResult,
+    Loss, LossPlaces, Mac, NfsOperation, OperationCounts, Repeats, TcpFlow, Transactions, TrialResult,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
@@ -28,7 +28,7 @@ fn asked() -> Asked {
 }
 
 fn empty() -> Plan {
-    Plan { cells: Vec::new(), repeats: Repeats::Times(3), device: None, ladder: None }
+    Plan::of(Vec::new(), Repeats::Times(3))
 }
 
 /// A path with planted figures: the line's speed, and what UDP and TCP get in each of three runs, bit/s.
@@ -36,6 +36,8 @@ struct Planted {
     line: Option<u64>,
     udp: [f64; 3],
     tcp: [f64; 3],
+    /// The units of RPC's calls.
+    rpc: [f64; 3],
     /// What UDP lost in each run.
     loss: Option<Loss>,
     /// TCP's own account at the sender.
@@ -47,7 +49,10 @@ struct Planted {
 impl Planted {
     fn full(udp: f64, tcp: f64) -> Self {
         let account = TcpFlow { mss: 1448, segments_out: 100_000, segments_in: 100_000, ..TcpFlow::default() };
-        Self { line: Some(GIGABIT), udp: [udp; 3], tcp: [tcp; 3], loss: None, account, frames: Vec::new() }
+        // What is left of TCP's payload by the heads of calls of 8 KiB.
+        let rpc = [tcp * 8_192.0 / 8_256.0; 3];
+        let (line, loss, frames) = (Some(GIGABIT), None, Vec::new());
+        Self { line, udp: [udp; 3], tcp: [tcp; 3], rpc, loss, account, frames }
     }
 
     fn run(&self, spec: &TrialSpec, turn: usize) -> TrialResult {
@@ -66,6 +71,27 @@ impl Planted {
                     (ends.opener.flows, ends.listener.flows) = (vec![flow.clone()], vec![flow]);
                 }
             }
+            Workload::Rpc(_) => {
+                let bytes = (self.rpc[turn] / 8.0) as u64;
+                let window = Nanos::from_secs(1);
+                let received = ends.listener.received.as_mut().expect("it is there");
+                (received.payload_bytes, received.messages) = (bytes, bytes / 8_192);
+                let mut done = Transactions { completed: 1_000, window, ..Transactions::default() };
+                done.latency.record_many(40_000, 1_000);
+                ends.opener.transactions = Some(done);
+                let flow = FlowResult { tcp: Some(self.account.clone()), ..FlowResult::default() };
+                ends.opener.flows = vec![flow];
+            }
+            Workload::Nfs(_) => {
+                let window = Nanos::from_secs(1);
+                let moved = OperationCounts { bytes: (self.rpc[turn] / 8.0) as u64, ..OperationCounts::default() };
+                let mut done = Transactions { completed: 1_000, window, ..Transactions::default() };
+                done.latency.record_many(90_000, 1_000);
+                ends.opener.transactions = Some(done);
+                ends.opener.operations.insert(NfsOperation::Read, moved);
+                let flow = FlowResult { tcp: Some(self.account.clone()), ..FlowResult::default() };
+                ends.opener.flows = vec![flow];
+            }
             Workload::Transact(transact) => {
                 let mut done =
                     Transactions { completed: 1_000, window: Nanos::from_secs(1), ..Transactions::default() };
@@ -77,7 +103,8 @@ impl Planted {
         result
     }
 
-    fn ladder(&self) -> Ladder {
+    /// Every trial of the plan's cells.
+    fn measured(&self) -> (Plan, Vec<TrialResult>) {
         let plan = onto(empty(), &asked());
         let (mut sweep, mut trials) = (Sweep::new(plan.clone()), Vec::new());
         while let Step::Run(spec) = sweep.next() {
@@ -85,12 +112,17 @@ impl Planted {
             trials.push(self.run(&spec, turn));
             sweep.record(trials.last().expect("just added"));
         }
+        (plan, trials)
+    }
+
+    fn ladder(&self) -> Ladder {
+        let (plan, trials) = self.measured();
         let results = measurements(&plan, &[host("a", self.line), host("b", self.line)], &trials, None);
         let mut plan = plan.ladder.expect("a ladder");
         if !self.frames.is_empty() {
             plan.without.clear();
         }
-        climb(&Facts { plan: &plan, results: &results, frame_trials: &self.frames })
+        climb(&Facts { plan: &plan, results: &results, frame_trials: &self.frames, copy: None })
     }
 }
 
@@ -175,6 +207,21 @@ fn a_path_that_loses_nothing_is_full_at_every_rung() {
     assert_eq!(tcp.results, ["tcp", "tcp transactions"]);
     let latency = tcp.latency_ns.expect("it was timed");
     assert!((29_900..30_100).contains(&latency.p50) && latency.count == 3_000, "{latency:?}");
+}
+
+/// Calls that move half of what TCP does: their own loss, and no other rung's.
+#[test]
+fn what_calls_lose_is_named_as_theirs() {
+    let planted = Planted::full(UDP, TCP);
+    let rpc = rung(&planted.ladder(), RungName::Rpc).clone();
+    close(rpc.share_of_below.expect("it stands on TCP"), 8_192.0 / 8_256.0);
+    assert_eq!(rpc.results, ["rpc tcp write 8192", "rpc tcp null"]);
+    assert_eq!(rpc.latency_ns.map(|latency| latency.count), Some(3_000));
+    let ladder = Planted { rpc: planted.rpc.map(|bps| bps / 2.0), ..planted }.ladder();
+    let (below, above, rest) = named(&ladder).expect("half is lost");
+    assert_eq!((below, above), (RungName::Tcp, RungName::Rpc));
+    close(rest, 2.0);
+    assert!(ladder.widest_gap.expect("half is lost").advice.contains("--outstanding"));
 }
 
 #[test]
@@ -274,7 +321,12 @@ fn a_rung_that_was_not_measured_says_why_and_the_next_stands_on_what_is_left() {
     let cell = plan.cells.iter().find(|cell| cell.name == "tcp").expect("TCP is measured");
     let results =
         measurements(&plan, &[host("a", Some(GIGABIT)), host("b", Some(GIGABIT))], &[planted.run(cell, 0)], None);
-    let ladder = climb(&Facts { plan: plan.ladder.as_ref().expect("a ladder"), results: &results, frame_trials: &[] });
+    let ladder = climb(&Facts {
+        plan: plan.ladder.as_ref().expect("a ladder"),
+        results: &results,
+        frame_trials: &[],
+        copy: None,
+    });
     assert_eq!(rung(&ladder, RungName::Frames).missing.as_deref(), Some("no port"));
     assert!(rung(&ladder, RungName::Udp).missing.as_ref().is_some_and(|why| why.contains("ended before")));
     close(rung(&ladder, RungName::Tcp).share_of_below.expect("it stands on the line"), 1448.0 / 1472.0);
@@ -292,7 +344,19 @@ fn nothing_that_arrived_has_no_share() {
 fn its_trials_join_a_plan_that_has_some_already() {
     let twice = onto(onto(empty(), &asked()), &asked());
     let names: Vec<&str> = twice.cells.iter().map(|cell| cell.name.as_str()).collect();
-    assert_eq!(names, ["udp 1472", "udp transactions", "tcp", "tcp transactions"]);
+    assert_eq!(
+        names,
+        [
+            "udp 1472",
+            "udp transactions",
+            "tcp",
+            "tcp transactions",
+            "rpc tcp write 8192",
+            "rpc tcp null",
+            "nfs tcp read",
+            "nfs tcp write"
+        ]
+    );
     let six = onto(empty(), &Asked { ip: IpVersion::V6, mtu: 9000, ..asked() });
     assert_eq!(six.cells[0].workload.message_bytes().get(), 9000 - 48);
 }
@@ -354,4 +418,59 @@ fn frames_are_sent_as_often_as_the_plan_repeats_and_not_where_they_cannot_be() {
     plan.ladder.as_mut().expect("a ladder").without.insert(RungName::Frames, "refused".to_owned());
     assert_eq!(next_frames(&plan, &[]), None);
     assert_eq!(next_frames(&onto(empty(), &asked()), &[]), None);
+}
+
+/// NFS stands on RPC, and its rungs have what file data their calls moved.
+#[test]
+fn nfs_stands_on_rpc() {
+    let ladder = Planted::full(UDP, TCP).ladder();
+    let names: Vec<RungName> = ladder.rungs.iter().rev().map(|rung| rung.name).take(3).collect();
+    assert_eq!(names, [RungName::Copy, RungName::NfsWrite, RungName::NfsRead]);
+    let read = ladder.rungs.iter().find(|rung| rung.name == RungName::NfsRead).expect("a rung");
+    assert_eq!(read.below, Some(RungName::Rpc));
+    assert!((read.share_of_below.expect("RPC was measured") - 1.0).abs() < 1e-3);
+    assert_eq!((read.results.as_slice(), read.latency_ns), (["nfs tcp read".to_owned()].as_slice(), None));
+}
+
+/// TCP says how large the tree is; the copies are as many as the plan has repeats, and their median is the rung's figure.
+#[test]
+fn a_copy_stands_on_top_sized_by_what_tcp_carries() {
+    let (plan, trials) = Planted::full(UDP, TCP).measured();
+    let mut record = Record::new(linerate_model::RecordId("r".into()), plan.clone());
+    assert_eq!(next_copy(&record), None, "TCP is not measured yet");
+    record.results = measurements(&plan, &[], &trials, None);
+    let copy = next_copy(&record).expect("a copy");
+    let linerate_model::CopyTree::Made(tree) = &copy.tree else { panic!("made") };
+    assert_eq!(tree.bytes.get(), (TCP / 8.0) as u64, "a second's worth");
+    assert!(tree.files >= 100 && copy.sources[0].0 == "a" && copy.destinations[0].0 == "b", "{copy:?}");
+    for seconds in [2, 4, 3] {
+        assert_eq!(next_copy(&record).as_ref(), Some(&copy));
+        record.plan.ladder.as_mut().expect("a ladder").copy = Some(copy.clone());
+        let side = linerate_model::CopySide {
+            time: Nanos::from_secs(seconds),
+            bytes: 120_000_000,
+            complete: true,
+            ..linerate_model::CopySide::default()
+        };
+        let counted = linerate_model::CopyHalfResult {
+            started_unix_ns: 1,
+            sides: vec![side],
+            faults: Vec::new(),
+            faults_total: 0,
+            observation: linerate_model::Observation::default(),
+            caveats: Vec::new(),
+        };
+        let part = |host: &str| vec![linerate_model::CopyPart { host: host.into(), counted: counted.clone() }];
+        let servers = Vec::new();
+        record.copy_trials.push(linerate_model::CopyTrial { sources: part("a"), destinations: part("b"), servers });
+    }
+    assert_eq!(next_copy(&record), None, "three are enough");
+    let ladder = found(&record).expect("a ladder");
+    let rung = ladder.rungs.last().expect("rungs");
+    assert_eq!((rung.name, rung.below), (RungName::Copy, Some(RungName::NfsWrite)), "{rung:?}");
+    assert_eq!(rung.payload_bps.as_ref().map(|runs| (runs.median, runs.runs)), Some((120e6 * 8.0 / 3.0, 3)));
+    record.plan.ladder.as_mut().expect("a ladder").without.insert(RungName::Copy, "no folder".into());
+    assert_eq!(next_copy(&record), None);
+    let missing = found(&record).expect("a ladder").rungs.pop().expect("rungs").missing;
+    assert_eq!(missing.as_deref(), Some("no folder"));
 }

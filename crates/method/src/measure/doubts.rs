@@ -1,13 +1,13 @@
 //! The doubts about a result.
 
-use super::main_figure;
 use super::path::PathFacts;
+use super::{main_figure, nfs};
 use crate::loaded_latency::doubts;
 use crate::transfer::transfers;
 use crate::validity::{shortfall, spoilt};
 use linerate_model::{
     Caveat, CaveatKind, Direction, Measurement, Nic, ProbeResult, ReceiveBy, Repeats, Transport, TrialResult,
-    TrialSpec, Workload, ip_packets,
+    TrialSpec, Workload, WorkloadKind, ip_packets,
 };
 
 /// Runs that differ by more than this share of their median cannot carry a decision.
@@ -29,6 +29,7 @@ pub(super) fn caveats(
     found.extend(runs.iter().filter_map(|run| spoilt(run)));
     found.extend(runs.iter().find_map(|run| shortfall(run)));
     found.extend(result.loaded_latency.iter().flat_map(|probed| doubts(probed, runs)));
+    found.extend(nfs::doubts(runs));
     let mut add = |kind, text: &str| found.push(Caveat::new(kind, text));
 
     if path.shared_machine {
@@ -45,7 +46,7 @@ pub(super) fn caveats(
                 Transport::Udp => stream.offload && result.sent.as_ref().is_some_and(|s| s.means.contains("SEGMENT")),
                 Transport::Tcp => nic.offloads.get("tx-tcp-segmentation").copied().unwrap_or(false),
             },
-            Workload::Transact(_) => false,
+            Workload::Transact(_) | Workload::Rpc(_) | Workload::Nfs(_) => false,
         };
         if joins {
             let text = format!(
@@ -56,7 +57,7 @@ pub(super) fn caveats(
             add(CaveatKind::OffloadNotOnWire, &text);
         }
     }
-    if path.line.is_none() && result.received.is_some() {
+    if path.line.is_none() && result.received.is_some() && result.workload != WorkloadKind::Nfs {
         add(
             CaveatKind::UnknownLinkSpeed,
             "no link speed is known on this path, so no share of it can be given; tell the agents with --link-speed \

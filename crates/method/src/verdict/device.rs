@@ -6,7 +6,7 @@ use super::{Facts, Opinion};
 use linerate_model::Stand;
 
 pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
-    let (ceiling, overlaps) = facts.ceiling.as_ref()?;
+    let (ceiling, overlaps) = facts.ceiling.as_ref().filter(|_| facts.bypassed)?;
     if ceiling.share >= AT_CEILING || *overlaps {
         return Some(Opinion::new(Stand::Against, "With the device bypassed the same hosts reached no more."));
     }

@@ -1,23 +1,32 @@
 //! What the rules weigh: the facts of a result and its trials, medians over the runs.
 
+use super::calls::Calls;
+use crate::measure::main_figure;
 use crate::statistics::summary;
 use crate::transfer::{Transfer, rate, transfers};
 use linerate_model::{
-    Ceiling, HostName, Measurement, Observation, Offered, PathLimit, ReceivedRates, ThreadUse, Transport, TrialResult,
-    Workload,
+    Arrivals, Ceiling, HostName, Limit, Measurement, Observation, Offered, PathLimit, ThreadUse, Transport,
+    TrialResult, Workload, WorkloadKind,
 };
 use std::collections::BTreeSet;
 
 /// What a socket holds of payload where nothing is asked for: half of net.core.rmem_default, as its book-keeping takes about
 /// as much again.
 const USUAL_BUFFER: u64 = 106_496;
+/// Linux waits no less for an acknowledgement, seconds (TCP_RTO_MIN; RFC 6298 section 2.4 would have it wait for 1 s).
+const SHORTEST_TIMEOUT: f64 = 0.2;
 /// A quota used up in most of its periods is what stops the threads.
-const THROTTLED: f64 = 0.5;
+pub(super) const THROTTLED: f64 = 0.5;
 
 /// A thread with work for this share of the time hardly ever waited for anything else.
 pub(super) const OCCUPIED: f64 = 0.9;
 /// Below this it had time to spare in every stretch that matters.
 pub(super) const NEARLY_OCCUPIED: f64 = 0.75;
+/// With less than this to do it had time for everything, bursts and all; a host that is itself the limit is not busy all the time
+/// either, for its ends wait for each other.
+pub(super) const AMPLE: f64 = 0.6;
+/// A core with less than this to do has room for a thread.
+const SPARE: f64 = 0.5;
 /// What is kept from a core for this share of the time lets rings and buffers overflow, which hold some milliseconds.
 const KEPT_WAITING: f64 = 0.25;
 
@@ -34,6 +43,8 @@ pub(crate) struct Facts {
     pub(super) message_bytes: u64,
     /// What the tester reached with the device bypassed, and whether the runs of both overlap.
     pub(super) ceiling: Option<(Ceiling, bool)>,
+    /// That was the same measurement, without the device and nothing else.
+    pub(super) bypassed: bool,
     /// The load asked for; none where it was as much as goes.
     pub(super) offer: Option<Offer>,
     /// The sending (asking) end.
@@ -46,6 +57,8 @@ pub(crate) struct Facts {
     pub(super) udp: Option<Udp>,
     /// Transactions one after the other; none for streams and at a set rate.
     pub(super) closed_loop: Option<ClosedLoop>,
+    /// Calls to a server; none for streams and transactions.
+    pub(super) calls: Option<Calls>,
     /// Share of a host's time that the hypervisor took, the most of any.
     pub(super) steal: f64,
 }
@@ -78,6 +91,8 @@ pub(super) struct End {
     pub(super) throttled: Option<(f64, f64)>,
     /// Share of the time that its host's busiest core was busy, whatever ran there.
     pub(super) busiest_core: f64,
+    /// Cores of its host that had more time to spare than not, whatever ran there.
+    pub(super) spare_cores: usize,
     /// The kernel's thread that had most to do with receiving.
     pub(super) kernel: Option<KernelThread>,
     /// Share of the packets that its host's NIC or input queue dropped on receipt.
@@ -108,6 +123,8 @@ pub(super) struct Tcp {
     pub(super) congestion: String,
     /// Segments resent, as a share of those sent.
     pub(super) resent: f64,
+    /// Share of the time at the least that it waited for a retransmission timeout; zero where those are not counted.
+    pub(super) stalled: f64,
     /// Smoothed round-trip time, seconds.
     pub(super) rtt: f64,
     /// The smallest seen, seconds.
@@ -153,12 +170,11 @@ impl Facts {
     pub(crate) fn of(result: &Measurement, runs: &[&TrialResult]) -> Self {
         let workload = runs.first().map(|run| &run.spec.workload);
         let work = match (workload, result.transport) {
-            (Some(Workload::Transact(_)), _) => Work::Transact,
+            (Some(workload), _) if workload.is_requests() => Work::Transact,
             (_, Transport::Tcp) => Work::Tcp,
             (_, Transport::Udp) => Work::Udp,
         };
-        let own = result.received.as_ref().map(|received: &ReceivedRates| &received.payload_bps);
-        let own = own.or(result.transactions_per_s.as_ref());
+        let own = main_figure(result);
         let overlap = |ceiling: &Ceiling| {
             own.is_some_and(|own| own.runs > 1 && ceiling.reached.runs > 1 && own.high >= ceiling.reached.low)
         };
@@ -171,12 +187,15 @@ impl Facts {
                 let overlaps = overlap(&ceiling);
                 (ceiling, overlaps)
             }),
+            // Of NFS the ceiling is what the tester itself can do, without any server but its own.
+            bypassed: result.workload != WorkloadKind::Nfs,
             offer: offer(runs),
             sender: End::of(runs, true),
             receiver: End::of(runs, false),
             tcp: tcp(result, runs),
             udp: (work == Work::Udp).then(|| udp(runs)),
             closed_loop: closed_loop(result, workload),
+            calls: Calls::of(result, runs),
             steal: result.cpu.sender.steal.max(result.cpu.receiver.steal),
         }
     }
@@ -203,6 +222,13 @@ impl Facts {
         (lost && late || thread.own && thread.occupied() >= OCCUPIED).then_some(thread)
     }
 
+    /// Cores with time to spare at the end whose processor is the limit; none where a quota is what stops its threads, which
+    /// leaves cores idle for nobody.
+    pub(crate) fn spare_cores_at(&self, limit: Limit) -> Option<usize> {
+        let end = if limit == Limit::SenderCpu { &self.sender } else { &self.receiver };
+        (!end.is_throttled()).then_some(end.spare_cores)
+    }
+
     /// The result in words.
     pub(super) fn reached_in_words(&self) -> String {
         match self.work {
@@ -221,6 +247,7 @@ impl End {
             waited: middle(|end| end.waited),
             throttled: ends.iter().filter_map(|end| end.throttled).max_by(|l, r| l.0.total_cmp(&r.0)),
             busiest_core: middle(|end| end.busiest_core),
+            spare_cores: ends.iter().map(|end| end.spare_cores).min().unwrap_or(0),
             kernel: foremost(ends.iter().filter_map(|end| end.kernel.clone())),
             dropped: middle(|end| end.dropped),
         }
@@ -246,7 +273,7 @@ impl End {
             let lost = interface.rx_dropped + interface.rx_errors;
             Some(lost as f64 / (interface.rx_packets + lost).max(1) as f64)
         };
-        let cores = hosts.iter().flat_map(|host| &host.cores);
+        let cores = || hosts.iter().flat_map(|host| host.cores.iter().map(|core| core.busy_share()));
         let interfaces: BTreeSet<&String> =
             all.iter().filter_map(|t| if sends { t.sender } else { t.receiver }.interface.as_ref()).collect();
         // Another interface's thread has no part in this.
@@ -268,7 +295,8 @@ impl End {
                 .map(|quota| (quota.throttled as f64 / quota.periods as f64, quota.cores))
                 .max_by(|l, r| l.0.total_cmp(&r.0)),
             kernel: foremost(kernel),
-            busiest_core: cores.map(|core| core.busy_share()).fold(0.0, f64::max),
+            busiest_core: cores().fold(0.0, f64::max),
+            spare_cores: cores().filter(|busy| *busy < SPARE).count(),
             dropped: if sends { 0.0 } else { all.iter().filter_map(dropped).fold(0.0, f64::max) },
         }
     }
@@ -329,11 +357,18 @@ fn offer_of(run: &TrialResult) -> Option<Offer> {
             };
             Some(Offer { sent: sent / asked, arrived: got / asked })
         }
-        Workload::Transact(transact) => {
-            let asked = transact.rate?.get() as f64;
+        requests => {
+            let rate_asked = requests.requests_per_s()?.get() as f64;
             let done = transfer.sender.transactions.as_ref()?;
-            let second = |count| rate(count, done.window.get()) / asked;
-            Some(Offer { sent: second(done.completed + done.failed), arrived: second(done.completed) })
+            // Of random arrivals so many count as came due: each was timed, failed, or was never sent.
+            let due = done.latency.count() + done.failed + done.not_sent;
+            let asked = match requests.arrivals()? {
+                Arrivals::Even => rate_asked,
+                Arrivals::Poisson => rate(due, done.window.get()),
+            };
+            // At a set rate those are timed that were due within the window, whenever they were answered.
+            let (answered, second) = (done.latency.count(), |count| rate(count, done.window.get()) / asked);
+            Some(Offer { sent: second(answered + done.failed), arrived: second(answered) })
         }
     });
     offers.min_by(|left, right| left.arrived.total_cmp(&right.arrived))
@@ -347,10 +382,19 @@ fn tcp(result: &Measurement, runs: &[&TrialResult]) -> Option<Tcp> {
         .flat_map(|transfer| transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref()))
         .collect();
     let each = flows.len() as f64 / runs.len().max(1) as f64;
+    let windows = |run: &&TrialResult| {
+        let all = transfers(run);
+        all.iter()
+            .map(|t| t.sender.flows.len() as u64 * t.sender.sent.as_ref().map_or(0, |s| s.window.get()))
+            .sum::<u64>()
+    };
+    let time = runs.iter().map(windows).sum::<u64>() as f64 / 1e9;
+    let timeouts = account.timeouts as f64 * SHORTEST_TIMEOUT;
     let reached = result.received.as_ref().map_or(0.0, |received| received.payload_bps.median);
     Some(Tcp {
         congestion: account.congestion.clone(),
         resent: account.retransmits as f64 / account.segments.max(1) as f64,
+        stalled: if time > 0.0 { (timeouts / time).min(1.0) } else { 0.0 },
         rtt: account.rtt_ns as f64 / 1e9,
         min_rtt: account.min_rtt_ns as f64 / 1e9,
         window_limited: account.receive_window_limited,
@@ -372,7 +416,7 @@ fn udp(runs: &[&TrialResult]) -> Udp {
             let share = |count: u64| count as f64 / sent.max(1) as f64;
             let held = match &run.spec.workload {
                 Workload::Stream(stream) => stream.socket.receive_buffer.map_or(USUAL_BUFFER, |bytes| bytes.get()),
-                Workload::Transact(_) => USUAL_BUFFER,
+                _ => USUAL_BUFFER,
             };
             let came = |transfer: &Transfer<'_>| {
                 let received = transfer.receiver.received.as_ref()?;
@@ -399,10 +443,10 @@ fn udp(runs: &[&TrialResult]) -> Udp {
 }
 
 fn closed_loop(result: &Measurement, workload: Option<&Workload>) -> Option<ClosedLoop> {
-    let Some(Workload::Transact(transact)) = workload else { return None };
+    let closed = workload.is_some_and(|workload| workload.is_requests() && workload.requests_per_s().is_none());
     let (latency, rate) = (result.latency_ns.as_ref()?, result.transactions_per_s.as_ref()?);
     let latency = latency.mean / 1e9;
-    transact.rate.is_none().then_some(ClosedLoop { outstanding: rate.median * latency, latency })
+    closed.then_some(ClosedLoop { outstanding: rate.median * latency, latency })
 }
 
 /// A rate for people.

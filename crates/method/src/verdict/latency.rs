@@ -2,8 +2,11 @@
 //! (Little's law).
 
 use super::facts::{NEARLY_OCCUPIED, Work, time};
-use super::{Facts, Opinion};
+use super::{Facts, Opinion, server};
 use linerate_model::Stand;
+
+/// A round trip so many times the shortest has a queue in it.
+const QUEUED: f64 = 4.0;
 
 pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     if facts.work != Work::Transact {
@@ -11,11 +14,32 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     }
     let closed = facts.closed_loop?;
     let text = format!("{:.1} requests under way at a time took {} each.", closed.outstanding, time(closed.latency));
-    let occupied = facts.sender.busy.max(facts.receiver.busy);
+    if let Some(calls) = &facts.calls {
+        let elsewhere = match (calls.in_server(), calls.round_trip) {
+            (Some(share), _) => share >= server::MOST,
+            (None, Some(round_trip)) => calls.response >= server::MANY_ROUND_TRIPS * round_trip,
+            (None, None) => return Some(Opinion::new(Stand::Hint, text)),
+        };
+        let waits = calls.overlap() && (facts.sender.is_kept_waiting() || facts.receiver.is_kept_waiting());
+        if waits {
+            return Some(Opinion::new(Stand::Hint, format!("{text} Part of that was spent waiting for a core.")));
+        }
+        if let Some(tcp) = facts.tcp.as_ref().filter(|tcp| !elsewhere && tcp.rtt > QUEUED * tcp.min_rtt) {
+            let (rtt, least) = (time(tcp.rtt), time(tcp.min_rtt));
+            let text = format!("{text} The round trip grew from {least} to {rtt}: something on the path queues.");
+            return Some(Opinion::new(Stand::Hint, text));
+        }
+        if elsewhere || facts.sender.is_throttled() || facts.receiver.is_throttled() {
+            return Some(Opinion::new(Stand::Against, format!("{text} Most of that is not the path's time.")));
+        }
+    }
+    // What the hypervisor took, it may have taken while they were at work.
+    let occupied = facts.sender.busy.max(facts.receiver.busy) + facts.steal;
+    let next = "More requests at a time (--outstanding, --flows) fill the path; --busy-poll shortens each.";
     // Where the hosts are occupied all the time, it is their time that a request takes.
-    let stand = if occupied >= NEARLY_OCCUPIED { Stand::Hint } else { Stand::Strong };
-    Some(
-        Opinion::new(stand, text)
-            .then("More requests at a time (--outstanding, --flows) fill the path; --busy-poll shortens each."),
-    )
+    Some(if occupied >= NEARLY_OCCUPIED {
+        Opinion::new(Stand::Hint, text).then(next)
+    } else {
+        Opinion::new(Stand::Strong, text).then(next).despite_steal()
+    })
 }

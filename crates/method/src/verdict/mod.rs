@@ -4,6 +4,8 @@
 //! it is sure where its sign is strong and nothing speaks for another. Where nothing speaks for any, the verdict is
 //! `cannot-tell`, and says what was missing.
 
+mod calls;
+mod copied;
 mod device;
 mod facts;
 mod latency;
@@ -12,12 +14,17 @@ mod path_loss;
 mod receiver_buffer;
 mod receiver_cpu;
 mod sender_cpu;
+mod server;
 mod shaper;
+mod storage_read;
+mod storage_write;
 mod tester;
 mod window;
 mod wire;
 
+pub(crate) use copied::CopyFacts;
 pub(crate) use facts::{Facts, bits, percent};
+pub(crate) use path_loss::NOTABLE as NOTABLE_LOSS;
 
 use linerate_model::{Confidence, Limit, Stand, Verdict, Weighed};
 
@@ -28,15 +35,22 @@ struct Opinion {
     text: String,
     /// What to try, if it is the limit.
     next: &'static str,
+    /// Whatever time the hypervisor took, it cannot have brought this about.
+    despite_steal: bool,
 }
 
 impl Opinion {
     fn new(stand: Stand, text: impl Into<String>) -> Self {
-        Self { stand, text: text.into(), next: "" }
+        Self { stand, text: text.into(), next: "", despite_steal: false }
     }
 
     fn then(self, next: &'static str) -> Self {
         Self { next, ..self }
+    }
+
+    /// Holds whatever time the hypervisor took.
+    fn despite_steal(self) -> Self {
+        Self { despite_steal: true, ..self }
     }
 }
 
@@ -45,10 +59,11 @@ type Rule = fn(&Facts) -> Option<Opinion>;
 
 /// One rule a limit, in the order of the path: what comes first rules where two are equally well supported, since a load
 /// that is met asks no more of the wire, a wire that is full no more of the hosts, and so on.
-const RULES: [(Limit, Rule); 11] = [
+const RULES: [(Limit, Rule); 12] = [
     (Limit::OfferedLoad, offered_load::weigh),
     (Limit::Wire, wire::weigh),
     (Limit::Tester, tester::weigh),
+    (Limit::Server, server::weigh),
     (Limit::ReceiverBuffer, receiver_buffer::weigh),
     (Limit::ReceiverCpu, receiver_cpu::weigh),
     (Limit::SenderCpu, sender_cpu::weigh),
@@ -59,13 +74,36 @@ const RULES: [(Limit, Rule); 11] = [
     (Limit::Latency, latency::weigh),
 ];
 
-/// With more of a host's time taken by the hypervisor, no verdict is sure.
+/// A rule of copies.
+type CopyRule = fn(&CopyFacts) -> Option<Opinion>;
+
+/// One rule a limit of copies, in the order of the path. Storage comes after the wire, which is known exactly, and before the
+/// processors: what waits for storage waits for no core.
+const COPY_RULES: [(Limit, CopyRule); 7] = [
+    (Limit::Wire, wire::of_copy),
+    (Limit::Server, server::of_copy),
+    (Limit::StorageRead, storage_read::weigh),
+    (Limit::StorageWrite, storage_write::weigh),
+    (Limit::ReceiverCpu, receiver_cpu::of_copy),
+    (Limit::SenderCpu, sender_cpu::of_copy),
+    (Limit::Shaper, shaper::of_copy),
+];
+
+/// With more of a host's time taken by the hypervisor, no verdict is sure that this time could have brought about.
 const STEAL_SURE: f64 = 0.05;
 
 /// The verdict on a result.
 pub(crate) fn verdict(facts: &Facts) -> Verdict {
-    let opinions: Vec<(Limit, Opinion)> =
-        RULES.iter().filter_map(|(limit, weigh)| Some((*limit, weigh(facts)?))).collect();
+    rule(RULES.iter().filter_map(|(limit, weigh)| Some((*limit, weigh(facts)?))).collect(), facts.steal)
+}
+
+/// The verdict on a copy.
+pub(crate) fn of_copy(facts: &CopyFacts) -> Verdict {
+    rule(COPY_RULES.iter().filter_map(|(limit, weigh)| Some((*limit, weigh(facts)?))).collect(), facts.steal)
+}
+
+/// The best supported limit of those weighed; `steal` is the share of a host's time that the hypervisor took.
+fn rule(opinions: Vec<(Limit, Opinion)>, steal: f64) -> Verdict {
     let weighed = opinions
         .iter()
         .map(|(limit, opinion)| Weighed { limit: *limit, stand: opinion.stand, text: opinion.text.clone() })
@@ -83,16 +121,22 @@ pub(crate) fn verdict(facts: &Facts) -> Verdict {
     let bound = best.stand == Stand::Strong && matches!(limit, Limit::OfferedLoad | Limit::Wire);
     let speaks = |(other, opinion): &&(Limit, Opinion)| !bound && other != limit && opinion.stand >= Stand::For;
     let rivals: Vec<&(Limit, Opinion)> = opinions.iter().filter(speaks).collect();
+    let stolen = steal > STEAL_SURE && !best.despite_steal;
     let confidence = match (best.stand, rivals.is_empty()) {
-        (Stand::Strong, true) if facts.steal <= STEAL_SURE => Confidence::High,
+        (Stand::Strong, true) if !stolen => Confidence::High,
         (Stand::Strong, _) | (Stand::For, true) => Confidence::Medium,
         _ => Confidence::Low,
     };
     let mut evidence = vec![best.text.clone()];
     evidence.extend(rivals.iter().map(|(other, rival)| format!("Nor is the {other} ruled out. {}", rival.text)));
+    if stolen {
+        evidence.push(format!("The hypervisor took {} of a host's time, which may have part in it.", percent(steal)));
+    }
     let next = [best.next].into_iter().filter(|next| !next.is_empty()).map(str::to_owned).collect();
-    Verdict { limit: *limit, confidence, evidence, next, weighed, proof: None }
+    Verdict { limit: *limit, confidence, evidence, next, weighed, proofs: Vec::new() }
 }
 
+#[cfg(test)]
+mod copy_tests;
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     Some(if offer.arrived >= MET && lost <= super::path_loss::NOTABLE {
         Opinion::new(Stand::Strong, format!("{} of the load asked for arrived.", percent(offer.arrived.min(1.0))))
             .then("Ask for a higher --rate, or for none, to find what the path carries.")
+            .despite_steal()
     } else if offer.arrived >= NEARLY_MET && lost <= super::path_loss::NOTABLE {
         Opinion::new(Stand::Hint, text)
     } else {

@@ -1,9 +1,9 @@
 //! The receiver's processor: its threads always had work, or its kernel dropped what it had no time for.
 
 use super::facts::{Work, percent};
-use super::sender_cpu::of_end;
-use super::{Facts, Opinion, receiver_buffer};
-use linerate_model::Stand;
+use super::sender_cpu::{of_end, of_requests, of_stages};
+use super::{CopyFacts, Facts, Opinion, receiver_buffer};
+use linerate_model::{CopyStage, Stand};
 
 /// Drops by the NIC or the input queue beyond this are more than a burst now and then. (TCP takes a quarter of the rate away
 /// at a loss of this order over any but the shortest path.)
@@ -12,9 +12,23 @@ const DROPPED: f64 = 0.0005;
 const CORE_BUSY: f64 = 0.9;
 
 pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+    // Where calls are answered, the receiver is the server, whatever it has too little of.
+    facts.calls.is_none().then(|| of_host(facts))
+}
+
+/// The processor of a copy's destination.
+pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
+    const STAGES: [CopyStage; 5] =
+        [CopyStage::Receive, CopyStage::Verify, CopyStage::Create, CopyStage::Write, CopyStage::Sync];
+    let next = "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) takes more.";
+    of_stages(facts, &facts.destination, &STAGES, "destination's").map(|opinion| opinion.then(next))
+}
+
+/// What the receiving host's processor says.
+pub(super) fn of_host(facts: &Facts) -> Opinion {
     let end = &facts.receiver;
     let own = match facts.work {
-        Work::Transact => of_end(&end.in_turn(), "answering"),
+        Work::Transact => of_end(&of_requests(facts, end), "answering"),
         Work::Tcp | Work::Udp => of_end(end, "receiving"),
     };
     let next =
@@ -28,7 +42,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
             percent(thread.busy),
             percent(thread.waited)
         );
-        return Some(Opinion::new(Stand::Strong, text).then(next));
+        return Opinion::new(Stand::Strong, text).then(next);
     }
     let overflowed = facts.udp.map_or(0.0, |udp| udp.socket_buffer);
     if own.stand < Stand::Strong && overflowed > DROPPED && receiver_buffer::blames_the_reader(facts) {
@@ -37,7 +51,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
             own.text,
             percent(overflowed)
         );
-        return Some(Opinion::new(Stand::Strong, text).then(next));
+        return Opinion::new(Stand::Strong, text).then(next);
     }
     let dropped = facts.udp.map_or(end.dropped, |udp| udp.receiver_queue);
     if own.stand < Stand::Strong && dropped > DROPPED {
@@ -48,7 +62,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
             percent(end.busiest_core)
         );
         let stand = if end.busiest_core >= CORE_BUSY { Stand::Strong } else { Stand::For };
-        return Some(Opinion::new(stand, text).then(next));
+        return Opinion::new(stand, text).then(next);
     }
-    Some(own.then(next))
+    own.then(next)
 }

@@ -1,8 +1,10 @@
 //! The sender's processor: its threads always had work, and not always a core.
 
+use super::calls::Calls;
+use super::copied::CopyEnd;
 use super::facts::{End, NEARLY_OCCUPIED, OCCUPIED, Work, percent};
-use super::{Facts, Opinion};
-use linerate_model::Stand;
+use super::{CopyFacts, Facts, Opinion};
+use linerate_model::{CopyStage, Stand, WorkShare};
 
 /// A sender that kept so much of its load is fast enough for it.
 const KEPT: f64 = 0.99;
@@ -12,7 +14,7 @@ const OUTRUN: f64 = 0.02;
 pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     let end = &facts.sender;
     if facts.work == Work::Transact {
-        return Some(of_end(&end.in_turn(), "asking"));
+        return Some(of_end(&of_requests(facts, end), "asking"));
     }
     if let Some(offer) = facts.offer.filter(|offer| offer.sent >= KEPT) {
         return Some(Opinion::new(
@@ -38,6 +40,41 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         of_end(end, "sending")
             .then("A faster core, a larger message, offloads, or more flows on more cores (--flows) send more."),
     )
+}
+
+/// An end of requests: where each waits for the one before, it works in turn with the other end.
+pub(super) fn of_requests(facts: &Facts, end: &End) -> End {
+    if facts.calls.as_ref().is_some_and(Calls::overlap) { end.clone() } else { end.in_turn() }
+}
+
+/// The processor of a copy's source.
+pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
+    const STAGES: [CopyStage; 5] =
+        [CopyStage::List, CopyStage::Open, CopyStage::Read, CopyStage::Hash, CopyStage::Send];
+    let next = "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) sends more.";
+    of_stages(facts, &facts.source, &STAGES, "source's").map(|opinion| opinion.then(next))
+}
+
+/// What the time says that the stages at one end of a copy took of the processor.
+pub(super) fn of_stages(facts: &CopyFacts, end: &CopyEnd, stages: &[CopyStage], whose: &str) -> Option<Opinion> {
+    if let Some((share, cores)) = end.throttled.filter(|_| end.is_throttled()) {
+        let text =
+            format!("The {whose} CPU quota ({cores:.2} of a core) was used up in {} of its periods.", percent(share));
+        return Some(Opinion::new(Stand::Strong, text));
+    }
+    let (stage, WorkShare { cpu, queued, .. }) = facts.computes(stages)?;
+    let text = format!(
+        "Of the {whose} stages, to {} took a core for {} of the time and waited for one for {}.",
+        stage.name(),
+        percent(cpu),
+        percent(queued)
+    );
+    let stand = match cpu + queued {
+        OCCUPIED.. => Stand::Strong,
+        NEARLY_OCCUPIED.. => Stand::Hint,
+        _ => Stand::Against,
+    };
+    Some(Opinion::new(stand, text))
 }
 
 /// What an end's own time says.

@@ -1,13 +1,17 @@
 //! A shaper or policer: the path lets through less than any link of known speed on it carries, and the hosts are idle.
 
-use super::facts::{NEARLY_OCCUPIED, OCCUPIED, Work, bits, percent, time};
+use super::copied::stand;
+use super::facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, Work, bits, percent, time};
 use super::offered_load::NEARLY_MET;
-use super::path_loss::{FAR, NOTABLE, USUAL, allowed, goes_by_loss, queued};
-use super::{Facts, Opinion};
-use linerate_model::Stand;
+use super::path_loss::{FAR, NOTABLE, USUAL, active, allowed, goes_by_loss, is_heavy, is_stalled, queued};
+use super::wire::MOSTLY_FULL;
+use super::{CopyFacts, Facts, Opinion};
+use linerate_model::{CopyStage, Stand};
 
 /// TCP held back by windows or buffers for more than this does not show what the path lets through.
 const HELD_BACK: f64 = 0.2;
+/// No path is so bad that it loses this share by chance, and still carries what it does.
+const MOST: f64 = 0.5;
 /// With so much of the line used, the line itself may be what is full.
 const NEARLY_FULL: f64 = 0.98;
 
@@ -27,6 +31,33 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     let nearly_met = facts.offer.is_some_and(|offer| offer.arrived >= NEARLY_MET);
     let stand = if nearly_met { opinion.stand.min(Stand::Hint) } else { opinion.stand };
     Some(Opinion { stand, ..opinion }.then(next))
+}
+
+/// A path that lets through less of a copy than its hosts would send and take: data waited to be sent while the other end had none.
+pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
+    if !facts.crosses {
+        return None;
+    }
+    if facts.line.is_some_and(|(_, share)| share >= MOSTLY_FULL) {
+        return Some(Opinion::new(Stand::Against, "A link of known speed is full."));
+    }
+    if facts.source.is_throttled() || facts.destination.is_throttled() {
+        return Some(Opinion::new(
+            Stand::Against,
+            "A host had no time to spare, so what the path would let through is not seen.",
+        ));
+    }
+    let (sending, starved) = (facts.blocked(CopyStage::Send), facts.starved(CopyStage::Receive));
+    let text = format!(
+        "Data waited to be sent for {} of the time, while the destination had none for {}.",
+        percent(sending),
+        percent(starved)
+    );
+    // Delay, loss and small windows look the same from here: no more than a good sign.
+    let stand = stand(sending.min(starved)).min(Stand::For);
+    let next =
+        "Measure the path alone: `linerate stream` between the same hosts tells a shaper from loss, delay and windows.";
+    Some(Opinion::new(stand, text).then(next))
 }
 
 fn of_datagrams(facts: &Facts) -> Option<Opinion> {
@@ -59,7 +90,8 @@ fn of_datagrams(facts: &Facts) -> Option<Opinion> {
         .as_ref()
         .map_or(String::new(), |line| format!(", {} of what the links are known to carry", percent(line.share)));
     let stand = match lost {
-        USUAL.. => Stand::Strong,
+        MOST.. => Stand::Strong,
+        USUAL.. => Stand::For,
         NOTABLE.. => Stand::Hint,
         _ => Stand::Against,
     };
@@ -92,19 +124,36 @@ fn of_tcp(facts: &Facts) -> Option<Opinion> {
         percent(busiest),
         bits(tcp.flow_bps)
     );
+    // Who has work for most of the time may have been short of it in each burst.
+    let ample = if busiest < AMPLE { Stand::Strong } else { Stand::For };
     if queued(tcp) {
         let text =
             format!("{text} while a round trip grew from {} to {} in a queue on it.", time(tcp.min_rtt), time(tcp.rtt));
-        let stand = if busiest >= NEARLY_OCCUPIED { Stand::For } else { Stand::Strong };
+        // Of what is lost more often the receiver's acknowledgements come late, which makes round trips grow as well.
+        let sure = busiest < NEARLY_OCCUPIED && tcp.resent <= NOTABLE;
+        let stand = if sure { Stand::Strong } else { Stand::For };
         return Some(Opinion::new(stand, text));
     }
+    let lost = percent(tcp.resent);
+    let alike = "as by a policer, which at one load looks like a bad path";
+    if is_stalled(tcp) {
+        let text = format!("{text}; TCP lost {lost} and waited for timeouts for {}, {alike}.", percent(tcp.stalled));
+        return Some(Opinion::new(Stand::Hint, text));
+    }
     if !goes_by_loss(tcp) {
-        return Some(Opinion::new(Stand::Strong, format!("{text}, with no window, buffer or loss to explain it.")));
+        let (stand, text) = match () {
+            () if busiest >= NEARLY_OCCUPIED => {
+                (Stand::Hint, format!("{text}, with no window or buffer to explain it."))
+            }
+            () if is_heavy(tcp) => (Stand::For, format!("{text} and lost {lost}, more than a bad path does.")),
+            () => (ample, format!("{text}, with no window, buffer or loss to explain it.")),
+        };
+        return Some(Opinion::new(stand, text));
     }
-    let room = allowed(tcp, tcp.min_rtt) / tcp.flow_bps.max(1.0);
-    if tcp.resent <= 0.0 || room >= FAR {
-        let text = format!("{text}; the loss of {} would allow more.", percent(tcp.resent));
-        return Some(Opinion::new(Stand::For, text));
+    let room = allowed(tcp, tcp.min_rtt) / active(tcp);
+    if tcp.resent <= 0.0 || room >= FAR && !is_heavy(tcp) {
+        let stand = if busiest >= NEARLY_OCCUPIED { Stand::Hint } else { Stand::For };
+        return Some(Opinion::new(stand, format!("{text}; the loss of {lost} would allow more.")));
     }
-    Some(Opinion::new(Stand::Against, format!("{text}, which the loss of {} accounts for.", percent(tcp.resent))))
+    Some(Opinion::new(Stand::Hint, format!("{text}, and lost {lost}, {alike}.")))
 }

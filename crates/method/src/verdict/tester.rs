@@ -11,7 +11,12 @@ pub(super) const AT_CEILING: f64 = 0.95;
 pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     let (ceiling, overlaps) = facts.ceiling.as_ref()?;
     let share = percent(ceiling.share);
-    let text = format!("The result is {share} of what the same hosts reached without the device.");
+    let text = match facts.bypassed {
+        true => format!("The result is {share} of what the same hosts reached without the device."),
+        false => {
+            format!("The result is {share} of what the asking host reaches with a server of its own and no network.")
+        }
+    };
     Some(match (ceiling.share >= AT_CEILING, overlaps) {
         (true, _) => Opinion::new(Stand::Strong, text).then("Faster hosts can show more of the device."),
         (_, true) => Opinion::new(Stand::Hint, format!("{text} The runs of both overlap.")),

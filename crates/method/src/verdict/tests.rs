@@ -1,5 +1,6 @@
 //! Each rule against facts that are made up for it, and what the whole makes of them.
 
+use super::calls::Calls;
 use super::facts::{ClosedLoop, End, Facts, KernelThread, Offer, Tcp, Udp, Work};
 use super::verdict;
 use crate::transfer::tests::trial;
@@ -15,12 +16,14 @@ fn facts() -> Facts {
         line: None,
         message_bytes: 1448,
         ceiling: None,
+        bypassed: true,
         offer: None,
         sender: end.clone(),
         receiver: end,
         tcp: Some(tcp()),
         udp: None,
         closed_loop: None,
+        calls: None,
         steal: 0.0,
     }
 }
@@ -45,6 +48,13 @@ fn with_line(share: f64) -> Facts {
 
 fn udp(udp: Udp) -> Facts {
     Facts { work: Work::Udp, tcp: None, udp: Some(Udp { buffer_time: 0.01, ..udp }), ..facts() }
+}
+
+/// Requests one after the other between hosts that are busy for this share of the time.
+fn one_at_a_time(busy: f64) -> Facts {
+    let end = End { busy, ..End::default() };
+    let closed_loop = Some(ClosedLoop { outstanding: 1.0, latency: 0.000_05 });
+    Facts { work: Work::Transact, tcp: None, sender: end.clone(), receiver: end, closed_loop, ..facts() }
 }
 
 fn at_ceiling(facts: Facts, share: f64) -> Facts {
@@ -148,13 +158,54 @@ fn loss_rules_where_the_formula_gives_what_was_reached() {
         reached: flow_bps,
         ..facts()
     };
-    is(&lossy(0.01, 7.1e6, 0.02, 0.02), Limit::PathLoss, Confidence::High);
+    is(&lossy(0.01, 7.1e6, 0.02, 0.02), Limit::PathLoss, Confidence::Medium);
     // The same loss over a short path would allow far more.
     assert_ne!(verdict(&lossy(0.01, 7.1e6, 0.000_2, 0.000_2)).limit, Limit::PathLoss);
     // Loss out of a queue that fills is the queue's.
     is(&lossy(0.000_1, 95e6, 0.022, 0.000_1), Limit::Shaper, Confidence::High);
     let bbr = Tcp { congestion: String::from("bbr"), resent: 0.01, flow_bps: 95e6, ..tcp() };
     is(&Facts { tcp: Some(bbr), ..facts() }, Limit::Shaper, Confidence::High);
+}
+
+/// What a policer makes of TCP, as it was measured: no one load tells it from a bad path, so nothing is said surely.
+#[test]
+fn a_policer_and_a_bad_path_look_the_same_to_tcp() {
+    let lossy = |congestion: &str, resent, stalled, flow_bps, rtt, min_rtt| {
+        let tcp = Tcp { congestion: congestion.into(), resent, stalled, flow_bps, rtt, min_rtt, ..tcp() };
+        verdict(&Facts { tcp: Some(tcp), reached: flow_bps, ..facts() })
+    };
+    for (name, said) in [
+        ("100 Mbit/s, 20 ms", lossy("cubic", 0.021, 0.0, 5.2e6, 0.0204, 0.02)),
+        ("100 Mbit/s", lossy("cubic", 0.17, 0.7, 15e6, 0.000_5, 0.000_01)),
+        ("1 Gbit/s", lossy("reno", 0.053, 0.0, 78e6, 0.000_7, 0.000_01)),
+        ("10 Mbit/s, bbr", lossy("bbr", 0.54, 1.0, 0.5e6, 0.000_6, 0.000_01)),
+        ("1 Gbit/s, bbr", lossy("bbr", 0.27, 0.1, 850e6, 0.000_6, 0.000_01)),
+        ("a bad path that stalls", lossy("bbr", 0.06, 0.7, 593e6, 0.000_9, 0.000_01)),
+        // An acknowledgement waits up to 40 ms for a second segment: no queue makes the round trip grow then.
+        ("a bad path, few segments", lossy("cubic", 0.038, 0.0, 8e6, 0.005_5, 0.000_01)),
+        ("a bad path, seen late", lossy("cubic", 0.049, 0.0, 12e6, 0.011_6, 0.000_01)),
+    ] {
+        assert!(matches!(said.limit, Limit::PathLoss | Limit::Shaper), "{name}: {said:#?}");
+        assert!(said.confidence < Confidence::High, "{name}: {said:#?}");
+    }
+}
+
+#[test]
+fn who_was_busy_for_most_of_the_time_is_not_surely_idle() {
+    let busy = End { busy: 0.7, ..End::default() };
+    let bbr = Tcp { congestion: String::from("bbr"), flow_bps: 17e9, ..tcp() };
+    let paced = Facts { tcp: Some(bbr.clone()), sender: busy, ..facts() };
+    is(&paced, Limit::Shaper, Confidence::Medium);
+    let busier = End { busy: 0.8, ..End::default() };
+    is(&Facts { sender: busier, ..paced.clone() }, Limit::SenderCpu, Confidence::Low);
+    is(&Facts { sender: End { busy: 0.3, ..End::default() }, ..paced }, Limit::Shaper, Confidence::High);
+}
+
+#[test]
+fn what_floods_and_mostly_vanishes_was_not_lost_by_chance() {
+    let lost = |wire| udp(Udp { wire, ..Udp::default() });
+    is(&lost(0.9), Limit::Shaper, Confidence::High);
+    is(&lost(0.2), Limit::Shaper, Confidence::Medium);
 }
 
 #[test]
@@ -168,12 +219,7 @@ fn datagrams_lost_at_a_load_that_was_sent_are_the_paths() {
 
 #[test]
 fn requests_one_after_the_other_wait_for_each_other() {
-    let closed = Facts {
-        work: Work::Transact,
-        tcp: None,
-        closed_loop: Some(ClosedLoop { outstanding: 1.0, latency: 0.000_05 }),
-        ..facts()
-    };
+    let closed = one_at_a_time(0.2);
     is(&closed, Limit::Latency, Confidence::High);
     // Two ends that take turns on one core wait for each other.
     let in_turns = End { busy: 0.45, waited: 0.5, ..End::default() };
@@ -192,8 +238,113 @@ fn otherwise_it_cannot_tell_and_says_what_was_missing() {
 }
 
 #[test]
-fn time_taken_by_the_hypervisor_makes_every_verdict_less_sure() {
-    is(&Facts { steal: 0.2, ..with_line(0.998) }, Limit::Wire, Confidence::Medium);
+fn time_taken_by_the_hypervisor_makes_verdicts_less_sure_that_it_could_have_brought_about() {
+    let stolen = |facts: Facts| Facts { steal: 0.2, ..facts };
+    let shaped = verdict(&stolen(facts()));
+    assert_eq!((shaped.limit, shaped.confidence), (Limit::Shaper, Confidence::Medium), "{shaped:#?}");
+    assert!(shaped.evidence.iter().any(|text| text.contains("hypervisor took 20 %")), "{:?}", shaped.evidence);
+    // A line that is full is full.
+    is(&stolen(with_line(0.998)), Limit::Wire, Confidence::High);
+    // Of one request after the other the answer's way is most, however the hosts' share of it is counted ...
+    is(&stolen(one_at_a_time(0.4)), Limit::Latency, Confidence::High);
+    // ... unless they may have been at work all the time.
+    is(&stolen(one_at_a_time(0.6)), Limit::Latency, Confidence::Low);
+}
+
+/// Four calls under way at a time on an idle path of 50 us, of which the server has each for `service` of 2 ms.
+fn calls(service: Option<f64>) -> Facts {
+    let calls = Calls {
+        nfs: true,
+        response: 0.002,
+        service,
+        under_way: 4.0,
+        per_s: 2_000.0,
+        round_trip: Some(0.000_05),
+        classes: Vec::new(),
+    };
+    let closed_loop = Some(ClosedLoop { outstanding: 4.0, latency: 0.002 });
+    Facts { work: Work::Transact, reached: 2_000.0, tcp: None, closed_loop, calls: Some(calls), ..facts() }
+}
+
+#[test]
+fn calls_that_spend_their_time_in_the_server_are_the_servers() {
+    is(&calls(Some(0.0019)), Limit::Server, Confidence::High);
+    is(&calls(Some(0.0012)), Limit::Server, Confidence::Medium);
+    is(&calls(Some(0.0003)), Limit::Latency, Confidence::High);
+    // An open loop beyond what the server does: calls wait at their caller for one of four places, all of them in the server.
+    let mut beyond = calls(Some(0.0019));
+    beyond.closed_loop = None;
+    beyond.offer = Some(Offer { sent: 0.4, arrived: 0.4 });
+    beyond.calls.as_mut().expect("calls").response = 0.5;
+    is(&beyond, Limit::Server, Confidence::High);
+    // All that was asked for was done: no limit was met, however slow each call.
+    is(&Facts { offer: Some(Offer { sent: 1.0, arrived: 1.0 }), ..beyond }, Limit::OfferedLoad, Confidence::High);
+}
+
+#[test]
+fn a_server_without_a_processor_is_slow_whatever_its_own_account_says() {
+    let starved = End { busy: 0.05, throttled: Some((0.97, 0.05)), ..End::default() };
+    let facts = Facts { receiver: starved, ..calls(Some(0.0001)) };
+    is(&facts, Limit::Server, Confidence::High);
+    let said = verdict(&facts);
+    assert!(said.evidence[0].contains("quota (0.05 of a core)"), "{said:#?}");
+    is(
+        &Facts { receiver: End { busy: 0.97, ..End::default() }, ..calls(Some(0.0016)) },
+        Limit::Server,
+        Confidence::High,
+    );
+    // A caller that has no time itself is the limit, though its calls take long.
+    let slow = Facts { sender: End { throttled: Some((0.97, 0.05)), ..End::default() }, ..calls(Some(0.0001)) };
+    is(&slow, Limit::SenderCpu, Confidence::High);
+    let crowded = End { busy: 0.3, waited: 0.65, ..End::default() };
+    is(&Facts { sender: crowded, ..calls(Some(0.0003)) }, Limit::SenderCpu, Confidence::High);
+    // And where a server is kept from its core by others, it is not sure that it is slow itself.
+    let kept = End { busy: 0.3, waited: 0.4, ..End::default() };
+    is(&Facts { receiver: kept, ..calls(Some(0.0019)) }, Limit::Server, Confidence::Medium);
+}
+
+#[test]
+fn a_line_that_calls_fill_is_the_wire_however_long_they_take() {
+    is(&Facts { line: with_line(0.99).line, ..calls(Some(0.0001)) }, Limit::Wire, Confidence::High);
+    is(&Facts { line: with_line(0.5).line, ..calls(Some(0.0019)) }, Limit::Server, Confidence::High);
+}
+
+#[test]
+fn a_queue_on_the_path_is_not_surely_latency() {
+    let queued = Tcp { rtt: 0.1, min_rtt: 0.0001, ..tcp() };
+    is(&Facts { tcp: Some(queued), ..calls(Some(0.0001)) }, Limit::Latency, Confidence::Low);
+}
+
+#[test]
+fn the_ceiling_of_nfs_tells_of_the_tester_and_not_of_the_device() {
+    let of_nfs = |share| Facts { bypassed: false, ..at_ceiling(calls(Some(0.0003)), share) };
+    assert_eq!(verdict(&of_nfs(0.99)).limit, Limit::Tester);
+    is(&of_nfs(0.2), Limit::Latency, Confidence::High);
+    let weighed = verdict(&of_nfs(0.2)).weighed;
+    assert!(weighed.iter().all(|weighed| weighed.limit != Limit::Device), "{weighed:#?}");
+}
+
+#[test]
+fn of_a_server_that_tells_nothing_is_said_what_can_be_seen_and_never_surely() {
+    let idle = Facts { line: with_line(0.1).line, ..calls(None) };
+    is(&idle, Limit::Server, Confidence::Medium);
+    is(&Facts { line: None, ..idle.clone() }, Limit::Server, Confidence::Low);
+    is(&Facts { line: with_line(0.7).line, ..idle.clone() }, Limit::Server, Confidence::Low);
+    let mut near = idle.clone();
+    near.calls.as_mut().expect("calls").round_trip = Some(0.001);
+    is(&near, Limit::Latency, Confidence::High);
+    let mut udp = idle;
+    udp.calls.as_mut().expect("calls").round_trip = None;
+    is(&udp, Limit::Latency, Confidence::Low);
+}
+
+#[test]
+fn the_class_that_is_slow_is_named() {
+    let mut slow_writes = calls(Some(0.0019));
+    slow_writes.calls.as_mut().expect("calls").classes =
+        vec![(linerate_model::NfsClass::Read, 0.000_2), (linerate_model::NfsClass::Write, 0.020_5)];
+    let said = verdict(&slow_writes);
+    assert!(said.evidence[0].contains("writes took 20.5 ms, reads 200 us"), "{said:#?}");
 }
 
 #[test]
@@ -218,12 +369,7 @@ fn facts_come_from_the_trials() {
         };
         b.kernel_threads = vec![kernel("napi/eth7-1", 900), kernel("napi/eth0-2", 200)];
     }
-    let plan = linerate_model::Plan {
-        cells: vec![run.spec.clone()],
-        repeats: linerate_model::Repeats::Times(1),
-        device: None,
-        ladder: None,
-    };
+    let plan = linerate_model::Plan::of(vec![run.spec.clone()], linerate_model::Repeats::Times(1));
     let result = crate::measurements(&plan, &[], std::slice::from_ref(&run), None).remove(0);
     let found = Facts::of(&result, &[&run]);
     assert!((found.receiver.busy - 0.4).abs() < 1e-9 && (found.receiver.waited - 0.2).abs() < 1e-9, "{found:?}");

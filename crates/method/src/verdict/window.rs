@@ -45,7 +45,8 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     );
     let stand = match most {
         MOSTLY.. => Stand::Strong,
-        _ if filled => Stand::Strong,
+        // What is lost is kept in the buffers until it has been resent.
+        _ if filled && !facts.loses() => Stand::Strong,
         _ => Stand::For,
     };
     Some(Opinion::new(stand, text).then(if by_window >= by_buffer {

@@ -1,7 +1,7 @@
 //! The wire: a link of known speed that is full.
 
 use super::facts::{Work, percent};
-use super::{Facts, Opinion};
+use super::{CopyFacts, Facts, Opinion};
 use linerate_model::{PathLimit, Stand};
 
 /// A line this full has no room that a better host could use: what is left is within the error of the clock and of the
@@ -9,9 +9,12 @@ use linerate_model::{PathLimit, Stand};
 const FULL: f64 = 0.98;
 /// A line this full leaves little to be gained elsewhere.
 const NEARLY_FULL: f64 = 0.95;
+/// Of a copy, what this leaves goes by while the first files are read and the last ones made durable.
+pub(super) const MOSTLY_FULL: f64 = 0.85;
 
 pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
-    if facts.work == Work::Transact {
+    // Requests fill a line only where they carry data, and then it is known.
+    if facts.work == Work::Transact && facts.line.is_none() {
         return None;
     }
     let Some(line) = &facts.line else {
@@ -21,19 +24,50 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
              --link-speed).",
         ));
     };
+    // Frames that were counted are no less than what the line carried; between two calls there may be a gap.
+    let full = if facts.calls.as_ref().is_some_and(|calls| calls.nfs) { NEARLY_FULL } else { FULL };
     Some(match line.share {
-        FULL.. => Opinion::new(Stand::Strong, carried(facts, line))
-            .then("A faster link, or larger messages if they are small, carries more."),
+        share if share >= full => Opinion::new(Stand::Strong, carried(facts, line))
+            .then("A faster link, or larger messages if they are small, carries more.")
+            .despite_steal(),
         NEARLY_FULL.. => Opinion::new(Stand::Hint, carried(facts, line)),
         _ => Opinion::new(Stand::Against, format!("{} of what the wire can carry was used.", percent(line.share))),
     })
 }
 
+/// The wire under a copy, by the counters of the interfaces over the whole of it, its beginning and its end too.
+pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
+    if !facts.crosses {
+        return None;
+    }
+    let Some((line, share)) = facts.line else {
+        return Some(Opinion::new(
+            Stand::Unknown,
+            "The speed of no link is known, so a full wire cannot be told from a shaper (tell the agents with --link-speed).",
+        ));
+    };
+    let text = format!("Frames filled {} of a line of {line}, by the interface's counters.", percent(share));
+    let stand = match share {
+        NEARLY_FULL.. => Stand::Strong,
+        MOSTLY_FULL.. => Stand::For,
+        _ => Stand::Against,
+    };
+    Some(Opinion::new(stand, text).then("A faster link carries more.").despite_steal())
+}
+
 fn carried(facts: &Facts, line: &PathLimit) -> String {
+    if facts.calls.as_ref().is_some_and(|calls| calls.nfs) {
+        return format!(
+            "Frames filled {} of a line of {}, by the interface's counters.",
+            percent(line.share),
+            line.line_bps
+        );
+    }
     // TCP fills its segments whatever it is handed.
     let carriers = match facts.work {
         Work::Udp => format!("datagrams of {} bytes", facts.message_bytes),
-        Work::Tcp | Work::Transact => String::from("full segments"),
+        Work::Tcp => String::from("full segments"),
+        Work::Transact => format!("calls of {} bytes", facts.message_bytes),
     };
     format!(
         "The receiver got {:.1} % of the {} payload that a line of {} can carry in {carriers} at MTU {}.",

@@ -6,6 +6,7 @@ use linerate_model::{
     FrameHeaders, FrameLatency, FramePayload, Latency, Limit, LossCurve, LossPoint, Mac, PortPair, Record, RecordId,
     Throughput,
 };
+use linerate_report::Language;
 use linerate_report::{csv, html, markdown};
 use linerate_units::{FrameSize, Nanos, Ratio};
 
@@ -142,13 +143,14 @@ fn burst(bytes: u32) -> BackToBack {
 pub(crate) fn record() -> Record {
     let mut record = sample::record(&["tester"], "device", vec![]);
     record.plan.device = Some(plan());
-    record.outcome = Some(DeviceOutcome {
+    let outcome = DeviceOutcome {
         throughput: SIZES.map(throughput).to_vec(),
         latency: SIZES.map(latency).to_vec(),
         loss: SIZES.map(loss).to_vec(),
         burst: SIZES.map(burst).to_vec(),
         ..DeviceOutcome::default()
-    });
+    };
+    record.outcome = Some(outcome.into());
     record
 }
 
@@ -168,7 +170,7 @@ fn charts(page: &str) -> Vec<(String, Vec<String>)> {
 
 #[test]
 fn the_charts_are_those_of_the_rfc() {
-    let drawn = charts(&html(&record()));
+    let drawn = charts(&html(Language::English, &record()));
     let titles: Vec<&str> = drawn.iter().map(|(title, _)| title.as_str()).collect();
     assert_eq!(
         titles,
@@ -202,7 +204,7 @@ fn the_charts_are_those_of_the_rfc() {
 
 #[test]
 fn what_the_rfc_asks_to_be_stated_is_stated() {
-    let said = markdown(&record());
+    let said = markdown(Language::English, &record());
     for words in [
         "Ethernet frames over a line of 1 Gbit/s, without VLAN tags, holding IPv4 with UDP to port 7, sent one way",
         "store-and-forward latency (RFC 1242 section 3.8)",
@@ -216,13 +218,13 @@ fn what_the_rfc_asks_to_be_stated_is_stated() {
 fn a_record_without_a_line_or_a_load_has_what_is_left() {
     let mut record = record();
     record.plan.device.as_mut().expect("a plan").line = None;
-    let outcome = record.outcome.as_mut().expect("an outcome");
+    let outcome = &mut record.outcome.as_mut().expect("an outcome").device;
     for cell in &mut outcome.throughput {
         (cell.device_load, cell.ceiling, cell.line_share) = (None, None, None);
     }
-    let drawn = charts(&html(&record));
+    let drawn = charts(&html(Language::English, &record));
     assert_eq!(drawn.iter().map(|(_, labels)| labels.len()).collect::<Vec<_>>(), [7, 7, 42, 21, 7]);
-    assert!(!markdown(&record).contains("device CPU"));
+    assert!(!markdown(Language::English, &record).contains("device CPU"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::sample;
 use linerate_model::{Gap, Ladder, Measurement, Record, Rung, RungLatency, RungName, Summary, Transport};
+use linerate_report::Language;
 use linerate_report::{Style, csv, html, markdown, text};
 use linerate_units::BitRate;
 
@@ -80,8 +81,11 @@ fn flowing(text: &str) -> String {
 fn the_widest_gap_is_said_with_what_to_try() {
     let record = record();
     // Options stand in elements of their own, so that no line breaks behind their dashes.
-    let page = html(&record).replace('\u{a0}', " ").replace("<span class=\"option\">", "").replace("</span>", "");
-    for output in [text(&record, &Style::default()), markdown(&record), page] {
+    let page = html(Language::English, &record)
+        .replace('\u{a0}', " ")
+        .replace("<span class=\"option\">", "")
+        .replace("</span>", "");
+    for output in [text(&record, &Style::default()), markdown(Language::English, &record), page] {
         for sentence in [
             "The widest gap lies under TCP: it delivers 471 Mbit/s, and UDP below it delivers 957 Mbit/s, 2.03 times as much; \
              larger headers explain a factor of 1.017 of it.",
@@ -124,7 +128,7 @@ fn the_rungs_stand_from_the_top_down_with_a_bar_each() {
 
 #[test]
 fn the_chart_shows_what_each_rung_lacks() {
-    let page = html(&record());
+    let page = html(Language::English, &record());
     for label in [
         "TCP: 471 Mbit/s payload (3 runs, 468 to 473 Mbit/s), 49.2 % of UDP, 49.2 % of the line; half of the \
          requests answered within 27 us",

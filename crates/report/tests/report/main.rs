@@ -1,7 +1,15 @@
 //! The report's outputs, of records as runs leave them.
 
 mod browser;
+mod calls;
+mod chromium;
+mod copy;
 mod device;
 mod ladder;
+mod language;
+mod large;
+mod limits;
+mod nfs;
 mod outputs;
 mod sample;
+mod study;

@@ -1,6 +1,7 @@
 //! What every output must say, and must never say, of records as runs leave them.
 
 use crate::sample;
+use linerate_report::Language;
 
 use linerate_model::{Caveat, CaveatKind, HostName, Record, Repeats};
 use linerate_report::{Style, csv, html, json, markdown, text};
@@ -30,8 +31,8 @@ fn visible(page: &str) -> String {
 fn a_throughput_names_its_layer_its_limit_and_its_runs() {
     let record = sample::udp_sweep();
     let sentence = "956 Mbit/s payload at the receiver, 99.9 % of what this link can carry at MTU 1500 (3 runs, 951 to 961 Mbit/s)";
-    assert!(markdown(&record).contains(sentence), "{}", markdown(&record));
-    for output in [plain(&record), markdown(&record), html(&record)] {
+    assert!(markdown(Language::English, &record).contains(sentence), "{}", markdown(Language::English, &record));
+    for output in [plain(&record), markdown(Language::English, &record), html(Language::English, &record)] {
         assert!(flowing(&output).contains(sentence), "{output}");
     }
 }
@@ -48,11 +49,11 @@ fn the_testers_limit_is_not_called_the_devices() {
 #[test]
 fn evidence_is_said_in_sentences() {
     let record = sample::udp_sweep();
-    for output in [plain(&record), markdown(&record)] {
+    for output in [plain(&record), markdown(Language::English, &record)] {
         let said = "Limited by the wire (high confidence). The link of 1 Gbit/s was 99.8 % full.";
         assert!(flowing(&output).contains(said), "{output}");
     }
-    assert!(flowing(&html(&record)).contains("The link of 1 Gbit/s was 99.8 % full."));
+    assert!(flowing(&html(Language::English, &record)).contains("The link of 1 Gbit/s was 99.8 % full."));
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn latency_is_said_in_words() {
         linerate_units::Nanos::new(latency.p50),
         linerate_units::Nanos::new(latency.p99)
     );
-    for output in [plain(&record), markdown(&record), html(&record)] {
+    for output in [plain(&record), markdown(Language::English, &record), html(Language::English, &record)] {
         assert!(flowing(&output).contains(&said), "{said}: {output}");
     }
 }
@@ -105,7 +106,7 @@ fn latency_is_said_in_words() {
 #[test]
 fn latency_under_load_is_said_with_its_grade_and_what_got_no_answer() {
     let record = sample::loaded_latency();
-    for output in [plain(&record), markdown(&record), html(&record)] {
+    for output in [plain(&record), markdown(Language::English, &record), html(Language::English, &record)] {
         let shown = flowing(&output);
         for part in [
             "took 187 ms at the median, 393 us on the idle path: 186 ms added (3 runs, 183 to 190 ms), grade C (60 to 200 ms)",
@@ -120,8 +121,14 @@ fn latency_under_load_is_said_with_its_grade_and_what_got_no_answer() {
         assert!(!shown.contains("buffer delay 47,400") && !shown.contains("buffer delay -"), "{shown}");
     }
     let method = "A+ below 5 ms, A 5 to 30 ms, B 30 to 60 ms, C 60 to 200 ms, D 200 to 400 ms, F 400 ms or more";
-    assert!(flowing(&html(&record)).contains(method) && flowing(&markdown(&record)).contains(method));
-    assert!(html(&record).contains("data-label=\"beside the stream: half of 254,311 answered within 187 ms\""));
+    assert!(
+        flowing(&html(Language::English, &record)).contains(method)
+            && flowing(&markdown(Language::English, &record)).contains(method)
+    );
+    assert!(
+        html(Language::English, &record)
+            .contains("data-label=\"beside the stream: half of 254,311 answered within 187 ms\"")
+    );
 }
 
 #[test]
@@ -137,7 +144,7 @@ fn an_unknown_link_gives_no_share_but_a_reason() {
     assert!(shown.contains("847 Mbit/s payload at the receiver (3 runs"), "{shown}");
     assert!(!shown.contains("of what this link can carry"), "{shown}");
     assert!(shown.contains("name it with --link-speed"), "{shown}");
-    assert!(!html(&record).contains("class=\"limit\""), "no limit is drawn where none is known");
+    assert!(!html(Language::English, &record).contains("class=\"limit\""), "no limit is drawn where none is known");
 }
 
 #[test]
@@ -152,7 +159,7 @@ fn more_than_the_limit_is_called_out() {
 #[test]
 fn several_sources_have_one_total_and_each_its_share() {
     let record = sample::many_sources();
-    for output in [plain(&record), markdown(&record), html(&record)] {
+    for output in [plain(&record), markdown(Language::English, &record), html(Language::English, &record)] {
         for part in [
             "a, b and c to sink",
             "941 Mbit/s payload at the receivers, all paths together",
@@ -181,13 +188,18 @@ fn the_interval_asked_for_is_given() {
     assert!(
         flowing(&plain(&record)).contains("3 runs, 936 to 945 Mbit/s; mean 936 to 945 Mbit/s with 95 % confidence")
     );
-    assert!(html(&record).contains("within 2.5 % either side, at least 3 and at most 20 times"));
+    assert!(html(Language::English, &record).contains("within 2.5 % either side, at least 3 and at most 20 times"));
 }
 
 #[test]
 fn nothing_absurd_is_ever_shown() {
     for (name, record) in sample::all() {
-        let outputs = [plain(&record), markdown(&record), csv(&record), visible(&html(&record))];
+        let outputs = [
+            plain(&record),
+            markdown(Language::English, &record),
+            csv(&record),
+            visible(&html(Language::English, &record)),
+        ];
         for output in outputs {
             let absurd = |word: &&str| matches!(word.to_lowercase().as_str(), "nan" | "inf" | "infinity" | "null");
             let found = output.split(|c: char| !c.is_alphanumeric()).find(absurd);
@@ -201,8 +213,8 @@ fn nothing_absurd_is_ever_shown() {
 fn an_empty_record_says_so_everywhere() {
     let record = sample::record(&["a"], "b", vec![]);
     assert!(plain(&record).contains("Nothing was measured."));
-    assert!(html(&record).contains("Nothing was measured."));
-    assert!(markdown(&record).contains("Nothing was measured."));
+    assert!(html(Language::English, &record).contains("Nothing was measured."));
+    assert!(markdown(Language::English, &record).contains("Nothing was measured."));
     assert_eq!(csv(&record).lines().count(), 1);
 }
 
@@ -283,14 +295,14 @@ fn hostile() -> Record {
 #[test]
 fn names_cannot_break_out_of_any_output() {
     let record = hostile();
-    let page = html(&record);
+    let page = html(Language::English, &record);
     assert_eq!(page.matches("<script").count(), 2, "our script and the record, no other");
     assert_eq!(page.matches("</script").count(), 2);
     assert!(!page.contains("<img"), "no element from a name");
     assert!(!page.contains('\u{1b}') && !visible(&page).contains('\u{202e}'));
     let shown = plain(&record);
     assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}'));
-    let marked = markdown(&record);
+    let marked = markdown(Language::English, &record);
     assert!(!marked.contains('<') && !marked.contains('\u{1b}'));
     let pipes = |line: &str| line.replace("\\|", "").matches('|').count();
     for table in marked.split("\n\n").filter(|block| block.starts_with("| ")) {
@@ -303,7 +315,7 @@ fn names_cannot_break_out_of_any_output() {
 #[test]
 fn the_page_fetches_nothing() {
     for (name, record) in sample::all() {
-        let page = html(&record);
+        let page = html(Language::English, &record);
         let outside = page.replace("http://www.w3.org/2000/svg", "");
         assert!(!outside.contains("http://") && !outside.contains("https://"), "{name}");
         assert!(!page.contains("@import") && !page.contains("url("), "{name}");
@@ -324,7 +336,7 @@ fn every_chart_has_its_table_and_every_point_its_words() {
     ];
     for (name, charts) in expected {
         let (_, record) = sample::all().into_iter().find(|(other, _)| *other == name).expect("a sample");
-        let page = html(&record);
+        let page = html(Language::English, &record);
         let figures: Vec<&str> =
             page.split("<figure>").skip(1).map(|rest| rest.split("</figure>").next().expect("it ends")).collect();
         assert_eq!(figures.len(), charts, "{name}");
@@ -340,7 +352,7 @@ fn every_chart_has_its_table_and_every_point_its_words() {
 
 #[test]
 fn a_sweep_is_drawn_against_its_limit_and_its_ceiling() {
-    let page = html(&sample::udp_sweep());
+    let page = html(Language::English, &sample::udp_sweep());
     for label in [
         "64 B messages: a link of 1 Gbit/s can carry 492 Mbit/s payload",
         "64 B messages: the tester reaches 279 Mbit/s without the device",
@@ -358,8 +370,8 @@ fn the_record_in_the_page_and_the_json_is_the_record() {
         let text = json(&record);
         assert!(text.ends_with("}\n") && text.lines().count() == 1, "{name}");
         assert!(serde_json::from_str::<Record>(&text).expect("it reads") == record, "{name}");
-        let page = html(&record);
-        let start = page.find("<script id=\"record\" type=\"application/json\">").expect("it is there");
+        let page = html(Language::English, &record);
+        let start = page.find("<script id=\"record\" type=\"application/json\"").expect("it is there");
         let inside = &page[start..][page[start..].find('>').expect("it opens") + 1..];
         let inside = &inside[..inside.find("</script>").expect("it ends")];
         assert!(serde_json::from_str::<Record>(inside).expect("it reads") == record, "{name}");

@@ -2,9 +2,10 @@
 
 use linerate_model::{
     AddedDelay, Caveat, CaveatKind, Ceiling, Confidence, CpuCost, CpuCosts, DelayGrade, Direction, Host, HostName,
-    Interval, IpVersion, Latency, Limit, LoadedLatency, Loss, LossPlaces, Measurement, Nic, Path, PathLimit, Plan,
-    ReceivedRates, Record, RecordId, Repeats, RoundTripsPerMinute, SCHEMA, SentRates, Share, SocketOptions, StreamSpec,
-    Summary, TcpSummary, Timing, TransactSpec, Transport, TrialSpec, Verdict, Workload, WorkloadKind, layer_bytes,
+    Interval, IpVersion, Latency, Limit, LoadedLatency, Loss, LossPlaces, Measurement, NfsMix, NfsSpec, Nic, Path,
+    PathLimit, Plan, ReceivedRates, Record, RecordId, Repeats, RoundTripsPerMinute, RpcCall, RpcSpec, SentRates, Share,
+    SocketOptions, StreamSpec, Summary, TcpSummary, Timing, TransactSpec, Transport, TrialSpec, Verdict, Workload,
+    WorkloadKind, layer_bytes,
 };
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
@@ -70,11 +71,17 @@ pub(crate) fn stream(name: &str, transport: Transport, message_bytes: u64, share
         loss: udp.then_some(Loss { of, ..Loss::default() }),
         jitter_ns: udp.then(|| summary(4_200.0, 0.2)),
         latency_ns: None,
+        call: None,
+        retransmitted: None,
+        operations: Default::default(),
+        classes: Default::default(),
+        service_ns: None,
         loaded_latency: None,
         cpu: CpuCosts { sender: cost(0.91, 0.112), receiver: cost(0.54, 0.087) },
         tcp: (!udp).then(|| TcpSummary {
             congestion: "cubic".to_owned(),
             retransmits: 12,
+            timeouts: 0,
             segments: 1_200_300,
             rtt_ns: 310_000,
             min_rtt_ns: 41_000,
@@ -118,6 +125,26 @@ pub(crate) fn transact(name: &str, transport: Transport, p50: u64) -> Measuremen
             distribution,
         }),
         ..base
+    }
+}
+
+/// RPC calls that move units of data at a share of a gigabit link's limit.
+pub(crate) fn calls(name: &str, transport: Transport, call: RpcCall, unit_bytes: u64, share: f64) -> Measurement {
+    let moved = stream(name, transport, unit_bytes, share);
+    let per_second =
+        moved.received.as_ref().map_or(0.0, |received| received.payload_bps.median) / 8.0 / unit_bytes as f64;
+    Measurement {
+        workload: WorkloadKind::Rpc,
+        call: Some(call),
+        retransmitted: Some(if transport == Transport::Udp { 17 } else { 0 }),
+        transactions_per_s: Some(summary(per_second, 0.02)),
+        direction: None,
+        loss: None,
+        jitter_ns: None,
+        received: moved.received,
+        sent: moved.sent,
+        limit: moved.limit,
+        ..transact(name, transport, 90_000)
     }
 }
 
@@ -178,6 +205,14 @@ fn cell(result: &Measurement, openers: &[&str], listener: &str) -> TrialSpec {
             busy_poll: false,
             socket: SocketOptions::default(),
         }),
+        WorkloadKind::Rpc => {
+            let call = result.call.unwrap_or_default();
+            Workload::Rpc(RpcSpec { flows: result.flows, ..RpcSpec::plain(result.transport, call, message_bytes) })
+        }
+        WorkloadKind::Nfs => {
+            let mix = NfsMix::named("sfs97-like").expect("it is built in");
+            Workload::Nfs(NfsSpec { flows: result.flows, ..NfsSpec::plain(result.transport, mix) })
+        }
     };
     TrialSpec {
         name: result.name.clone(),
@@ -192,29 +227,20 @@ fn cell(result: &Measurement, openers: &[&str], listener: &str) -> TrialSpec {
 /// A record of these results between `openers` and `listener`.
 pub(crate) fn record(openers: &[&str], listener: &str, results: Vec<Measurement>) -> Record {
     let hosts = openers.iter().chain([&listener]).map(|name| host(name, Some(GIGABIT))).collect();
+    let plan = Plan::of(results.iter().map(|result| cell(result, openers, listener)).collect(), Repeats::Times(3));
     Record {
-        schema: SCHEMA.to_owned(),
-        id: RecordId("20261121T093000-4f2a".to_owned()),
         version: "0.1.0".to_owned(),
         command: ["linerate", "stream", "a", "b", "--udp"].map(str::to_owned).to_vec(),
+        study: None,
         started_unix_ns: 1_795_253_400_000_000_000,
-        plan: Plan {
-            cells: results.iter().map(|result| cell(result, openers, listener)).collect(),
-            repeats: Repeats::Times(3),
-            device: None,
-            ladder: None,
-        },
         hosts,
         results,
-        trials: vec![],
-        outcome: None,
-        frame_trials: vec![],
-        ladder: None,
         caveats: vec![Caveat::new(
             CaveatKind::SharedMachine,
             "Both hosts are this machine (2 cores), so sending and receiving shared its cores; measure between two machines \
              to know what one of them can do.",
         )],
+        ..Record::new(RecordId("20261121T093000-4f2a".to_owned()), plan)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Transactions that each connect, ask, are answered, and close. The greeting travels with the request; the answering
 //! end closes first, so that the asking end's ports are free again at once.
 
-use super::{DRAIN_NS, SILENCE_NS, SKEW_NS, Schedule, Tally};
+use super::{DRAIN_NS, SILENCE_NS, SKEW_NS, Schedule, Tally, schedule};
 use crate::bulk_tcp::is_timeout;
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
@@ -30,13 +30,13 @@ const BUFFER: usize = 64 << 10;
 pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
     let flow = &shared.flows[index];
-    let mut schedule = Schedule::new(spec, timeline.start, flow.hello.flow);
+    let mut schedule = schedule(spec, timeline.start, flow.hello.flow);
     let mut tally = Tally::new(shared, index, spec);
     let mut out = flow.hello.encode(&shared.job.key).to_vec();
     out.resize(hello::BYTES + spec.request_bytes.get() as usize, 0);
     rand::fill(&mut out[hello::BYTES..]);
     let mut into = vec![0; BUFFER];
-    shared.sleep_until(timeline.start);
+    shared.halt.sleep_until(timeline.start);
     let mut answered = clock::now();
     loop {
         let goes_on = |schedule: &Option<Schedule>| {
@@ -47,7 +47,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<
             break;
         }
         let since = schedule.as_ref().map_or_else(clock::now, Schedule::due);
-        if !shared.sleep_until(since) {
+        if !shared.halt.sleep_until(since) {
             return Err(StreamError::Stopped);
         }
         if !goes_on(&schedule) {
@@ -69,7 +69,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<
                     return Err(shared.gone(index, format!("{source}, after {completed} transactions")));
                 }
                 tally.failed(since);
-                shared.sleep_until(now + BACK_OFF_NS);
+                shared.halt.sleep_until(now + BACK_OFF_NS);
             }
             Err(Failure::Own(error)) => return Err(error),
         }
@@ -134,7 +134,7 @@ fn read(shared: &Shared, stream: &TcpStream, into: &mut [u8], spin: bool, deadli
         match tcp::receive(stream, into, !spin) {
             Ok(0) => return Err(Failure::Peer(io::ErrorKind::UnexpectedEof.into())),
             Ok(taken) => return Ok(taken),
-            Err(error) if is_timeout(&error) && shared.is_stopped() => return Err(StreamError::Stopped.into()),
+            Err(error) if is_timeout(&error) && shared.halt.is_stopped() => return Err(StreamError::Stopped.into()),
             Err(error) if is_timeout(&error) && clock::now() < deadline => (),
             Err(error) => return Err(error.into()),
         }
@@ -154,7 +154,7 @@ pub(super) fn answer(
     let mut into = vec![0; BUFFER];
     let mut answered = 0u64;
     loop {
-        if shared.is_stopped() {
+        if shared.halt.is_stopped() {
             return Err(StreamError::Stopped);
         }
         match listener.accept() {
@@ -246,7 +246,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
         let peer = listener.local_addr().expect("listens");
         let hello = Hello { path: 0, flow: 0, backward: false };
-        let flow = Flow { end: 0, hello, opener: true, peer, local: peer, link: Link::Dial };
+        let flow = Flow { end: 0, hello, opener: true, peer, local: peer, link: Link::Dial, round_trip_ns: 0 };
         let error = ask(&Shared::new(job, timeline, vec![flow]), 0, &spec).expect_err("cannot bind").to_string();
         assert!(error.contains("198.18.255.1") && error.contains("ip address"), "{error}");
     }

@@ -1,6 +1,6 @@
 //! Transactions over a standing TCP connection, any number of them under way.
 
-use super::{DRAIN_NS, SILENCE_NS, SKEW_NS, Schedule, Tally};
+use super::{DRAIN_NS, SILENCE_NS, SKEW_NS, Schedule, Tally, schedule};
 use crate::bulk_tcp::{Account, is_timeout};
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
@@ -28,7 +28,7 @@ pub(super) fn ask(
 ) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
     let (request, response) = (spec.request_bytes.get(), spec.response_bytes.get());
-    let mut schedule = Schedule::new(spec, timeline.start, shared.flows[index].hello.flow);
+    let mut schedule = schedule(spec, timeline.start, shared.flows[index].hello.flow);
     let mut tally = Tally::new(shared, index, spec);
     let mut account = Account::new(shared, index, stream);
     let (mut out, mut into) = (vec![0; BUFFER], vec![0; BUFFER]);
@@ -36,11 +36,11 @@ pub(super) fn ask(
     // When the requests that are not yet answered were made or due.
     let mut waiting: VecDeque<u64> = VecDeque::new();
     let (mut unsent, mut read) = (0u64, 0u64);
-    shared.sleep_until(timeline.start);
+    shared.halt.sleep_until(timeline.start);
     let mut now = account.sample()?;
     let mut heard = now;
     loop {
-        if shared.is_stopped() {
+        if shared.halt.is_stopped() {
             return Err(StreamError::Stopped);
         }
         let asks = schedule.as_ref().map_or(now < timeline.close, |schedule| schedule.goes_on(now, timeline.close));
@@ -143,7 +143,7 @@ pub(super) fn answer(
     let (mut read, mut written, mut owed) = (0u64, 0u64, 0u64);
     let mut heard = timeline.start;
     loop {
-        if shared.is_stopped() {
+        if shared.halt.is_stopped() {
             return Err(StreamError::Stopped);
         }
         let now = account.sample()?;

@@ -1,7 +1,7 @@
 //! Transactions over UDP. Each request carries a number that its answer repeats: 64 bits where both have room for a
 //! header, else one byte.
 
-use super::{DRAIN_NS, SKEW_NS, Schedule, Tally};
+use super::{DRAIN_NS, SKEW_NS, Tally, schedule};
 use crate::bulk_tcp::is_timeout;
 use crate::datagram::{self, HEADER, Header};
 use crate::error::StreamError;
@@ -16,8 +16,10 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-/// A request is given up after this.
+/// A request is given up after this, or after so many of the round trips that the flow's own set-up took: over a long path
+/// an answer may well take longer, and what is added by a queue is part of what is measured.
 const LOST_NS: u64 = 1_000_000_000;
+const LOST_ROUND_TRIPS: u64 = 3;
 /// Where numbers are short, one that was overtaken is given up sooner, for it holds up the numbers after it: after this, and
 /// after this many times the longest wait for an answer so far.
 const OVERTAKEN_NS: u64 = 50_000_000;
@@ -77,9 +79,15 @@ struct Waiting {
     unanswered: usize,
     /// The longest that an answer took, from the sending.
     longest: u64,
+    /// One is given up after this.
+    patience: u64,
 }
 
 impl Waiting {
+    fn new(patience: u64) -> Self {
+        Self { patience, ..Self::default() }
+    }
+
     fn next(&self) -> u64 {
         self.first + self.requests.len() as u64
     }
@@ -107,7 +115,10 @@ impl Waiting {
         let (since, sent) = (*self.requests.front()?)?;
         // Answered ones behind an unanswered first: it was overtaken.
         let overtaken = numbers == Numbers::Narrow && self.requests.len() > self.unanswered;
-        let patience = if overtaken { (self.longest * OVERTAKEN_TIMES).clamp(OVERTAKEN_NS, LOST_NS) } else { LOST_NS };
+        let patience = match overtaken {
+            true => (self.longest * OVERTAKEN_TIMES).clamp(OVERTAKEN_NS, self.patience),
+            false => self.patience,
+        };
         if sent + patience > now {
             return None;
         }
@@ -135,25 +146,26 @@ pub(super) fn ask(
 ) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
     let numbers = Numbers::of(shared, index, spec);
-    let mut schedule = Schedule::new(spec, timeline.start, shared.flows[index].hello.flow);
+    let mut schedule = schedule(spec, timeline.start, shared.flows[index].hello.flow);
     let mut tally = Tally::new(shared, index, spec);
     prepare(shared, socket)?;
     let (mut request, mut response) =
         (vec![0; spec.request_bytes.get() as usize], vec![0; spec.response_bytes.get() as usize]);
     rand::fill(&mut request[..]);
-    let mut waiting = Waiting::default();
+    let patience = patience(shared.flows[index].round_trip_ns);
+    let mut waiting = Waiting::new(patience);
     let most = if numbers == Numbers::Narrow { usize::from(NARROW_OUTSTANDING) } else { usize::MAX };
     if numbers == Numbers::Narrow {
         socket.set_read_timeout(Some(LOOK)).map_err(StreamError::socket("setsockopt(SO_RCVTIMEO)"))?;
     }
-    shared.sleep_until(timeline.start);
+    shared.halt.sleep_until(timeline.start);
     'asking: loop {
-        if shared.is_stopped() {
+        if shared.halt.is_stopped() {
             return Err(StreamError::Stopped);
         }
         let mut now = clock::now();
         let asks = schedule.as_ref().map_or(now < timeline.close, |schedule| schedule.goes_on(now, timeline.close));
-        if !asks && (waiting.unanswered == 0 || now > timeline.close + DRAIN_NS) {
+        if !asks && (waiting.unanswered == 0 || now > timeline.close + patience) {
             break;
         }
         // The number of requests in the queue, not only those unanswered, bounds what one byte can tell apart.
@@ -243,8 +255,12 @@ pub(super) fn answer(
         (vec![0; spec.request_bytes.get() as usize], vec![0; spec.response_bytes.get() as usize]);
     rand::fill(&mut response[..]);
     let (mut answered, mut heard) = (0u64, timeline.start);
+    // What was asked at the window's end may be half a round trip away.
+    let round_trip = shared.flows[index].round_trip_ns;
+    let quiet = QUIET_NS.max(SKEW_NS).max(round_trip);
+    let end = timeline.close + (2 * DRAIN_NS).max(patience(round_trip));
     loop {
-        if shared.is_stopped() {
+        if shared.halt.is_stopped() {
             return Err(StreamError::Stopped);
         }
         let taken = udp::receive_one(socket, &mut request, !spec.busy_poll);
@@ -272,12 +288,17 @@ pub(super) fn answer(
                 return Err(StreamError::socket(format!("datagrams from {}", shared.flows[index].peer))(error));
             }
         }
-        if now > timeline.close && (now > heard + QUIET_NS.max(SKEW_NS) || now > timeline.close + 2 * DRAIN_NS) {
+        if now > timeline.close && (now > heard + quiet || now > end) {
             break;
         }
     }
     let (sent_bytes, received_bytes) = (answered * spec.response_bytes.get(), answered * spec.request_bytes.get());
     Ok(Outcome { flow: FlowResult { sent_bytes, received_bytes, tcp: None }, ..Outcome::default() })
+}
+
+/// How long an answer is waited for over a path of that round trip, nanoseconds.
+fn patience(round_trip_ns: u64) -> u64 {
+    LOST_NS.max(round_trip_ns.saturating_mul(LOST_ROUND_TRIPS))
 }
 
 /// Messages above the MTU go in fragments.
@@ -310,7 +331,7 @@ mod tests {
     #[test]
     fn answers_find_their_requests_in_any_order() {
         for numbers in [Numbers::Wide { tag: 1 }, Numbers::Narrow] {
-            let mut waiting = Waiting { first: 254, ..Waiting::default() };
+            let mut waiting = Waiting { first: 254, ..Waiting::new(LOST_NS) };
             (0..4).for_each(|n| waiting.sent(n, n));
             let seen = |n: u64| if numbers == Numbers::Narrow { u64::from(n as u8) } else { n };
             assert_eq!(waiting.lost(numbers, LOST_NS - 1), None);
@@ -333,7 +354,7 @@ mod tests {
             (Numbers::Narrow, 900_000_000, LOST_NS),
             (wide, 1_000, LOST_NS),
         ] {
-            let mut waiting = Waiting::default();
+            let mut waiting = Waiting::new(LOST_NS);
             (0..3).for_each(|n| waiting.sent(n, 0));
             assert_eq!(waiting.answered(numbers, 1, took), Some(1));
             assert_eq!(waiting.lost(numbers, given_up_after - 1), None, "{numbers:?} {took}");
@@ -344,6 +365,11 @@ mod tests {
 
     /// Asks at a rate for a second in a trial that began so long ago; the other end answers all but every 400th.
     fn asked(bytes: u64, rate: u64, began_ago: u64) -> Transactions {
+        asked_over(Duration::ZERO, 0, bytes, rate, began_ago)
+    }
+
+    /// The same where answers take so long, and the set-up found a round trip of that many nanoseconds.
+    fn asked_over(delay: Duration, round_trip_ns: u64, bytes: u64, rate: u64, began_ago: u64) -> Transactions {
         let spec = TransactSpec {
             rate: Some(OpRate::per_second(rate)),
             request_bytes: ByteCount::new(bytes),
@@ -360,19 +386,28 @@ mod tests {
         asking.set_read_timeout(Some(Duration::from_millis(100))).expect("sets");
         answering.set_read_timeout(Some(Duration::from_millis(500))).expect("sets");
         let lossy = std::thread::spawn(move || {
-            let (mut request, mut count) = ([0; 64], 0);
+            let (mut request, mut count, mut held) = ([0; 64], 0, Vec::new());
             while let Ok((length, from)) = answering.recv_from(&mut request) {
                 count += 1;
-                if count % 400 != 0 {
-                    answering.send_to(&request[..length], from).expect("sends");
+                if count % 400 == 0 {
+                    continue;
                 }
+                if delay.is_zero() {
+                    answering.send_to(&request[..length], from).expect("sends");
+                } else {
+                    held.push((std::time::Instant::now() + delay, request, length, from));
+                }
+            }
+            for (due, request, length, from) in held {
+                std::thread::sleep(due.saturating_duration_since(std::time::Instant::now()));
+                answering.send_to(&request[..length], from).expect("sends");
             }
         });
         let job = Job::check(&half).expect("valid");
         let timeline = job.timeline(clock::now() - began_ago);
         let hello = Hello { path: 0, flow: 0, backward: false };
         let link = Link::Udp(asking.try_clone().expect("dup"));
-        let flow = Flow { end: 0, hello, opener: true, peer, local, link };
+        let flow = Flow { end: 0, hello, opener: true, peer, local, link, round_trip_ns };
         let shared = Shared::new(job, timeline, vec![flow]);
         let done = ask(&shared, 0, &spec, &asking).expect("asks").transactions.expect("asks");
         lossy.join().expect("answers");
@@ -385,6 +420,17 @@ mod tests {
         // 2,000 are due, and every 400th is lost; a stall of 1 s behind the first would leave 530.
         assert!((4..=5).contains(&done.failed), "{} lost", done.failed);
         assert!(done.completed > 1_900, "{} completed, {} not sent", done.completed, done.not_sent);
+    }
+
+    /// The other end holds its answers, the first until half a second after the last request.
+    #[test]
+    fn an_answer_is_waited_for_as_long_as_the_path_takes() {
+        let slow = |round_trip_ns| asked_over(Duration::from_millis(1_200), round_trip_ns, 64, 10, 0);
+        let long = slow(1_200_000_000);
+        assert_eq!((long.failed, long.latency.count()), (0, 10));
+        assert!(long.latency.min() > LOST_NS, "{} ns", long.latency.min());
+        let near = slow(1_000_000);
+        assert_eq!((near.failed, near.latency.count()), (10, 0), "over a short path they are lost");
     }
 
     #[test]

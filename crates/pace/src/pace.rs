@@ -4,7 +4,7 @@ use linerate_model::Offered;
 
 /// Evenly spaced messages of one of several flows that share a rate.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub struct Pace {
     start_ns: u64,
     /// The time between two messages over all flows is `nanos / per`.
     nanos: u128,
@@ -15,7 +15,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// Messages of `message_bytes` from `start_ns` on; this is the `flow`th of `flows`, which take turns.
-    pub(crate) fn new(offered: Offered, message_bytes: u64, start_ns: u64, flow: u16, flows: u16) -> Self {
+    pub fn new(offered: Offered, message_bytes: u64, start_ns: u64, flow: u16, flows: u16) -> Self {
         let (nanos, per) = match offered {
             Offered::PayloadBps(rate) => (u128::from(message_bytes) * 8_000_000_000, rate.get()),
             Offered::MessagesPerS(rate) => (1_000_000_000, rate.get()),
@@ -24,13 +24,13 @@ impl Pace {
     }
 
     /// When message `index` (from 0) is due.
-    pub(crate) fn due(&self, index: u64) -> u64 {
+    pub fn due(&self, index: u64) -> u64 {
         let turn = u128::from(index) * u128::from(self.flows) + u128::from(self.flow);
         self.start_ns + (turn * self.nanos / self.per) as u64
     }
 
     /// How many messages are due at `now` or before.
-    pub(crate) fn due_by(&self, now: u64) -> u64 {
+    pub fn due_by(&self, now: u64) -> u64 {
         let Some(elapsed) = now.checked_sub(self.start_ns) else { return 0 };
         // The turns whose due time, rounded down, is at most `elapsed`.
         let turns = ((u128::from(elapsed) + 1) * self.per).div_ceil(self.nanos) as u64;
@@ -38,7 +38,7 @@ impl Pace {
     }
 
     /// How many messages come within `nanos`, at least one.
-    pub(crate) fn within(&self, nanos: u64) -> u64 {
+    pub fn within(&self, nanos: u64) -> u64 {
         ((u128::from(nanos) * self.per / self.nanos / u128::from(self.flows)) as u64).max(1)
     }
 }

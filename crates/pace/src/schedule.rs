@@ -1,101 +1,133 @@
 //! When an open loop's requests are due.
 
-use super::LATE_NS;
 use crate::pace::Pace;
-use linerate_model::{Arrivals, Offered, TransactSpec};
-use linerate_units::FrameRate;
+use linerate_model::{Arrivals, Offered};
+use linerate_units::{FrameRate, OpRate};
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 
+/// So long after the window an open loop still sends what was due within it: requests that a pause of this host held up at
+/// the window's end are late, not left out. The answering end waits longer.
+const LATE_NS: u64 = 50_000_000;
+
+/// So many random arrivals come in exactly the time that so many take at the rate: a Poisson process of a known count, which within
+/// is as irregular as one of any count (its arrivals are uniform), while a window of thousands meets the rate asked for.
+const BLOCK: usize = 1_000;
+
 /// The due times of one flow, one after another.
-pub(crate) struct Schedule {
+#[derive(Debug)]
+pub struct Schedule {
     due: u64,
     kind: Kind,
 }
 
+#[derive(Debug)]
 enum Kind {
     Even { pace: Pace, index: u64 },
-    Poisson { mean_ns: f64, at_ns: f64, start_ns: u64, random: SmallRng },
+    Poisson(Random),
 }
 
 impl Schedule {
-    /// The share of flow `flow` from `start_ns` on; none for a closed loop.
-    pub(crate) fn new(spec: &TransactSpec, start_ns: u64, flow: u16) -> Option<Self> {
-        let rate = spec.rate?.get().max(1);
-        let kind = match spec.arrivals {
+    /// The share of flow `flow` of `flows`, which take turns, in `rate` from `start_ns` on. `seed` makes the random arrivals.
+    pub fn new(rate: OpRate, arrivals: Arrivals, start_ns: u64, (flow, flows): (u16, u16), seed: u64) -> Self {
+        let rate = rate.get().max(1);
+        let kind = match arrivals {
             Arrivals::Even => {
                 let offered = Offered::MessagesPerS(FrameRate::per_second(rate));
-                Kind::Even { pace: Pace::new(offered, 1, start_ns, flow, spec.flows), index: 0 }
+                Kind::Even { pace: Pace::new(offered, 1, start_ns, flow, flows), index: 0 }
             }
-            Arrivals::Poisson => Kind::Poisson {
-                mean_ns: 1e9 * f64::from(spec.flows) / rate as f64,
-                at_ns: 0.0,
-                start_ns,
-                random: SmallRng::seed_from_u64(rand::random()),
-            },
+            Arrivals::Poisson => Kind::Poisson(Random {
+                mean_ns: 1e9 * f64::from(flows) / rate as f64,
+                block_ns: start_ns as f64,
+                block: Vec::new(),
+                random: SmallRng::seed_from_u64(seed),
+            }),
         };
         let mut schedule = Self { due: start_ns, kind };
         match &schedule.kind {
             Kind::Even { pace, .. } => schedule.due = pace.due(0),
-            Kind::Poisson { .. } => schedule.advance(),
+            Kind::Poisson(_) => schedule.advance(),
         }
-        Some(schedule)
+        schedule
     }
 
     /// When the next request is due.
     #[inline]
-    pub(crate) fn due(&self) -> u64 {
+    pub fn due(&self) -> u64 {
         self.due
     }
 
     /// Whether there is more to send at `now` in a window that closes at `close`.
     #[inline]
-    pub(crate) fn goes_on(&self, now: u64, close: u64) -> bool {
+    pub fn goes_on(&self, now: u64, close: u64) -> bool {
         self.due < close && now < close + LATE_NS
     }
 
     /// Goes on to the one after.
     #[inline]
-    pub(crate) fn advance(&mut self) {
+    pub fn advance(&mut self) {
         self.due = match &mut self.kind {
             Kind::Even { pace, index } => {
                 *index += 1;
                 pace.due(*index)
             }
-            Kind::Poisson { mean_ns, at_ns, start_ns, random } => {
-                // The inverse of the exponential distribution; 1 - u is never 0.
-                *at_ns -= (1.0 - random.random::<f64>()).ln() * *mean_ns;
-                *start_ns + *at_ns as u64
-            }
+            Kind::Poisson(random) => random.next(),
         };
     }
 
     /// How many of the requests still held are due in `from..until`. Counted by arithmetic, for they may be billions; of
     /// random arrivals that were never drawn, the mean counts.
-    pub(crate) fn left_within(&self, from: u64, until: u64) -> u64 {
+    pub fn left_within(&self, from: u64, until: u64) -> u64 {
         match &self.kind {
             Kind::Even { pace, index } => {
                 let before = pace.due_by(from.saturating_sub(1));
                 pace.due_by(until.saturating_sub(1)).saturating_sub(before.max(*index))
             }
-            Kind::Poisson { .. } if self.due >= until => 0,
-            Kind::Poisson { mean_ns, .. } => {
-                let after = ((until - self.due.max(from)) as f64 / mean_ns).round() as u64;
+            Kind::Poisson(_) if self.due >= until => 0,
+            Kind::Poisson(random) => {
+                let after = ((until - self.due.max(from)) as f64 / random.mean_ns).round() as u64;
                 u64::from(self.due >= from) + after
             }
         }
     }
 }
 
+/// Random arrivals.
+#[derive(Debug)]
+struct Random {
+    mean_ns: f64,
+    /// When the block that is drawn next begins.
+    block_ns: f64,
+    /// What is left of the block drawn last, the latest first.
+    block: Vec<u64>,
+    random: SmallRng,
+}
+
+impl Random {
+    #[inline]
+    fn next(&mut self) -> u64 {
+        if self.block.is_empty() {
+            self.draw();
+        }
+        self.block.pop().expect("a block holds arrivals")
+    }
+
+    /// Given their count, the arrivals of a Poisson process are uniform over the time.
+    fn draw(&mut self) {
+        let length = self.mean_ns * BLOCK as f64;
+        let Self { block_ns, block, random, .. } = self;
+        block.extend((0..BLOCK).map(|_| (*block_ns + random.random::<f64>() * length) as u64));
+        block.sort_unstable_by(|left, right| right.cmp(left));
+        *block_ns += length;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::Transport;
-    use linerate_units::OpRate;
 
-    fn spec(arrivals: Arrivals) -> TransactSpec {
-        let rate = Some(OpRate::per_second(20_000));
-        TransactSpec { flows: 2, rate, arrivals, ..TransactSpec::plain(Transport::Tcp) }
+    fn schedule(arrivals: Arrivals, flow: u16) -> Schedule {
+        Schedule::new(OpRate::per_second(20_000), arrivals, 5, (flow, 2), 7)
     }
 
     #[test]
@@ -103,7 +135,7 @@ mod tests {
         for (from, until) in [(5, 1_000_000_005), (300_000_000, 1_000_000_000), (300_000_001, 1_000_000_001)] {
             for (arrivals, tolerance) in [(Arrivals::Even, 0), (Arrivals::Poisson, 1_000)] {
                 for taken in [0, 1, 5_000, 20_000] {
-                    let mut schedule = Schedule::new(&spec(arrivals), 5, 1).expect("an open loop");
+                    let mut schedule = schedule(arrivals, 1);
                     (0..taken).for_each(|_| schedule.advance());
                     let counted = schedule.left_within(from, until);
                     let mut walked = 0;
@@ -119,15 +151,15 @@ mod tests {
 
     #[test]
     fn both_kinds_keep_the_rate() {
-        for (arrivals, tolerance) in [(Arrivals::Even, 0), (Arrivals::Poisson, 3_000)] {
-            let mut schedule = Schedule::new(&spec(arrivals), 5, 0).expect("an open loop");
+        for (arrivals, tolerance) in [(Arrivals::Even, 0), (Arrivals::Poisson, 1)] {
+            let mut schedule = schedule(arrivals, 0);
             let mut gaps = Vec::new();
             while schedule.due() < 10_000_000_000 {
                 let before = schedule.due();
                 schedule.advance();
                 gaps.push((schedule.due() - before) as f64);
             }
-            // Half of 20,000 a second for 10 s; ten standard deviations of a Poisson count.
+            // Half of 20,000 a second for 10 s: a hundred whole blocks.
             assert!(gaps.len().abs_diff(100_000) <= tolerance, "{arrivals:?}: {}", gaps.len());
             let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
             let spread = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();

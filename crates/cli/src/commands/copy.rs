@@ -1,0 +1,405 @@
+//! `linerate copy`: a folder tree from host to host, or to and from a file server, and where the time went.
+
+mod ends;
+mod share;
+
+use super::nfs::Server;
+use crate::arguments::Results;
+use crate::exit::Failure;
+use crate::hosts::{HostBook, LOCAL, Parties, together};
+use crate::measure::{asked, conclude, reach};
+use crate::progress::CopyBar;
+use clap::{Args, ValueEnum};
+use ends::{End, Ends};
+use linerate_method::copy::is_complete;
+use linerate_model::{
+    CopyCache, CopyExisting, CopyFrom, CopyInto, CopyOnError, CopyOptions, CopyPlan, CopySync, CopyTree, CopyVerify,
+    CopyWay, HostName, IpVersion, Record,
+};
+use linerate_runner::{CopyRun, Peers};
+use linerate_store::Store;
+use share::SmbUser;
+use std::path::{Path, PathBuf, absolute};
+use tokio::sync::watch;
+
+/// Pipelines to each destination, and where each file takes several calls to a server.
+const LANES: u16 = 2;
+const SERVER_LANES: u16 = 8;
+
+/// In `--to`, the end that drops what it gets.
+const DISCARD: &str = "discard";
+
+/// Copy a folder tree, verified, and say where the time went
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  linerate copy --tree like:system A B                     a made tree, written at B and removed again
+  linerate copy --tree /srv/data --into /srv/new A B       a real one, from A to B
+  linerate copy --tree like:photos A --to B,C,D            to three at once: one total, each one's share
+  linerate copy --tree like:system A,C B                   from two at once
+  linerate copy --from memory --to discard A B             neither end's storage: the network and the hashing alone
+  linerate copy --over path --tree /srv/data --into /mnt/x within this machine, into whatever is mounted there
+  linerate copy --tree /srv/data --into /srv/new --resume A B
+  linerate copy --over nfs --tree like:system A 192.0.2.5:/srv/new    to an NFS server, by linerate's own client
+  linerate copy --over nfs 192.0.2.5:/srv/data --to A,B,C             from one to several clients at once
+  linerate copy --over nfs --tree like:system A B                     B's agent serves for as long as the copy takes
+  linerate copy --over smb --user ann --tree like:system A //192.0.2.5/data/new   to an SMB server; password in LINERATE_SMB_PASSWORD
+  linerate copy --over smb --user ann //192.0.2.5/data --to A,B,C     from one to several clients at once
+  linerate lab -- copy --tree files=2000,folders=50,bytes=200M a b --over linerate --json
+
+One host is the destination, and this machine the source. With --over path the one host does it all. With --over nfs an end may be \
+SERVER:/EXPORT, or a folder below the export: at the source its content is the tree, at the destination it is made if it is \
+missing. With --over smb an end is //SERVER[:PORT]/SHARE[/FOLDER], likewise. Agents read and write \
+only what `linerate agent --copy-directory` allows. The content is not encrypted on its way.
+
+Exit codes: 0 all was copied, 1 some files could not be copied, 2 usage, 3 the copy did not come to its end.")]
+pub(crate) struct Arguments {
+    /// Source and destination; several hosts with commas; with --over nfs or smb one end may be a server's folder
+    #[arg(value_name = "HOST|SERVER:/EXPORT|//SERVER/SHARE", num_args = 0..=2)]
+    hosts: Vec<String>,
+
+    /// What to copy: a folder of the source; like:system, like:photos or like:mail; or files=N,folders=N,bytes=N,seed=N
+    /// [default: like:system, or what the server's folder holds]
+    #[arg(long, value_name = "TREE")]
+    tree: Option<CopyTree>,
+
+    /// How it gets there
+    #[arg(long, value_enum, default_value_t = Way::Linerate)]
+    over: Way,
+
+    /// Where content comes from: files on the source's storage, or memory
+    #[arg(long, value_enum, default_value_t = From::Files)]
+    from: From,
+
+    /// Destinations, with commas; or `discard`: all is verified and dropped
+    #[arg(long, value_name = "HOST,...|discard", value_delimiter = ',')]
+    to: Vec<String>,
+
+    /// Folder of the destination to write to [default: one that the copy makes and removes]
+    #[arg(long, value_name = "DIR")]
+    into: Option<String>,
+
+    /// Pipelines side by side to each destination, each with a connection [default: 2, with a file server 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    lanes: Option<u16>,
+
+    /// Runs; the median one is reported [default: 3 where nothing stays, 1 with --into]
+    #[arg(long, short = 'r', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: Option<u32>,
+
+    /// How bytes are verified [default: received; with --over path, nfs or smb: read-back]
+    #[arg(long, value_enum)]
+    verify: Option<Verify>,
+
+    /// Do not verify
+    #[arg(long, conflicts_with = "verify")]
+    no_verify: bool,
+
+    /// When data is made durable: all before the end, each file before it gets its name, or whenever the system likes
+    #[arg(long, value_enum, default_value_t = Sync::End)]
+    sync: Sync,
+
+    /// What caches hold at the start: nothing of the tree (needs root to be sure), or all of it [default: as they are]
+    #[arg(long, value_enum)]
+    cache: Option<Cache>,
+
+    /// What becomes of the rest when a file cannot be copied
+    #[arg(long, value_enum, default_value_t = OnError::Continue)]
+    on_error: OnError,
+
+    /// Replace files of the same names; others stay
+    #[arg(long, conflicts_with = "resume")]
+    replace: bool,
+
+    /// Go on with an interrupted copy: files of the same name, size and time are left as they are
+    #[arg(long)]
+    resume: bool,
+
+    /// Put the verdict to the test: copy again without the storage that it names, or without any where it names the path
+    #[arg(long)]
+    prove: bool,
+
+    /// Use IPv6
+    #[arg(short = '6', long = "ipv6")]
+    ipv6: bool,
+
+    #[command(flatten)]
+    server: Server,
+
+    #[command(flatten)]
+    smb: SmbUser,
+
+    #[command(flatten)]
+    pub(crate) results: Results,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Way {
+    /// From agent to agent over TCP, many files in flight
+    Linerate,
+    /// Within one host, into any mounted path
+    Path,
+    /// To or from an NFS version 3 server: one that is there already, or an agent's
+    Nfs,
+    /// To or from an SMB server, version 2 or 3
+    Smb,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum From {
+    /// From storage
+    Files,
+    /// Made up
+    Memory,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Verify {
+    /// As they arrive, before they are written
+    Received,
+    /// Read back through the file system
+    ReadBack,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sync {
+    End,
+    Each,
+    None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Cache {
+    Cold,
+    Warm,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnError {
+    Continue,
+    Stop,
+}
+
+impl Arguments {
+    /// Folders that it names.
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        let tree = match &self.tree {
+            Some(CopyTree::Folder(path)) => Some(path.clone()),
+            Some(CopyTree::Made(_)) | None => None,
+        };
+        tree.into_iter().chain(self.into.clone()).filter_map(|path| absolute(path).ok()).collect()
+    }
+
+    fn options(&self) -> CopyOptions {
+        CopyOptions {
+            lanes: self.lanes.unwrap_or(if matches!(self.over, Way::Nfs | Way::Smb) { SERVER_LANES } else { LANES }),
+            verify: match (self.verify, self.over) {
+                _ if self.no_verify => CopyVerify::None,
+                (Some(Verify::Received), _) | (None, Way::Linerate) => CopyVerify::Received,
+                (None, Way::Path | Way::Nfs | Way::Smb) if self.discards() => CopyVerify::None,
+                (Some(Verify::ReadBack), _) | (None, Way::Path | Way::Nfs | Way::Smb) => CopyVerify::ReadBack,
+            },
+            sync: match self.sync {
+                Sync::End => CopySync::End,
+                Sync::Each => CopySync::Each,
+                Sync::None => CopySync::None,
+            },
+            cache: match self.cache {
+                None => CopyCache::AsIs,
+                Some(Cache::Cold) => CopyCache::Cold,
+                Some(Cache::Warm) => CopyCache::Warm,
+            },
+            on_error: match self.on_error {
+                OnError::Continue => CopyOnError::Continue,
+                OnError::Stop => CopyOnError::Stop,
+            },
+            existing: match (self.replace, self.resume) {
+                (true, _) => CopyExisting::Replace,
+                (_, true) => CopyExisting::Resume,
+                _ => CopyExisting::Refuse,
+            },
+        }
+    }
+
+    fn discards(&self) -> bool {
+        self.to.iter().any(|to| to == DISCARD)
+    }
+
+    fn plan(&self) -> Result<(CopyPlan, Parties), Failure> {
+        let Ends { sources: from, destinations: to } = ends::read(self)?;
+        let all: Vec<&str> = from.hosts().iter().chain(to.hosts()).map(String::as_str).collect();
+        let (parties, mut sources) = together(&all).map_err(Failure::usage)?;
+        let mut destinations = sources.split_off(from.hosts().len());
+        for (end, names) in [("source", &sources), ("destination", &destinations)] {
+            if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+                return Err(Failure::usage(format!("{} is named twice as a {end}", twice.1)));
+            }
+        }
+        let into = self.into(&to, if destinations.is_empty() { &sources } else { &destinations })?;
+        let (tree, content) = self.origin(&from, &sources)?;
+        for (end, names) in [(from, &mut sources), (to, &mut destinations)] {
+            if let End::Server { name, .. } = end {
+                names.push(name);
+            }
+        }
+        let plan = CopyPlan {
+            tree,
+            way: match self.over {
+                Way::Linerate => CopyWay::Linerate,
+                Way::Path => CopyWay::Path,
+                Way::Nfs => CopyWay::Nfs,
+                Way::Smb => CopyWay::Smb,
+            },
+            sources,
+            destinations,
+            from: content,
+            into,
+            options: self.options(),
+            ip: if self.ipv6 { IpVersion::V6 } else { IpVersion::V4 },
+        };
+        check(&plan)?;
+        Ok((plan, parties))
+    }
+
+    /// Where it is put, by `hosts` or in a server's folder.
+    fn into(&self, to: &End, hosts: &[HostName]) -> Result<CopyInto, Failure> {
+        match (&self.into, to.server()) {
+            (Some(_), Some(_)) => Err(Failure::usage(
+                "--into is a folder of a host; the server's is named behind its export, as SERVER:/EXPORT/DIR or //SERVER/SHARE/DIR",
+            )),
+            (Some(_), None) if self.discards() => {
+                Err(Failure::usage("--to discard keeps nothing: it does not go with --into"))
+            }
+            (None, Some(server)) => Ok(CopyInto::Server(server.clone())),
+            (None, None) if self.discards() => Ok(CopyInto::Discard),
+            (Some(path), None) => Ok(CopyInto::Folder(on_host(path, here(hosts))?)),
+            (None, None) => Ok(CopyInto::Scratch),
+        }
+    }
+
+    /// What is copied and where it is read: by `hosts`, or from a server's folder.
+    fn origin(&self, from: &End, hosts: &[HostName]) -> Result<(CopyTree, CopyFrom), Failure> {
+        let content = if self.from == From::Memory { CopyFrom::Memory } else { CopyFrom::Files };
+        Ok(match (from, &self.tree) {
+            (End::Server { .. }, Some(_)) => {
+                return Err(Failure::usage(
+                    "--tree is of a host; what is copied from a server is the folder that is named with it",
+                ));
+            }
+            (End::Server { .. }, None) if content == CopyFrom::Memory => {
+                return Err(Failure::usage(
+                    "--from memory makes content up: it does not go with a file server as source",
+                ));
+            }
+            (End::Server { name, server }, None) => {
+                (CopyTree::Folder(name.0.clone()), CopyFrom::Server(server.clone()))
+            }
+            (End::Hosts(_), Some(CopyTree::Folder(path))) => (CopyTree::Folder(on_host(path, here(hosts))?), content),
+            (End::Hosts(_), Some(made)) => (made.clone(), content),
+            (End::Hosts(_), None) => (CopyTree::default(), content),
+        })
+    }
+
+    fn repeats(&self, plan: &CopyPlan) -> Result<u32, Failure> {
+        let stays = matches!(plan.into, CopyInto::Folder(_) | CopyInto::Server(_));
+        match self.repeats {
+            Some(repeats) if repeats > 1 && stays && plan.options.existing != CopyExisting::Replace => {
+                Err(Failure::usage(
+                    "--repeats into a folder that stays needs --replace: the second run finds what the first one wrote",
+                ))
+            }
+            Some(repeats) => Ok(repeats),
+            None => Ok(if stays { 1 } else { 3 }),
+        }
+    }
+}
+
+/// Whether all of them are this machine.
+fn here(names: &[HostName]) -> bool {
+    names.iter().all(|name| name.0 == LOCAL)
+}
+
+/// A folder of a host. One of this machine may be told from where the user is.
+fn on_host(path: &str, here: bool) -> Result<String, Failure> {
+    if Path::new(path).is_absolute() {
+        return Ok(path.to_owned());
+    }
+    if !here {
+        return Err(Failure::usage(format!("`{path}` is of another host: write its path from / on")));
+    }
+    let path = absolute(path).map_err(Failure::usage)?;
+    path.into_os_string().into_string().map_err(|path| Failure::usage(format!("{} is not UTF-8", path.display())))
+}
+
+/// Refuses before any host is asked what none would do.
+fn check(plan: &CopyPlan) -> Result<(), Failure> {
+    let CopyOptions { verify, existing, .. } = plan.options;
+    let refuse = |why: &str| Err(Failure::usage(why));
+    if matches!(plan.tree, CopyTree::Folder(_)) && plan.from == CopyFrom::Memory {
+        return refuse("--from memory makes content up: it goes with a made tree, as like:system, not with a folder");
+    }
+    if plan.into == CopyInto::Discard && verify == CopyVerify::ReadBack {
+        return refuse("--verify read-back needs something to be written: it does not go with --to discard");
+    }
+    if !matches!(plan.into, CopyInto::Folder(_) | CopyInto::Server(_)) && existing != CopyExisting::Refuse {
+        return refuse("--replace and --resume need the folder that holds something: name it with --into");
+    }
+    if plan.way != CopyWay::Linerate && verify == CopyVerify::Received {
+        return refuse(
+            "--verify received is for --over linerate, whose source sends hashes; use read-back or --no-verify",
+        );
+    }
+    Ok(())
+}
+
+/// A tree below itself would be copied without end. Only where both ends are one machine can that be seen.
+fn apart(plan: &CopyPlan, peers: &Peers) -> Result<(), Failure> {
+    let (CopyTree::Folder(tree), CopyInto::Folder(into)) = (&plan.tree, &plan.into) else { return Ok(()) };
+    let machine = |name: &HostName| peers.find(name).ok().map(|peer| peer.host.boot_id.clone());
+    let shared = plan.sources.iter().any(|source| plan.destinations.iter().any(|to| machine(to) == machine(source)));
+    if shared && Path::new(into).starts_with(tree) {
+        return Err(Failure::usage(format!("{into} is inside {tree}: the copy would copy itself")));
+    }
+    Ok(())
+}
+
+pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    if let Some(expectation) = arguments.results.expect.iter().find(|expectation| !expectation.applies_to_copy()) {
+        return Err(Failure::usage(format!(
+            "--expect '{expectation}': a copy has no such figure; it gives throughput and files (a second)"
+        )));
+    }
+    arguments.results.out.as_deref().map_or(Ok(()), super::report::check_report_file)?;
+    let (plan, parties) = arguments.plan()?;
+    let repeats = arguments.repeats(&plan)?;
+    let password = match plan.way {
+        CopyWay::Smb => arguments.smb.password().map_err(Failure::usage)?,
+        _ => None,
+    };
+    let store = Store::open(arguments.results.store.store.as_deref()).map_err(Failure::measure)?;
+    let company = reach(&book, &parties, cancel.clone()).await?;
+    let outcome = match apart(&plan, &company.peers) {
+        Ok(()) => {
+            let (peers, prove) = (&company.peers, arguments.prove);
+            let asked = asked(&arguments.results);
+            let run = CopyRun { plan, password, repeats, asked, prove, peers, store: Some(&store) };
+            let mut bar = CopyBar::new();
+            Ok(run.execute(&mut |event| bar.note(&event), cancel).await)
+        }
+        Err(failure) => Err(failure),
+    };
+    company.dismiss().await;
+    let outcome = outcome?;
+    let judged = judge(&outcome.record);
+    conclude(outcome, &arguments.results).and(judged)
+}
+
+/// Whether all that was to be copied was.
+fn judge(record: &Record) -> Result<(), Failure> {
+    let Some((_, found)) = record.copy() else { return Ok(()) };
+    if !is_complete(&record.copy_trials) {
+        let why = found.faults.first().map_or(String::new(), |fault| format!(": {}", fault.reason));
+        return Err(Failure::Measure(format!("the copy did not come to its end{why}")));
+    }
+    if found.faults_total > 0 { Err(Failure::Missed) } else { Ok(()) }
+}

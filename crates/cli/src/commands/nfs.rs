@@ -1,0 +1,288 @@
+//! `linerate nfs`: operations on an NFS server, at one load or at one after the other up to its peak.
+
+mod mix;
+mod server;
+mod target;
+
+pub(super) use server::Server;
+pub(super) use target::{Target, named, resolve};
+
+use crate::arguments::{Repetition, Results, Sockets};
+use crate::exit::Failure;
+use crate::hosts::{Company, HostBook, Parties, parties, together};
+use crate::measure::{asked, check, conclude, reach, run as run_plan};
+use crate::output::say;
+use linerate_method::curve::calibration;
+use linerate_model::{
+    Arrivals, CurvePlan, FileSet, NfsMix, NfsServer, NfsSpec, Path, Plan, Record, Repeats, Timing, Transport,
+    TrialSpec, Workload,
+};
+use linerate_runner::Asked;
+use linerate_store::Store;
+use linerate_units::{ByteCount, Nanos, OpRate, Ratio};
+use tokio::sync::watch;
+
+/// The closed loop that finds the scale of a curve.
+const PROBE: &str = "nfs closed loop";
+const PROBE_TIME: Nanos = Nanos::from_secs(1);
+/// Loads up to the closed loop's rate: as LADDIS and SFS ask for ten at least.
+const STEPS: u32 = 10;
+/// Operations that may be left undone or fail at a load that is held, and how narrowly the peak is found.
+const BEARABLE: Ratio = Ratio::new(2, 100);
+
+/// Measure an NFS server: operations a second, response times, and the highest load it holds
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  linerate nfs B                                 from this machine to B's own server, as fast as it answers
+  linerate nfs A B --mix sfs97-like --rate 2000  2,000 operations a second, each timed from when it was due
+  linerate nfs A B --mix laddis-like --curve --out nfs.html
+  linerate nfs 192.0.2.5:/srv/test --curve       a server that is there already, NFS version 3
+  linerate nfs 127.0.0.1:/export --nfs-port 2049 --mount-port 20048 --udp
+  linerate nfs A,C B --mix mine.toml --rate 1k   each of A and C asks for 1,000 a second
+  linerate lab -- nfs a b --curve
+
+Without --rate and --curve so many operations are kept under way (--connections x --outstanding) and each answer brings the \
+next: a quick look at what the server can do. With --curve the load rises in ten steps to that rate, and the highest load is \
+searched for that is held with a mean response time within --response-cap.
+
+Mixes: laddis-like, sfs97-like, read, write, metadata, null, getattr; or a file with lines as `read = 60`. On a server that is \
+there already linerate makes a directory of its own in the export, works only there, and removes it.")]
+pub(crate) struct Arguments {
+    /// Asking hosts, separated by commas, and what answers: a host with an agent (join line, `local`, a lab host's name), whose
+    /// own server is asked, or SERVER:/export. One alone answers, and this machine asks
+    #[arg(required = true, num_args = 1..=2, value_name = "HOST|SERVER:/EXPORT")]
+    hosts: Vec<String>,
+
+    /// Which operations, and how often each: a name, or a TOML file of percentages
+    #[arg(long, value_name = "NAME|FILE", default_value = "sfs97-like")]
+    mix: String,
+
+    /// Operations a second of each asking host, at random times as of many users; response time counts from when one was due
+    #[arg(long, short = 'b', value_name = "RATE", conflicts_with = "curve")]
+    rate: Option<OpRate>,
+
+    /// Offer one load after the other, and find the highest that is held
+    #[arg(long)]
+    curve: bool,
+
+    /// The mean response time that the peak of a curve stays within
+    #[arg(long, value_name = "TIME", default_value = "50ms")]
+    response_cap: Nanos,
+
+    /// Use TCP (the default)
+    #[arg(long, conflicts_with = "udp")]
+    tcp: bool,
+
+    /// Use UDP
+    #[arg(long, short = 'u')]
+    udp: bool,
+
+    /// Connections (UDP: sockets) of each asking host
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=128))]
+    connections: u16,
+
+    /// Operations under way at a time on each connection, at the most
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    outstanding: u16,
+
+    /// Bytes that one read or write call carries at the most
+    #[arg(long, value_name = "BYTES", default_value = "8KiB")]
+    transfer_size: ByteCount,
+
+    #[command(flatten)]
+    files: Files,
+
+    #[command(flatten)]
+    server: Server,
+
+    /// Do not measure first what this tester itself can do
+    #[arg(long)]
+    no_ceiling: bool,
+
+    #[command(flatten)]
+    repetition: Repetition,
+
+    #[command(flatten)]
+    sockets: Sockets,
+
+    #[command(flatten)]
+    pub(crate) results: Results,
+}
+
+/// What the operations work on.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Files")]
+struct Files {
+    /// Files to work on [default: 200]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    files: Option<u32>,
+
+    /// Directories that they lie in [default: one for ten files]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    directories: Option<u32>,
+
+    /// Bytes of each file [default: 144KiB]
+    #[arg(long, value_name = "BYTES")]
+    file_size: Option<ByteCount>,
+
+    /// What operations, files, data and times are drawn from: the same seed gives the same load
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    let (parties, paths, server) = arguments.ends(&book).map_err(Failure::usage)?;
+    let plan = arguments.plan(paths, server).map_err(Failure::usage)?;
+    check(&arguments.results, &plan)?;
+    let store = Store::open(arguments.results.store.store.as_deref()).map_err(Failure::measure)?;
+    let company = reach(&book, &parties, cancel.clone()).await?;
+    let ceiling = match arguments.no_ceiling {
+        true => None,
+        false => ceiling(&plan, &arguments.results, &company, Some(&store), &cancel).await,
+    };
+    let prove = arguments.repetition.prove;
+    let outcome =
+        run_plan(plan, asked(&arguments.results), &company.peers, Some(&store), ceiling.as_ref(), prove, cancel).await;
+    company.dismiss().await;
+    conclude(outcome, &arguments.results)
+}
+
+/// What the asking hosts themselves can do; none if that could not be measured, which the user is told.
+pub(super) async fn ceiling(
+    plan: &Plan,
+    results: &Results,
+    company: &Company,
+    store: Option<&Store>,
+    cancel: &watch::Receiver<bool>,
+) -> Option<Record> {
+    // The ceiling of a study's run is no run of the study.
+    let asked = Asked { study: None, ..asked(results) };
+    let outcome = run_plan(calibration(plan)?, asked, &company.peers, store, None, false, cancel.clone()).await;
+    match outcome.failure {
+        None => Some(outcome.record),
+        Some(failure) => {
+            say(&format!(
+                "linerate: the tester's own ceiling could not be measured: {failure}; --no-ceiling leaves it out"
+            ));
+            None
+        }
+    }
+}
+
+impl Arguments {
+    /// Who takes part, who asks whom, and the server where it has no agent.
+    fn ends(&self, book: &HostBook) -> Result<(Parties, Vec<Path>, Option<NfsServer>), String> {
+        let pair = book.pair(&self.hosts);
+        let [openers, answers] = &pair[..] else {
+            return Err("name who asks and what answers, or what answers alone".to_owned());
+        };
+        let Target::Server { server, export } = Target::read(answers)? else {
+            if let Some(option) = self.server.given() {
+                return Err(format!("{option} is for a server that is there already, given as SERVER:/export"));
+            }
+            let parties = parties(&pair)?;
+            let paths = parties.paths();
+            return Ok((parties, paths, None));
+        };
+        let (parties, names) = together(&openers.split(',').collect::<Vec<_>>())?;
+        let listener = named(&server, &export);
+        if let Some(twice) = names.iter().enumerate().find_map(|(at, name)| names[..at].contains(name).then_some(name))
+        {
+            return Err(format!("{twice} is named twice; for more connections from one host use --connections"));
+        }
+        let paths = names.into_iter().map(|opener| Path { opener, listener: listener.clone() }).collect();
+        let server = self.server.at(&server, export, self.sockets.ip())?;
+        Ok((parties, paths, Some(server)))
+    }
+
+    fn plan(&self, paths: Vec<Path>, server: Option<NfsServer>) -> Result<Plan, String> {
+        let nfs = self.spec(server)?;
+        let timing = self.repetition.timing()?;
+        if !self.curve {
+            let name = match self.rate {
+                Some(rate) => format!("nfs {} ops/s", rate.get() * paths.len() as u64),
+                None => PROBE.to_owned(),
+            };
+            let cells = vec![cell(name, paths, nfs, timing)];
+            return Ok(Plan::of(cells, self.repetition.repeats()?));
+        }
+        if self.repetition.prove {
+            return Err(
+                "--prove does not go with --curve, which offers other loads anyway; put one load to the test with \
+                        --rate"
+                    .to_owned(),
+            );
+        }
+        let repeats = self.repetition.repeats_or(1)?;
+        Ok(curve(paths, nfs, timing, repeats, self.response_cap))
+    }
+
+    fn spec(&self, server: Option<NfsServer>) -> Result<NfsSpec, String> {
+        if self.rate.is_some_and(|rate| rate.get() == 0) {
+            return Err("--rate 0 asks nothing; give operations a second, as in 2000".to_owned());
+        }
+        if self.response_cap.get() == 0 {
+            return Err("--response-cap 0 is met by no server; give a time, as in 50ms".to_owned());
+        }
+        let transport = if self.udp { Transport::Udp } else { Transport::Tcp };
+        let most = if self.udp { NfsSpec::UDP_MAXIMUM } else { NfsSpec::TCP_MAXIMUM };
+        let transfer = self.transfer_size.get();
+        if !(NfsSpec::UNIT..=most).contains(&transfer) || !transfer.is_multiple_of(NfsSpec::UNIT) {
+            return Err(format!(
+                "--transfer-size {transfer}: a call over {transport} carries {} to {most} bytes, in whole KiB, as in 8KiB",
+                NfsSpec::UNIT
+            ));
+        }
+        Ok(NfsSpec {
+            ip: self.sockets.ip(),
+            server,
+            files: self.files.set()?,
+            transfer_bytes: self.transfer_size,
+            flows: self.connections,
+            outstanding: self.outstanding,
+            rate: self.rate,
+            arrivals: Arrivals::Poisson,
+            seed: self.files.seed,
+            socket: self.sockets.options(),
+            ..NfsSpec::plain(transport, self.mix()?)
+        })
+    }
+
+    fn mix(&self) -> Result<NfsMix, String> {
+        mix::read(&self.mix)
+    }
+}
+
+impl Files {
+    /// The set asked for.
+    fn set(&self) -> Result<FileSet, String> {
+        let usual = FileSet::default();
+        let files = self.files.unwrap_or(usual.files);
+        let file_bytes = self.file_size.unwrap_or(usual.file_bytes);
+        if file_bytes.get() < NfsSpec::UNIT {
+            return Err(format!("--file-size {}: a file has {} bytes at least", file_bytes.get(), NfsSpec::UNIT));
+        }
+        let tenth = (files / 10).max(1);
+        Ok(FileSet { files, directories: self.directories.unwrap_or(tenth).min(files), symlinks: tenth, file_bytes })
+    }
+}
+
+/// The plan of a curve: the closed loop that finds its scale, and how it goes on.
+pub(super) fn curve(paths: Vec<Path>, nfs: NfsSpec, timing: Timing, repeats: Repeats, response_cap: Nanos) -> Plan {
+    let probe = Timing { measure: PROBE_TIME.min(timing.measure), ..timing };
+    let curve = CurvePlan {
+        probe: PROBE.to_owned(),
+        time: timing.measure,
+        response_cap,
+        steps: STEPS,
+        shortfall: BEARABLE,
+        width: BEARABLE,
+    };
+    let cells = vec![cell(PROBE.to_owned(), paths, nfs, probe)];
+    Plan { cells, repeats, device: None, ladder: None, curve: Some(curve), copy: None }
+}
+
+fn cell(name: String, paths: Vec<Path>, nfs: NfsSpec, timing: Timing) -> TrialSpec {
+    TrialSpec { name, paths, workload: Workload::Nfs(nfs), timing, probe: None, proves: None }
+}

@@ -1,0 +1,52 @@
+//! How an NFS server that is there already is reached.
+
+use super::target;
+use linerate_model::{IpVersion, NfsServer};
+use std::os::unix::fs::MetadataExt as _;
+
+/// Its options, the same for each command that takes `SERVER:/EXPORT`.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "A server that is there already")]
+pub(in crate::commands) struct Server {
+    /// Port of its NFS service [default: what its portmapper says]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    nfs_port: Option<u16>,
+
+    /// Port of its MOUNT service [default: what its portmapper says; with --nfs-port the same]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    mount_port: Option<u16>,
+
+    /// The user to work as [default: who runs this]
+    #[arg(long, value_name = "N")]
+    uid: Option<u32>,
+
+    /// That user's group [default: of who runs this]
+    #[arg(long, value_name = "N")]
+    gid: Option<u32>,
+}
+
+impl Server {
+    /// The first option given.
+    pub(in crate::commands) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--nfs-port", self.nfs_port.is_some()),
+            ("--mount-port", self.mount_port.is_some()),
+            ("--uid", self.uid.is_some()),
+            ("--gid", self.gid.is_some()),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
+
+    /// The server called `name`, and one of its exports.
+    pub(in crate::commands) fn at(&self, name: &str, export: String, ip: IpVersion) -> Result<NfsServer, String> {
+        let own = std::fs::metadata("/proc/self").ok();
+        Ok(NfsServer {
+            address: target::resolve(name, ip)?,
+            export,
+            nfs_port: self.nfs_port,
+            mount_port: self.mount_port,
+            uid: self.uid.or(own.as_ref().map(|own| own.uid())).unwrap_or_default(),
+            gid: self.gid.or(own.as_ref().map(|own| own.gid())).unwrap_or_default(),
+        })
+    }
+}

@@ -1,0 +1,255 @@
+//! `linerate run`: a study, cell by cell, every run kept as it ends.
+
+use super::lab::Wanted;
+use super::report::{check_report_file, show_study};
+use crate::arguments::{Arguments as CommandLine, Command, Results, StorePath};
+use crate::exit::Failure;
+use crate::measure::without_secrets;
+use crate::output::say;
+use crate::rig::Rig;
+use crate::study_file;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use linerate_lab::Bench;
+use linerate_method::study::{Kept, Measured, PlannedRun, StudyFile};
+use linerate_runner::Asked;
+use linerate_store::Store;
+use linerate_units::Nanos;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// A record that was kept just now is among so many, also where several studies run at once.
+const NEWEST: usize = 8;
+
+/// Run a study: measure in every cell of its factors, and say what the numbers show
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  linerate run studies/lab-devices.toml               all runs that are not kept yet, then the report
+  linerate run studies/lab-devices.toml --out study.html
+  linerate run cards.toml --ready                     what was asked for has been done: go on
+  linerate report studies/lab-devices.toml            the report of what is kept so far
+
+Each run is a record of its own, kept as it ends: after Ctrl-C the same command goes on where it stopped. A run counts as long as \
+its levels, its commands and the words of its test stay as they are in the file; what is new or changed is run.
+
+A study runs the commands that its file names, on this machine and as you: read it first (docs/studies.md).")]
+pub(crate) struct Arguments {
+    /// The study: a TOML file with [run], by its path
+    study: String,
+
+    /// What somebody was asked to set is set
+    #[arg(long)]
+    ready: bool,
+
+    /// Print the study as JSON and nothing else, as `linerate report` does
+    #[arg(long)]
+    json: bool,
+
+    /// Write the report too: .html, .md, .csv, .json or .txt
+    #[arg(long, short = 'o', value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    #[command(flatten)]
+    store: StorePath,
+}
+
+impl Arguments {
+    /// An ordinary user becomes the root of a user namespace for a study in a lab; must come before any thread.
+    pub(crate) fn enter_user_namespace(&self) -> Result<(), Failure> {
+        let (_, study) = self.read()?;
+        match study.is_in_lab() {
+            true => linerate_lab::enter_user_namespace().map_err(super::lab::failure),
+            false => Ok(()),
+        }
+    }
+
+    fn read(&self) -> Result<(PathBuf, Measured), Failure> {
+        let path = study_file::path(&self.study).unwrap_or_else(|| PathBuf::from(&self.study));
+        match study_file::parse(&path)? {
+            StudyFile::Measured(study) => Ok((path, study)),
+            StudyFile::Imported(_) => {
+                let path = path.display();
+                Err(Failure::usage(format!(
+                    "{path} names results to import (`data`) and nothing to run; `linerate report {path}` shows it"
+                )))
+            }
+        }
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    arguments.out.as_deref().map_or(Ok(()), check_report_file)?;
+    let (path, study) = arguments.read()?;
+    let runs = runs(&path, &study)?;
+    // Every word is read before anything is set up: a slip in the last cell costs nothing.
+    for run in &runs {
+        Job::of(run, &Results::default()).map_err(|failure| at(&path, run, failure))?;
+    }
+    let store = Store::open(arguments.store.store.as_deref()).map_err(Failure::measure)?;
+    let records = store.of_study(study.name(), usize::MAX).map_err(Failure::measure)?;
+    let kept = Kept::of(&records);
+    let missing: Vec<&PlannedRun> = runs.iter().filter(|run| kept.find(run).is_none()).collect();
+    let done = runs.len() - missing.len();
+    let all = runs.len();
+    say(&match done {
+        0 => format!("linerate: study {}: {all} runs", study.name()),
+        _ => format!("linerate: study {}: {all} runs, of which {done} are kept already", study.name()),
+    });
+    let mut rig = Rig::new(arguments.ready, cancel.clone());
+    let mut progress = Progress { done, all, timed: 0, spent: Duration::ZERO };
+    let mut result = Ok(());
+    for run in missing {
+        let began = Instant::now();
+        match measure(&study, run, &mut rig, &store, &cancel).await {
+            Ok(said) => progress.tell(run, &said, began.elapsed()),
+            Err(failure) => {
+                result = Err(at(&path, run, failure));
+                break;
+            }
+        }
+    }
+    result.and(rig.down().await).map_err(|failure| {
+        let then = if matches!(failure, Failure::Waiting(_)) { " --ready" } else { "" };
+        failure.and(&format!("; what was measured is kept, and `linerate run {}{then}` goes on", path.display()))
+    })?;
+    let study = study_file::gathered(&study, &runs, &store)?;
+    show_study(linerate_report::studied(study), arguments.json, arguments.out.as_deref())
+}
+
+/// The runs of the study in this file, with all the words of their tests.
+pub(crate) fn runs(path: &Path, study: &Measured) -> Result<Vec<PlannedRun>, Failure> {
+    let mut runs = study.runs(without_secrets);
+    for run in &mut runs {
+        complete(run).map_err(|failure| at(path, run, failure))?;
+    }
+    Ok(runs)
+}
+
+/// Makes one run, and says what came of it.
+async fn measure(
+    study: &Measured,
+    run: &PlannedRun,
+    rig: &mut Rig,
+    store: &Store,
+    cancel: &watch::Receiver<bool>,
+) -> Result<String, Failure> {
+    if *cancel.borrow() {
+        return Err(Failure::measure("interrupted"));
+    }
+    let results = Results {
+        store: StorePath { store: Some(store.path().to_owned()) },
+        of_study: Some(Asked { command: run.command.clone(), study: Some(run.is.clone()) }),
+        ..Results::default()
+    };
+    let Job { bench, wanted } = Job::of(run, &results)?;
+    let calibration = match &bench {
+        Some(bench) => wanted.ceiling(bench, cancel).await?,
+        None => None,
+    };
+    rig.set_up(run, bench.as_ref(), &wanted.folders()).await?;
+    wanted.run(rig.book(), calibration, cancel.clone()).await?;
+    let newest = store.of_study(study.name(), NEWEST).map_err(Failure::measure)?;
+    let record = Kept::of(&newest).find(run);
+    study.said(record.ok_or_else(|| Failure::measure("its record was not kept"))?).map_err(Failure::usage)
+}
+
+/// A run as its words say it.
+struct Job {
+    /// The bench of its lab, where it has one.
+    bench: Option<Bench>,
+    wanted: Wanted,
+}
+
+impl Job {
+    /// The run whose results go where `results` says.
+    fn of(run: &PlannedRun, results: &Results) -> Result<Self, Failure> {
+        let command = command(&run.test)?;
+        let Some(lab) = &run.lab else {
+            return Ok(Self { bench: None, wanted: Wanted::of_study(command, results)? });
+        };
+        let words = ["lab"].into_iter().chain(lab.iter().map(String::as_str)).chain(["--"]);
+        match read(words.chain(run.test.iter().map(String::as_str)))?.0 {
+            Command::Lab(lab) => {
+                let (bench, wanted) = lab.of_study(command, results)?;
+                Ok(Self { bench: Some(bench), wanted })
+            }
+            _ => Err(Failure::usage("`lab` holds words for `linerate lab`")),
+        }
+    }
+}
+
+/// The words of a test are those of one run: repeats are the study's, where the words do not say otherwise.
+fn complete(run: &mut PlannedRun) -> Result<(), Failure> {
+    let (_, given) = read(run.test.iter().map(String::as_str))?;
+    let asks = |option: &str| is_option(&given, option) && given.value_source(option).is_some();
+    if is_option(&given, "repeats") && !["repeats", "confidence", "within"].into_iter().any(asks) {
+        for words in [&mut run.test, &mut run.command] {
+            words.extend(["--repeats", "1"].map(str::to_owned));
+        }
+    }
+    Ok(())
+}
+
+/// A command that measures, without options that are the study's.
+fn command(words: &[String]) -> Result<Command, Failure> {
+    let (mut command, given) = read(words.iter().map(String::as_str))?;
+    if command.results_mut().is_none() {
+        return Err(Failure::usage(
+            "it measures nothing; expected one of stream, transact, rpc, nfs, copy, device, frames",
+        ));
+    }
+    let typed =
+        |option: &&str| is_option(&given, option) && given.value_source(option) == Some(ValueSource::CommandLine);
+    match ["json", "out", "expect", "store"].into_iter().find(typed) {
+        Some(option) => Err(Failure::usage(format!("--{option} does not go into a study: it is for run and report"))),
+        None => Ok(command),
+    }
+}
+
+/// Reads a command line, and what was given for the innermost command.
+fn read<'a>(words: impl Iterator<Item = &'a str>) -> Result<(Command, ArgMatches), Failure> {
+    let refused = |error: clap::Error| Failure::usage(error.to_string().trim_end());
+    let matches =
+        CommandLine::command().try_get_matches_from(std::iter::once("linerate").chain(words)).map_err(refused)?;
+    let line = CommandLine::from_arg_matches(&matches).map_err(refused)?;
+    let mut given = matches;
+    while let Some((_, inner)) = given.remove_subcommand() {
+        given = inner;
+    }
+    Ok((line.command, given))
+}
+
+fn is_option(given: &ArgMatches, option: &str) -> bool {
+    given.try_contains_id(option).is_ok()
+}
+
+/// A failure with the file and the cell that it belongs to.
+fn at(path: &Path, run: &PlannedRun, failure: Failure) -> Failure {
+    failure.at(&format!("{}, {}, repeat {}: ", path.display(), run.name, run.is.repeat))
+}
+
+/// How far the study is.
+struct Progress {
+    done: usize,
+    all: usize,
+    timed: u32,
+    spent: Duration,
+}
+
+impl Progress {
+    /// Says what one more run came to, and how long the others will take if they are like those so far.
+    fn tell(&mut self, run: &PlannedRun, said: &str, took: Duration) {
+        self.done += 1;
+        self.timed += 1;
+        self.spent += took;
+        let left = self.spent / self.timed * u32::try_from(self.all - self.done).unwrap_or(u32::MAX);
+        let left = match self.all - self.done {
+            0 => String::new(),
+            _ => format!("; about {} left", Nanos::from_secs(left.as_secs().max(1))),
+        };
+        let Self { done, all, .. } = self;
+        say(&format!("linerate: {done} of {all}: {}, repeat {}: {said}{left}", run.name, run.is.repeat));
+    }
+}

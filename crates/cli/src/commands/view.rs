@@ -1,0 +1,143 @@
+//! `linerate view`: the kept records in a browser.
+
+use crate::arguments::StorePath;
+use crate::exit::Failure;
+use crate::output::{language, print, say};
+use linerate_store::Store;
+use linerate_view::{Key, View};
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tokio::sync::watch;
+
+/// Show the kept records in a browser: list, filter, open, compare, watch a run
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  linerate view                              prints an address to open; Ctrl-C ends it
+  linerate view --open                       opens it too
+  linerate view --store lab.db --listen 127.0.0.1:8000
+  ssh -L 8000:127.0.0.1:8000 HOST linerate view --listen 127.0.0.1:8000      the records of another machine
+
+The address holds a key, new each time: whoever has it can read the records while the program runs. Pages only read.")]
+pub(crate) struct Arguments {
+    /// Address and port to serve pages on [default: a free port of this machine only]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", hide_default_value = true)]
+    listen: SocketAddr,
+
+    /// Open the list in the browser
+    #[arg(long)]
+    open: bool,
+
+    #[command(flatten)]
+    store: StorePath,
+}
+
+pub(crate) async fn run(arguments: &Arguments, mut cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    let store = Store::open(arguments.store.store.as_deref()).map_err(Failure::measure)?;
+    let listener = TcpListener::bind(arguments.listen).map_err(|error| cannot_listen(arguments.listen, &error))?;
+    let exposed = !listener.local_addr().map_err(Failure::measure)?.ip().is_loopback();
+    let shown = store.path().display().to_string();
+    let view = View::start(listener, store, Key::generate(), language()).await.map_err(Failure::measure)?;
+    print(view.address());
+    say(&format!("linerate: showing {shown}; Ctrl-C ends it"));
+    if exposed {
+        say(
+            "linerate: pages and key cross the network unencrypted: listen on 127.0.0.1 and use `ssh -L` where others \
+             might read along",
+        );
+    }
+    // Kept until the end: a browser may take its time.
+    let _door = if arguments.open { open(view.address()) } else { None };
+    // An error here means the sender is gone, and with it the program.
+    let _ = cancel.wait_for(|asked| *asked).await;
+    view.shutdown().await;
+    Ok(())
+}
+
+/// A file of the user's own that leads to an address. On a browser's command line all users of the machine would see the
+/// key in it.
+struct Door(PathBuf);
+
+impl Door {
+    fn make(folder: &Path, address: &str) -> io::Result<Self> {
+        // Not the key itself: the file's name is seen by all.
+        let path = folder.join(format!("linerate-view-{}.html", std::process::id()));
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let mut file = match made {
+            // Left behind by a program of the same number that was killed.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                std::fs::remove_file(&path)?;
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?
+            }
+            made => made?,
+        };
+        let door = Self(path);
+        write!(
+            file,
+            "<!DOCTYPE html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
+             <meta http-equiv=\"refresh\" content=\"0; url={address}\"><title>linerate</title>\
+             <p><a href=\"{address}\">linerate</a></p>"
+        )?;
+        Ok(door)
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // Nothing is left to tell at the end.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Opens `address` in the user's browser; where there is none, the printed address is as good.
+fn open(address: &str) -> Option<Door> {
+    let folder = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    let opened = Door::make(&folder, address).and_then(|door| {
+        Command::new("xdg-open")
+            .arg(&door.0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(door)
+    });
+    opened
+        .inspect_err(|error| say(&format!("linerate: cannot open a browser (xdg-open: {error}); open the address")))
+        .ok()
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
+    let remedy = match error.kind() {
+        ErrorKind::AddrInUse => {
+            "another program, perhaps another `linerate view`, has that port: stop it, choose another, or leave --listen out"
+        }
+        ErrorKind::AddrNotAvailable => "no interface of this machine has that address: `ip address` lists them",
+        ErrorKind::PermissionDenied => "ports below 1024 need privilege: choose a higher one",
+        _ => "choose another address with --listen",
+    };
+    Failure::measure(format!("cannot listen on {address}: {error}; {remedy}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn the_door_is_its_owners_and_goes_away() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let leftover = folder.path().join(format!("linerate-view-{}.html", std::process::id()));
+        std::fs::write(&leftover, "old").expect("written");
+        let door = Door::make(folder.path(), "http://127.0.0.1:1/key/").expect("made");
+        let path = door.0.clone();
+        assert_eq!(path.metadata().expect("there").permissions().mode() & 0o777, 0o600);
+        let text = std::fs::read_to_string(&path).expect("read");
+        assert!(text.contains("url=http://127.0.0.1:1/key/\"") && !text.contains("old"), "{text}");
+        drop(door);
+        assert!(!path.exists());
+    }
+}

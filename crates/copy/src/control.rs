@@ -1,0 +1,124 @@
+//! What all threads of one copy share on a host: the word to stop, what went wrong, how far it is.
+
+use linerate_model::{CopyFault, CopyOnError, CopyProgress, CopyStage};
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Faults that are told one by one; the rest are counted.
+const FAULTS_KEPT: usize = 100;
+
+/// Stops a copy, and tells how far it is.
+#[derive(Debug)]
+pub struct Control {
+    on_error: CopyOnError,
+    stopped: AtomicBool,
+    faults: Mutex<Vec<CopyFault>>,
+    faults_total: AtomicU64,
+    /// A server that it needs is gone.
+    lost: AtomicBool,
+    /// Connections, so that threads that wait on them are woken.
+    connections: Mutex<Vec<TcpStream>>,
+    /// When copying began, on the monotonic clock; 0 before.
+    started: AtomicU64,
+    files: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Control {
+    /// Of a copy that has not begun.
+    pub fn new(on_error: CopyOnError) -> Self {
+        Self {
+            on_error,
+            stopped: AtomicBool::new(false),
+            faults: Mutex::default(),
+            faults_total: AtomicU64::new(0),
+            lost: AtomicBool::new(false),
+            connections: Mutex::default(),
+            started: AtomicU64::new(0),
+            files: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Ends the copy at once: nothing half-written keeps its final name.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        for connection in self.connections().drain(..) {
+            // One that is closed already needs no closing.
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// How far it is; none before it began.
+    pub fn progress(&self) -> Option<CopyProgress> {
+        let started = Some(self.started.load(Ordering::Acquire)).filter(|started| *started > 0)?;
+        Some(CopyProgress {
+            elapsed: Nanos::new(clock::now().saturating_sub(started)),
+            files: self.files.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+        })
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn starts_at(&self, at: u64) {
+        self.started.store(at, Ordering::Release);
+    }
+
+    /// Counts files and bytes that are done: that have their names at the destination.
+    pub(crate) fn done(&self, files: u64, bytes: u64) {
+        self.files.fetch_add(files, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Keeps a connection, to be closed by [`Self::stop`].
+    pub(crate) fn keep(&self, connection: &TcpStream) -> io::Result<()> {
+        let kept = connection.try_clone()?;
+        self.connections().push(kept);
+        // It may have been told to stop just before.
+        if self.is_stopped() {
+            self.stop();
+        }
+        Ok(())
+    }
+
+    /// Notes what could not be copied.
+    pub(crate) fn fault(&self, path: &[u8], stage: CopyStage, reason: impl ToString) {
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        if faults.len() < FAULTS_KEPT {
+            faults.push(CopyFault { path: crate::entry::shown(path), stage, reason: reason.to_string() });
+        }
+        drop(faults);
+        self.faults_total.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Notes what could not be copied because of `error`. Where that says that a server is lost, all of the copy ends, and what
+    /// could not be copied because of that is not told one by one.
+    pub(crate) fn failed(&self, path: &[u8], stage: CopyStage, error: &io::Error) {
+        let lost = error.kind() == io::ErrorKind::NotConnected;
+        if !(lost && (self.lost.swap(true, Ordering::AcqRel) || self.is_stopped())) {
+            self.fault(path, stage, error);
+        }
+    }
+
+    /// Whether a fault ends the copy, and there was one.
+    pub(crate) fn gave_up(&self) -> bool {
+        let ends = self.on_error == CopyOnError::Stop && self.faults_total.load(Ordering::Acquire) > 0;
+        ends || self.lost.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn faults(&self) -> (Vec<CopyFault>, u64) {
+        let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (faults, self.faults_total.load(Ordering::Acquire))
+    }
+
+    fn connections(&self) -> MutexGuard<'_, Vec<TcpStream>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

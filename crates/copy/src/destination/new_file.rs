@@ -1,0 +1,83 @@
+//! A file that is being written: under a temporary name, until it is whole.
+
+use super::root::{PERMISSIONS, temporary};
+use crate::storage::{Draft, Storage};
+use linerate_sys::clock;
+use std::io;
+
+/// Dropped before it was named, it is removed.
+pub(crate) struct NewFile {
+    pub(crate) path: Vec<u8>,
+    mode: u32,
+    modified: i64,
+    /// What its head said.
+    pub(crate) size: u64,
+    /// Bytes of data that were written, and of data and holes together.
+    pub(crate) bytes: u64,
+    pub(crate) length: u64,
+    /// When it was made, on the monotonic clock.
+    pub(crate) begun: u64,
+    /// Where it is; none if it goes nowhere.
+    draft: Option<Box<dyn Draft>>,
+}
+
+/// What a file's head says.
+pub(crate) struct Head<'a> {
+    pub(crate) path: &'a [u8],
+    pub(crate) mode: u32,
+    pub(crate) modified: i64,
+    pub(crate) size: u64,
+}
+
+impl NewFile {
+    /// One that goes nowhere.
+    pub(crate) fn nowhere(head: &Head<'_>) -> Self {
+        let Head { path, mode, modified, size } = *head;
+        Self { path: path.to_vec(), mode, modified, size, bytes: 0, length: 0, begun: clock::now(), draft: None }
+    }
+
+    /// One in `storage`, the `number`th of the copy with `mark`.
+    pub(crate) fn make(head: &Head<'_>, storage: &mut dyn Storage, mark: &str, number: u64) -> io::Result<Self> {
+        let mut made = Self::nowhere(head);
+        made.draft = Some(storage.create(head.path, &temporary(mark, number))?);
+        Ok(made)
+    }
+
+    pub(crate) fn write(&mut self, data: &[u8]) -> io::Result<()> {
+        let offset = self.length;
+        self.grow(data.len() as u64)?;
+        self.bytes += data.len() as u64;
+        self.draft.as_mut().map_or(Ok(()), |draft| draft.write(offset, data))
+    }
+
+    pub(crate) fn skip(&mut self, bytes: u64) -> io::Result<()> {
+        self.grow(bytes)
+    }
+
+    /// It never becomes longer than its head said.
+    fn grow(&mut self, more: u64) -> io::Result<()> {
+        self.length = self.length.checked_add(more).filter(|length| *length <= self.size).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, "more of it came than its size, as its head has it")
+        })?;
+        Ok(())
+    }
+
+    /// All of it came: its length, permissions and time are as they should be.
+    pub(crate) fn complete(&mut self) -> io::Result<()> {
+        if self.length != self.size {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it ended before its size"));
+        }
+        let (length, mode, modified) = (self.length, self.mode & PERMISSIONS, self.modified);
+        self.draft.as_mut().map_or(Ok(()), |draft| draft.complete(length, mode, modified))
+    }
+
+    /// What is in storage.
+    pub(crate) fn draft(&mut self) -> Option<&mut dyn Draft> {
+        self.draft.as_mut().map(|draft| &mut **draft as _)
+    }
+
+    /// Gives it its name.
+    pub(crate) fn name(&mut self) -> io::Result<()> {
+        self.draft.as_mut().map_or(Ok(()), |draft| draft.name())
+    }
+}

@@ -1,0 +1,104 @@
+//! Where a destination puts its tree.
+
+use crate::control::Control;
+use crate::entry::Kind;
+use crate::source::walk::Walk;
+use crate::storage::{About, Storage, What};
+use linerate_model::{CopyExisting, CopyStage, CopySync};
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+/// What temporary names begin and end with.
+const TEMPORARY: (&str, &str) = (".linerate-", ".part");
+/// Permissions that are copied: who may read, write, run; no set-user bit is made for whoever sends one.
+pub(crate) const PERMISSIONS: u32 = 0o1777;
+
+/// The folder that gets a tree.
+pub(crate) struct Root {
+    pub(crate) storage: Box<dyn Storage>,
+    pub(crate) existing: CopyExisting,
+    /// Modes and times that folders get when all is in them, packed: mode, time, length and path of each.
+    pending: Mutex<Vec<u8>>,
+    /// A part of temporary names that no other copy has.
+    pub(crate) mark: String,
+}
+
+/// A temporary name, the `number`th of the copy with `mark`.
+pub(crate) fn temporary(mark: &str, number: u64) -> String {
+    format!("{}{mark}-{number}{}", TEMPORARY.0, TEMPORARY.1)
+}
+
+fn is_temporary(name: &[u8]) -> bool {
+    name.starts_with(TEMPORARY.0.as_bytes()) && name.ends_with(TEMPORARY.1.as_bytes())
+}
+
+impl Root {
+    pub(crate) fn new(storage: Box<dyn Storage>, existing: CopyExisting, mark: String) -> Self {
+        Self { storage, existing, pending: Mutex::default(), mark }
+    }
+
+    /// Remembers what a folder is to be like.
+    pub(crate) fn later(&self, path: &[u8], mode: u32, modified: i64) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.extend_from_slice(&mode.to_le_bytes());
+        pending.extend_from_slice(&modified.to_le_bytes());
+        pending.extend_from_slice(&(path.len() as u32).to_le_bytes());
+        pending.extend_from_slice(path);
+    }
+
+    /// Gives the folders their modes and times. Those within come after those around them, and go first here: one that may not
+    /// be written any more need not be.
+    pub(crate) fn settle(&self, control: &Control) {
+        const HEAD: usize = 4 + 8 + 4;
+        let pending = std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut starts = Vec::new();
+        let mut at = 0;
+        while let Some(length) = pending.get(at + 12..at + HEAD).and_then(|bytes| bytes.try_into().ok()) {
+            starts.push(at);
+            at += HEAD + u32::from_le_bytes(length) as usize;
+        }
+        let mut storage = self.storage.another();
+        starts.sort_by_key(|start| std::cmp::Reverse(depth(&pending[start + HEAD..], &pending[start + 12..])));
+        for start in starts {
+            let field = |from: usize, to: usize| &pending[start + from..start + to];
+            let mode = field(0, 4).try_into().map_or(0, u32::from_le_bytes);
+            let modified = field(4, 12).try_into().map_or(0, i64::from_le_bytes);
+            let length = field(12, HEAD).try_into().map_or(0, u32::from_le_bytes) as usize;
+            let path = field(HEAD, HEAD + length);
+            if let Err(error) = storage.settle_folder(path, mode & PERMISSIONS, modified) {
+                control.failed(path, CopyStage::Sync, &error);
+            }
+        }
+    }
+
+    /// Whether each file is made durable before it has its name.
+    pub(crate) fn syncs_each(&self, sync: CopySync) -> bool {
+        sync == CopySync::Each || (sync == CopySync::End && !self.storage.syncs_at_once())
+    }
+
+    /// Whether a file of this size and time is there already, in `storage`, this root's.
+    pub(crate) fn has(&self, storage: &mut dyn Storage, path: &[u8], size: u64, time: i64) -> bool {
+        let step = self.storage.time_step();
+        storage.about(path).is_ok_and(|About { what, modified, .. }| {
+            what == What::File { size } && modified.div_euclid(step) == time.div_euclid(step)
+        })
+    }
+
+    /// Removes what an earlier copy that was killed left under temporary names.
+    pub(crate) fn sweep(&self) -> io::Result<()> {
+        let mut storage = self.storage.another();
+        for entry in Walk::new(&*self.storage)?.flatten() {
+            let name = crate::storage::split(&entry.path).1;
+            if matches!(entry.kind, Kind::File { .. } | Kind::Link { .. }) && is_temporary(name) {
+                // One that cannot be removed keeps its temporary name, by which the next one knows it.
+                let _ = storage.remove(&entry.path);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn depth(path: &[u8], length: &[u8]) -> usize {
+    let length = length[..4].try_into().map_or(0, u32::from_le_bytes) as usize;
+    path[..length].iter().filter(|byte| **byte == b'/').count()
+}

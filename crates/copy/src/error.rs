@@ -1,0 +1,81 @@
+//! What keeps a copy from being made at all. A file that cannot be copied is a fault, not an error.
+
+use linerate_units::ByteCount;
+use std::io;
+use std::path::Path;
+
+/// Why a copy, or a host's part in it, could not be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// The system refused something.
+    #[error("{call} {object}: {source}")]
+    System {
+        /// What was called.
+        call: &'static str,
+        /// On what.
+        object: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The agent's owner did not allow the folder.
+    #[error(
+        "{path}: this agent copies from and to {allowed} only; name a folder below, or start it with `linerate agent \
+         --copy-directory DIR`"
+    )]
+    NotAllowed {
+        /// What was asked for.
+        path: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// The agent's owner allowed no folder at all.
+    #[error(
+        "this agent has no folder to copy from or to; start it with `linerate agent --copy-directory DIR`, or use \
+         `--from memory` at the source and `--to discard` at the destination"
+    )]
+    NoFolder,
+    /// The destination holds something.
+    #[error(
+        "{path} is not empty; empty it, or give --replace to replace files of the same names, or --resume to go on"
+    )]
+    NotEmpty {
+        /// The folder.
+        path: String,
+    },
+    /// The tree does not fit.
+    #[error("the tree of {needed} does not fit into {path}, where {free} are free; make room, or name another folder")]
+    NoRoom {
+        /// The folder.
+        path: String,
+        /// Bytes of the tree.
+        needed: ByteCount,
+        /// Bytes free.
+        free: ByteCount,
+    },
+    /// What was asked for does not go together.
+    #[error("{0}")]
+    Impossible(String),
+    /// The made tree could not be written.
+    #[error("making the tree: {0}")]
+    NotMade(String),
+    /// The other end did not come.
+    #[error("{0}; is a firewall between the hosts?")]
+    NoConnection(String),
+    /// A file server, or serving files, failed.
+    #[error(transparent)]
+    Nfs(#[from] linerate_rpc::RpcError),
+    /// An SMB server did not let it in.
+    #[error(transparent)]
+    Smb(#[from] linerate_smb::SmbError),
+    /// Told to stop.
+    #[error("stopped before the copy began")]
+    Stopped,
+}
+
+impl CopyError {
+    /// For `map_err`: the call that failed, and on what.
+    pub(crate) fn at(call: &'static str, object: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let object = object.display().to_string();
+        move |source| Self::System { call, object, source }
+    }
+}

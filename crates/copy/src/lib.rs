@@ -1,0 +1,36 @@
+//! Folder trees: made, read, sent, written and verified, with the time each stage takes.
+//!
+//! A copy is a pipeline, each stage a thread with a short queue to the next: list, open, read, hash, send on the reading end,
+//! receive, verify, create, write, sync on the writing end. What flows is blocks (`block`), which hold many small files or a part of a
+//! large one. Several lanes side by side share one list. The ways (`ways`) differ in what is between the two ends: a TCP
+//! connection for each lane, or nothing.
+//!
+//! What it keeps to: a file has its final name only when it is whole and was verified as asked; nothing outside the folder that
+//! was opened is read or written, whatever the tree or the other end holds; a tree is never held, so that memory does not grow with
+//! it but for its folders' names and times.
+//!
+//! Copied are files, folders and symbolic links with permissions and times of change, and holes of sparse files. Not copied:
+//! owners, further attributes, devices and the like, and that two names are one file.
+
+mod block;
+mod cache;
+mod connection;
+mod control;
+mod destination;
+mod entry;
+mod error;
+mod folders;
+mod half;
+mod lane;
+mod place;
+mod side;
+mod source;
+mod stage;
+mod storage;
+mod tree;
+mod ways;
+
+pub use control::Control;
+pub use error::CopyError;
+pub use half::{Counts, MOST_LANES, Ready, prepare};
+pub use place::Places;

@@ -1,0 +1,62 @@
+//! The stage that lists: batches of entries for whichever lane is free.
+
+use super::walk::Walk;
+use super::{BATCH, Batch, Origin};
+use crate::control::Control;
+use crate::entry::Entry;
+use crate::side::Side;
+use crate::stage::Clock;
+use crossbeam_channel::Sender;
+use linerate_model::CopyStage;
+
+/// Lists until there is nothing more, or nothing more is wanted.
+pub(crate) fn run(origin: &Origin, out: Sender<Batch>, side: &Side, control: &Control) {
+    let mut clock = side.board.clock(CopyStage::List);
+    let mut batches = Batches { batch: Vec::with_capacity(BATCH), out: &out, clock: &mut clock };
+    let wanted = || !control.is_stopped() && !control.gave_up() && !side.has_ended();
+    match origin {
+        Origin::Memory(made) => {
+            for entry in made.entries() {
+                if !wanted() || !batches.push(entry) {
+                    return;
+                }
+            }
+        }
+        Origin::Folder(storage) => {
+            let walk = match Walk::new(&**storage) {
+                Ok(walk) => walk,
+                Err(error) => return control.failed(b"", CopyStage::List, &error),
+            };
+            for found in walk {
+                match found {
+                    Ok(entry) => {
+                        if !wanted() || !batches.push(entry) {
+                            return;
+                        }
+                    }
+                    Err(unlisted) => control.failed(&unlisted.path, CopyStage::List, &unlisted.reason),
+                }
+            }
+        }
+    }
+    batches.flush();
+}
+
+struct Batches<'a, 'b> {
+    batch: Batch,
+    out: &'a Sender<Batch>,
+    clock: &'a mut Clock<'b>,
+}
+
+impl Batches<'_, '_> {
+    /// Whether somebody still takes them.
+    fn push(&mut self, entry: Entry) -> bool {
+        self.batch.push(entry);
+        self.batch.len() < BATCH || self.flush()
+    }
+
+    fn flush(&mut self) -> bool {
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        batch.is_empty() || self.clock.await_next(|| self.out.send(batch)).is_ok()
+    }
+}

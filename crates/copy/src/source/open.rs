@@ -1,0 +1,67 @@
+//! The stage that opens files: ahead of the reading, so that what storage takes for it is hidden.
+
+use super::{Batch, Origin};
+use crate::control::Control;
+use crate::entry::{Entry, Kind};
+use crate::side::Side;
+use crate::storage::{About, OpenFile, Storage, What};
+use crossbeam_channel::{Receiver, Sender};
+use linerate_model::CopyStage;
+use std::io;
+
+/// An entry, and what a file's content is read from.
+pub(crate) struct Opened {
+    pub(crate) entry: Entry,
+    pub(crate) content: Content,
+}
+
+pub(crate) enum Content {
+    /// Not a file.
+    None,
+    /// An open file, and what was known of it when it was opened.
+    File(Box<dyn OpenFile>, About),
+    /// Made up from the entry's own number.
+    Made(u64),
+}
+
+/// Opens what comes, until nothing more comes.
+pub(crate) fn run(
+    origin: &Origin,
+    batches: &Receiver<Batch>,
+    out: &Sender<Vec<Opened>>,
+    side: &Side,
+    control: &Control,
+) {
+    let mut clock = side.board.clock(CopyStage::Open);
+    let mut storage = match origin {
+        Origin::Folder(storage) => Some(storage.another()),
+        Origin::Memory(_) => None,
+    };
+    while let Ok(batch) = clock.await_previous(|| batches.recv()) {
+        let mut opened = Vec::with_capacity(batch.len());
+        for entry in batch {
+            match (&entry.kind, &mut storage) {
+                (Kind::File { content, .. }, None) => {
+                    let content = Content::Made(*content);
+                    opened.push(Opened { entry, content });
+                }
+                (Kind::File { .. }, Some(storage)) => match open(&entry, &mut **storage) {
+                    Ok((file, about)) => opened.push(Opened { entry, content: Content::File(file, about) }),
+                    Err(error) => control.failed(&entry.path, CopyStage::Open, &error),
+                },
+                _ => opened.push(Opened { entry, content: Content::None }),
+            }
+        }
+        if control.is_stopped() || clock.await_next(|| out.send(opened)).is_err() {
+            return;
+        }
+    }
+}
+
+fn open(entry: &Entry, storage: &mut dyn Storage) -> io::Result<(Box<dyn OpenFile>, About)> {
+    let (file, about) = storage.open(&entry.path)?;
+    match about.what {
+        What::File { .. } => Ok((file, about)),
+        _ => Err(io::Error::other("it is no longer a file")),
+    }
+}

@@ -1,0 +1,198 @@
+//! The stage that reads: fills blocks with heads and content.
+
+use super::open::{Content, Opened};
+use crate::block::{Block, Blocks};
+use crate::control::Control;
+use crate::entry::{Entry, Kind};
+use crate::side::Side;
+use crate::stage::Clock;
+use crate::storage::{About, OpenFile, What};
+use crate::tree::fill;
+use crossbeam_channel::{Receiver, Sender};
+use linerate_model::CopyStage;
+use std::io;
+
+/// Reads what comes, until nothing more comes; the last record says whether that was all.
+pub(crate) fn run<T: From<Block>>(
+    opened: &Receiver<Vec<Opened>>,
+    out: &Sender<T>,
+    blocks: &Blocks,
+    side: &Side,
+    control: &Control,
+) {
+    let mut clock = side.board.clock(CopyStage::Read);
+    let block = clock.await_next(|| blocks.take());
+    let mut reader = Reader { block, blocks, out, clock, side };
+    // What cannot be passed on any more need not be read.
+    let _ = reader.all(opened, control);
+}
+
+struct Reader<'a, T> {
+    block: Block,
+    blocks: &'a Blocks,
+    out: &'a Sender<T>,
+    clock: Clock<'a>,
+    side: &'a Side,
+}
+
+/// Nobody takes blocks any more.
+struct Gone;
+
+/// Why a file did not become whole.
+enum Broken {
+    Gone,
+    Fault(io::Error),
+}
+
+impl From<Gone> for Broken {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::Fault(error)
+    }
+}
+
+impl<T: From<Block>> Reader<'_, T> {
+    fn all(&mut self, opened: &Receiver<Vec<Opened>>, control: &Control) -> Result<(), Gone> {
+        loop {
+            // While it has to wait for more, the rest need not wait for what it has.
+            let next = match opened.try_recv() {
+                Ok(next) => Some(next),
+                Err(_) => {
+                    self.flush()?;
+                    self.clock.await_previous(|| opened.recv()).ok()
+                }
+            };
+            let Some(batch) = next else { break };
+            for opened in batch {
+                if control.is_stopped() {
+                    return Ok(());
+                }
+                if control.gave_up() {
+                    break;
+                }
+                self.one(opened, control)?;
+            }
+        }
+        let complete = !control.gave_up() && !control.is_stopped() && !self.side.has_ended();
+        self.room_for(0)?;
+        self.block.last(complete);
+        self.flush()
+    }
+
+    fn one(&mut self, Opened { entry, mut content }: Opened, control: &Control) -> Result<(), Gone> {
+        let Entry { path, mode, modified, .. } = &entry;
+        match &entry.kind {
+            Kind::Folder => {
+                self.room_for(0)?;
+                self.block.folder(path, *mode, *modified);
+                self.side.tally.folders.add(1);
+                return Ok(());
+            }
+            Kind::Link { target } => {
+                self.room_for(0)?;
+                self.block.link(path, target, *modified);
+                self.side.tally.links.add(1);
+                return Ok(());
+            }
+            Kind::File { .. } => {}
+        }
+        let read = match &mut content {
+            Content::File(file, about) => self.file(&entry, &mut **file, *about),
+            Content::Made(number) => self.made(&entry, *number).map_err(Broken::from),
+            Content::None => Ok(0),
+        };
+        match read {
+            Ok(bytes) => {
+                self.block.end();
+                self.side.tally.files.add(1);
+                self.side.tally.bytes.add(bytes);
+                Ok(())
+            }
+            Err(Broken::Gone) => Err(Gone),
+            Err(Broken::Fault(why)) => {
+                control.failed(path, CopyStage::Read, &why);
+                self.block.drop_file();
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads a file to the size it had when it was opened; gives the bytes of its data.
+    fn file(&mut self, entry: &Entry, file: &mut dyn OpenFile, about: About) -> Result<u64, Broken> {
+        let What::File { size } = about.what else { return Ok(0) };
+        self.room_for(size)?;
+        self.block.file(&entry.path, about.mode, about.modified, size);
+        // What was read of it, and where the data that is being read ends.
+        let (mut offset, mut bytes, mut end) = (0, 0, 0);
+        while offset < size {
+            if offset >= end {
+                let (data, next) = file.extent(offset, size)?;
+                if data > offset {
+                    self.room_for_more()?;
+                    self.block.hole(data - offset);
+                    self.side.tally.hole_bytes.add(data - offset);
+                }
+                (offset, end) = (data, next);
+                continue;
+            }
+            let room = self.room_for_more()?.min(usize::try_from(end - offset).unwrap_or(usize::MAX));
+            let read = file.read(offset, self.block.data_space(room))?;
+            if read == 0 {
+                let why = format!("it became shorter while it was read: {offset} of {size} bytes");
+                return Err(io::Error::other(why).into());
+            }
+            self.block.commit_data(read);
+            offset += read as u64;
+            bytes += read as u64;
+        }
+        if file.about()? != about {
+            return Err(io::Error::other("it was changed while it was read; copy it again").into());
+        }
+        Ok(bytes)
+    }
+
+    fn made(&mut self, entry: &Entry, number: u64) -> Result<u64, Gone> {
+        let Kind::File { size, .. } = entry.kind else { return Ok(0) };
+        self.room_for(size)?;
+        self.block.file(&entry.path, entry.mode, entry.modified, size);
+        let mut offset = 0;
+        while offset < size {
+            let room = self.room_for_more()?.min(usize::try_from(size - offset).unwrap_or(usize::MAX));
+            fill(number, offset, self.block.data_space(room));
+            self.block.commit_data(room);
+            offset += room as u64;
+        }
+        Ok(size)
+    }
+
+    /// Room for a head and some of a file's content.
+    fn room_for(&mut self, size: u64) -> Result<(), Gone> {
+        if self.block.has_room(size) { Ok(()) } else { self.flush() }
+    }
+
+    /// Room for more data, of which it gives the bytes.
+    fn room_for_more(&mut self) -> Result<usize, Gone> {
+        const LEAST: usize = 64;
+        if self.block.data_room() < LEAST {
+            self.flush()?;
+        }
+        Ok(self.block.data_room())
+    }
+
+    fn flush(&mut self) -> Result<(), Gone> {
+        if self.block.is_empty() {
+            return Ok(());
+        }
+        self.clock.await_next(|| {
+            let full = std::mem::replace(&mut self.block, self.blocks.none());
+            self.out.send(full.into()).map_err(|_| Gone)?;
+            self.block = self.blocks.take();
+            Ok(())
+        })
+    }
+}

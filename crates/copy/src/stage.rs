@@ -1,0 +1,169 @@
+//! Where the time goes: each thread of a stage keeps a clock that is at work, or waits for one of its neighbours.
+
+use linerate_model::{CopyStage, StageTime, WorkTime};
+use linerate_sys::clock;
+use linerate_sys::thread::ThreadCost;
+use linerate_units::Nanos;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The times of one side's stages.
+#[derive(Debug, Default)]
+pub(crate) struct Board(Mutex<BTreeMap<CopyStage, StageTime>>);
+
+/// The clock of one thread.
+pub(crate) struct Clock<'a> {
+    board: &'a Board,
+    stage: CopyStage,
+    time: StageTime,
+    /// Since when the thread has been doing what it does.
+    since: u64,
+    /// What the scheduler had counted of it when the clock was started.
+    cost: ThreadCost,
+}
+
+impl Board {
+    /// Starts the clock of the calling thread, at work.
+    pub(crate) fn clock(&self, stage: CopyStage) -> Clock<'_> {
+        let time = StageTime { threads: 1, ..StageTime::default() };
+        Clock { board: self, stage, time, since: clock::now(), cost: ThreadCost::of_caller() }
+    }
+
+    /// All stages after `wall`: a thread that had nothing more to do waited for what did not come.
+    pub(crate) fn finish(&self, wall: Nanos) -> BTreeMap<CopyStage, StageTime> {
+        let mut stages = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for time in stages.values_mut() {
+            let all = Nanos::new(wall.get().saturating_mul(time.threads.into()));
+            let counted = time.busy + time.waiting_for_previous + time.waiting_for_next;
+            time.waiting_for_previous = time.waiting_for_previous + (all - counted);
+        }
+        stages
+    }
+
+    /// Adds `work` to the time of each of so many threads of a stage.
+    pub(crate) fn add_to_each(&self, stage: CopyStage, threads: usize, work: WorkTime) {
+        let of_all = |time: Nanos| Nanos::new(time.get().saturating_mul(threads as u64));
+        let mut stages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sum = stages.entry(stage).or_default();
+        sum.busy = sum.busy + of_all(work.busy);
+        sum.cpu = sum.cpu + of_all(work.cpu);
+        sum.queued = sum.queued + of_all(work.queued);
+        let busiest = &mut sum.busiest;
+        busiest.busy = busiest.busy + work.busy;
+        busiest.cpu = busiest.cpu + work.cpu;
+        busiest.queued = busiest.queued + work.queued;
+    }
+
+    /// Adds the time of a thread to its stage's.
+    fn add(&self, stage: CopyStage, time: StageTime) {
+        let mut stages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stages.entry(stage).or_default().add(time);
+    }
+}
+
+impl Clock<'_> {
+    /// Waits for something from the stage before.
+    pub(crate) fn await_previous<T>(&mut self, wait: impl FnOnce() -> T) -> T {
+        self.work_ends();
+        let got = wait();
+        self.time.waiting_for_previous = self.time.waiting_for_previous + self.turn();
+        got
+    }
+
+    /// Waits until the stage after takes something.
+    pub(crate) fn await_next<T>(&mut self, wait: impl FnOnce() -> T) -> T {
+        self.work_ends();
+        let got = wait();
+        self.time.waiting_for_next = self.time.waiting_for_next + self.turn();
+        got
+    }
+
+    fn work_ends(&mut self) {
+        self.time.busy = self.time.busy + self.turn();
+    }
+
+    /// Time since the last turn.
+    fn turn(&mut self) -> Nanos {
+        let now = clock::now();
+        let passed = now.saturating_sub(self.since);
+        self.since = now;
+        Nanos::new(passed)
+    }
+}
+
+impl Drop for Clock<'_> {
+    fn drop(&mut self) {
+        self.work_ends();
+        let cost = ThreadCost::of_caller();
+        let (cpu, queued) = (cost.cpu - self.cost.cpu, cost.queued - self.cost.queued);
+        let busiest = WorkTime { busy: self.time.busy, cpu, queued };
+        self.time = StageTime { cpu, queued, busiest, ..self.time };
+        self.board.add(self.stage, self.time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn every_moment_counts_once() {
+        let board = Board::default();
+        let begun = clock::now();
+        let mut clock = board.clock(CopyStage::Read);
+        sleep(Duration::from_millis(10));
+        clock.await_previous(|| sleep(Duration::from_millis(20)));
+        clock.await_next(|| sleep(Duration::from_millis(30)));
+        drop(clock);
+        let lived = clock::now() - begun;
+        let wall = Nanos::new(lived + 100 * MS);
+        let time = board.finish(wall)[&CopyStage::Read];
+        assert!(time.busy.get() >= 10 * MS && time.waiting_for_next.get() >= 30 * MS, "{time:?}");
+        assert!(time.waiting_for_previous.get() >= 120 * MS, "what came after its end is waiting too: {time:?}");
+        assert_eq!(time.busy + time.waiting_for_previous + time.waiting_for_next, wall);
+    }
+
+    #[test]
+    fn what_is_computed_is_told_from_what_is_waited_for() {
+        let board = Board::default();
+        let mut clock = board.clock(CopyStage::Hash);
+        let begun = clock::thread_cpu();
+        while clock::thread_cpu() - begun < 20 * MS {}
+        sleep(Duration::from_millis(30));
+        clock.await_next(|| ());
+        drop(clock);
+        let time = board.finish(Nanos::default())[&CopyStage::Hash];
+        assert!(time.cpu.get() >= 20 * MS && time.busy.get() >= 50 * MS, "{time:?}");
+        assert!((time.busy - time.cpu).get() >= 30 * MS, "sleeping is no computing: {time:?}");
+    }
+
+    #[test]
+    fn the_busiest_thread_is_known_and_what_all_wait_for_is_work_of_each() {
+        let board = Board::default();
+        for busy in [3, 30, 2] {
+            let clock = board.clock(CopyStage::Sync);
+            sleep(Duration::from_millis(busy));
+            drop(clock);
+        }
+        let before = board.finish(Nanos::default())[&CopyStage::Sync];
+        assert!((30 * MS..before.busy.get()).contains(&before.busiest.busy.get()), "{before:?}");
+        let last = WorkTime { busy: Nanos::new(5 * MS), ..WorkTime::default() };
+        board.add_to_each(CopyStage::Sync, 3, last);
+        let after = board.finish(Nanos::default())[&CopyStage::Sync];
+        assert_eq!((after.busy - before.busy, after.threads), (Nanos::new(15 * MS), 3));
+        assert_eq!(after.busiest.busy - before.busiest.busy, Nanos::new(5 * MS));
+    }
+
+    #[test]
+    fn threads_of_a_stage_are_summed() {
+        let board = Board::default();
+        drop([board.clock(CopyStage::Write), board.clock(CopyStage::Write)]);
+        let time = board.finish(Nanos::new(50 * MS))[&CopyStage::Write];
+        assert_eq!(time.threads, 2);
+        assert_eq!(time.busy + time.waiting_for_previous + time.waiting_for_next, Nanos::new(100 * MS));
+    }
+}

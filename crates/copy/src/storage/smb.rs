@@ -1,0 +1,298 @@
+//! A folder of a share on an SMB server.
+//!
+//! Permissions and symbolic links are not to be had there: what is read gets the usual permissions, and a link is not written.
+
+use super::{About, Draft, Found, Listing, OpenFile, Storage, What, split};
+use crate::CopyError;
+use crate::connection::{CONNECT, set_up};
+use linerate_model::{Password, SmbServer};
+use linerate_smb::{Client, Kind, Login, Reader, Session, TIME_STEP, Writer};
+use std::io;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Connections that threads share, at most. At the server each is a process or thread of its own.
+const SESSIONS: usize = 8;
+/// Permissions of what is read.
+const FOLDER: u32 = 0o755;
+const FILE: u32 = 0o644;
+
+/// Whoever wants to close connections is told of each.
+pub(super) type Keep = Box<dyn Fn(&TcpStream) -> io::Result<()> + Send + Sync>;
+
+/// The folder, as one thread sees it.
+pub(super) struct SmbFolder {
+    share: Arc<Share>,
+    /// Below the share.
+    folder: Vec<u8>,
+    /// Which of the sessions it uses.
+    seat: usize,
+}
+
+/// A share, and the sessions with it.
+struct Share {
+    client: Client,
+    server: SmbServer,
+    login: Login,
+    keep: Keep,
+    sessions: [Mutex<Option<Session>>; SESSIONS],
+    next: AtomicUsize,
+    /// For what is left to be removed when the others are closed; none if there is no way any more.
+    tidy: OnceLock<Option<Session>>,
+}
+
+impl SmbFolder {
+    /// Logs in. With `make`, the folder is made if it is missing; the one that it is in must be there.
+    pub(super) fn connect(
+        server: &SmbServer,
+        password: Option<&Password>,
+        make: bool,
+        keep: Keep,
+    ) -> Result<Self, CopyError> {
+        let password = password.map(|Password(text)| text.clone()).unwrap_or_default();
+        let login = Login { user: server.user.clone(), password };
+        let share = Share {
+            client: Client::new()?,
+            server: server.clone(),
+            login,
+            keep,
+            sessions: Default::default(),
+            next: AtomicUsize::new(0),
+            tidy: OnceLock::new(),
+        };
+        let first = share.log_in()?;
+        let failed = |call| move |source| CopyError::System { call, object: server.to_string(), source };
+        let folder = server.folder.clone().into_bytes();
+        if !folder.is_empty() {
+            match first.about(&folder) {
+                Err(error) if make && error.kind() == io::ErrorKind::NotFound => {
+                    let above = split(&folder).0;
+                    if !above.is_empty() {
+                        first.about(above).map_err(failed("open the folder above"))?;
+                    }
+                    first.make_folder(&folder).map_err(failed("mkdir"))?;
+                }
+                Ok(about) if about.kind != Kind::Folder => {
+                    return Err(failed("open")(io::ErrorKind::NotADirectory.into()));
+                }
+                found => drop(found.map_err(failed("open"))?),
+            }
+        }
+        *share.sessions[0].lock().unwrap_or_else(PoisonError::into_inner) = Some(first);
+        Ok(Self { share: Arc::new(share), folder, seat: 0 })
+    }
+
+    fn session(&self) -> io::Result<Session> {
+        self.share.session(self.seat)
+    }
+
+    fn on(share: &Arc<Share>, folder: Vec<u8>) -> Self {
+        Self { share: Arc::clone(share), folder, seat: share.next.fetch_add(1, Ordering::Relaxed) % SESSIONS }
+    }
+
+    /// Below the share.
+    fn full(&self, path: &[u8]) -> Vec<u8> {
+        let slash = if self.folder.is_empty() || path.is_empty() { &b""[..] } else { b"/" };
+        [&self.folder, slash, path].concat()
+    }
+}
+
+impl Share {
+    fn log_in(&self) -> Result<Session, CopyError> {
+        let Self { client, server, login, keep, .. } = self;
+        let failed = |error: io::Error| CopyError::NoConnection(format!("connecting to {}: {error}", server.address));
+        let connection = TcpStream::connect_timeout(&server.address, CONNECT).map_err(failed)?;
+        set_up(&connection).and_then(|()| keep(&connection)).map_err(failed)?;
+        Ok(client.log_in(connection, &server.name, &server.share, login)?)
+    }
+
+    /// The session of a seat. One that is spent is replaced, and ends with the last file that is open over it. The server let the
+    /// first one in, so it is lost if it lets another in no more.
+    fn session(&self, seat: usize) -> io::Result<Session> {
+        let mut place = self.sessions[seat].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = place.as_ref().filter(|session| !session.is_spent()) {
+            return Ok(session.clone());
+        }
+        let lost = |error| format!("the connection to {} is lost: {error}", self.server.address.ip());
+        let session = self.log_in().map_err(|error| io::Error::new(io::ErrorKind::NotConnected, lost(error)))?;
+        Ok(place.insert(session).clone())
+    }
+}
+
+impl From<linerate_smb::About> for About {
+    fn from(known: linerate_smb::About) -> Self {
+        let linerate_smb::About { kind, size, modified } = known;
+        let (what, mode) = match kind {
+            Kind::File => (What::File { size }, FILE),
+            Kind::Folder => (What::Folder, FOLDER),
+            Kind::Reparse => (What::Other, FILE),
+        };
+        Self { mode, modified, changed: modified, what }
+    }
+}
+
+impl Storage for SmbFolder {
+    fn another(&self) -> Box<dyn Storage> {
+        Box::new(Self::on(&self.share, self.folder.clone()))
+    }
+
+    fn below(&self, name: &str) -> io::Result<Box<dyn Storage>> {
+        let folder = self.full(name.as_bytes());
+        self.session()?.make_folder(&folder)?;
+        Ok(Box::new(Self::on(&self.share, folder)))
+    }
+
+    fn list(&mut self, path: &[u8]) -> io::Result<Listing> {
+        let names = self.session()?.list(&self.full(path), "*")?;
+        Ok(Box::new(names.map(|found| found.map(|(name, about)| Found { name, about: Ok(about.into()) }))))
+    }
+
+    fn about(&mut self, path: &[u8]) -> io::Result<About> {
+        self.session()?.about(&self.full(path)).map(About::from)
+    }
+
+    fn read_link(&mut self, _path: &[u8]) -> io::Result<Vec<u8>> {
+        Err(no_links())
+    }
+
+    fn open(&mut self, path: &[u8]) -> io::Result<(Box<dyn OpenFile>, About)> {
+        let reader = self.session()?.open(&self.full(path))?;
+        let about = reader.opened();
+        Ok((Box::new(SmbFile { share: Arc::clone(&self.share), seat: self.seat, reader }), about.into()))
+    }
+
+    fn make_folder(&mut self, path: &[u8]) -> io::Result<()> {
+        self.session()?.make_folder(&self.full(path))
+    }
+
+    fn create(&mut self, path: &[u8], temporary: &str) -> io::Result<Box<dyn Draft>> {
+        let name = self.full(path);
+        let folder = split(&name).0;
+        let slash = if folder.is_empty() { &b""[..] } else { b"/" };
+        let temporary = [folder, slash, temporary.as_bytes()].concat();
+        let session = self.session()?;
+        // What cannot have its name need not be written.
+        linerate_smb::check(&name)?;
+        let writer = match session.create(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                session.make_folder(folder)?;
+                session.create(&temporary)?
+            }
+            made => made?,
+        };
+        Ok(Box::new(SmbDraft {
+            share: Arc::clone(&self.share),
+            seat: self.seat,
+            writer,
+            temporary,
+            name,
+            named: false,
+        }))
+    }
+
+    fn make_link(&mut self, _path: &[u8], _temporary: &str, _target: &[u8], _modified: i64) -> io::Result<()> {
+        Err(no_links())
+    }
+
+    fn settle_folder(&mut self, path: &[u8], _mode: u32, modified: i64) -> io::Result<()> {
+        self.session()?.set_folder_time(&self.full(path), modified)
+    }
+
+    fn remove(&mut self, path: &[u8]) -> io::Result<()> {
+        self.session()?.remove(&self.full(path))
+    }
+
+    fn syncs_at_once(&self) -> bool {
+        false
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn time_step(&self) -> i64 {
+        TIME_STEP
+    }
+}
+
+fn no_links() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "a symbolic link is not copied by SMB")
+}
+
+struct SmbFile {
+    share: Arc<Share>,
+    seat: usize,
+    reader: Reader,
+}
+
+impl OpenFile for SmbFile {
+    fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        if self.reader.is_spent() {
+            self.reader.move_to(&self.share.session(self.seat)?)?;
+        }
+        self.reader.read(offset, into)
+    }
+
+    fn about(&mut self) -> io::Result<About> {
+        self.reader.about().map(About::from)
+    }
+}
+
+struct SmbDraft {
+    share: Arc<Share>,
+    seat: usize,
+    writer: Writer,
+    /// Its paths below the share.
+    temporary: Vec<u8>,
+    name: Vec<u8>,
+    named: bool,
+}
+
+impl SmbDraft {
+    fn refresh(&mut self) -> io::Result<()> {
+        match self.writer.is_spent() {
+            true => self.writer.move_to(self.share.session(self.seat)?),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Draft for SmbDraft {
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.refresh()?;
+        self.writer.write(offset, data)
+    }
+
+    fn complete(&mut self, length: u64, _mode: u32, modified: i64) -> io::Result<()> {
+        self.writer.complete(length, modified)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.writer.sync()
+    }
+
+    fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        self.refresh()?;
+        self.writer.read(offset, into)
+    }
+
+    fn name(&mut self) -> io::Result<()> {
+        self.writer.name(&self.name)?;
+        self.named = true;
+        Ok(())
+    }
+}
+
+impl Drop for SmbDraft {
+    fn drop(&mut self) {
+        // A copy that is stopped has closed its connections; one more removes what is left. Where that fails too, the next
+        // `--resume` knows the file by its temporary name.
+        if !self.named
+            && self.writer.discard().is_err()
+            && let Some(session) = self.share.tidy.get_or_init(|| self.share.log_in().ok())
+        {
+            let _ = session.remove(&self.temporary);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! From agent to agent over TCP: a source to each of its destinations, many files in flight, and no answer for any of them.
+
+use super::settle;
+use crate::CopyError;
+use crate::block::{Block, Blocks, FILES, Record};
+use crate::connection::{self, ASKS, DONE, Door, GAVE_UP, next_length, wait};
+use crate::control::Control;
+use crate::destination::root::Root;
+use crate::destination::write::Ending;
+use crate::destination::{Verified, WAITING, verify};
+use crate::entry::{Entry, Kind};
+use crate::lane::{Shared, reading_end, writing_end};
+use crate::side::Side;
+use crate::source::{BATCHES, Batch, Origin, list};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use linerate_model::{CopyExisting, CopyOptions, CopySide, CopyStage, CopyVerify, TrialKey};
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::thread;
+
+/// Questions that may be on their way.
+const QUESTIONS: usize = 16;
+
+/// The connections to one destination.
+pub(crate) struct Target {
+    address: SocketAddr,
+    lanes: Vec<TcpStream>,
+    asks: Option<TcpStream>,
+}
+
+impl Target {
+    /// Opens them.
+    pub(crate) fn connect(
+        address: SocketAddr,
+        key: &TrialKey,
+        options: &CopyOptions,
+        control: &Control,
+    ) -> Result<Self, CopyError> {
+        let open = |lane| connection::open(address, key, lane, control);
+        let lanes = (0..options.lanes).map(open).collect::<Result<_, _>>()?;
+        let asks = (options.existing == CopyExisting::Resume).then(|| open(ASKS)).transpose()?;
+        Ok(Self { address, lanes, asks })
+    }
+
+    /// Sends the tree, from `start` on.
+    pub(crate) fn send(self, origin: &Origin, options: &CopyOptions, start: u64, control: &Control) -> CopySide {
+        let side = &Side::default();
+        let Self { address, lanes, asks } = self;
+        let complete = thread::scope(|scope| {
+            let (batches_in, batches) = bounded(BATCHES);
+            let mut wanted = batches;
+            if let Some(asks) = asks {
+                let (missing_in, missing) = bounded(BATCHES);
+                let (pending_in, pending) = bounded(QUESTIONS);
+                let (listed, mut answers) = (wanted, asks.try_clone());
+                scope.spawn(move || ask(asks, &listed, &pending_in));
+                scope.spawn(move || match &mut answers {
+                    Ok(answers) => leave_out(answers, &pending, &missing_in),
+                    Err(error) => control.fault(b"", CopyStage::List, error),
+                });
+                wanted = missing;
+            }
+            let mut ends = Vec::new();
+            for lane in lanes {
+                let shared = Shared { options, side, control };
+                let blocks: Receiver<Block> = reading_end(scope, origin, wanted.clone(), shared);
+                match lane.try_clone() {
+                    Ok(answer) => ends.push(scope.spawn(move || end(answer, address, side, control))),
+                    Err(error) => control.fault(b"", CopyStage::Send, error),
+                }
+                scope.spawn(move || send(lane, &blocks, side));
+            }
+            drop(wanted);
+            list::run(origin, batches_in, side, control);
+            let done = ends.into_iter().map(|end| end.join().unwrap_or(false)).filter(|done| *done).count();
+            done == usize::from(options.lanes)
+        });
+        let time = Nanos::new(clock::now().saturating_sub(start));
+        side.result(time, complete && !control.gave_up() && !control.is_stopped())
+    }
+}
+
+/// The stage that sends. Why a connection broke is known where its end is waited for.
+fn send(mut lane: TcpStream, blocks: &Receiver<Block>, side: &Side) {
+    let mut clock = side.board.clock(CopyStage::Send);
+    while let Ok(block) = clock.await_previous(|| blocks.recv()) {
+        if connection::send(&mut lane, &block).is_err() {
+            return;
+        }
+    }
+    let _ = lane.shutdown(Shutdown::Write);
+}
+
+/// Waits for the destination's last word on a lane: whether all is in place there.
+fn end(mut lane: TcpStream, address: SocketAddr, side: &Side, control: &Control) -> bool {
+    let mut word = [0];
+    let heard = lane.read_exact(&mut word);
+    match (heard, word[0]) {
+        (Ok(()), DONE) => return true,
+        // The destination itself says why.
+        (Ok(()), GAVE_UP) => {}
+        (Ok(()), _) => control.fault(b"", CopyStage::Send, format!("{address} answers, but not for this copy")),
+        (Err(_), _) if control.is_stopped() || control.gave_up() || side.has_ended() => {}
+        (Err(error), _) => {
+            control.fault(b"", CopyStage::Send, format!("the connection to {address} broke: {}", broken(&error)));
+        }
+    }
+    side.end();
+    // A sender that waits for room is woken.
+    let _ = lane.shutdown(Shutdown::Both);
+    false
+}
+
+fn broken(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => String::from("the other end closed it"),
+        _ => error.to_string(),
+    }
+}
+
+/// Asks which files are there already.
+fn ask(mut asks: TcpStream, listed: &Receiver<Batch>, pending: &Sender<Batch>) {
+    let blocks = Blocks::new();
+    while let Ok(batch) = listed.recv() {
+        let mut question = blocks.take();
+        for Entry { path, mode, modified, kind } in &batch {
+            if let Kind::File { size, .. } = kind {
+                question.file(path, *mode, *modified, *size);
+            }
+        }
+        if (!question.is_empty() && connection::send(&mut asks, &question).is_err()) || pending.send(batch).is_err() {
+            return;
+        }
+    }
+    let _ = asks.shutdown(Shutdown::Write);
+}
+
+/// Passes on what the destination does not have: it answers with a byte for each file.
+fn leave_out(answers: &mut TcpStream, pending: &Receiver<Batch>, missing: &Sender<Batch>) {
+    while let Ok(batch) = pending.recv() {
+        let files = batch.iter().filter(|entry| matches!(entry.kind, Kind::File { .. })).count();
+        let mut there = vec![0; files];
+        if answers.read_exact(&mut there).is_err() {
+            return;
+        }
+        let mut there = there.into_iter();
+        let is_missing = |entry: &Entry| !matches!(entry.kind, Kind::File { .. }) || there.next() == Some(0);
+        if missing.send(batch.into_iter().filter(is_missing).collect()).is_err() {
+            return;
+        }
+    }
+}
+
+/// The connections of one source.
+pub(crate) struct Arrival {
+    lanes: Vec<TcpStream>,
+    asks: Option<TcpStream>,
+}
+
+impl Arrival {
+    /// Waits for them.
+    pub(crate) fn accept(
+        door: Door,
+        key: &TrialKey,
+        options: &CopyOptions,
+        control: &Control,
+        started: &dyn Fn() -> bool,
+    ) -> Result<Self, CopyError> {
+        let asks = options.existing == CopyExisting::Resume;
+        let (lanes, asks) = door.accept(key, options.lanes, asks, control, started)?;
+        Ok(Self { lanes, asks })
+    }
+
+    /// Receives the tree into `root`, or nowhere, from `start` on.
+    pub(crate) fn receive(self, root: Option<&Root>, options: &CopyOptions, start: u64, control: &Control) -> CopySide {
+        let side = &Side::default();
+        let Self { mut lanes, asks } = self;
+        let count = lanes.len();
+        let complete = thread::scope(|scope| {
+            if let (Some(asks), Some(root)) = (asks, root) {
+                scope.spawn(move || answer(asks, root, side));
+            }
+            let writers: Vec<_> = lanes
+                .iter_mut()
+                .map(|lane| {
+                    let shared = Shared { options, side, control };
+                    let (verified_in, verified) = bounded::<Verified>(WAITING);
+                    if options.verify == CopyVerify::Received {
+                        let (received_in, received) = bounded::<Block>(WAITING);
+                        scope.spawn(move || receive(lane, &received_in, side, control));
+                        scope.spawn(move || verify::run(&received, &verified_in, side, control));
+                    } else {
+                        scope.spawn(move || receive(lane, &verified_in, side, control));
+                    }
+                    writing_end(scope, root, verified, shared)
+                })
+                .collect();
+            let endings = writers.into_iter().map(|writer| writer.join().unwrap_or(Ending::Broken));
+            endings.fold(true, |all, ending| all & judge(ending, control))
+        });
+        let complete = complete && !control.is_stopped() && !control.gave_up();
+        settle(root, options.sync, count, side, control);
+        for lane in &mut lanes {
+            // A source that is gone needs no last word.
+            let _ = lane.write_all(&[if complete { DONE } else { GAVE_UP }]);
+        }
+        side.result(Nanos::new(clock::now().saturating_sub(start)), complete)
+    }
+}
+
+/// Whether a lane's end is a good one; one that nobody accounts for is a fault.
+fn judge(ending: Ending, control: &Control) -> bool {
+    if ending == Ending::Broken && !control.is_stopped() && !control.gave_up() {
+        control.fault(b"", CopyStage::Receive, "the source is gone before all had come");
+    }
+    ending == Ending::Complete
+}
+
+/// The stage that receives.
+fn receive<T: From<Block>>(lane: &mut TcpStream, out: &Sender<T>, side: &Side, control: &Control) {
+    let mut clock = side.board.clock(CopyStage::Receive);
+    let blocks = Blocks::new();
+    loop {
+        let mut block = clock.await_next(|| blocks.take());
+        if clock.await_previous(|| wait(lane)).is_err() {
+            return;
+        }
+        match next_length(lane) {
+            // The end; or a broken connection, which shows in that the last record is missing.
+            Ok(None) | Err(_) => return,
+            Ok(Some(length)) => {
+                let Some(space) = block.expect(length) else { return };
+                if fill(lane, space, &mut |lane| clock.await_previous(|| wait(lane))).is_err() {
+                    return;
+                }
+            }
+        }
+        if clock.await_next(|| out.send(block.into())).is_err() {
+            break;
+        }
+    }
+    if control.is_stopped() {
+        return;
+    }
+    // Nobody takes any more. The source hears of it, and what it still sends goes nowhere.
+    let _ = lane.write_all(&[GAVE_UP]);
+    let mut nowhere = vec![0; 64 << 10];
+    while lane.read(&mut nowhere).is_ok_and(|read| read > 0) {}
+}
+
+/// Reads as much as is there at a time, so that waiting and taking can be told apart.
+fn fill(
+    lane: &mut TcpStream,
+    mut space: &mut [u8],
+    wait: &mut dyn FnMut(&TcpStream) -> io::Result<()>,
+) -> io::Result<()> {
+    while !space.is_empty() {
+        wait(lane)?;
+        match lane.read(space)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => space = &mut space[read..],
+        }
+    }
+    Ok(())
+}
+
+/// Answers which files are there already.
+fn answer(mut asks: TcpStream, root: &Root, side: &Side) {
+    let blocks = Blocks::new();
+    let mut storage = root.storage.another();
+    while let Ok(Some(length)) = next_length(&mut asks) {
+        let mut question = blocks.take();
+        let Some(space) = question.expect(length) else { return };
+        if asks.read_exact(space).is_err() {
+            return;
+        }
+        let mut there = Vec::with_capacity(FILES);
+        for (_, record) in question.records().flatten() {
+            if let Record::File { path, modified, size, .. } = record {
+                let has = root.has(&mut *storage, path, size, modified);
+                side.tally.kept.add(has.into());
+                there.push(u8::from(has));
+            }
+        }
+        if asks.write_all(&there).is_err() {
+            return;
+        }
+    }
+}

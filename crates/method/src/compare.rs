@@ -1,0 +1,317 @@
+//! Two records held against each other: which figures changed by more than chance and by more than matters.
+//!
+//! The runs of each figure are two samples of unequal variance: Welch's t test (B. L. Welch, Biometrika 34, 1947) says how
+//! probable their difference is if nothing changed. Of many figures some differ by chance alone: the probabilities are
+//! corrected by Holm's step-down procedure (S. Holm, Scandinavian Journal of Statistics 6, 1979), so that the confidence
+//! holds for all that is said together.
+
+use crate::statistics::summary;
+use crate::transfer::{Transfer, figure, transfers};
+use linerate_model::{
+    Change, ComparedFigure, Comparison, Histogram, Interval, Quantity, Record, Summary, TrialResult, TrialSpec,
+};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Loss is compared as it stands: a change of this share of all datagrams matters, whatever was lost before.
+const LOSS_THAT_MATTERS: f64 = 0.001;
+
+/// Compares what `after` found with what `before` found. Differences below `tolerance`, a share of the figure before, do not
+/// matter; what is said holds with `confidence_percent`.
+pub fn compare(before: &Record, after: &Record, tolerance: f64, confidence_percent: f64) -> Comparison {
+    let mut figures = Vec::new();
+    let mut remarks = hosts_differ(before, after);
+    let known: BTreeMap<&str, &TrialSpec> = cells(after).map(|cell| (cell.name.as_str(), cell)).collect();
+    let (trials_before, trials_after) = (by_name(before), by_name(after));
+    for cell in cells(before) {
+        let Some(other) = known.get(cell.name.as_str()) else {
+            remarks.push(format!("`{}` was measured before only", cell.name));
+            continue;
+        };
+        if let Some(what) = measured_differently(cell, other) {
+            remarks.push(format!("`{}` is not the same measurement: {what} differ", cell.name));
+            continue;
+        }
+        for quantity in quantities(cell) {
+            let runs = |trials: &Trials<'_>| runs(trials.get(cell.name.as_str())?, quantity);
+            if let (Some(before), Some(after)) = (runs(&trials_before), runs(&trials_after)) {
+                figures.push(weigh(&cell.name, quantity, before, after, confidence_percent));
+            }
+        }
+    }
+    if before.outcome.is_some() || after.outcome.is_some() {
+        remarks.push("what a search found is one result without repeats, and is not compared".to_owned());
+    }
+    let old: BTreeSet<&str> = cells(before).map(|cell| cell.name.as_str()).collect();
+    let new = cells(after).filter(|cell| !old.contains(cell.name.as_str()));
+    remarks.extend(new.map(|cell| format!("`{}` was measured after only", cell.name)));
+    correct(&mut figures);
+    for figure in &mut figures {
+        figure.change = judge(figure, tolerance, confidence_percent);
+    }
+    let (before, after) = (before.id.clone(), after.id.clone());
+    Comparison { before, after, tolerance, confidence_percent, figures, remarks }
+}
+
+/// What was asked for; what put a verdict to the test was not.
+fn cells(record: &Record) -> impl Iterator<Item = &TrialSpec> {
+    record.plan.cells.iter().filter(|cell| cell.proves.is_none())
+}
+
+fn hosts_differ(before: &Record, after: &Record) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for host in &before.hosts {
+        let Some(other) = after.hosts.iter().find(|other| other.name == host.name) else { continue };
+        let facts = [
+            ("the kernel", &host.system, &other.system),
+            ("the processor", &host.cpu_model, &other.cpu_model),
+            ("linerate's version", &host.version, &other.version),
+        ];
+        remarks.extend(
+            facts
+                .iter()
+                .filter(|(_, old, new)| old != new)
+                .map(|(what, old, new)| format!("on host {} {what} changed from {old} to {new}", host.name)),
+        );
+    }
+    remarks
+}
+
+/// What makes two cells of one name different measurements.
+fn measured_differently(cell: &TrialSpec, other: &TrialSpec) -> Option<&'static str> {
+    if cell.workload != other.workload {
+        return Some("what was asked for and its options");
+    }
+    (cell.paths.len() != other.paths.len()).then_some("the numbers of paths")
+}
+
+fn quantities(cell: &TrialSpec) -> Vec<Quantity> {
+    match cell.workload.is_requests() {
+        // At a rate asked for, only the time that it takes can change.
+        true if cell.workload.requests_per_s().is_some() => vec![Quantity::LatencyP50Ns, Quantity::LatencyP99Ns],
+        true => vec![Quantity::PerSecond, Quantity::LatencyP50Ns, Quantity::LatencyP99Ns],
+        false => vec![Quantity::PayloadBps, Quantity::LossRatio],
+    }
+}
+
+/// A record's trials by the name of what they measured.
+type Trials<'a> = BTreeMap<&'a str, Vec<&'a TrialResult>>;
+
+fn by_name(record: &Record) -> Trials<'_> {
+    let mut trials = Trials::new();
+    for trial in &record.trials {
+        trials.entry(trial.spec.name.as_str()).or_default().push(trial);
+    }
+    trials
+}
+
+/// The runs of one figure; none where it was not counted in all of them.
+fn runs(trials: &[&TrialResult], quantity: Quantity) -> Option<Summary> {
+    summary(trials.iter().map(|trial| value(trial, quantity)).collect::<Option<Vec<f64>>>()?)
+}
+
+fn value(trial: &TrialResult, quantity: Quantity) -> Option<f64> {
+    match quantity {
+        Quantity::PayloadBps | Quantity::PerSecond => Some(figure(trial)),
+        Quantity::LatencyP50Ns => latency(trial).map(|all| all.quantile(0.5) as f64),
+        Quantity::LatencyP99Ns => latency(trial).map(|all| all.quantile(0.99) as f64),
+        Quantity::LossRatio => {
+            let all = transfers(trial);
+            let losses: Vec<_> = all.iter().filter_map(|transfer: &Transfer<'_>| transfer.loss).collect();
+            let of: u64 = losses.iter().map(|loss| loss.of).sum();
+            (of > 0).then(|| losses.iter().map(|loss| loss.lost).sum::<u64>() as f64 / of as f64)
+        }
+    }
+}
+
+fn latency(trial: &TrialResult) -> Option<Histogram> {
+    let mut all = Histogram::default();
+    for asked in transfers(trial).iter().filter_map(|transfer| transfer.sender.transactions.as_ref()) {
+        all.merge(&asked.latency);
+    }
+    (all.count() > 0).then_some(all)
+}
+
+fn weigh(name: &str, quantity: Quantity, before: Summary, after: Summary, confidence_percent: f64) -> ComparedFigure {
+    let (old, new) = (moments(&before.values), moments(&after.values));
+    // A loss is a share already; other figures are compared as shares of what they were.
+    let unit = if quantity == Quantity::LossRatio { 1.0 } else { old.mean };
+    let share = |difference: f64| if unit == 0.0 { None } else { Some(difference / unit) };
+    let test = welch(&old, &new, confidence_percent);
+    let interval = test.as_ref().and_then(|test| {
+        let (low, high) = (share(test.low)?, share(test.high)?);
+        Some(Interval { percent: confidence_percent, low, high })
+    });
+    ComparedFigure {
+        name: name.to_owned(),
+        quantity,
+        before,
+        after,
+        difference: share(new.mean - old.mean),
+        interval,
+        p: test.map(|test| test.p),
+        change: Change::Unclear,
+    }
+}
+
+/// Mean and variance of a sample.
+struct Moments {
+    count: f64,
+    mean: f64,
+    variance: f64,
+}
+
+fn moments(values: &[f64]) -> Moments {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    Moments { count, mean, variance }
+}
+
+struct Welch {
+    /// Two-sided.
+    p: f64,
+    /// Of the difference of the means.
+    low: f64,
+    high: f64,
+}
+
+/// Welch's test with the degrees of freedom of Welch and Satterthwaite; none with fewer than two runs on a side.
+fn welch(old: &Moments, new: &Moments, confidence_percent: f64) -> Option<Welch> {
+    if old.count < 2.0 || new.count < 2.0 {
+        return None;
+    }
+    let difference = new.mean - old.mean;
+    let (a, b) = (old.variance / old.count, new.variance / new.count);
+    let error = (a + b).sqrt();
+    if error == 0.0 {
+        // Runs that are all alike, as where nothing was lost.
+        let p = if difference == 0.0 { 1.0 } else { 0.0 };
+        return Some(Welch { p, low: difference, high: difference });
+    }
+    let freedom = (a + b).powi(2) / (a.powi(2) / (old.count - 1.0) + b.powi(2) / (new.count - 1.0));
+    let t = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    let p = 2.0 * t.cdf(-(difference / error).abs());
+    let half = t.inverse_cdf(0.5 + confidence_percent / 200.0) * error;
+    Some(Welch { p, low: difference - half, high: difference + half })
+}
+
+/// Holm's correction: the k-th smallest of m probabilities counts m - k + 1 times, and none less than the one before it.
+fn correct(figures: &mut [ComparedFigure]) {
+    let mut tested: Vec<&mut f64> = figures.iter_mut().filter_map(|figure| figure.p.as_mut()).collect();
+    tested.sort_by(|left, right| left.total_cmp(right));
+    let count = tested.len();
+    let mut least: f64 = 0.0;
+    for (index, p) in tested.into_iter().enumerate() {
+        least = least.max((*p * (count - index) as f64).min(1.0));
+        *p = least;
+    }
+}
+
+fn judge(figure: &ComparedFigure, tolerance: f64, confidence_percent: f64) -> Change {
+    let matters = if figure.quantity == Quantity::LossRatio { LOSS_THAT_MATTERS } else { tolerance };
+    let (Some(difference), Some(interval), Some(p)) = (figure.difference, figure.interval, figure.p) else {
+        return Change::Unclear;
+    };
+    if p < 1.0 - confidence_percent / 100.0 && difference.abs() > matters {
+        return if (difference > 0.0) == figure.quantity.more_is_better() { Change::Better } else { Change::Worse };
+    }
+    if interval.low >= -matters && interval.high <= matters { Change::Same } else { Change::Unclear }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::tests::{spec, trial};
+    use linerate_model::{Plan, RecordId, Repeats};
+
+    fn record(trials: Vec<TrialResult>) -> Record {
+        Record { trials, ..Record::new(RecordId(String::new()), Plan::of(vec![spec()], Repeats::Times(3))) }
+    }
+
+    fn runs_of(arrived: &[u64]) -> Record {
+        let trials: Vec<TrialResult> = arrived.iter().map(|arrived| trial(*arrived, 0)).collect();
+        record(trials)
+    }
+
+    fn payload(before: &[u64], after: &[u64]) -> ComparedFigure {
+        let found = compare(&runs_of(before), &runs_of(after), 0.02, 95.0);
+        found.figures.into_iter().find(|figure| figure.quantity == Quantity::PayloadBps).expect("a stream has a rate")
+    }
+
+    /// Samples 1000, 1010, 990 and 900, 920, 880: means 1000 and 900, variances 100 and 400, error sqrt(500/3) = 12.910,
+    /// t = -7.746, freedom (500/3)^2 / ((100/3)^2/2 + (400/3)^2/2) = 2.941, and from tables of t p = 0.0048.
+    #[test]
+    fn a_fall_beyond_chance_and_tolerance_is_worse() {
+        let figure = payload(&[1000, 1010, 990], &[900, 920, 880]);
+        assert_eq!(figure.change, Change::Worse, "{figure:?}");
+        assert!(figure.difference.is_some_and(|share| (share + 0.1).abs() < 1e-9));
+        let p = figure.p.expect("three runs each");
+        assert!((p - 0.0048).abs() < 0.0001, "{p}");
+        assert_eq!(payload(&[900, 920, 880], &[1000, 1010, 990]).change, Change::Better);
+    }
+
+    #[test]
+    fn a_difference_within_the_spread_is_unclear() {
+        assert_eq!(payload(&[1000, 1100, 900], &[950, 1060, 860]).change, Change::Unclear);
+        assert_eq!(payload(&[1000], &[900]).change, Change::Unclear);
+        assert_eq!(payload(&[1000], &[900]).p, None);
+    }
+
+    #[test]
+    fn what_is_surely_within_the_tolerance_is_the_same() {
+        assert_eq!(payload(&[1000, 1001, 999], &[1002, 1003, 1001]).change, Change::Same);
+        assert_eq!(payload(&[1000, 1000, 1000], &[1000, 1000, 1000]).change, Change::Same);
+    }
+
+    #[test]
+    fn a_small_difference_that_is_sure_does_not_matter() {
+        let figure = payload(&[100_000, 100_010, 99_990], &[99_000, 99_010, 98_990]);
+        assert!(figure.p.is_some_and(|p| p < 0.01), "{figure:?}");
+        assert_eq!(figure.change, Change::Same);
+    }
+
+    #[test]
+    fn loss_counts_as_it_stands() {
+        let lossy = |lost| {
+            let mut run = trial(1_000, lost);
+            crate::place_losses(&mut run);
+            run
+        };
+        let before = record((0..3).map(|_| lossy(0)).collect());
+        let after = record([10, 12, 11].into_iter().map(lossy).collect());
+        let found = compare(&before, &after, 0.02, 95.0);
+        let loss = found.figures.iter().find(|figure| figure.quantity == Quantity::LossRatio).expect("a UDP stream");
+        assert_eq!(loss.change, Change::Worse, "{loss:?}");
+        assert!(found.is_worse());
+    }
+
+    #[test]
+    fn holm_corrects_the_smallest_most() {
+        let mut figures: Vec<ComparedFigure> = [0.01, 0.04, 0.03]
+            .into_iter()
+            .map(|p| ComparedFigure { p: Some(p), ..payload(&[1000, 1001, 999], &[1002, 1003, 1001]) })
+            .collect();
+        correct(&mut figures);
+        let corrected: Vec<f64> = figures.iter().filter_map(|figure| figure.p).collect();
+        // 0.01 x 3, 0.03 x 2, and 0.04 x 1, which may not be less than the one before.
+        for (p, expected) in corrected.iter().zip([0.03, 0.06, 0.06]) {
+            assert!((p - expected).abs() < 1e-12, "{corrected:?}");
+        }
+    }
+
+    #[test]
+    fn other_measurements_are_not_compared() {
+        let before = runs_of(&[1000, 1001, 999]);
+        let mut after = runs_of(&[1000, 1001, 999]);
+        after.plan.cells[0].name = "udp 1001".to_owned();
+        let found = compare(&before, &after, 0.02, 95.0);
+        assert!(found.figures.is_empty());
+        assert_eq!(found.remarks.len(), 2, "{:?}", found.remarks);
+        let mut after = runs_of(&[1000, 1001, 999]);
+        if let linerate_model::Workload::Stream(stream) = &mut after.plan.cells[0].workload {
+            stream.flows = 4;
+        }
+        assert!(compare(&before, &after, 0.02, 95.0).remarks[0].contains("not the same measurement"));
+    }
+}

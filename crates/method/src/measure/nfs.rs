@@ -1,0 +1,99 @@
+//! NFS: what became of each operation and class, and what the server says of its own time.
+
+use super::over_all;
+use crate::transfer::{Transfer, rate};
+use linerate_model::{
+    Caveat, CaveatKind, EndResult, NfsClass, NfsMix, NfsOperation, OperationCounts, OperationFigures, ReceivedRates,
+    TrialResult,
+};
+use std::collections::BTreeMap;
+
+const NS_PER_MS: f64 = 1e6;
+
+/// The figures of each operation, and of each class.
+pub(super) fn operations(
+    runs: &[&TrialResult],
+) -> (BTreeMap<NfsOperation, OperationFigures>, BTreeMap<NfsClass, OperationFigures>) {
+    let (mut operations, mut classes) = (BTreeMap::new(), BTreeMap::new());
+    for (operation, counts) in openers(runs).flat_map(|end| &end.operations) {
+        merge(operations.entry(*operation).or_default(), counts);
+        merge(classes.entry(operation.class()).or_default(), counts);
+    }
+    let completed = classes.values().map(|counts| counts.completed).sum();
+    // Runs follow each other, and the paths of one run share its time.
+    let window = runs.iter().map(|run| window(run)).sum();
+    (figures(&operations, completed, window), figures(&classes, completed, window))
+}
+
+/// Counts of the same kind together.
+pub(crate) fn merge(sum: &mut OperationCounts, counts: &OperationCounts) {
+    sum.completed += counts.completed;
+    sum.bytes += counts.bytes;
+    sum.corrupt_bytes += counts.corrupt_bytes;
+    sum.latency.merge(&counts.latency);
+    for (status, count) in &counts.errors {
+        *sum.errors.entry(status.clone()).or_default() += count;
+    }
+}
+
+fn figures<Kind: Ord + Copy>(
+    all: &BTreeMap<Kind, OperationCounts>,
+    completed: u64,
+    window_ns: u64,
+) -> BTreeMap<Kind, OperationFigures> {
+    let figures = |counts: &OperationCounts| OperationFigures {
+        count: counts.completed,
+        share: if completed == 0 { 0.0 } else { counts.completed as f64 / completed as f64 },
+        ops_per_s: rate(counts.completed, window_ns),
+        mean_ms: counts.latency.mean() / NS_PER_MS,
+        p50_ms: counts.latency.quantile(0.5) as f64 / NS_PER_MS,
+        p99_ms: counts.latency.quantile(0.99) as f64 / NS_PER_MS,
+        bytes: counts.bytes,
+        errors: counts.errors.clone(),
+        corrupt_bytes: counts.corrupt_bytes,
+    };
+    all.iter().map(|(kind, counts)| (*kind, figures(counts))).collect()
+}
+
+/// The length of a run's window: the longest of its asking ends.
+pub(crate) fn window(run: &TrialResult) -> u64 {
+    openers(&[run]).filter_map(|end| Some(end.transactions.as_ref()?.window.get())).max().unwrap_or_default()
+}
+
+/// File data that were read and written; none where no operation moves any.
+pub(super) fn received(runs: &[&TrialResult]) -> Option<ReceivedRates> {
+    let bytes = |t: &Transfer<'_>| t.sender.operations.values().map(|counts| counts.bytes).sum::<u64>();
+    let window = |t: &Transfer<'_>| t.sender.transactions.as_ref().map_or(0, |asked| asked.window.get());
+    let payload_bps = over_all(runs, |all| all.iter().map(|t| rate(bytes(t) * 8, window(t))).sum());
+    let segments = |t: &Transfer<'_>| {
+        let tcp = t.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref());
+        rate(tcp.map(|tcp| tcp.segments_in + tcp.segments_out).sum(), window(t))
+    };
+    (payload_bps.high > 0.0).then(|| ReceivedRates {
+        payload_bps,
+        ip_bps: None,
+        wire_bps: None,
+        packets_per_s: over_all(runs, |all| all.iter().map(segments).sum()),
+        messages_per_s: None,
+        means: "calls".to_owned(),
+    })
+}
+
+/// All of its data go the same way, so that one direction of a line limits them.
+pub(super) fn is_one_way(mix: &NfsMix) -> bool {
+    (mix.percent(NfsOperation::Read) > 0.0) != (mix.percent(NfsOperation::Write) > 0.0)
+}
+
+/// Flows that ended early, and what stayed on the server.
+pub(super) fn doubts(runs: &[&TrialResult]) -> Vec<Caveat> {
+    let cut = openers(runs).find_map(|end| end.broken.as_ref()).map(|why| {
+        let text = format!("a flow ended before its window did, and what was due later counts as not sent: {why}");
+        Caveat::new(CaveatKind::CutShort, text)
+    });
+    let left = openers(runs).find_map(|end| end.remains.as_ref());
+    cut.into_iter().chain(left.map(|what| Caveat::new(CaveatKind::LeftBehind, what))).collect()
+}
+
+fn openers<'a>(runs: &[&'a TrialResult]) -> impl Iterator<Item = &'a EndResult> {
+    runs.iter().flat_map(|run| run.paths.iter().map(|path| &path.opener)).collect::<Vec<_>>().into_iter()
+}

@@ -1,0 +1,256 @@
+//! Which tests a verdict is put to, and what comes of them.
+
+use super::*;
+use crate::measure::tests::host;
+use crate::measurements;
+use crate::transfer::tests::{spec, trial};
+use linerate_model::{Ceiling, Confidence, Plan, RecordId, Repeats, TcpSummary, Verdict};
+
+/// A UDP stream of which `lost` of 10,000 datagrams are lost on the wire, as measured for `cell`.
+fn run(cell: &TrialSpec, lost: u64) -> TrialResult {
+    let mut run = trial(10_000 - lost, lost);
+    run.spec = cell.clone();
+    crate::place_losses(&mut run);
+    run
+}
+
+fn cell() -> TrialSpec {
+    let mut cell = spec();
+    if let Workload::Stream(stream) = &mut cell.workload {
+        stream.offered = Some(Offered::PayloadBps(BitRate::per_second(80_000_000)));
+    }
+    cell
+}
+
+fn plan(cells: Vec<TrialSpec>) -> Plan {
+    Plan::of(cells, Repeats::Times(1))
+}
+
+fn measured(cell: &TrialSpec, lost: u64) -> Measurement {
+    measurements(&plan(vec![cell.clone()]), &[], &[run(cell, lost)], None).remove(0)
+}
+
+fn stream(spec: &TrialSpec) -> &StreamSpec {
+    match &spec.workload {
+        Workload::Stream(stream) => stream,
+        _ => panic!("it was a stream"),
+    }
+}
+
+/// A TCP stream as fast as it goes.
+fn tcp_cell() -> TrialSpec {
+    let mut cell = spec();
+    let plain = StreamSpec::plain(Transport::Tcp, ByteCount::new(LARGE_MESSAGE));
+    cell.workload = Workload::Stream(plain);
+    cell
+}
+
+/// What came of it, of 10,000 segments, with the verdict to be tested.
+fn tcp_result(cell: &TrialSpec, congestion: &str, resent: u64, limit: Limit) -> Measurement {
+    let tcp = TcpSummary {
+        congestion: congestion.into(),
+        retransmits: resent,
+        timeouts: 0,
+        segments: 10_000,
+        rtt_ns: 20_000_000,
+        min_rtt_ns: 20_000_000,
+        receive_window_limited: 0.0,
+        send_buffer_limited: 0.0,
+        mss: 1448,
+    };
+    let verdict = Verdict::new(limit, Confidence::Medium, Vec::new());
+    Measurement { name: cell.name.clone(), tcp: Some(tcp), loss: None, verdict, ..measured(&spec(), 0) }
+}
+
+/// The tests of a TCP result between hosts that offer `controls`.
+fn tests_between(cell: &TrialSpec, result: &Measurement, controls: &[&str]) -> Vec<TrialSpec> {
+    let hosts = ["a", "b"].map(|name| Host {
+        congestion_controls: controls.iter().map(|control| (*control).to_owned()).collect(),
+        ..host(name, None)
+    });
+    tests_of(cell, result, &[&run(&spec(), 0)], &hosts)
+}
+
+fn proven(lost: u64, lost_at_half: u64) -> Verdict {
+    let cell = cell();
+    let mut plan = plan(vec![cell.clone()]);
+    let mut trials = vec![run(&cell, lost)];
+    let first = measurements(&plan, &[], &trials, None).remove(0);
+    assert_eq!((first.verdict.limit, first.verdict.confidence), (Limit::PathLoss, Confidence::Medium), "{first:#?}");
+    let test = tests_of(&cell, &first, &[&trials[0]], &[]).remove(0);
+    assert_eq!(stream(&test).offered, Some(Offered::PayloadBps(BitRate::per_second(40_000_000))));
+    trials.push(run(&test, lost_at_half));
+    plan.cells.push(test);
+    measurements(&plan, &[], &trials, None).remove(0).verdict
+}
+
+#[test]
+fn loss_that_stays_at_half_the_load_is_the_paths() {
+    let verdict = proven(100, 95);
+    assert_eq!((verdict.limit, verdict.confidence), (Limit::PathLoss, Confidence::High), "{verdict:#?}");
+    assert_eq!(verdict.proofs[0].held, Some(true));
+}
+
+#[test]
+fn loss_that_goes_at_half_the_load_is_of_a_full_path() {
+    let verdict = proven(100, 0);
+    assert_eq!((verdict.limit, verdict.confidence), (Limit::Shaper, Confidence::Medium), "{verdict:#?}");
+    assert!(verdict.evidence.last().is_some_and(|text| text.contains("half the load")), "{verdict:#?}");
+}
+
+#[test]
+fn loss_in_between_or_too_little_to_count_tells_nothing() {
+    let verdict = proven(100, 30);
+    assert_eq!((verdict.limit, verdict.confidence), (Limit::PathLoss, Confidence::Medium), "{verdict:#?}");
+    assert_eq!(verdict.proofs[0].held, None);
+    // Of 9 that were due none need come.
+    assert_eq!(proven(9, 0).proofs[0].held, None);
+}
+
+#[test]
+fn even_datagrams_tell_a_policer_from_a_bad_path() {
+    let cell = tcp_cell();
+    let result = tcp_result(&cell, "cubic", 100, Limit::PathLoss);
+    let tests = tests_between(&cell, &result, &["cubic", "bbr"]);
+    let [even, bbr] = &tests[..] else { panic!("two tests: {tests:#?}") };
+    let received = result.received.as_ref().map_or(0.0, |received| received.payload_bps.median);
+    assert_eq!(stream(even).offered, Some(Offered::PayloadBps(BitRate::per_second((received * BELOW) as u64))));
+    assert_eq!((stream(even).transport, stream(even).message_bytes.get()), (Transport::Udp, 1448));
+    assert_eq!(stream(bbr).socket.congestion.as_deref(), Some("bbr"));
+
+    let after = |lost, times_with_bbr: f64| {
+        let even_result = measured(even, lost);
+        let mut with_bbr = tcp_result(bbr, "bbr", 100, Limit::Shaper);
+        if let Some(received) = &mut with_bbr.received {
+            received.payload_bps.median *= times_with_bbr;
+        }
+        let mut results = [result.clone(), even_result, with_bbr];
+        settle(&plan(vec![cell.clone(), even.clone(), bbr.clone()]), &mut results);
+        results[0].verdict.clone()
+    };
+    let bad = after(90, 20.0);
+    assert_eq!((bad.limit, bad.confidence), (Limit::PathLoss, Confidence::High), "{bad:#?}");
+    assert_eq!(bad.proofs.iter().map(|proof| proof.held).collect::<Vec<_>>(), [Some(true); 2]);
+    // BBR finds a way with a policer too: once its loss has gone, that says nothing for a bad path.
+    let policed = after(0, 2.0);
+    assert_eq!((policed.limit, policed.confidence), (Limit::Shaper, Confidence::Medium), "{policed:#?}");
+    // Too few to count: then BBR alone tells no policer from a bad path.
+    let mut few = result.clone();
+    if let Some(tcp) = &mut few.tcp {
+        tcp.retransmits = 9;
+    }
+    let mut results = [few, measured(even, 0), tcp_result(bbr, "bbr", 0, Limit::Shaper)];
+    if let Some(received) = &mut results[2].received {
+        received.payload_bps.median *= 20.0;
+    }
+    settle(&plan(vec![cell.clone(), even.clone(), bbr.clone()]), &mut results);
+    assert_eq!(results[0].verdict.confidence, Confidence::Medium, "{:#?}", results[0].verdict);
+    let unmoved = after(90, 1.0);
+    assert_eq!((unmoved.limit, unmoved.confidence), (Limit::PathLoss, Confidence::Low), "{unmoved:#?}");
+}
+
+#[test]
+fn a_window_holds_back_whatever_the_control() {
+    let cell = tcp_cell();
+    let tests = |congestion, controls: &[&str]| {
+        let tests = tests_between(&cell, &tcp_result(&cell, congestion, 0, Limit::Window), controls);
+        tests.iter().map(|test| stream(test).clone()).collect::<Vec<_>>()
+    };
+    let controls = |tests: &[StreamSpec]| tests.last().and_then(|test| test.socket.congestion.clone());
+    assert_eq!(controls(&tests("bbr", &["bbr", "cubic"])).as_deref(), Some("cubic"));
+    assert_eq!(controls(&tests("reno", &["reno", "bbr"])).as_deref(), Some("bbr"));
+    let alone = tests("cubic", &["cubic"]);
+    assert_eq!((alone.len(), alone[0].flows), (1, 4), "no host has another");
+}
+
+#[test]
+fn a_path_without_loss_is_tested_by_more_flows_and_one_with_loss_by_a_load_that_fits() {
+    let cell = tcp_cell();
+    let of = |resent| tests_between(&cell, &tcp_result(&cell, "bbr", resent, Limit::Shaper), &["bbr"]).remove(0);
+    assert_eq!((stream(&of(0)).flows, stream(&of(0)).offered), (4, None));
+    let lossy = of(1_000);
+    assert_eq!(stream(&lossy).transport, Transport::Udp);
+    assert!(matches!(lossy.proves, Some(Counterproof { expects: Expects::LossGoes, .. })), "{lossy:#?}");
+}
+
+#[test]
+fn a_processor_is_tested_by_fewer_calls_then_by_more_cores() {
+    let mut cell = tcp_cell();
+    let result = tcp_result(&cell, "cubic", 0, Limit::SenderCpu);
+    let spare = |cores: u32| {
+        let mut run = run(&spec(), 0);
+        let idle = linerate_model::CoreUse { idle: linerate_units::Nanos::from_secs(1), ..Default::default() };
+        for host in run.hosts.values_mut() {
+            host.cores = (0..cores).map(|core| linerate_model::CoreUse { core, ..idle }).collect();
+        }
+        run
+    };
+    let of = |cell: &TrialSpec, cores| tests_of(cell, &result, &[&spare(cores)], &[]);
+    assert_eq!(stream(&of(&cell, 3)[0]).flows, 4);
+    assert_eq!(of(&cell, 0), [], "no core is idle");
+    if let Workload::Stream(stream) = &mut cell.workload {
+        stream.message_bytes = ByteCount::new(1_000);
+    }
+    let larger = of(&cell, 3).remove(0);
+    assert_eq!((stream(&larger).message_bytes.get(), stream(&larger).flows), (LARGE_MESSAGE, 1));
+}
+
+#[test]
+fn what_ran_into_another_limit_does_not_speak_against_the_first() {
+    let cell = tcp_cell();
+    let result = tcp_result(&cell, "cubic", 0, Limit::Window);
+    let test = tests_between(&cell, &result, &["cubic"]).remove(0);
+    let after = |limit| {
+        let mut results = [result.clone(), tcp_result(&test, "cubic", 0, limit)];
+        settle(&plan(vec![cell.clone(), test.clone()]), &mut results);
+        results[0].verdict.confidence
+    };
+    assert_eq!(after(Limit::Window), Confidence::Low);
+    assert_eq!(after(Limit::Wire), Confidence::Medium);
+}
+
+#[test]
+fn the_calibration_is_the_test_of_a_device_and_a_tester() {
+    let cell = tcp_cell();
+    let mut result = tcp_result(&cell, "cubic", 0, Limit::Device);
+    let reached = crate::summary(vec![1e9]).expect("one run");
+    result.ceiling = Some(Ceiling { record: RecordId("bypassed".into()), reached, share: 0.1 });
+    let mut results = [result];
+    settle(&plan(vec![cell]), &mut results);
+    let [proof] = &results[0].verdict.proofs[..] else { panic!("{:#?}", results[0].verdict) };
+    assert_eq!((proof.by.as_str(), proof.after, proof.held), ("bypassed", 1e9, Some(true)));
+}
+
+#[test]
+fn a_counterproof_changes_one_thing() {
+    let cell = cell();
+    let result = measured(&cell, 0);
+    let with = |limit| {
+        let verdict = Verdict::new(limit, Confidence::Medium, Vec::new());
+        tests_of(&cell, &Measurement { verdict, ..result.clone() }, &[&run(&cell, 0)], &[])
+    };
+    let own = stream(&cell).clone();
+    let buffer = stream(&with(Limit::ReceiverBuffer)[0]).clone();
+    assert!(buffer.socket.receive_buffer.is_some());
+    assert_eq!(StreamSpec { socket: own.socket.clone(), ..buffer }, own);
+    let larger = with(Limit::SenderCpu).remove(0);
+    assert_eq!(stream(&larger).message_bytes.get(), 2 * own.message_bytes.get());
+    assert_eq!(with(Limit::CannotTell), []);
+}
+
+#[test]
+fn more_calls_at_a_time_prove_nothing_on_a_line_that_is_nearly_full() {
+    use linerate_model::{IpVersion, PathLimit, RpcCall, RpcSpec};
+    let calls = RpcSpec::plain(Transport::Tcp, RpcCall::Write, ByteCount::new(8_192));
+    let result = measured(&cell(), 0);
+    let at = |share| {
+        let line_bps = BitRate::per_second(100_000_000);
+        let payload_bps = PathLimit::payload_of(line_bps, Transport::Tcp, IpVersion::V4, 8_192, 1500);
+        let verdict = Verdict::new(Limit::Latency, Confidence::Medium, Vec::new());
+        let limit = Some(PathLimit { line_bps, mtu: 1500, payload_bps, share });
+        of_rpc(&calls, &Measurement { verdict, limit, ..result.clone() })
+    };
+    let more = at(0.5).expect("there is room");
+    assert_eq!(more.workload, Workload::Rpc(RpcSpec { outstanding: 8, ..calls.clone() }));
+    assert!(at(0.9).is_none());
+}

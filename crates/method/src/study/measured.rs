@@ -1,0 +1,284 @@
+//! A study that is measured: its runs, which of them are done, and what they amount to.
+
+use super::StudyError;
+use super::file::Source;
+use super::run::Template;
+use crate::{Metric, NoOneValue};
+use linerate_model::{CaveatKind, Record, RecordId, Study, StudyCell, StudyRun};
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// A study and what it runs.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// Without its cells.
+    pub(super) study: Study,
+    pub(super) settings: Vec<Setting>,
+    /// What each measure is of a record.
+    pub(super) metrics: Vec<Metric>,
+    pub(super) test: Template,
+    pub(super) lab: Option<Template>,
+    /// The levels and the repeat of each run.
+    pub(super) order: Vec<(Vec<usize>, u32)>,
+    /// The order in words.
+    pub(super) design: String,
+}
+
+/// How a factor is set.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    pub(super) column: Spanned<String>,
+    /// For each level the words that stand for it, where these are not its name.
+    pub(super) words: Vec<Option<String>>,
+    pub(super) set: Option<Set>,
+}
+
+/// What sets a factor beside its place in the words of test and lab.
+#[derive(Debug, Clone)]
+pub(super) enum Set {
+    Command { command: String, undo: Option<String>, host: Option<String> },
+    Person(String),
+}
+
+/// A command that sets a factor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostCommand {
+    /// For `sh -c`.
+    pub command: String,
+    /// What takes it back.
+    pub undo: Option<String>,
+    /// The lab's host in which it runs; none for this machine.
+    pub host: Option<String>,
+}
+
+/// One run of a study.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedRun {
+    /// Which it is.
+    pub is: StudyRun,
+    /// The levels in words: `link 100Mbit/s, message size 64 bytes`.
+    pub name: String,
+    /// The command with its lab, as its record keeps it: secrets left out.
+    pub command: Vec<String>,
+    /// What a person has to have done, by factor.
+    pub steps: BTreeMap<usize, String>,
+    /// What must have been run, by factor.
+    pub commands: BTreeMap<usize, HostCommand>,
+    /// The words for `linerate lab`; none where there is no lab.
+    pub lab: Option<Vec<String>>,
+    /// The words of the test.
+    pub test: Vec<String>,
+    /// The level of each factor.
+    pub(super) cell: Vec<usize>,
+}
+
+/// A record that is no run of the study after all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("measure `{column}` of study {study}: {why} (record {record})")]
+pub struct NoValue {
+    study: String,
+    column: String,
+    why: NoOneValue,
+    record: RecordId,
+}
+
+impl Measured {
+    /// The study's name.
+    pub fn name(&self) -> &str {
+        &self.study.name
+    }
+
+    /// Whether it builds a lab.
+    pub fn is_in_lab(&self) -> bool {
+        self.lab.is_some()
+    }
+
+    /// All runs in their order. `discreet` leaves the secrets out of a word.
+    pub fn runs(&self, discreet: impl Fn(&str) -> String) -> Vec<PlannedRun> {
+        self.order.iter().filter_map(|(cell, repeat)| self.run(cell, *repeat, &discreet)).collect()
+    }
+
+    /// One run; none if its words are none, which [`Self::check`] has refused.
+    fn run(&self, cell: &[usize], repeat: u32, discreet: impl Fn(&str) -> String) -> Option<PlannedRun> {
+        let test = shlex::split(&self.test_of(cell))?;
+        let lab = match &self.lab_of(cell) {
+            Some(lab) => Some(shlex::split(lab)?),
+            None => None,
+        };
+        let mut command = vec!["linerate".to_owned()];
+        if let Some(lab) = &lab {
+            command.extend(["lab".to_owned()].into_iter().chain(lab.iter().cloned()).chain(["--".to_owned()]));
+        }
+        command.extend(test.iter().cloned());
+        let sets = || self.settings.iter().enumerate().filter_map(|(at, setting)| Some((at, setting.set.as_ref()?)));
+        let commands: BTreeMap<usize, HostCommand> =
+            sets().filter_map(|(at, set)| Some((at, set.command(&self.words(at, cell[at]))?))).collect();
+        let steps = sets().filter_map(|(at, set)| Some((at, set.step(self.level(at, cell[at]))?))).collect();
+        let levels = self.study.factors.iter().enumerate();
+        let is = StudyRun {
+            study: self.study.name.clone(),
+            levels: levels.map(|(at, factor)| (factor.column.clone(), self.level(at, cell[at]).to_owned())).collect(),
+            repeat,
+            set: commands.values().map(HostCommand::said).collect(),
+        };
+        let command = command.iter().map(|word| discreet(word)).collect();
+        Some(PlannedRun { is, name: self.cell_name(cell), command, steps, commands, lab, test, cell: cell.to_vec() })
+    }
+
+    /// Refuses cells whose words or whose path cannot be.
+    pub(super) fn check(
+        &self,
+        source: &Source<'_>,
+        test: &Spanned<String>,
+        lab: Option<&Spanned<String>>,
+    ) -> Result<(), StudyError> {
+        let broken = |cell: &[usize]| {
+            let cell = self.cell_name(cell);
+            format!("is no line of words with {cell}: a quote is not closed; expected words as on a command line")
+        };
+        for (cell, _) in &self.order {
+            if shlex::split(&self.test_of(cell)).is_none() {
+                return Err(source.fault(test, "test", broken(cell)));
+            }
+            if let (Some(words), Some(at)) = (self.lab_of(cell), lab)
+                && shlex::split(&words).is_none()
+            {
+                return Err(source.fault(at, "lab", broken(cell)));
+            }
+            let cell_of = StudyCell { levels: cell.iter().copied().map(Some).collect(), values: Vec::new() };
+            for measure in 0..self.study.measures.len() {
+                self.study.conditions(&cell_of, measure).carried().map_err(|error| StudyError::Line {
+                    file: source.file.to_owned(),
+                    line: 1,
+                    problem: format!("the path that {} give cannot be: {error}", self.cell_name(cell)),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The study with the values of `records`, where its runs have any, in the order of the levels. Of several records of one run the
+    /// first counts.
+    pub fn gathered(&self, runs: &[PlannedRun], records: &[Record]) -> Result<Study, NoValue> {
+        let kept = Kept::of(records);
+        let mut cells: BTreeMap<&[usize], Vec<(u32, &Record)>> = BTreeMap::new();
+        for run in runs {
+            if let Some(record) = kept.find(run) {
+                cells.entry(&run.cell).or_default().push((run.is.repeat, record));
+            }
+        }
+        let mut study = self.study.clone();
+        let mut of_all = Vec::new();
+        for (levels, mut repeats) in cells {
+            repeats.sort_by_key(|(repeat, _)| *repeat);
+            let values = (0..self.metrics.len()).map(|measure| {
+                let values = repeats.iter().map(|(_, record)| self.value(measure, record));
+                values.filter_map(Result::transpose).collect::<Result<Vec<f64>, NoValue>>()
+            });
+            let values = values.collect::<Result<_, _>>()?;
+            study.cells.push(StudyCell { levels: levels.iter().copied().map(Some).collect(), values });
+            of_all.extend(repeats.into_iter().map(|(_, record)| record));
+        }
+        if of_all.len() < runs.len() {
+            let problem = format!("{} of {} runs are measured; `linerate run` goes on", of_all.len(), runs.len());
+            study.caveats.push(problem);
+        }
+        study.caveats.extend(doubts(&of_all));
+        study.method = format!("{} {}", study.method.trim_end(), self.design);
+        Ok(study)
+    }
+
+    /// The value of a measure in one record.
+    pub fn value(&self, measure: usize, record: &Record) -> Result<Option<f64>, NoValue> {
+        self.metrics[measure].of_record(record).map_err(|why| NoValue {
+            study: self.study.name.clone(),
+            column: self.study.measures[measure].column.clone(),
+            why,
+            record: record.id.clone(),
+        })
+    }
+
+    /// What a record says of all measures, in words; that one of them is no figure of the test is an error.
+    pub fn said(&self, record: &Record) -> Result<String, NoValue> {
+        let of = |measure: usize| {
+            let value = self.value(measure, record)?;
+            let said = value.map_or_else(|| "nothing".to_owned(), |value| self.metrics[measure].show(value));
+            Ok(format!("{} {said}", self.study.measures[measure].title))
+        };
+        (0..self.metrics.len()).map(of).collect::<Result<Vec<_>, _>>().map(|said| said.join(", "))
+    }
+
+    fn test_of(&self, cell: &[usize]) -> String {
+        self.test.filled(|factor| self.words(factor, cell[factor]))
+    }
+
+    fn lab_of(&self, cell: &[usize]) -> Option<String> {
+        Some(self.lab.as_ref()?.filled(|factor| self.words(factor, cell[factor])))
+    }
+
+    /// The words for a level; a name is one word.
+    fn words(&self, factor: usize, level: usize) -> String {
+        let given = self.settings[factor].words[level].clone();
+        let name = self.level(factor, level);
+        given.unwrap_or_else(|| shlex::try_quote(name).map_or_else(|_| name.to_owned(), |name| name.into_owned()))
+    }
+
+    fn level(&self, factor: usize, level: usize) -> &str {
+        &self.study.factors[factor].levels[level].name
+    }
+
+    fn cell_name(&self, cell: &[usize]) -> String {
+        let named = self.study.factors.iter().enumerate().map(|(at, factor)| {
+            let unit = factor.unit.as_ref().map_or_else(String::new, |unit| format!(" {unit}"));
+            format!("{} {}{unit}", factor.title, self.level(at, cell[at]))
+        });
+        named.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl HostCommand {
+    /// The command and where it runs.
+    fn said(&self) -> String {
+        self.host.as_ref().map_or_else(|| self.command.clone(), |host| format!("{host}: {}", self.command))
+    }
+}
+
+/// Records by the run that they are, the first of each kind first.
+pub struct Kept<'a>(BTreeMap<(&'a BTreeMap<String, String>, u32), Vec<&'a Record>>);
+
+impl<'a> Kept<'a> {
+    /// These records.
+    pub fn of(records: &'a [Record]) -> Self {
+        let mut kept: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
+        for record in records {
+            if let Some(run) = &record.study {
+                kept.entry((&run.levels, run.repeat)).or_default().push(record);
+            }
+        }
+        Self(kept)
+    }
+
+    /// The record of a run, by the same command and with the same things set.
+    pub fn find(&self, run: &PlannedRun) -> Option<&'a Record> {
+        let records = self.0.get(&(&run.is.levels, run.is.repeat))?;
+        records.iter().copied().find(|record| record.study.as_ref() == Some(&run.is) && record.command == run.command)
+    }
+}
+
+/// The doubts of the records' results and of the records, each kind once: how often, and the first in its own words.
+fn doubts(records: &[&Record]) -> Vec<String> {
+    let mut kinds: BTreeMap<CaveatKind, (usize, &str)> = BTreeMap::new();
+    for record in records {
+        let of_results = record.results.iter().flat_map(|result| &result.caveats);
+        let mut of_record: Vec<_> = record.caveats.iter().chain(of_results).collect();
+        of_record.sort_by_key(|caveat| caveat.kind);
+        of_record.dedup_by_key(|caveat| caveat.kind);
+        // Each run of a study is one; the study has the repeats.
+        of_record.retain(|caveat| caveat.kind != CaveatKind::FewRuns);
+        for caveat in of_record {
+            kinds.entry(caveat.kind).or_insert((0, &caveat.text)).0 += 1;
+        }
+    }
+    let all = records.len();
+    kinds.into_values().map(|(count, text)| format!("In {count} of {all} runs: {text}")).collect()
+}

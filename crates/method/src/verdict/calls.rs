@@ -1,0 +1,59 @@
+//! What is known of calls to a server, of RPC and NFS: how long they took, and how much of that the server had them.
+
+use crate::statistics::summary;
+use crate::transfer::transfers;
+use linerate_model::{Measurement, NfsClass, TrialResult, Workload};
+
+/// Calls to a server: means over all runs, medians where runs differ.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Calls {
+    /// They are NFS operations.
+    pub(super) nfs: bool,
+    /// How long one took for its caller, seconds; in an open loop from when it was due.
+    pub(super) response: f64,
+    /// How long the server had it by its own account, seconds; none where it tells nothing.
+    pub(super) service: Option<f64>,
+    /// How many were under way at a time, those not counted that waited at their caller for others to return.
+    pub(super) under_way: f64,
+    /// Answered per second.
+    pub(super) per_s: f64,
+    /// The path's shortest round trip, seconds; none over UDP.
+    pub(super) round_trip: Option<f64>,
+    /// NFS: how long operations of each class took, seconds.
+    pub(super) classes: Vec<(NfsClass, f64)>,
+}
+
+impl Calls {
+    /// The calls of `result`; none if it is of another kind.
+    pub(super) fn of(result: &Measurement, runs: &[&TrialResult]) -> Option<Self> {
+        let workload = &runs.first()?.spec.workload;
+        let slots = workload.outstanding()?;
+        let latency = result.latency_ns.as_ref()?;
+        let (response, per_s) = (latency.mean / 1e9, result.transactions_per_s.as_ref()?.median);
+        let paths = runs.first()?.spec.paths.len() as f64;
+        let ends = runs.iter().flat_map(|run| transfers(run));
+        let trips = ends.flat_map(|transfer| transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref()));
+        let trips = trips.map(|tcp| tcp.min_rtt.get() as f64 / 1e9).filter(|trip| *trip > 0.0);
+        Some(Self {
+            nfs: matches!(workload, Workload::Nfs(_)),
+            response,
+            service: result.service_ns.as_ref().map(|service| service.mean / 1e9),
+            // Little's law.
+            under_way: (per_s * response).min(f64::from(slots) * paths),
+            per_s,
+            round_trip: summary(trips.collect()).map(|all| all.median),
+            classes: result.classes.iter().map(|(class, figures)| (*class, figures.mean_ms / 1e3)).collect(),
+        })
+    }
+
+    /// An end has others to work on while one call is with the other end: if it waits for a core, it has more to do than it can.
+    pub(super) fn overlap(&self) -> bool {
+        self.under_way >= 2.0
+    }
+
+    /// Of the calls under way, the share that the server had, by Little's law; none where it tells nothing.
+    pub(super) fn in_server(&self) -> Option<f64> {
+        let held = self.per_s * self.service?;
+        (self.under_way > 0.0).then(|| (held / self.under_way).min(1.0))
+    }
+}

@@ -1,0 +1,158 @@
+//! What the rules weigh of a copy: where the stages of its slowest pair spent their time, and what their hosts saw.
+
+use super::facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, THROTTLED};
+use crate::copy::{last_pair, shares};
+use linerate_model::{
+    CopyFrom, CopyHalfResult, CopyInto, CopyPlan, CopyStage, CopySync, CopyTrial, CopyVerify, CopyWay, Host, HostName,
+    InterfaceCounters, Observation, StageShare, Stand, WorkShare,
+};
+use linerate_units::BitRate;
+use std::collections::BTreeMap;
+
+/// What a frame takes on an Ethernet wire beside the bytes that an interface counts: FCS 4, preamble 8, gap 12.
+const UNCOUNTED: u64 = 24;
+
+/// The facts of one copy, from the source to the destination that was done last.
+#[derive(Debug, Clone)]
+pub(crate) struct CopyFacts {
+    /// It is read from files.
+    pub(super) reads: bool,
+    /// It is written to files.
+    pub(super) writes: bool,
+    /// A file server is the end that it is read from, or written to.
+    pub(super) server: Option<ServerEnd>,
+    /// It goes from host to host.
+    pub(super) crosses: bool,
+    /// What is written is read back.
+    pub(super) reads_back: bool,
+    /// Each file is made durable while others are written, and not all at the end.
+    pub(super) syncs_each: bool,
+    /// Where the time went.
+    pub(super) stages: BTreeMap<CopyStage, StageShare>,
+    /// The host that reads.
+    pub(super) source: CopyEnd,
+    /// The host that writes.
+    pub(super) destination: CopyEnd,
+    /// The rate of the fullest link whose speed is known, and the share of it that was used.
+    pub(super) line: Option<(BitRate, f64)>,
+    /// Share of a host's time that the hypervisor took, the most of any.
+    pub(super) steal: f64,
+}
+
+/// What a file server does for a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ServerEnd {
+    Read,
+    Written,
+}
+
+/// What a host saw.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CopyEnd {
+    /// Of the periods of its CPU quota, the share in which that was used up, and the cores' worth it allows.
+    pub(super) throttled: Option<(f64, f64)>,
+    /// The busiest of the disks that hold its folders, and the share of the time that it had work.
+    pub(super) disk: Option<(String, f64)>,
+}
+
+impl CopyFacts {
+    /// The facts of `trial`; none if nobody counted anything.
+    pub(crate) fn of(plan: &CopyPlan, hosts: &[Host], trial: &CopyTrial) -> Option<Self> {
+        let pair = last_pair(plan, trial)?;
+        let (source, destination) = (pair.source.unwrap_or(pair.destination), pair.destination);
+        let seconds = pair.time.as_secs_f64();
+        let used = |(name, half): (&HostName, &CopyHalfResult), of: fn(&InterfaceCounters) -> (u64, u64)| {
+            let nics = &hosts.iter().find(|host| host.name == *name)?.nics;
+            let shares = half.observation.carried.iter().filter_map(|counted| {
+                let speed = nics.iter().find(|nic| nic.name == counted.name)?.speed?;
+                let (bytes, packets) = of(counted);
+                let bits = (bytes + packets * UNCOUNTED) as f64 * 8.0;
+                Some((speed, bits / seconds.max(f64::MIN_POSITIVE) / speed.get().max(1) as f64))
+            });
+            shares.max_by(|l, r| l.1.total_cmp(&r.1))
+        };
+        let sent = used(source, |counted| (counted.tx_bytes, counted.tx_packets));
+        let got = used(destination, |counted| (counted.rx_bytes, counted.rx_packets));
+        let line = [sent, got].into_iter().flatten().max_by(|l, r| l.1.total_cmp(&r.1));
+        let steal = |half: &CopyHalfResult| {
+            let cores = &half.observation.cores;
+            let sum = |of: fn(&linerate_model::CoreUse) -> u64| cores.iter().map(of).sum::<u64>() as f64;
+            let (stolen, rest) = (sum(|core| core.steal.get()), sum(|core| (core.busy() + core.idle).get()));
+            if stolen + rest > 0.0 { stolen / (stolen + rest) } else { 0.0 }
+        };
+        let crosses = plan.way != CopyWay::Path;
+        let server = match (plan.way, &plan.from) {
+            (CopyWay::Linerate | CopyWay::Path, _) => None,
+            (_, CopyFrom::Server(_)) => Some(ServerEnd::Read),
+            _ => Some(ServerEnd::Written),
+        };
+        Some(Self {
+            reads: plan.from == CopyFrom::Files,
+            writes: plan.into != CopyInto::Discard && server != Some(ServerEnd::Written),
+            server,
+            crosses,
+            reads_back: plan.options.verify == CopyVerify::ReadBack,
+            syncs_each: plan.options.sync == CopySync::Each,
+            stages: shares(pair.sides.into_iter()),
+            source: CopyEnd::of(&source.1.observation),
+            destination: CopyEnd::of(&destination.1.observation),
+            line: line.filter(|_| crosses),
+            steal: [source, destination].into_iter().map(|(_, half)| steal(half)).fold(0.0, f64::max),
+        })
+    }
+
+    fn stage(&self, stage: CopyStage) -> StageShare {
+        self.stages.get(&stage).copied().unwrap_or_default()
+    }
+
+    /// Share of the time that a stage, in its busiest lane, was at work and neither on a core nor waiting for one: it waited for what it works on.
+    pub(super) fn blocked(&self, stage: CopyStage) -> f64 {
+        let WorkShare { busy, cpu, queued } = self.stage(stage).busiest;
+        (busy - cpu - queued).max(0.0)
+    }
+
+    /// Share of the time that a stage had nothing to do.
+    pub(super) fn starved(&self, stage: CopyStage) -> f64 {
+        self.stage(stage).waiting_for_previous
+    }
+
+    /// Of `stages`, the one that was on a core or waiting for one the most in its busiest lane, and for how long.
+    pub(super) fn computes(&self, stages: &[CopyStage]) -> Option<(CopyStage, WorkShare)> {
+        let there = stages.iter().filter_map(|stage| Some((*stage, self.stages.get(stage)?.busiest)));
+        there.max_by(|(_, l), (_, r)| (l.cpu + l.queued).total_cmp(&(r.cpu + r.queued)))
+    }
+
+    /// Of `stages`, the one that was blocked the most, and for how long.
+    pub(super) fn most_blocked(&self, stages: &[CopyStage]) -> (Option<CopyStage>, f64) {
+        let there = stages.iter().filter(|stage| self.stages.contains_key(stage));
+        let worst = there.map(|stage| (Some(*stage), self.blocked(*stage))).max_by(|l, r| l.1.total_cmp(&r.1));
+        worst.unwrap_or((None, 0.0))
+    }
+}
+
+impl CopyEnd {
+    fn of(seen: &Observation) -> Self {
+        let throttled = seen.quota.filter(|quota| quota.periods > 0);
+        let window = seen.window.get().max(1) as f64;
+        let disks = seen.disks.iter().map(|disk| (disk.name.clone(), (disk.busy.get() as f64 / window).min(1.0)));
+        Self {
+            throttled: throttled.map(|quota| (quota.throttled as f64 / quota.periods as f64, quota.cores)),
+            disk: disks.max_by(|l, r| l.1.total_cmp(&r.1)),
+        }
+    }
+
+    /// A CPU quota stops its threads, whatever they do.
+    pub(super) fn is_throttled(&self) -> bool {
+        self.throttled.is_some_and(|(share, _)| share >= THROTTLED)
+    }
+}
+
+/// How well a share of the time at work supports a limit: with no time to spare it is what the others wait for.
+pub(super) fn stand(share: f64) -> Stand {
+    match share {
+        OCCUPIED.. => Stand::Strong,
+        NEARLY_OCCUPIED.. => Stand::For,
+        AMPLE.. => Stand::Hint,
+        _ => Stand::Against,
+    }
+}

@@ -1,0 +1,123 @@
+//! Each rule of copies against facts that are made up for it, and what the whole makes of them.
+
+use super::copied::{CopyEnd, CopyFacts, ServerEnd};
+use super::of_copy;
+use linerate_model::{Confidence, CopyStage, Limit, StageShare, Stand, Verdict, WorkShare};
+use linerate_units::BitRate;
+use std::collections::BTreeMap;
+
+fn share(busy: f64, cpu: f64, waiting_for_next: f64) -> StageShare {
+    let waiting_for_previous = 1.0 - busy - waiting_for_next;
+    let busiest = WorkShare { busy, cpu, queued: 0.0 };
+    StageShare { busy, waiting_for_previous, waiting_for_next, cpu, queued: 0.0, busiest, threads: 2 }
+}
+
+/// A copy from files to files over a path of unknown speed, in which all stages wait for each other.
+fn facts() -> CopyFacts {
+    CopyFacts {
+        reads: true,
+        writes: true,
+        server: None,
+        crosses: true,
+        reads_back: false,
+        syncs_each: false,
+        stages: CopyStage::ALL.into_iter().map(|stage| (stage, share(0.3, 0.2, 0.3))).collect(),
+        source: CopyEnd::default(),
+        destination: CopyEnd::default(),
+        line: None,
+        steal: 0.0,
+    }
+}
+
+fn with(stages: &[(CopyStage, StageShare)]) -> CopyFacts {
+    let mut all: BTreeMap<_, _> = facts().stages;
+    all.extend(stages.iter().copied());
+    CopyFacts { stages: all, ..facts() }
+}
+
+#[track_caller]
+fn is(facts: &CopyFacts, limit: Limit, confidence: Confidence) -> Verdict {
+    let said = of_copy(facts);
+    assert_eq!((said.limit, said.confidence), (limit, confidence), "{said:#?}");
+    said
+}
+
+#[test]
+fn what_is_busy_without_a_core_waits_for_storage_and_what_has_one_for_the_processor() {
+    let (blocked, busy) = (share(0.97, 0.03, 0.0), share(0.97, 0.95, 0.0));
+    is(&with(&[(CopyStage::Read, blocked)]), Limit::StorageRead, Confidence::High);
+    is(&with(&[(CopyStage::Open, blocked)]), Limit::StorageRead, Confidence::High);
+    is(&with(&[(CopyStage::Create, blocked)]), Limit::StorageWrite, Confidence::High);
+    is(&with(&[(CopyStage::Write, blocked)]), Limit::StorageWrite, Confidence::High);
+    is(&with(&[(CopyStage::Read, busy)]), Limit::SenderCpu, Confidence::High);
+    is(&with(&[(CopyStage::Verify, busy)]), Limit::ReceiverCpu, Confidence::High);
+    is(&facts(), Limit::CannotTell, Confidence::Low);
+}
+
+#[test]
+fn what_waits_for_a_core_waits_for_no_disk() {
+    let busiest = WorkShare { busy: 0.97, cpu: 0.36, queued: 0.6 };
+    let crowded = StageShare { busiest, ..share(0.97, 0.36, 0.0) };
+    is(&with(&[(CopyStage::Write, crowded)]), Limit::ReceiverCpu, Confidence::High);
+}
+
+#[test]
+fn the_lane_that_ends_last_counts_and_not_those_that_wait_for_it() {
+    let one_of_two = StageShare { busiest: share(0.97, 0.02, 0.0).busiest, ..share(0.5, 0.01, 0.0) };
+    is(&with(&[(CopyStage::Write, one_of_two)]), Limit::StorageWrite, Confidence::High);
+}
+
+#[test]
+fn to_make_durable_at_the_end_adds_to_what_was_written() {
+    let stages = [(CopyStage::Write, share(0.5, 0.02, 0.0)), (CopyStage::Sync, share(0.46, 0.0, 0.0))];
+    is(&with(&stages), Limit::StorageWrite, Confidence::High);
+    // Of each file it goes on beside the writing.
+    let each = CopyFacts { syncs_each: true, ..with(&stages) };
+    assert_ne!(of_copy(&each).limit, Limit::StorageWrite);
+}
+
+#[test]
+fn an_end_that_has_no_storage_is_not_blamed() {
+    let blocked = [(CopyStage::Read, share(0.97, 0.03, 0.0)), (CopyStage::Write, share(0.97, 0.03, 0.0))];
+    let from_memory = CopyFacts { reads: false, ..with(&blocked) };
+    let said = is(&from_memory, Limit::StorageWrite, Confidence::High);
+    assert!(said.weighed.iter().all(|weighed| weighed.limit != Limit::StorageRead), "{said:#?}");
+    let to_nowhere = CopyFacts { writes: false, ..with(&blocked) };
+    is(&to_nowhere, Limit::StorageRead, Confidence::High);
+    let both = CopyFacts { reads: false, writes: false, ..with(&blocked) };
+    is(&both, Limit::CannotTell, Confidence::Low);
+}
+
+#[test]
+fn a_quota_stops_threads_that_look_as_if_they_waited_for_storage() {
+    let throttled = CopyEnd { throttled: Some((0.98, 0.1)), ..CopyEnd::default() };
+    let stages = [(CopyStage::Read, share(0.97, 0.05, 0.0))];
+    let said = is(&CopyFacts { source: throttled.clone(), ..with(&stages) }, Limit::SenderCpu, Confidence::High);
+    assert!(said.weighed.iter().any(|w| (w.limit, w.stand) == (Limit::StorageRead, Stand::Unknown)), "{said:#?}");
+    let stages = [(CopyStage::Send, share(0.97, 0.02, 0.0)), (CopyStage::Receive, share(0.05, 0.05, 0.0))];
+    is(&CopyFacts { destination: throttled, ..with(&stages) }, Limit::ReceiverCpu, Confidence::High);
+}
+
+#[test]
+fn data_that_waits_to_be_sent_while_none_arrives_is_held_up_on_the_path() {
+    let stages = [(CopyStage::Send, share(0.98, 0.04, 0.0)), (CopyStage::Receive, share(0.04, 0.03, 0.0))];
+    let held = with(&stages);
+    is(&held, Limit::Shaper, Confidence::Medium);
+    let line = |share| CopyFacts { line: Some((BitRate::per_second(100_000_000), share)), ..held.clone() };
+    is(&line(0.97), Limit::Wire, Confidence::High);
+    is(&line(0.4), Limit::Shaper, Confidence::Medium);
+    // A destination that does not take what has come is no path.
+    let slow = [(CopyStage::Send, share(0.98, 0.04, 0.0)), (CopyStage::Receive, share(0.04, 0.03, 0.96))];
+    is(&with(&slow), Limit::CannotTell, Confidence::Low);
+    is(&CopyFacts { crosses: false, ..held }, Limit::CannotTell, Confidence::Low);
+}
+
+#[test]
+fn who_waits_for_a_file_server_is_not_limited_by_storage_of_its_own_and_never_surely() {
+    let waits = [(CopyStage::Write, share(0.98, 0.05, 0.0)), (CopyStage::Create, share(0.3, 0.1, 0.6))];
+    let written = CopyFacts { writes: false, server: Some(ServerEnd::Written), ..with(&waits) };
+    let said = is(&written, Limit::Server, Confidence::Medium);
+    assert!(said.weighed.iter().all(|one| one.limit != Limit::StorageWrite), "{said:#?}");
+    let waits = [(CopyStage::Read, share(0.98, 0.05, 0.0))];
+    is(&CopyFacts { reads: false, server: Some(ServerEnd::Read), ..with(&waits) }, Limit::Server, Confidence::Medium);
+}

@@ -1,0 +1,121 @@
+//! The server: calls spend their time in it, and not on the path or at their caller.
+//!
+//! By its own account where it gives one: of the calls under way, the share that it has is its mean time for a call times the calls per
+//! second, over how many there are (Little's law). What a CPU quota does to it is in no such account, for a server that does not run
+//! takes no call from its socket; so its processor is looked at too. Of a server that tells nothing only this much can be said: calls
+//! took far longer than the path's round trip while the link and the caller had time.
+
+use super::copied::{ServerEnd, stand};
+use super::facts::{NEARLY_OCCUPIED, percent, time};
+use super::{CopyFacts, Facts, Opinion, receiver_cpu};
+use crate::verdict::calls::Calls;
+use linerate_model::{CopyStage, NfsClass, Stand};
+
+/// With so many of the calls under way in the server, nothing else could make them much faster.
+const NEARLY_ALL: f64 = 0.8;
+/// With more than half in it, no other part has more.
+pub(super) const MOST: f64 = 0.5;
+/// A call that takes so many round trips spends its time elsewhere.
+pub(super) const MANY_ROUND_TRIPS: f64 = 10.0;
+/// A link with so much of it in use may make calls wait.
+const LINK_IN_USE: f64 = 0.5;
+/// One class takes so many times as long as another: it is for the storage, not for the server as a whole.
+const CLASSES_APART: f64 = 3.0;
+
+const NEXT: &str =
+    "Look at the server: its disks (iostat), its threads (nfsstat -s) and its processor. The path has room.";
+
+pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+    let calls = facts.calls.as_ref()?;
+    let time = match calls.in_server() {
+        Some(share) => by_its_account(facts, calls, share),
+        None => from_outside(facts, calls),
+    };
+    let processor = receiver_cpu::of_host(facts);
+    let said = if processor.stand >= Stand::Hint && processor.stand >= time.stand {
+        Opinion::new(processor.stand, format!("{} {}", processor.text, time.text))
+    } else {
+        Opinion::new(time.stand, format!("{} {}", time.text, processor.text))
+    };
+    Some(said.then(NEXT))
+}
+
+fn by_its_account(facts: &Facts, calls: &Calls, share: f64) -> Opinion {
+    // A server that is kept from its core by others has calls for longer than it takes itself.
+    let stand = match share {
+        NEARLY_ALL.. if !facts.receiver.is_kept_waiting() => Stand::Strong,
+        MOST.. => Stand::For,
+        _ => Stand::Against,
+    };
+    let service = calls.service.unwrap_or_default();
+    let text = format!(
+        "Of {:.1} calls under way at a time the server had {:.1} ({}), each for {}.{}",
+        calls.under_way,
+        calls.under_way * share,
+        percent(share),
+        time(service),
+        classes(calls)
+    );
+    Opinion::new(stand, text)
+}
+
+/// What a server that tells nothing may be blamed for.
+fn from_outside(facts: &Facts, calls: &Calls) -> Opinion {
+    let response = time(calls.response);
+    let Some(round_trip) = calls.round_trip else {
+        let text = format!(
+            "How long the server had each call is not known, nor the path's round trip (UDP); one took {response}."
+        );
+        return Opinion::new(Stand::Unknown, text);
+    };
+    let trips = calls.response / round_trip;
+    let text = format!(
+        "A call took {response}, {trips:.1} times the path's round trip of {}.{}",
+        time(round_trip),
+        classes(calls)
+    );
+    let in_use = facts.line.as_ref().map(|line| line.share);
+    let idle = in_use.is_some_and(|share| share < LINK_IN_USE) && facts.sender.busy < NEARLY_OCCUPIED && !facts.loses();
+    Opinion::new(
+        match (trips >= MANY_ROUND_TRIPS, idle) {
+            (true, true) => Stand::For,
+            (true, false) => Stand::Hint,
+            (false, _) => Stand::Against,
+        },
+        text,
+    )
+}
+
+/// Which class was slow, where another was not.
+fn classes(calls: &Calls) -> String {
+    let by_time = |a: &&(NfsClass, f64), b: &&(NfsClass, f64)| a.1.total_cmp(&b.1);
+    let (slowest, fastest) = (calls.classes.iter().max_by(by_time), calls.classes.iter().min_by(by_time));
+    match (slowest, fastest) {
+        (Some((slow, longest)), Some((fast, shortest))) if *longest > CLASSES_APART * shortest => {
+            let name = |class: &NfsClass| match class {
+                NfsClass::Read => "reads",
+                NfsClass::Write => "writes",
+                NfsClass::Other => "other operations",
+            };
+            format!(" To their callers {} took {}, {} {}.", name(slow), time(*longest), name(fast), time(*shortest))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The file server that a copy is read from or written to: the stages that ask it waited for its answers. What the path to it
+/// takes of that is not told apart, so it is never sure.
+pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
+    use CopyStage::{Create, List, Open, Read, Sync, Write};
+    let (share, what) = match facts.server? {
+        ServerEnd::Read => (facts.most_blocked(&[List, Open, Read]).1, "Reading"),
+        ServerEnd::Written => {
+            let (_, written) = facts.most_blocked(&[Create, Write]);
+            ((written + facts.blocked(Sync)).min(1.0), "Writing")
+        }
+    };
+    let text = format!("{what} waited for the server's answers for {} of the time.", percent(share));
+    let next = "More lanes (--lanes) ask more at a time; `linerate nfs` or `linerate stream` to the same host tells a slow server \
+                from a slow path.";
+    Some(Opinion::new(stand(share).min(Stand::For), text).then(next))
+}

@@ -1,0 +1,75 @@
+//! What a stack carries: the bytes of a message's packets by layer, and the rates that follow.
+
+use crate::Medium;
+use crate::part::{Layer, LayerBytes, Part};
+use linerate_units::BitRate;
+use serde::Serialize;
+
+/// A packet of a message as it travels on the medium, and how many of them there are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Packet {
+    /// So many of the message's packets are of this form.
+    pub count: u64,
+    /// All its bytes, in the order in which they are sent; on ATM the headers of cells are summed up at the end.
+    pub parts: Vec<Part>,
+}
+
+/// What a stack carries: the bytes of one message (TCP: of one full segment) at each layer, and how fast they can follow each
+/// other. One direction, nothing else on the medium, no losses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carried {
+    /// The medium.
+    pub medium: Medium,
+    /// The MTU inside all encapsulations.
+    pub inner_mtu: u32,
+    /// The message's packets, in order.
+    pub packets: Vec<Packet>,
+    /// The message's bytes at each layer.
+    pub bytes: LayerBytes,
+}
+
+impl Carried {
+    /// The most bits a second that this layer counts.
+    pub fn rate(&self, layer: Layer) -> BitRate {
+        self.medium.capacity().scaled(self.bytes.at(layer), self.bytes.at(Layer::Wire))
+    }
+
+    /// The payload as a share of the medium's line.
+    pub fn share_of_line(&self) -> f64 {
+        let wire = self.bytes.at(Layer::Wire) as f64;
+        let of_capacity = self.bytes.at(Layer::Payload) as f64 / wire;
+        of_capacity * (self.medium.capacity().get() as f64 / self.medium.line().get() as f64)
+    }
+
+    /// Packets of one message; each is a frame of the medium.
+    pub fn packet_count(&self) -> u64 {
+        self.packets.iter().map(|packet| packet.count).sum()
+    }
+
+    /// Messages (TCP: full segments) a second.
+    pub fn messages_per_s(&self) -> f64 {
+        self.medium.capacity().get() as f64 / (self.bytes.at(Layer::Wire) as f64 * 8.0)
+    }
+
+    /// Packets a second; each is a frame of the medium.
+    pub fn packets_per_s(&self) -> f64 {
+        self.messages_per_s() * self.packet_count() as f64
+    }
+
+    /// Cells of one message, on a medium that has them.
+    pub fn cells(&self) -> Option<u64> {
+        const CELL: u64 = 53;
+        self.medium.has_cells().then(|| self.bytes.at(Layer::Wire) / CELL)
+    }
+
+    /// Whether `claim`, counted at this layer, is possible. A claim may be rounded up and a line run faster than its name
+    /// (IEEE 802.3 allows clocks 0.01 % off), so one in a thousand more passes.
+    pub fn allows(&self, layer: Layer, claim: BitRate) -> bool {
+        u128::from(claim.get()) * 1_000 <= u128::from(self.rate(layer).get()) * 1_001
+    }
+
+    /// The highest layer at which `claim` is possible; none where no layer is so fast.
+    pub fn possible_at(&self, claim: BitRate) -> Option<Layer> {
+        Layer::ALL.into_iter().find(|layer| self.allows(*layer, claim))
+    }
+}

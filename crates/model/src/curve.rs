@@ -1,0 +1,123 @@
+//! Response time against load: how a curve is to be drawn, and what was found of an NFS server.
+
+use crate::{NfsClass, NfsOperation, OperationFigures};
+use linerate_units::{Nanos, Ratio};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A curve that is to be drawn besides the plan's cells. Its loads become cells of their own as they are chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePlan {
+    /// The cell whose operations are offered at one load after the other. It is a closed loop itself, and its rate is the
+    /// scale of the loads.
+    pub probe: String,
+    /// Length of each load's measured window.
+    pub time: Nanos,
+    /// The mean response time that a load may have and still count for the peak.
+    pub response_cap: Nanos,
+    /// Steps from the lowest load to the probe's rate.
+    pub steps: u32,
+    /// Share of the operations that were due and may stay undone, or fail.
+    pub shortfall: Ratio,
+    /// How narrow the search for the peak gets, as a share of the load.
+    pub width: Ratio,
+}
+
+/// What was found of an NFS server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NfsOutcome {
+    /// The entry of `results` that `operations` and `classes` are drawn from: the peak's, where a curve was drawn.
+    pub result: String,
+    /// Each operation.
+    pub operations: BTreeMap<NfsOperation, OperationFigures>,
+    /// The same by class.
+    pub classes: BTreeMap<NfsClass, OperationFigures>,
+    /// Each load that was offered, the lowest first; empty without a curve.
+    pub curve: Vec<CurvePoint>,
+    /// The highest load that was held, below the lowest that was not; none without a curve, and if no load was held.
+    pub peak: Option<CurvePeak>,
+}
+
+/// One load, and what came of it. Of several runs the one in the middle by its mean response time, of two the better.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// The entry of `results` that holds all its runs.
+    pub result: String,
+    /// Operations per second that were asked for.
+    pub intended_ops: f64,
+    /// Operations per second that came due in the window: as asked for, and as chance had it.
+    pub offered_ops: f64,
+    /// Operations per second that were completed.
+    pub achieved_ops: f64,
+    /// Mean response time from when an operation was due, milliseconds.
+    pub mean_ms: f64,
+    /// Half of all were answered within this, milliseconds.
+    pub p50_ms: f64,
+    /// 99 %, milliseconds.
+    pub p99_ms: f64,
+    /// Operations that failed, or were due and not sent.
+    pub undone: u64,
+    /// Each class on its own.
+    pub classes: BTreeMap<NfsClass, ClassPoint>,
+    /// Why the load was not held; none if it was.
+    pub missed: Option<CurveMiss>,
+    /// How often it was offered.
+    pub runs: u32,
+}
+
+/// One class of operations at one load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassPoint {
+    /// Operations per second that were completed.
+    pub achieved_ops: f64,
+    /// Mean response time, milliseconds.
+    pub mean_ms: f64,
+    /// 99 % were answered within this, milliseconds.
+    pub p99_ms: f64,
+}
+
+/// Why a load was not held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CurveMiss {
+    /// Nothing was answered at all.
+    Silence,
+    /// More operations were left undone than the plan allows.
+    Throughput,
+    /// More operations failed than the plan allows.
+    Errors,
+    /// The mean response time was past the cap.
+    ResponseTime,
+}
+
+impl fmt::Display for CurveMiss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Silence => "nothing was answered",
+            Self::Throughput => "operations were left undone",
+            Self::Errors => "operations failed",
+            Self::ResponseTime => "the mean response time was past the cap",
+        })
+    }
+}
+
+/// The highest load that was held.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePeak {
+    /// The entry of `results`.
+    pub result: String,
+    /// Operations per second that came due.
+    pub offered_ops: f64,
+    /// Operations per second that were completed.
+    pub achieved_ops: f64,
+    /// Mean response time, milliseconds.
+    pub mean_ms: f64,
+    /// What it had to stay within, milliseconds.
+    pub response_cap_ms: f64,
+    /// The lowest load that was not held, operations per second as asked for; none if the run ended before one was found.
+    pub missed_at_ops: Option<f64>,
+    /// Why not.
+    pub missed: Option<CurveMiss>,
+}

@@ -1,0 +1,137 @@
+//! Two records held against each other, for a terminal and for a page.
+
+use crate::figures::{MISSING, nanos, per_second, plain, rate};
+use crate::html::{prose, with_meanings};
+use crate::language::Language;
+use crate::said;
+use crate::sentences::sentence;
+use crate::tables::{Column, Table};
+use crate::text::{Page, Style};
+use linerate_model::{Change, ComparedFigure, Comparison, Quantity};
+use maud::{Markup, html};
+
+/// Every figure that both records have, what changed, and how sure that is.
+pub fn comparison(found: &Comparison, style: &Style) -> String {
+    let lang = style.language;
+    let mut page = Page::new(style);
+    page.heading(&said!(
+        lang,
+        "comparison-compared-with",
+        after = plain(&found.after.0),
+        before = plain(&found.before.0)
+    ));
+    if found.figures.is_empty() {
+        page.paragraph("", &said!(lang, "comparison-the-records-have-no"));
+    } else {
+        page.paragraph("", &summary(lang, found));
+        page.blank();
+        page.table(&table(lang, found));
+    }
+    if !found.remarks.is_empty() {
+        page.blank();
+        page.heading(&said!(lang, "comparison-not-compared-or-to"));
+        found.remarks.iter().for_each(|remark| page.paragraph("- ", &sentence(remark)));
+    }
+    page.finish(style.unicode)
+}
+
+/// The same as a part of a page.
+pub fn comparison_html(lang: Language, found: &Comparison) -> Markup {
+    html! {
+        @if found.figures.is_empty() {
+            p { (said!(lang, "comparison-the-records-have-no")) }
+        } @else {
+            p { (prose(&summary(lang, found))) }
+            (with_meanings(lang, &table(lang, found)))
+        }
+        @if !found.remarks.is_empty() {
+            section aria-labelledby="remarks" {
+                h2 #remarks { (said!(lang, "comparison-not-compared-or-to")) }
+                ul { @for remark in &found.remarks { li { (prose(&sentence(&plain(remark)))) } } }
+            }
+        }
+    }
+}
+
+fn summary(lang: Language, found: &Comparison) -> String {
+    let count = |change| found.figures.iter().filter(|figure| figure.change == change).count();
+    let said = [
+        (Change::Worse, said!(lang, "comparison-worse")),
+        (Change::Better, said!(lang, "comparison-better")),
+        (Change::Same, said!(lang, "comparison-the-same")),
+        (Change::Unclear, said!(lang, "comparison-unclear-for-want-of")),
+    ];
+    let counts: Vec<String> = said
+        .into_iter()
+        .filter(|(change, _)| count(*change) > 0)
+        .map(|(change, word)| format!("{} {word}", count(change)))
+        .collect();
+    said!(
+        lang,
+        "comparison-of-figures-a-difference",
+        found = found.figures.len(),
+        counts = counts.join(", "),
+        trim_start_matches = share(found.tolerance).trim_start_matches('+'),
+        confidence_percent = format!("{:.0}", found.confidence_percent)
+    )
+}
+
+fn table(lang: Language, found: &Comparison) -> Table {
+    let columns = vec![
+        Column::new("column-result"),
+        Column::new("column-figure"),
+        Column::new("column-before"),
+        Column::new("column-after"),
+        Column::new("column-change"),
+        Column::new("column-between").ranked(1),
+        Column::new("column-p").ranked(2),
+        Column::new("column-is"),
+    ];
+    let rows = found.figures.iter().map(|figure| row(lang, figure)).collect();
+    Table { caption: said!(lang, "comparison-figures"), columns, rows }
+}
+
+fn row(lang: Language, figure: &ComparedFigure) -> Vec<Option<String>> {
+    let show = |value: f64| match figure.quantity {
+        Quantity::PayloadBps => rate(value, "bit/s"),
+        Quantity::PerSecond => per_second(value),
+        Quantity::LatencyP50Ns | Quantity::LatencyP99Ns => Some(nanos(value.max(0.0) as u64)),
+        Quantity::LossRatio => Some(share(value).trim_start_matches('+').to_owned()),
+    };
+    let between = figure
+        .interval
+        .map(|interval| said!(lang, "comparison-to", low = share(interval.low), high = share(interval.high)));
+    let p = figure.p.map(|p| if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") });
+    vec![
+        Some(plain(&figure.name)),
+        Some(lang.named("quantity", figure.quantity)),
+        show(figure.before.median),
+        show(figure.after.median),
+        figure.difference.map(share),
+        between,
+        p,
+        Some(lang.named("change", figure.change)),
+    ]
+}
+
+/// A signed share in percent: `-9.8 %`.
+fn share(value: f64) -> String {
+    let percent = value * 100.0;
+    match percent.abs() {
+        _ if !percent.is_finite() => MISSING.to_owned(),
+        small if small < 0.05 && small > 0.0 => format!("{percent:+.3} %"),
+        large if large >= 999.5 => format!("{percent:+.0} %"),
+        _ => format!("{percent:+.1} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn a_change_has_its_sign() {
+        let shown = [-0.0982, 0.5, 0.0, 0.0001, 12.0].map(share);
+        assert_eq!(shown, ["-9.8 %", "+50.0 %", "+0.0 %", "+0.010 %", "+1200 %"]);
+    }
+}

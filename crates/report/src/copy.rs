@@ -1,0 +1,326 @@
+//! What was found of a copy: how fast, where the time went, each client, each class of sizes, and what was left out.
+
+use crate::figures::{grouped, nanos, per_second, percent, plain, rate};
+use crate::language::Language;
+use crate::said;
+use crate::sentences::{self, listed};
+use crate::tables::{Column, Table};
+use linerate_model::{
+    CopyCache, CopyFault, CopyFrom, CopyInto, CopyOutcome, CopyPlan, CopyStage, CopySync, CopyVerify, CopyWay, Record,
+    Verdict,
+};
+use linerate_units::ByteCount;
+
+/// Faults shown one by one.
+const FAULTS_SHOWN: usize = 20;
+
+fn bytes_per_s(value: f64) -> Option<String> {
+    rate(value, "B/s")
+}
+
+/// Its tables, the same for every form of report.
+pub(crate) fn tables(lang: Language, record: &Record) -> Vec<Table> {
+    let Some((_, found)) = record.copy() else { return Vec::new() };
+    [stages(lang, found), clients(lang, found), sizes(lang, found), faults(lang, &found.faults)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn table(caption: String, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
+    (!rows.is_empty()).then_some(Table { caption, columns, rows })
+}
+
+fn stages(lang: Language, found: &CopyOutcome) -> Option<Table> {
+    let columns = vec![
+        Column::new("column-stage"),
+        Column::new("column-busy"),
+        Column::new("column-on-a-core"),
+        Column::new("column-waits-for-previous"),
+        Column::new("column-waits-for-next"),
+        Column::new("column-threads").ranked(1),
+    ];
+    let row = |(stage, share): (&CopyStage, &linerate_model::StageShare)| {
+        let shares = [share.busy, share.cpu, share.waiting_for_previous, share.waiting_for_next];
+        let mut row = vec![Some(lang.named("stage", stage.name()))];
+        row.extend(shares.map(percent));
+        row.push(Some(share.threads.to_string()));
+        row
+    };
+    table(said!(lang, "copy-where-the-time-went"), columns, found.stages.iter().map(row).collect())
+}
+
+fn clients(lang: Language, found: &CopyOutcome) -> Option<Table> {
+    if found.clients.len() < 2 {
+        return None;
+    }
+    let columns = vec![
+        Column::new("column-client"),
+        Column::new("column-bytes-s"),
+        Column::new("column-share"),
+        Column::new("column-done-after"),
+        Column::new("column-files").ranked(1),
+        Column::new("column-bytes").ranked(2),
+    ];
+    let row = |client: &linerate_model::CopyClient| {
+        vec![
+            Some(said!(lang, "charts-to", from = plain(&client.from.0), to = plain(&client.to.0))),
+            bytes_per_s(client.bytes_per_s),
+            percent(client.share),
+            Some(nanos(client.finished_ns)),
+            Some(grouped(client.files)),
+            Some(ByteCount::new(client.bytes).to_string()),
+        ]
+    };
+    table(said!(lang, "copy-clients"), columns, found.clients.iter().map(row).collect())
+}
+
+fn sizes(lang: Language, found: &CopyOutcome) -> Option<Table> {
+    let columns = vec![
+        Column::new("column-file-size"),
+        Column::new("column-copy-files"),
+        Column::new("column-bytes").ranked(2),
+        Column::new("column-copy-half-in"),
+        Column::new("column-copy-99-in"),
+        Column::new("column-copy-slowest").ranked(1),
+    ];
+    let row = |class: &linerate_model::SizeClass| {
+        let from = match class.from_bytes {
+            0 => said!(lang, "copy-empty"),
+            bytes => said!(lang, "copy-from", bytes = ByteCount::new(bytes)),
+        };
+        vec![
+            Some(from),
+            Some(grouped(class.files)),
+            Some(ByteCount::new(class.bytes).to_string()),
+            Some(nanos(class.time_ns.p50)),
+            Some(nanos(class.time_ns.p99)),
+            Some(nanos(class.time_ns.max)),
+        ]
+    };
+    table(said!(lang, "copy-time-for-a-file"), columns, found.sizes.iter().map(row).collect())
+}
+
+fn faults(lang: Language, faults: &[CopyFault]) -> Option<Table> {
+    let columns = vec![Column::new("column-not-copied"), Column::new("column-copy-stage"), Column::new("column-why")];
+    let row = |fault: &CopyFault| {
+        let path = if fault.path.is_empty() { said!(lang, "copy-the-copy") } else { plain(&fault.path) };
+        vec![Some(path), Some(lang.named("stage", fault.stage.name())), Some(plain(&fault.reason))]
+    };
+    table(said!(lang, "copy-not-copied"), columns, faults.iter().take(FAULTS_SHOWN).map(row).collect())
+}
+
+/// What the figures say.
+pub(crate) fn sentences(lang: Language, record: &Record) -> Vec<String> {
+    let Some((plan, found)) = record.copy() else { return Vec::new() };
+    let fast = bytes_per_s(found.bytes_per_s).unwrap_or_else(|| said!(lang, "copy-an-unknown-rate"));
+    let files = per_second(found.files_per_s).unwrap_or_else(|| said!(lang, "copy-unknown"));
+    let runs = match found.runs_bytes_per_s.len() {
+        0 | 1 => said!(lang, "copy-one-run"),
+        runs => {
+            said!(lang, "copy-the-median-of-runs", runs = runs, runs_bytes_per_s = range(lang, &found.runs_bytes_per_s))
+        }
+    };
+    let mut all = vec![said!(
+        lang,
+        "copy-and-files-a-second",
+        fast = fast,
+        files = files,
+        runs = runs,
+        files2 = grouped(found.files),
+        bytes = ByteCount::new(found.bytes),
+        time_ns = nanos(found.time_ns)
+    )];
+    if found.files_kept > 0 {
+        all.push(said!(lang, "copy-files-were-there-already", files_kept = grouped(found.files_kept)));
+    }
+    all.push(match (found.verified, plan.options.verify) {
+        (true, CopyVerify::ReadBack) => said!(lang, "copy-every-byte-was-verified-by-reading"),
+        (true, _) => said!(lang, "copy-every-byte-was-verified"),
+        (false, CopyVerify::None) => said!(lang, "copy-nothing-was-verified-as"),
+        (false, _) if found.files_verified == found.files => {
+            said!(lang, "copy-what-was-copied-was")
+        }
+        (false, _) => said!(
+            lang,
+            "copy-of-files-were-verified",
+            files_verified = grouped(found.files_verified),
+            files = grouped(found.files)
+        ),
+    });
+    if let Some(stage) = found.busiest_stage
+        && let Some(busy) = found.stages.get(&stage).and_then(|share| percent(share.busy))
+    {
+        all.push(said!(
+            lang,
+            "copy-the-busiest-stage-was",
+            name = lang.named("stage", stage.name()),
+            busy = busy,
+            stage = meaning(lang, stage)
+        ));
+    }
+    match found.faults_total {
+        0 => {}
+        1 => all.push(said!(lang, "copy-one-thing-was-not")),
+        many => all.push(said!(lang, "copy-things-were-not-copied", many = grouped(many))),
+    }
+    all
+}
+
+fn range(lang: Language, values: &[f64]) -> String {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(0.0, f64::max);
+    match (bytes_per_s(low), bytes_per_s(high)) {
+        (Some(low), Some(high)) => said!(lang, "comparison-to", low = low, high = high),
+        _ => said!(lang, "copy-of-unknown-spread"),
+    }
+}
+
+/// What a busy stage points at.
+fn meaning(lang: Language, stage: CopyStage) -> String {
+    match stage {
+        CopyStage::List | CopyStage::Open | CopyStage::Read => said!(lang, "copy-the-source-storage-or"),
+        CopyStage::Hash => said!(lang, "copy-the-source-processor"),
+        CopyStage::Send => said!(lang, "copy-the-network-or-what"),
+        CopyStage::Receive => said!(lang, "copy-the-destination-network"),
+        CopyStage::Verify => said!(lang, "copy-the-destination-processor"),
+        CopyStage::Create | CopyStage::Write | CopyStage::Sync => said!(lang, "copy-the-destination-storage"),
+    }
+}
+
+/// What limited it, by the name that it goes by.
+pub(crate) fn judged(lang: Language, record: &Record) -> Option<(String, &Verdict)> {
+    let (_, found) = record.copy()?;
+    Some((said!(lang, "copy-copy"), found.verdict.as_ref()?))
+}
+
+/// The same in words.
+pub(crate) fn judgement(lang: Language, record: &Record) -> Option<(String, String)> {
+    judged(lang, record).map(|(name, verdict)| (name, sentences::judgement(lang, verdict)))
+}
+
+/// Who copied to whom.
+pub(crate) fn parties(lang: Language, plan: &CopyPlan) -> String {
+    let names =
+        |hosts: &[linerate_model::HostName]| listed(lang, &hosts.iter().map(|host| plain(&host.0)).collect::<Vec<_>>());
+    let tree = plain(&plan.tree.to_string());
+    match plan.way {
+        CopyWay::Path => said!(lang, "copy-copy-of-within", tree = tree, sources = names(&plan.sources)),
+        CopyWay::Nfs | CopyWay::Smb if matches!(plan.from, CopyFrom::Server(_)) => {
+            said!(lang, "copy-copy-of-to", tree = tree, destinations = names(&plan.destinations))
+        }
+        CopyWay::Linerate | CopyWay::Nfs | CopyWay::Smb => said!(
+            lang,
+            "copy-copy-of-from-to",
+            tree = tree,
+            sources = names(&plan.sources),
+            destinations = names(&plan.destinations)
+        ),
+    }
+}
+
+/// How it was done.
+pub(crate) fn method(lang: Language, plan: &CopyPlan) -> Vec<String> {
+    let options = &plan.options;
+    let from = match &plan.from {
+        CopyFrom::Files => said!(lang, "copy-read-from-files"),
+        CopyFrom::Memory => said!(lang, "copy-made-up-in-memory"),
+        CopyFrom::Server(_) => said!(lang, "copy-read-from-a-file-server"),
+    };
+    let into = match &plan.into {
+        CopyInto::Folder(path) => said!(lang, "copy-written-to", path = plain(path)),
+        CopyInto::Scratch => said!(lang, "copy-written-to-a-folder"),
+        CopyInto::Discard => said!(lang, "copy-dropped-by-the-destination"),
+        CopyInto::Server(_) => said!(lang, "copy-written-to-a-file-server"),
+    };
+    let way = match plan.way {
+        CopyWay::Linerate => said!(lang, "copy-from-agent-to-agent", lanes = options.lanes),
+        CopyWay::Path => said!(lang, "copy-within-the-host-by", lanes = options.lanes),
+        CopyWay::Nfs => said!(lang, "copy-by-nfs", lanes = options.lanes),
+        CopyWay::Smb => said!(lang, "copy-by-smb", lanes = options.lanes),
+    };
+    let sync = match options.sync {
+        CopySync::End => said!(lang, "copy-all-of-it-was"),
+        CopySync::Each => said!(lang, "copy-each-file-was-made"),
+        CopySync::None => said!(lang, "copy-nothing-was-made-durable"),
+    };
+    let cache = match options.cache {
+        CopyCache::AsIs => said!(lang, "copy-caches-were-as-they"),
+        CopyCache::Cold => said!(lang, "copy-caches-were-emptied-before"),
+        CopyCache::Warm => said!(lang, "copy-the-tree-was-read"),
+    };
+    vec![
+        said!(lang, "copy-the-tree-was-copied", from = from, way = way, value = into, sync = sync, cache = cache),
+        said!(lang, "copy-time-runs-from-the"),
+    ]
+}
+
+/// Rows of a CSV file: the copy, then each stage, client and size class.
+pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
+    const COLUMNS: [&str; 15] = [
+        "record",
+        "row",
+        "name",
+        "files",
+        "bytes",
+        "time_ns",
+        "bytes_per_s",
+        "files_per_s",
+        "verified",
+        "share",
+        "busy",
+        "waiting_for_previous",
+        "waiting_for_next",
+        "time_ns_p99",
+        "cpu",
+    ];
+    let Some((plan, found)) = record.copy() else { return Vec::new() };
+    let row = |cells: &[(&str, String)]| -> Vec<String> {
+        let cell = |name: &&str| cells.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone());
+        let with_record = |name: &&str| if *name == "record" { Some(record.id.0.clone()) } else { cell(name) };
+        COLUMNS.iter().map(|name| with_record(name).unwrap_or_default()).collect()
+    };
+    let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
+    rows.push(row(&[
+        ("row", String::from("copy")),
+        ("name", plan.tree.to_string()),
+        ("files", found.files.to_string()),
+        ("bytes", found.bytes.to_string()),
+        ("time_ns", found.time_ns.to_string()),
+        ("bytes_per_s", found.bytes_per_s.to_string()),
+        ("files_per_s", found.files_per_s.to_string()),
+        ("verified", found.verified.to_string()),
+    ]));
+    rows.extend(found.stages.iter().map(|(stage, share)| {
+        row(&[
+            ("row", String::from("stage")),
+            ("name", stage.name().to_owned()),
+            ("busy", share.busy.to_string()),
+            ("cpu", share.cpu.to_string()),
+            ("waiting_for_previous", share.waiting_for_previous.to_string()),
+            ("waiting_for_next", share.waiting_for_next.to_string()),
+        ])
+    }));
+    rows.extend(found.clients.iter().map(|client| {
+        row(&[
+            ("row", String::from("client")),
+            ("name", format!("{} to {}", client.from, client.to)),
+            ("files", client.files.to_string()),
+            ("bytes", client.bytes.to_string()),
+            ("time_ns", client.finished_ns.to_string()),
+            ("bytes_per_s", client.bytes_per_s.to_string()),
+            ("share", client.share.to_string()),
+        ])
+    }));
+    rows.extend(found.sizes.iter().map(|class| {
+        row(&[
+            ("row", String::from("size")),
+            ("name", format!("from {}", class.from_bytes)),
+            ("files", class.files.to_string()),
+            ("bytes", class.bytes.to_string()),
+            ("time_ns", class.time_ns.p50.to_string()),
+            ("time_ns_p99", class.time_ns.p99.to_string()),
+        ])
+    }));
+    rows
+}

@@ -1,0 +1,124 @@
+//! Results against the tester's own ceiling: what reaches it says nothing of the device.
+
+use super::data::Data;
+use super::exact::{SIGNIFICANT, sign_test};
+use super::words::{extremes, listed, p_value, share, value};
+use super::{bound, finding, test};
+use linerate_model::{Finding, FindingKind};
+
+/// From this share of the ceiling on a result is at it, where each is one value and their spread is not known.
+const AT: f64 = 0.9;
+
+pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (factor, named) in data.study.factors.iter().enumerate() {
+        let Some(tester) = named.levels.iter().position(|level| level.tester) else { continue };
+        let devices = (0..named.levels.len()).filter(|level| *level != tester);
+        let compared: Vec<Compared> =
+            devices.filter_map(|level| Compared::of(data, measure, factor, level, tester)).collect();
+        let (at, below): (Vec<Compared>, Vec<Compared>) = compared.into_iter().partition(Compared::is_at);
+        found.extend(at_ceiling(data, factor, &at));
+        found.extend(below.iter().filter_map(|one| below_ceiling(data, factor, one)));
+    }
+    found
+}
+
+/// A device against the tester alone, in cells that agree in all else.
+struct Compared {
+    level: usize,
+    /// The lowest and the highest share of the ceiling.
+    least: f64,
+    most: f64,
+    above: usize,
+    below: usize,
+    all: usize,
+    said: String,
+}
+
+impl Compared {
+    /// Near the ceiling in all cells, and not surely below it.
+    fn is_at(&self) -> bool {
+        self.least >= AT && (self.above >= self.below || self.p() >= SIGNIFICANT)
+    }
+
+    fn p(&self) -> f64 {
+        sign_test(self.above, self.below)
+    }
+
+    fn of(data: &Data<'_>, measure: usize, factor: usize, level: usize, tester: usize) -> Option<Self> {
+        let pairs = data.pairs(factor, level, tester, measure);
+        let pairs: Vec<_> = pairs.into_iter().filter(|pair| pair.b.1 > 0.0).collect();
+        let (least, most) = extremes(pairs.iter().map(|pair| pair.a.1 / pair.b.1))?;
+        let unit = data.study.measures[measure].unit;
+        let said: Vec<String> = pairs
+            .iter()
+            .map(|pair| {
+                format!(
+                    "{}: {} of {}",
+                    data.cell_name(pair.a.0, &[factor]),
+                    value(pair.a.1, unit),
+                    value(pair.b.1, unit)
+                )
+            })
+            .collect();
+        Some(Self {
+            level,
+            least,
+            most,
+            above: pairs.iter().filter(|pair| pair.a.1 > pair.b.1).count(),
+            below: pairs.iter().filter(|pair| pair.a.1 < pair.b.1).count(),
+            all: pairs.len(),
+            said: said.join("; "),
+        })
+    }
+}
+
+fn at_ceiling(data: &Data<'_>, factor: usize, at: &[Compared]) -> Option<Finding> {
+    if at.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = at.iter().map(|one| data.name_of(factor, one.level)).collect();
+    let least = at.iter().map(|one| one.least).fold(f64::INFINITY, f64::min);
+    let text = format!(
+        "The results of {} are at the tester's own ceiling: they reach at least {} of what the tester reaches without a device. So \
+         they say nothing of the device, only that it carries at least so much.",
+        listed(&names),
+        share(least),
+    );
+    let evidence = at.iter().flat_map(|one| {
+        let p = one.p();
+        let name = data.name_of(factor, one.level);
+        [
+            bound(format!(
+                "{name} reaches from {} to {} of the ceiling: {}.",
+                share(one.least),
+                share(one.most),
+                one.said
+            )),
+            test(
+                "sign test, exact, two-sided",
+                p,
+                format!(
+                    "{name} is above the ceiling in {} of {} pairs and below it in {}, {}: it is not shown to be below.",
+                    one.above,
+                    one.all,
+                    one.below,
+                    p_value(p)
+                ),
+            ),
+        ]
+    });
+    Some(finding(FindingKind::TesterCeiling, text, evidence.collect()))
+}
+
+fn below_ceiling(data: &Data<'_>, factor: usize, one: &Compared) -> Option<Finding> {
+    (one.most < AT).then(|| {
+        let name = data.name_of(factor, one.level);
+        let text = format!(
+            "The results of {name} are below the tester's own ceiling: they reach {} of it at the most, so they do speak of the device.",
+            share(one.most)
+        );
+        let evidence = bound(format!("From {} to {} of the ceiling: {}.", share(one.least), share(one.most), one.said));
+        finding(FindingKind::BelowCeiling, text, vec![evidence])
+    })
+}

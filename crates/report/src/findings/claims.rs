@@ -1,0 +1,138 @@
+//! Rates above what their medium can carry: what they cannot count, and what they may.
+
+use super::data::Data;
+use super::words::{extremes, listed, range, value};
+use super::{bound, finding};
+use crate::figures::grouped;
+use linerate_model::{Finding, FindingKind, Layer, MeasureUnit, Transport};
+
+pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
+    if data.study.measures[measure].unit != MeasureUnit::BitsPerS {
+        return Vec::new();
+    }
+    // Those of one medium and size have one limit, and are said together.
+    let mut alike: Vec<Vec<usize>> = Vec::new();
+    for cell in (0..data.study.cells.len()).filter(|cell| is_above(data, measure, *cell)) {
+        let path = data.path(cell, measure);
+        match alike.iter_mut().find(|cells| data.path(cells[0], measure) == path) {
+            Some(cells) => cells.push(cell),
+            None => alike.push(vec![cell]),
+        }
+    }
+    let mut found: Vec<Finding> = alike.iter().filter_map(|cells| above(data, measure, cells)).collect();
+    // Where it is said what is counted, a rate within its limit is what is expected.
+    if data.study.measures[measure].counts.is_none() {
+        for group in data.groups(data.medium_factor(), measure) {
+            found.extend(within(data, measure, &group.cells));
+        }
+    }
+    found
+}
+
+/// The most that each layer can count in a cell, over the sizes of messages it may have had.
+fn layers(data: &Data<'_>, measure: usize, cell: usize) -> Option<Vec<(Layer, f64)>> {
+    let carried = data.path(cell, measure).carried().ok().filter(|carried| !carried.is_empty())?;
+    let most = |layer: Layer| carried.iter().map(|one| one.rate(layer).get() as f64).fold(0.0, f64::max);
+    Some(Layer::ALL.iter().map(|layer| (*layer, most(*layer))).collect())
+}
+
+fn messages(data: &Data<'_>, measure: usize, cell: usize) -> String {
+    let path = data.path(cell, measure);
+    match path.transport {
+        Some(Transport::Udp) => {
+            let bytes: Vec<String> = path.message_bytes.iter().map(|bytes| grouped(*bytes)).collect();
+            format!("at {} bytes", bytes.join(" or "))
+        }
+        _ => "over TCP".to_owned(),
+    }
+}
+
+/// Whether a rate is more than the layer can carry that it is said, or else is to be thought, to count.
+fn is_above(data: &Data<'_>, measure: usize, cell: usize) -> bool {
+    let expected = data.study.measures[measure].counts.unwrap_or(Layer::Payload);
+    let limit = layers(data, measure, cell).and_then(|layers| layers.into_iter().find(|(layer, _)| *layer == expected));
+    data.value(cell, measure).zip(limit).is_some_and(|(reached, (_, limit))| reached > limit)
+}
+
+fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
+    /// So many are named.
+    const MOST_NAMED: usize = 8;
+    let unit = MeasureUnit::BitsPerS;
+    let cell = *cells.first()?;
+    let (lowest, highest) = extremes(cells.iter().filter_map(|cell| data.value(*cell, measure)))?;
+    let medium = data.medium(cell, measure)?;
+    let layers = layers(data, measure, cell)?;
+    let show = |(layer, most): &(Layer, f64)| format!("{layer} ({})", value(*most, unit));
+    // A layer at the wire is not what a program counts, and no clue.
+    let told = || layers.iter().filter(|(layer, _)| *layer != Layer::Wire);
+    let named = &data.study.measures[measure];
+    // What linerate itself has counted is no claim.
+    let counted = named.counts.filter(|_| named.metric.is_some());
+    let impossible: Vec<String> = told()
+        .filter(|(layer, most)| lowest > *most && counted.is_none_or(|counted| counted == *layer))
+        .map(show)
+        .collect();
+    let possible: Vec<String> = told().filter(|(_, most)| highest <= *most).map(show).collect();
+    let may = match possible.is_empty() {
+        _ if counted.is_some() => {
+            "the medium is not what the study says, or what had waited before the window arrived within it: measure longer"
+                .to_owned()
+        }
+        true => "the medium, the message size or the rate is not what is said".to_owned(),
+        false => format!("it is possible counted at {}", possible.join(" or ")),
+    };
+    let size = messages(data, measure, cell);
+    let but: Vec<usize> = data.message_factor().into_iter().collect();
+    let rate = match cells.len() {
+        1 => format!("{} {size} ({})", value(lowest, unit), data.cell_name(cell, &but)),
+        count => format!("Each of {count} results {size}, {},", range(lowest, highest, unit)),
+    };
+    let text = format!("{rate} cannot be {} on {medium}; {may}.", impossible.join(" or "));
+    let mut evidence = vec![bound(format!(
+        "The most that {medium} can carry {size}: {}.",
+        listed(&layers.iter().map(show).collect::<Vec<_>>())
+    ))];
+    if cells.len() > 1 {
+        let some = cells.iter().take(MOST_NAMED).map(|cell| {
+            format!("{}: {}", data.cell_name(*cell, &but), value(data.value(*cell, measure).unwrap_or(0.0), unit))
+        });
+        let more = cells.len().saturating_sub(MOST_NAMED);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        evidence.push(bound(format!("{}{more}.", some.collect::<Vec<_>>().join("; "))));
+    }
+    Some(finding(FindingKind::AboveLimit, text, evidence))
+}
+
+/// Results of one medium that are all within what it can carry as payload.
+fn within(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
+    let unit = MeasureUnit::BitsPerS;
+    let medium = data.medium(*cells.first()?, measure)?;
+    // By size of message, so that the smallest, which is doubted first, is seen.
+    let mut sizes: Vec<(u64, f64, f64, f64)> = Vec::new();
+    for cell in cells {
+        let (reached, path) = (data.value(*cell, measure)?, data.path(*cell, measure));
+        let (_, payload) = *layers(data, measure, *cell)?.first()?;
+        if reached > payload {
+            return None;
+        }
+        let bytes = *path.message_bytes.first()?;
+        match sizes.iter_mut().find(|(known, ..)| *known == bytes) {
+            Some((_, low, high, _)) => (*low, *high) = (low.min(reached), high.max(reached)),
+            None => sizes.push((bytes, reached, reached, payload)),
+        }
+    }
+    sizes.sort_by_key(|(bytes, ..)| *bytes);
+    let smallest = sizes.first().map(|(bytes, _, high, payload)| {
+        format!(": at {} bytes {} of {}", grouped(*bytes), value(*high, unit), value(*payload, unit))
+    })?;
+    let text =
+        format!("All {} results on {medium} are within what it can carry, even as payload{smallest}.", cells.len());
+    let said: Vec<String> = sizes
+        .iter()
+        .map(|(bytes, low, high, payload)| {
+            format!("at {} bytes {} of {}", grouped(*bytes), range(*low, *high, unit), value(*payload, unit))
+        })
+        .collect();
+    let evidence = bound(crate::sentences::sentence(&said.join("; ")));
+    Some(finding(FindingKind::WithinLimit, text, vec![evidence]))
+}

@@ -1,0 +1,152 @@
+//! Where the order of two levels turns round.
+
+use super::data::{Data, Pair};
+use super::exact::{SIGNIFICANT, fisher};
+use super::words::{listed, median, p_value};
+use super::{finding, test};
+use linerate_model::{Finding, FindingKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewer pairs show no order.
+const FEWEST_PAIRS: usize = 3;
+/// The level behind elsewhere must win at least this share of the pairs where the order is said to turn.
+const CLEAR: f64 = 0.8;
+
+/// And by so much in the middle.
+const WORTH_SAYING: f64 = 1.05;
+/// Levels that say where the order turns.
+const MOST_CONDITIONS: usize = 3;
+
+pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
+    data.unordered().flat_map(|factor| of_factor(data, measure, factor)).collect()
+}
+
+fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
+    let levels = &data.study.factors[factor].levels;
+    let kept: Vec<usize> = (0..levels.len()).filter(|level| !levels[*level].tester).collect();
+    let contests = kept.iter().enumerate().flat_map(|(index, a)| kept[index + 1..].iter().map(move |b| (*a, *b)));
+    let contests: Vec<Contest> = contests.filter_map(|(a, b)| Contest::of(data, measure, factor, a, b)).collect();
+    contests.iter().filter_map(|contest| contest.turn(data, measure, factor, contests.len())).collect()
+}
+
+/// Two levels in cells that agree in all else and differ in the result.
+struct Contest {
+    /// The one ahead in most pairs, and the other.
+    first: usize,
+    second: usize,
+    /// The second's value as a multiple of the first's, in each pair, and the levels of its cells.
+    pairs: Vec<(f64, Vec<Option<usize>>)>,
+}
+
+/// A level of a factor.
+type Condition = (usize, usize);
+
+/// A part of the pairs: those whose cells have certain levels.
+struct Part {
+    conditions: Vec<Condition>,
+    members: Vec<usize>,
+}
+
+impl Contest {
+    fn of(data: &Data<'_>, measure: usize, factor: usize, a: usize, b: usize) -> Option<Self> {
+        let pairs: Vec<Pair> =
+            data.pairs(factor, a, b, measure).into_iter().filter(|pair| pair.a.1 != pair.b.1).collect();
+        let wins = pairs.iter().filter(|pair| pair.a.1 > pair.b.1).count();
+        let swapped = wins * 2 < pairs.len();
+        let of = |pair: &Pair| {
+            let (first, second) = if swapped { (pair.b.1, pair.a.1) } else { (pair.a.1, pair.b.1) };
+            (second / first, data.study.cells[pair.a.0].levels.clone())
+        };
+        (pairs.len() > FEWEST_PAIRS).then(|| Self {
+            first: if swapped { b } else { a },
+            second: if swapped { a } else { b },
+            pairs: pairs.iter().map(of).collect(),
+        })
+    }
+
+    /// In how many of these pairs the second is ahead.
+    fn turned(&self, members: &[usize]) -> usize {
+        members.iter().filter(|member| self.pairs[**member].0 > 1.0).count()
+    }
+
+    /// Where the order turns round, if it surely does: `contests` pairs of levels were looked at.
+    fn turn(&self, data: &Data<'_>, measure: usize, factor: usize, contests: usize) -> Option<Finding> {
+        let all: Vec<usize> = (0..self.pairs.len()).collect();
+        let behind = self.turned(&all);
+        let parts = self.parts(data, factor);
+        let looked_at = parts.len() * contests;
+        let clear = |part: &&Part| {
+            let ratios = part.members.iter().map(|member| self.pairs[*member].0).collect();
+            self.turned(&part.members) as f64 >= CLEAR * part.members.len() as f64
+                && median(ratios).is_some_and(|ratio| ratio >= WORTH_SAYING)
+        };
+        let chance = |part: &Part| {
+            let p = fisher(all.len(), behind, part.members.len(), self.turned(&part.members));
+            (p * looked_at as f64).min(1.0)
+        };
+        let (part, p) = parts
+            .iter()
+            .filter(clear)
+            .map(|part| (part, chance(part)))
+            .min_by(|(_, p), (_, q)| p.total_cmp(q))
+            .filter(|(_, p)| *p < SIGNIFICANT)?;
+        // Elsewhere the first must be ahead, else nothing turns round.
+        let (here, turned) = (part.members.len(), self.turned(&part.members));
+        let elsewhere = all.len() - here;
+        let ahead_elsewhere = elsewhere - (behind - turned);
+        if ahead_elsewhere * 2 <= elsewhere {
+            return None;
+        }
+        let (first, second) = (data.name_of(factor, self.first), data.name_of(factor, self.second));
+        let title = &data.study.measures[measure].title;
+        let with: Vec<String> = part.conditions.iter().map(|(factor, level)| data.name_of(*factor, *level)).collect();
+        let text = format!(
+            "{first} is not always ahead of {second}: with {} it is {second} that has more {title}, in {turned} of {here} pairs of \
+             cells; elsewhere {first} has more, in {ahead_elsewhere} of {elsewhere}.",
+            listed(&with),
+        );
+        let evidence = test(
+            "Fisher's exact test, one-sided, Bonferroni-adjusted",
+            p,
+            format!(
+                "{second} is ahead in {turned} of {here} such pairs and in {} of {elsewhere} others; {}, adjusted for the {looked_at} \
+                 parts that were looked at.",
+                behind - turned,
+                p_value(p)
+            ),
+        );
+        Some(finding(FindingKind::Crossover, text, vec![evidence]))
+    }
+
+    /// All parts that hold neither too few pairs nor all of them; of several ways to say the same part the shortest. Numbers are
+    /// parted by only by themselves: with other conditions they would leave too few pairs to tell anything.
+    fn parts(&self, data: &Data<'_>, but: usize) -> Vec<Part> {
+        let mut ways: BTreeMap<(usize, Vec<Condition>), Vec<usize>> = BTreeMap::new();
+        for (index, (_, levels)) in self.pairs.iter().enumerate() {
+            let of = |factor: usize| Some((factor, levels[factor]?));
+            let others = (0..levels.len()).filter(|factor| *factor != but).filter_map(of);
+            let (numbers, words): (Vec<_>, Vec<_>) =
+                others.partition(|(factor, _)| data.study.factors[*factor].unit.is_some());
+            let mut conditions: Vec<Vec<Condition>> = vec![Vec::new()];
+            for one in words {
+                let with: Vec<_> = conditions
+                    .iter()
+                    .filter(|some| some.len() < MOST_CONDITIONS)
+                    .map(|some| [&some[..], &[one]].concat())
+                    .collect();
+                conditions.extend(with);
+            }
+            conditions.extend(numbers.into_iter().map(|one| vec![one]));
+            for some in conditions.into_iter().filter(|some| !some.is_empty()) {
+                ways.entry((some.len(), some)).or_default().push(index);
+            }
+        }
+        let mut known = BTreeSet::new();
+        ways.into_iter()
+            .filter(|(_, members)| {
+                (FEWEST_PAIRS..self.pairs.len()).contains(&members.len()) && known.insert(members.clone())
+            })
+            .map(|((_, conditions), members)| Part { conditions, members })
+            .collect()
+    }
+}

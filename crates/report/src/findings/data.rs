@@ -1,0 +1,214 @@
+//! A study as the rules see it: medians, limits, and cells that agree in all but one factor.
+
+use linerate_model::{
+    CellLimit, Conditions, Factor, FactorOf, Layer, Level, Measure, MeasureUnit, Medium, Study, StudyCell, Transport,
+};
+use std::collections::HashMap;
+
+/// A study with what is worked out of it once.
+pub(crate) struct Data<'a> {
+    pub(crate) study: &'a Study,
+    /// For each cell and measure what is known of its path.
+    paths: Vec<Vec<Conditions>>,
+    limits: HashMap<(usize, usize), CellLimit>,
+}
+
+/// Two cells that differ in one factor only.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pair {
+    /// The cell of the one level, and its value.
+    pub(crate) a: (usize, f64),
+    /// The cell of the other.
+    pub(crate) b: (usize, f64),
+}
+
+impl<'a> Data<'a> {
+    pub(crate) fn of(study: &'a Study) -> Self {
+        let measures = 0..study.measures.len();
+        let of_cell = |cell: &StudyCell| measures.clone().map(|measure| study.conditions(cell, measure)).collect();
+        let mut data = Self { study, paths: study.cells.iter().map(of_cell).collect(), limits: HashMap::new() };
+        for cell in 0..study.cells.len() {
+            for measure in 0..study.measures.len() {
+                if let Some(limit) = data.work_out(cell, measure) {
+                    data.limits.insert((cell, measure), limit);
+                }
+            }
+        }
+        data
+    }
+
+    /// The range in which the limit lies: by the size of messages, and by the layer that is counted, as far as these are not known.
+    fn work_out(&self, cell: usize, measure: usize) -> Option<CellLimit> {
+        let value = self.value(cell, measure)?;
+        let (low, high) = self.range_of(self.path(cell, measure), measure)?;
+        (high > 0.0).then_some(CellLimit { cell, measure, low, high, share: value / high })
+    }
+
+    /// The range of the limit in a cell, were its messages of another size.
+    pub(crate) fn range_at(&self, cell: usize, measure: usize, message_bytes: u64) -> Option<(f64, f64)> {
+        let path = Conditions { message_bytes: vec![message_bytes], ..self.path(cell, measure).clone() };
+        self.range_of(&path, measure)
+    }
+
+    fn range_of(&self, path: &Conditions, measure: usize) -> Option<(f64, f64)> {
+        let limits: Vec<f64> = match self.study.measures[measure].unit {
+            MeasureUnit::Nanos | MeasureUnit::Share => return None,
+            MeasureUnit::PerS => vec![frame_limit(path)?],
+            MeasureUnit::BitsPerS => {
+                let layers = match self.study.measures[measure].counts {
+                    Some(layer) => vec![layer],
+                    None => vec![Layer::Payload, Layer::Layer2Fcs],
+                };
+                let carried = path.carried().ok()?;
+                carried.iter().flat_map(|one| layers.iter().map(|layer| one.rate(*layer).get() as f64)).collect()
+            }
+        };
+        limits.iter().copied().reduce(f64::min).zip(limits.iter().copied().reduce(f64::max))
+    }
+
+    pub(crate) fn limits(&self) -> Vec<CellLimit> {
+        let mut limits: Vec<CellLimit> = self.limits.values().copied().collect();
+        limits.sort_by_key(|limit| (limit.cell, limit.measure));
+        limits
+    }
+
+    pub(crate) fn limit(&self, cell: usize, measure: usize) -> Option<CellLimit> {
+        self.limits.get(&(cell, measure)).copied()
+    }
+
+    pub(crate) fn path(&self, cell: usize, measure: usize) -> &Conditions {
+        &self.paths[cell][measure]
+    }
+
+    pub(crate) fn medium(&self, cell: usize, measure: usize) -> Option<Medium> {
+        self.path(cell, measure).medium
+    }
+
+    pub(crate) fn transport(&self, cell: usize, measure: usize) -> Option<Transport> {
+        self.path(cell, measure).transport
+    }
+
+    pub(crate) fn value(&self, cell: usize, measure: usize) -> Option<f64> {
+        self.study.cells[cell].median(measure)
+    }
+
+    /// The cells in which a measure was taken, without those of the tester alone.
+    pub(crate) fn cells(&self, measure: usize) -> Vec<usize> {
+        (0..self.study.cells.len())
+            .filter(|cell| !self.is_tester(*cell) && self.value(*cell, measure).is_some())
+            .collect()
+    }
+
+    /// Whether a cell is the tester by itself.
+    pub(crate) fn is_tester(&self, cell: usize) -> bool {
+        (0..self.study.factors.len()).any(|factor| self.level(cell, factor).is_some_and(|level| level.tester))
+    }
+
+    pub(crate) fn level(&self, cell: usize, factor: usize) -> Option<&'a Level> {
+        self.study.level(&self.study.cells[cell], factor)
+    }
+
+    /// The factor whose levels are media.
+    pub(crate) fn medium_factor(&self) -> Option<usize> {
+        self.factor(|factor| factor.levels.iter().any(|level| level.path.medium.is_some()))
+    }
+
+    /// The factor whose levels are transports.
+    pub(crate) fn transport_factor(&self) -> Option<usize> {
+        self.factor(|factor| factor.levels.iter().any(|level| level.path.transport.is_some()))
+    }
+
+    /// The factor whose levels are sizes of messages.
+    pub(crate) fn message_factor(&self) -> Option<usize> {
+        self.factor(|factor| factor.of == Some(FactorOf::Message))
+    }
+
+    fn factor(&self, is: impl Fn(&Factor) -> bool) -> Option<usize> {
+        self.study.factors.iter().position(is)
+    }
+
+    /// Factors whose levels have no order of their own.
+    pub(crate) fn unordered(&self) -> impl Iterator<Item = usize> {
+        (0..self.study.factors.len()).filter(|index| self.study.factors[*index].unit.is_none())
+    }
+
+    /// Factors whose levels are numbers that are no sizes of messages.
+    pub(crate) fn ordered(&self) -> impl Iterator<Item = usize> {
+        let is = |index: &usize| {
+            let factor = &self.study.factors[*index];
+            factor.unit.is_some() && factor.of != Some(FactorOf::Message) && Some(*index) != self.medium_factor()
+        };
+        (0..self.study.factors.len()).filter(is)
+    }
+
+    /// The factor by which results are gathered: that of the media, or that by which measures are compared.
+    pub(crate) fn gathered_by(&self) -> Option<usize> {
+        self.medium_factor().or_else(|| self.study.comparisons.first().map(|comparison| comparison.by))
+    }
+
+    /// The cells of a measure by the levels of a factor, in the order of the levels; all of them without one.
+    pub(crate) fn groups(&self, factor: Option<usize>, measure: usize) -> Vec<Group> {
+        let cells = self.cells(measure);
+        let Some(factor) = factor else {
+            return vec![Group { name: "all results".to_owned(), cells }];
+        };
+        let of = |level: usize| Group {
+            name: match &self.study.factors[factor] {
+                // A number says less than the medium that it stands for.
+                numeric if numeric.unit.is_some() => numeric.levels[level].path.medium.map(|medium| medium.to_string()),
+                _ => None,
+            }
+            .unwrap_or_else(|| self.name_of(factor, level)),
+            cells: cells.iter().copied().filter(|cell| self.study.cells[*cell].levels[factor] == Some(level)).collect(),
+        };
+        (0..self.study.factors[factor].levels.len()).map(of).filter(|group| !group.cells.is_empty()).collect()
+    }
+
+    /// All pairs of cells that differ in this factor only, with its levels `a` and `b`.
+    pub(crate) fn pairs(&self, factor: usize, a: usize, b: usize, measure: usize) -> Vec<Pair> {
+        let rest = |cell: usize| {
+            let mut levels = self.study.cells[cell].levels.clone();
+            levels[factor] = None;
+            levels
+        };
+        let of = |level: usize| {
+            let is = move |cell: &usize| self.study.cells[*cell].levels[factor] == Some(level);
+            (0..self.study.cells.len()).filter(is).filter_map(move |cell| Some((cell, self.value(cell, measure)?)))
+        };
+        let others: HashMap<_, _> = of(b).map(|(cell, value)| (rest(cell), (cell, value))).collect();
+        of(a).filter_map(|(cell, value)| Some(Pair { a: (cell, value), b: *others.get(&rest(cell))? })).collect()
+    }
+
+    pub(crate) fn measures(&self) -> impl Iterator<Item = (usize, &'a Measure)> {
+        self.study.measures.iter().enumerate()
+    }
+
+    /// A level in words, with its unit.
+    pub(crate) fn name_of(&self, factor: usize, level: usize) -> String {
+        let factor = &self.study.factors[factor];
+        let name = &factor.levels[level].name;
+        factor.unit.as_ref().map_or_else(|| name.clone(), |unit| format!("{name} {unit}"))
+    }
+
+    /// A cell in words, without the factors in `but`.
+    pub(crate) fn cell_name(&self, cell: usize, but: &[usize]) -> String {
+        let of = |factor: usize| Some(self.name_of(factor, self.study.cells[cell].levels[factor]?));
+        let named = (0..self.study.factors.len()).filter(|factor| !but.contains(factor)).filter_map(of);
+        named.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Cells that share a level.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) cells: Vec<usize>,
+}
+
+/// Frames a second of this size on a line of Ethernet: RFC 2544 appendix B.
+fn frame_limit(path: &Conditions) -> Option<f64> {
+    match (path.medium?, path.frame_bytes?) {
+        (Medium::Ethernet(line), frame) => Some(line.get() as f64 / (8.0 * f64::from(frame.on_the_wire()))),
+        _ => None,
+    }
+}

@@ -1,0 +1,72 @@
+//! Sentences that the numbers of a study support, each with a test or a bound behind it.
+//!
+//! One file for each kind of rule. A rule knows factors, media, transports, prices and the tester's level by what the study says
+//! of them; it knows no study. What no test and no bound supports is not said.
+
+mod alone;
+mod ceiling;
+mod claims;
+mod crossover;
+pub(crate) mod data;
+mod exact;
+mod growth;
+mod limit_share;
+mod limiter;
+mod parts;
+mod price;
+mod ranking;
+mod transport;
+mod upgrade;
+pub(crate) mod words;
+
+use data::Data;
+use linerate_model::{Evidence, Finding, FindingKind, STUDY_SCHEMA, Study, StudyReport};
+
+/// What a rule looks at, and what it says.
+type Rule = fn(&Data<'_>, usize) -> Vec<Finding>;
+
+/// The rules for one measure, in the order in which a reader wants to hear them: first whether the numbers can be what they seem.
+const RULES: [Rule; 11] = [
+    claims::findings,
+    ceiling::findings,
+    limiter::findings,
+    growth::findings,
+    upgrade::findings,
+    ranking::findings,
+    crossover::findings,
+    transport::findings,
+    alone::findings,
+    limit_share::findings,
+    price::findings,
+];
+
+/// Those that look at what grows or is lost as well as at rates: to the others more is better.
+const OF_ANY_MEASURE: [Rule; 1] = [growth::findings];
+
+/// The study with the limits of its cells and what its numbers say.
+pub fn studied(study: Study) -> StudyReport {
+    let data = Data::of(&study);
+    let rates = |measure: &usize| study.measures[*measure].unit.is_rate();
+    let (rates, others): (Vec<usize>, Vec<usize>) = (0..study.measures.len()).partition(rates);
+    let said = |rules: &'static [Rule], measures: Vec<usize>| {
+        let data = &data;
+        rules.iter().flat_map(move |rule| measures.clone().into_iter().flat_map(move |measure| rule(data, measure)))
+    };
+    let findings = said(&RULES, rates).chain(said(&OF_ANY_MEASURE, others)).chain(parts::findings(&data)).collect();
+    let limits = data.limits();
+    StudyReport { schema: STUDY_SCHEMA.to_owned(), study, limits, findings }
+}
+
+/// A finding; one without evidence is none.
+fn finding(kind: FindingKind, text: String, evidence: Vec<Evidence>) -> Finding {
+    debug_assert!(!evidence.is_empty(), "nothing supports: {text}");
+    Finding { kind, text, evidence }
+}
+
+fn test(name: &str, p: f64, text: String) -> Evidence {
+    Evidence::Test { test: name.to_owned(), p, text }
+}
+
+fn bound(text: String) -> Evidence {
+    Evidence::Bound { text }
+}

@@ -1,0 +1,103 @@
+//! Two measures of the same thing's capacity: near each other, one part limits both; far apart, different parts do.
+
+use super::data::Data;
+use super::exact::separation_test;
+use super::words::{extremes, p_value, times, times_range, value};
+use super::{bound, finding, test};
+use linerate_model::{Evidence, Finding, FindingKind, MeasurePair};
+
+/// Measures this near each other count as equal, so far apart as different; between the two nothing is said.
+const NEAR: f64 = 1.25;
+const APART: f64 = 2.0;
+
+pub(super) fn findings(data: &Data<'_>) -> Vec<Finding> {
+    data.study.comparisons.iter().flat_map(|comparison| of_comparison(data, comparison)).collect()
+}
+
+/// The cells of one level, and how far apart the two measures are in each, as the larger by the smaller.
+struct Kind {
+    name: String,
+    cells: Vec<(usize, f64)>,
+    nearest: f64,
+    farthest: f64,
+}
+
+fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
+    let [first, second] = comparison.measures;
+    let kinds: Vec<Kind> = data
+        .groups(Some(comparison.by), first)
+        .into_iter()
+        .filter_map(|group| {
+            let apart = |cell: &usize| {
+                let (a, b) = (data.value(*cell, first)?, data.value(*cell, second)?);
+                (a > 0.0 && b > 0.0).then(|| (*cell, (a / b).max(b / a)))
+            };
+            let cells: Vec<(usize, f64)> = group.cells.iter().filter_map(apart).collect();
+            let (nearest, farthest) = extremes(cells.iter().map(|(_, apart)| *apart))?;
+            Some(Kind { name: group.name, cells, nearest, farthest })
+        })
+        .collect();
+    let (near, apart): (Vec<&Kind>, Vec<&Kind>) = (
+        kinds.iter().filter(|kind| kind.farthest <= NEAR).collect(),
+        kinds.iter().filter(|kind| kind.nearest >= APART).collect(),
+    );
+    let separation = separation(&near, &apart);
+    let said = |kind: &Kind| {
+        let each = kind.cells.iter().map(|(cell, apart)| {
+            let show = |measure: usize| {
+                data.value(*cell, measure).map(|number| value(number, data.study.measures[measure].unit))
+            };
+            format!(
+                "{}: {} and {}, {}",
+                data.cell_name(*cell, &[comparison.by]),
+                show(first).unwrap_or_default(),
+                show(second).unwrap_or_default(),
+                times(*apart)
+            )
+        });
+        each.collect::<Vec<_>>().join("; ")
+    };
+    let (one, other) = (&data.study.measures[first].title, &data.study.measures[second].title);
+    let of_kind = |kind: &Kind| {
+        let same = kind.farthest <= NEAR;
+        let apart = times_range(kind.nearest, kind.farthest);
+        let (what, text) = match same {
+            true => (
+                FindingKind::SamePart,
+                format!(
+                    "{}: {one} and {other} come from one part, for the two are nearly equal: the larger is {apart} the smaller.",
+                    kind.name
+                ),
+            ),
+            false => (
+                FindingKind::DifferentParts,
+                format!(
+                    "{}: {one} and {other} come from different parts, for the two are far apart: the larger is {apart} the smaller.",
+                    kind.name
+                ),
+            ),
+        };
+        let limit = if same { format!("{NEAR} times or less") } else { format!("{APART} times or more") };
+        let mut evidence = vec![bound(format!("Each is {limit}: {}.", said(kind)))];
+        evidence.extend(separation.clone());
+        finding(what, text, evidence)
+    };
+    near.iter().chain(&apart).map(|kind| of_kind(kind)).collect()
+}
+
+/// How likely it is that the kinds fall so neatly apart by chance.
+fn separation(near: &[&Kind], apart: &[&Kind]) -> Option<Evidence> {
+    let count = |kinds: &[&Kind]| kinds.iter().map(|kind| kind.cells.len()).sum::<usize>();
+    let (few, all) = (count(near), count(near) + count(apart));
+    if near.is_empty() || apart.is_empty() {
+        return None;
+    }
+    let p = separation_test(all, few);
+    let text = format!(
+        "All {few} of the one kind are nearer to 1 than all {} of the other, as one in {:.0} choices of {few} out of {all} is; {}.",
+        all - few,
+        1.0 / p,
+        p_value(p)
+    );
+    Some(test("rank-sum test, exact, one-sided", p, text))
+}

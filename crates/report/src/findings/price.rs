@@ -1,0 +1,125 @@
+//! What speed costs, and whether a dearer option pays.
+
+use super::data::{Data, Pair};
+use super::exact::{SIGNIFICANT, sign_test};
+use super::ranking::{Match, SIGN_TEST, adjusted};
+use super::words::{extremes, money, p_value, times, times_range};
+use super::{bound, finding, test};
+use linerate_model::{Finding, FindingKind, MeasureUnit, Price};
+
+pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
+    let priced =
+        |factor: &usize| data.study.factors[*factor].levels.iter().filter(|level| level.price.is_some()).count() > 1;
+    (0..data.study.factors.len()).filter(priced).flat_map(|factor| of_factor(data, measure, factor)).collect()
+}
+
+/// Each dearer level against the cheapest, for each transport by itself: what is dear may pay for one of them only.
+fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
+    let levels = &data.study.factors[factor].levels;
+    let mut priced: Vec<(usize, Price)> =
+        levels.iter().enumerate().filter_map(|(level, named)| Some((level, named.price?))).collect();
+    priced.sort_by(|(_, a), (_, b)| a.low.total_cmp(&b.low));
+    let Some(((cheap, cheap_price), dearer)) = priced.split_first() else { return Vec::new() };
+    let by = data.transport_factor().filter(|by| *by != factor);
+    let strata = data.groups(by, measure);
+    let pairs_of = |dear: usize, stratum: usize| -> Vec<Pair> {
+        let pairs = data.pairs(factor, dear, *cheap, measure);
+        pairs
+            .into_iter()
+            .filter(|pair| strata[stratum].cells.contains(&pair.a.0) && pair.b.1 > 0.0 && pair.a.1 > 0.0)
+            .collect()
+    };
+    let matches = dearer.iter().flat_map(|(dear, _)| {
+        (0..strata.len()).filter_map(move |stratum| Match::of(*dear, *cheap, stratum, &pairs_of(*dear, stratum)))
+    });
+    let matches = adjusted(matches.collect());
+
+    let mut found = Vec::new();
+    for (stratum, group) in strata.iter().enumerate() {
+        for one in matches.iter().filter(|one| one.stratum == stratum) {
+            let Some((_, price)) = dearer.iter().find(|(level, _)| *level == one.a) else { continue };
+            let pairs = pairs_of(one.a, stratum);
+            let of = by.map(|_| group.name.as_str());
+            found.extend(of_option(data, measure, factor, one, &pairs, (*price, *cheap_price), (of, matches.len())));
+        }
+    }
+    found
+}
+
+fn of_option(
+    data: &Data<'_>,
+    measure: usize,
+    factor: usize,
+    one: &Match,
+    pairs: &[Pair],
+    (price, cheap): (Price, Price),
+    (stratum, looked_at): (Option<&str>, usize),
+) -> Option<Finding> {
+    let currency = data.study.currency.as_deref();
+    let (dear_name, cheap_name) = (data.name_of(factor, one.a), data.name_of(factor, one.b));
+    let title = &data.study.measures[measure].title;
+    // What one Mbit/s (one a second) costs; the range of prices taken in favour of the dearer option.
+    let (per, unit) = match data.study.measures[measure].unit {
+        MeasureUnit::BitsPerS => (1e6, "Mbit/s"),
+        MeasureUnit::PerS => (1.0, "one a second"),
+        MeasureUnit::Nanos | MeasureUnit::Share => return None,
+    };
+    let dear_cost = extremes(pairs.iter().map(|pair| price.low / (pair.a.1 / per)))?;
+    let cheap_cost = extremes(pairs.iter().map(|pair| cheap.high / (pair.b.1 / per)))?;
+    // Once with the prices in its favour, once against it.
+    let cheaper = |price: f64, cheap: f64| pairs.iter().filter(|pair| price / pair.a.1 < cheap / pair.b.1).count();
+    let (at_best, at_worst) = (cheaper(price.low, cheap.high), cheaper(price.high, cheap.low));
+    // So many options are looked at.
+    let chance = |cheaper: usize| (sign_test(cheaper, pairs.len() - cheaper) * looked_at as f64).min(1.0);
+    let pays = at_worst * 2 > pairs.len() && chance(at_worst) < SIGNIFICANT;
+    let costs_more = at_best * 2 < pairs.len() && chance(at_best) < SIGNIFICANT;
+    let costs = times_range(price.low / cheap.high, price.high / cheap.low);
+    let of = stratum.map_or_else(String::new, |stratum| format!("For {stratum}, "));
+    let more = match one.winner() {
+        Some(winner) if winner == one.a => {
+            format!("it has more {title} in {} of {} pairs of cells (median {})", one.wins, one.all, times(one.ratio))
+        }
+        Some(_) => format!("it has less {title}, in {} of {} pairs of cells", one.losses, one.all),
+        None => format!("it is not shown to have more {title} ({} of {} pairs of cells)", one.wins, one.all),
+    };
+    let gains = one.winner() == Some(one.a);
+    let each = format!(
+        "One {unit} costs {} where it costs {} with {cheap_name}",
+        cost_range(dear_cost, currency),
+        cost_range(cheap_cost, currency)
+    );
+    let head = |what: &str| format!("{of}{dear_name} {what}: it costs {costs} as much as {cheap_name}");
+    let text = match (pays, costs_more, gains) {
+        (true, ..) => format!("{}, and {more}.", head("pays")),
+        (_, true, true) => format!("{}; {more}. {each}.", head("buys speed, but dearly")),
+        (_, true, false) => format!("{}, and {more}.", head("does not pay")),
+        _ => return None,
+    };
+    let (held_against, favour, p) = match pays {
+        true => ("the prices held against it", at_worst, chance(at_worst)),
+        false => ("the prices in its favour", at_best, chance(at_best)),
+    };
+    let evidence = vec![
+        test(SIGN_TEST, one.p, one.said(&dear_name, &cheap_name)),
+        test(
+            "sign test, exact, two-sided, Bonferroni-adjusted",
+            p,
+            format!(
+                "With {held_against}, one {unit} costs less with {dear_name} than with {cheap_name} in {favour} of {} pairs; {}.",
+                pairs.len(),
+                p_value(p)
+            ),
+        ),
+        bound(format!(
+            "At {} for {dear_name} and {} for {cheap_name}: {}.",
+            money(price.low, currency),
+            money(cheap.high, currency),
+            each.replacen("One", "one", 1)
+        )),
+    ];
+    Some(finding(FindingKind::Price, text, evidence))
+}
+
+fn cost_range((low, high): (f64, f64), currency: Option<&str>) -> String {
+    format!("{} to {}", money(low, None), money(high, currency))
+}

@@ -1,0 +1,241 @@
+//! Which level of a factor is ahead, in cells that agree in all else.
+
+use super::data::{Data, Group, Pair};
+use super::exact::{SIGNIFICANT, holm, sign_test};
+use super::words::{listed, median, p_value, times};
+use super::{finding, test};
+use linerate_model::{Evidence, Finding, FindingKind};
+
+/// Levels of a factor that are told pair by pair, where media are told apart.
+const MOST_PAIRED: usize = 3;
+pub(super) const SIGN_TEST: &str = "sign test, exact, two-sided, Holm-adjusted";
+
+pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
+    let is = |factor: &usize| Some(*factor) != data.transport_factor();
+    data.unordered().filter(is).flat_map(|factor| of_factor(data, measure, factor)).collect()
+}
+
+/// Two levels of a factor, in the cells of one group.
+pub(super) struct Match {
+    pub(super) a: usize,
+    pub(super) b: usize,
+    pub(super) stratum: usize,
+    /// Pairs in which `a` is ahead, in which `b` is, and all.
+    pub(super) wins: usize,
+    pub(super) losses: usize,
+    pub(super) all: usize,
+    /// The value of `a` as a multiple of that of `b`, in the middle.
+    pub(super) ratio: f64,
+    /// The p-value, adjusted for the number of matches.
+    pub(super) p: f64,
+}
+
+impl Match {
+    /// The match of these pairs, whose p-value still stands by itself.
+    pub(super) fn of(a: usize, b: usize, stratum: usize, pairs: &[Pair]) -> Option<Self> {
+        let wins = pairs.iter().filter(|pair| pair.a.1 > pair.b.1).count();
+        let losses = pairs.iter().filter(|pair| pair.a.1 < pair.b.1).count();
+        let ratio = median(pairs.iter().filter(|pair| pair.b.1 > 0.0).map(|pair| pair.a.1 / pair.b.1).collect())?;
+        Some(Self { a, b, stratum, wins, losses, all: pairs.len(), ratio, p: sign_test(wins, losses) })
+    }
+
+    /// The level ahead, where one surely is.
+    pub(super) fn winner(&self) -> Option<usize> {
+        (self.p < SIGNIFICANT).then_some(if self.wins > self.losses { self.a } else { self.b })
+    }
+
+    /// The match in words, the level that is ahead in more pairs first.
+    pub(super) fn said(&self, a: &str, b: &str) -> String {
+        let (first, second) = if self.wins >= self.losses { (a, b) } else { (b, a) };
+        let (ahead, ratio) = self.lead();
+        format!(
+            "{first} is ahead of {second} in {ahead} of {} pairs of cells that agree in all else, behind in {}; median {}; {}.",
+            self.all,
+            self.wins.min(self.losses),
+            times(ratio),
+            p_value(self.p)
+        )
+    }
+
+    /// Pairs that the level ahead wins, and how many times as much it has.
+    pub(super) fn lead(&self) -> (usize, f64) {
+        if self.wins >= self.losses { (self.wins, self.ratio) } else { (self.losses, 1.0 / self.ratio) }
+    }
+}
+
+/// Adjusts the p-values for the number of matches.
+pub(super) fn adjusted(mut matches: Vec<Match>) -> Vec<Match> {
+    let adjusted = holm(&matches.iter().map(|one| one.p).collect::<Vec<_>>());
+    matches.iter_mut().zip(adjusted).for_each(|(one, p)| one.p = p);
+    matches
+}
+
+fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
+    // What a medium can carry hides what a host could: each medium by itself, unless media are what is ranked.
+    let by = data.medium_factor().filter(|by| *by != factor);
+    let strata = data.groups(by, measure);
+    let levels: Vec<usize> = (0..data.study.factors[factor].levels.len())
+        .filter(|level| !data.study.factors[factor].levels[*level].tester)
+        .collect();
+    let mut matches = Vec::new();
+    for (index, a) in levels.iter().enumerate() {
+        for b in &levels[index + 1..] {
+            let pairs = data.pairs(factor, *a, *b, measure);
+            for (stratum, group) in strata.iter().enumerate() {
+                let within: Vec<Pair> = pairs.iter().copied().filter(|pair| group.cells.contains(&pair.a.0)).collect();
+                matches.extend(Match::of(*a, *b, stratum, &within));
+            }
+        }
+    }
+    let matches = adjusted(matches);
+    // A few levels are told pair by pair, many by their order.
+    let many = levels.len() > MOST_PAIRED;
+    let mut found = Vec::new();
+    if strata.len() == 1 || many {
+        for (stratum, group) in strata.iter().enumerate() {
+            let within: Vec<&Match> = matches.iter().filter(|one| one.stratum == stratum).collect();
+            let on = if strata.len() == 1 { String::new() } else { format!("on {}, ", group.name) };
+            found.extend(order(data, measure, factor, &levels, &within, &on));
+        }
+    }
+    for (index, a) in levels.iter().enumerate() {
+        for b in &levels[index + 1..] {
+            let of_both: Vec<&Match> = matches.iter().filter(|one| (one.a, one.b) == (*a, *b)).collect();
+            if strata.len() > 1 && !many {
+                found.extend(over_strata(data, measure, factor, &strata, &of_both));
+            } else if same_medium(data, measure, factor, *a, *b) {
+                found.extend(of_both.iter().filter_map(|one| same_wire(data, measure, factor, one)));
+            }
+        }
+    }
+    found
+}
+
+fn same_medium(data: &Data<'_>, measure: usize, factor: usize, a: usize, b: usize) -> bool {
+    let pairs = data.pairs(factor, a, b, measure);
+    let media = |pair: &Pair| (data.medium(pair.a.0, measure), data.medium(pair.b.0, measure));
+    data.medium_factor() == Some(factor)
+        && !pairs.is_empty()
+        && pairs.iter().all(|pair| matches!(media(pair), (Some(a), Some(b)) if a == b))
+}
+
+fn evidence(data: &Data<'_>, factor: usize, one: &Match, on: &str) -> Evidence {
+    let on = if on.is_empty() { String::new() } else { format!("{on}: ") };
+    let (a, b) = (data.name_of(factor, one.a), data.name_of(factor, one.b));
+    test(SIGN_TEST, one.p, format!("{on}{}", one.said(&a, &b)))
+}
+
+/// One level against another, on each medium.
+fn over_strata(
+    data: &Data<'_>,
+    measure: usize,
+    factor: usize,
+    strata: &[Group],
+    matches: &[&Match],
+) -> Option<Finding> {
+    let decided: Vec<&&Match> = matches.iter().filter(|one| one.winner().is_some()).collect();
+    let winner = decided.first()?.winner()?;
+    let (same, against): (Vec<&&Match>, Vec<&&Match>) =
+        decided.into_iter().partition(|one| one.winner() == Some(winner));
+    let first = same.first()?;
+    let loser = if first.a == winner { first.b } else { first.a };
+    let on =
+        |matches: &[&&Match]| listed(&matches.iter().map(|one| strata[one.stratum].name.clone()).collect::<Vec<_>>());
+    let (winner, loser) = (data.name_of(factor, winner), data.name_of(factor, loser));
+    let title = &data.study.measures[measure].title;
+    let clauses: Vec<String> = same
+        .iter()
+        .map(|one| {
+            let (ahead, ratio) = one.lead();
+            format!(
+                "on {} in {ahead} of {} pairs of cells (median {})",
+                strata[one.stratum].name,
+                one.all,
+                times(ratio)
+            )
+        })
+        .collect();
+    let mut text = format!("{winner} has more {title} than {loser} {}.", listed(&clauses));
+    if !against.is_empty() {
+        text.push_str(&format!(" On {} it has less.", on(&against)));
+    }
+    let undecided: Vec<&&Match> = matches.iter().filter(|one| one.winner().is_none()).collect();
+    if !undecided.is_empty() {
+        text.push_str(&format!(" On {} neither is shown to be ahead.", on(&undecided)));
+    }
+    let evidence = matches.iter().map(|one| evidence(data, factor, one, &strata[one.stratum].name)).collect();
+    Some(finding(FindingKind::Ranking, text, evidence))
+}
+
+/// Two levels that differ over one and the same medium.
+fn same_wire(data: &Data<'_>, measure: usize, factor: usize, one: &Match) -> Option<Finding> {
+    let winner = one.winner()?;
+    let (ahead, ratio) = one.lead();
+    let medium = data.study.factors[factor].levels[winner].path.medium?;
+    let text = format!(
+        "{} and {} differ though the medium is the same, {medium}: {} has more {} in {ahead} of {} pairs of cells (median {}). \
+         So it is not the wire that makes the difference.",
+        data.name_of(factor, one.a),
+        data.name_of(factor, one.b),
+        data.name_of(factor, winner),
+        data.study.measures[measure].title,
+        one.all,
+        times(ratio)
+    );
+    Some(finding(FindingKind::Ranking, text, vec![evidence(data, factor, one, "")]))
+}
+
+/// All levels of a factor in order, as far as they can be told apart.
+fn order(
+    data: &Data<'_>,
+    measure: usize,
+    factor: usize,
+    levels: &[usize],
+    matches: &[&Match],
+    on: &str,
+) -> Option<Finding> {
+    let decided = |a: usize, b: usize| {
+        let one = matches.iter().find(|one| (one.a, one.b) == (a.min(b), a.max(b)))?;
+        one.winner()
+    };
+    let matched: Vec<usize> =
+        levels.iter().copied().filter(|level| matches.iter().any(|one| one.a == *level || one.b == *level)).collect();
+    let score = |level: usize| {
+        let of = |other: usize| decided(level, other).map_or(0i64, |winner| if winner == level { 1 } else { -1 });
+        matched.iter().filter(|other| **other != level).map(|other| of(*other)).sum::<i64>()
+    };
+    let mut sorted = matched.clone();
+    sorted.sort_by_key(|level| std::cmp::Reverse(score(*level)));
+    // Levels of which none is surely ahead of another stand together.
+    let mut places: Vec<Vec<usize>> = Vec::new();
+    for level in sorted {
+        match places.last_mut() {
+            Some(place) if place.iter().all(|other| decided(*other, level).is_none()) => place.push(level),
+            _ => places.push(vec![level]),
+        }
+    }
+    // Only where each place is surely ahead of the next is this an order.
+    let ahead = |pair: &[Vec<usize>]| pair[0].iter().any(|a| pair[1].iter().any(|b| decided(*a, *b) == Some(*a)));
+    if places.len() < 2 || !places.windows(2).all(ahead) {
+        return None;
+    }
+    let said: Vec<String> = places
+        .iter()
+        .map(|place| {
+            let names: Vec<String> = place.iter().map(|level| data.name_of(factor, *level)).collect();
+            match place.len() {
+                1 => names[0].clone(),
+                2 => format!("{} (neither surely ahead)", listed(&names)),
+                _ => format!("{} (none surely ahead)", listed(&names)),
+            }
+        })
+        .collect();
+    let text = format!(
+        "{on}{} by {}, most first: {}.",
+        data.study.measures[measure].title,
+        data.study.factors[factor].title,
+        said.join("; then ")
+    );
+    let evidence = matches.iter().map(|one| evidence(data, factor, one, "")).collect();
+    Some(finding(FindingKind::Ranking, crate::sentences::sentence(&text), evidence))
+}

@@ -1,0 +1,54 @@
+//! A faster medium that brings little.
+
+use super::data::Data;
+use super::words::{extremes, times, times_range, value};
+use super::{bound, finding};
+use linerate_model::{Finding, FindingKind};
+
+/// A medium counts as faster from so many times the limit on.
+const FASTER: f64 = 2.0;
+/// Little is less than this share of what it could bring, in every pair of cells.
+const LITTLE: f64 = 0.5;
+
+pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
+    let Some(factor) = data.medium_factor() else { return Vec::new() };
+    let levels = 0..data.study.factors[factor].levels.len();
+    let pairs = levels.clone().flat_map(|slow| levels.clone().map(move |fast| (slow, fast)));
+    pairs.filter_map(|(slow, fast)| of_levels(data, measure, factor, slow, fast)).collect()
+}
+
+fn of_levels(data: &Data<'_>, measure: usize, factor: usize, slow: usize, fast: usize) -> Option<Finding> {
+    let pairs: Vec<_> = data.pairs(factor, fast, slow, measure).into_iter().filter(|pair| pair.b.1 > 0.0).collect();
+    // What is above its limit, or at the tester's ceiling, says nothing of the medium.
+    let limits: Option<Vec<_>> = pairs
+        .iter()
+        .map(|pair| Some((data.limit(pair.a.0, measure)?, data.limit(pair.b.0, measure)?)))
+        .map(|limits| limits.filter(|(a, b)| a.share <= 1.0 && b.share <= 1.0))
+        .collect();
+    let (could, _) = extremes(limits?.iter().map(|(a, b)| a.low / b.high))?;
+    let (least, most) = extremes(pairs.iter().map(|pair| pair.a.1 / pair.b.1))?;
+    if could < FASTER || most >= LITTLE * could || pairs.iter().any(|pair| data.is_tester(pair.a.0)) {
+        return None;
+    }
+    let unit = data.study.measures[measure].unit;
+    let (fast, slow) = (data.name_of(factor, fast), data.name_of(factor, slow));
+    let title = &data.study.measures[measure].title;
+    let text = format!(
+        "{fast} brings little over {slow}: it can carry {} as much, but {title} is {} as high. So it is not the wire that limits it there.",
+        times(could),
+        times_range(least, most)
+    );
+    let each: Vec<String> = pairs
+        .iter()
+        .map(|pair| {
+            let name = data.cell_name(pair.a.0, &[factor]);
+            format!("{name}: {} against {}", value(pair.a.1, unit), value(pair.b.1, unit))
+        })
+        .collect();
+    let pairs = if pairs.len() == 1 { "The one pair".to_owned() } else { format!("All {} pairs", pairs.len()) };
+    let evidence = bound(format!(
+        "{pairs} of cells that agree in all else: {}; less than half of what the medium allows.",
+        each.join("; ")
+    ));
+    Some(finding(FindingKind::Upgrade, text, vec![evidence]))
+}

@@ -1,0 +1,103 @@
+//! Numbers in sentences of findings.
+
+use crate::figures::{self, grouped, nanos, percent};
+use crate::language::Language;
+use crate::sentences;
+use linerate_model::MeasureUnit;
+
+/// Findings are kept with their study, and are English like what studies say themselves.
+const LANGUAGE: Language = Language::English;
+
+/// A value of a study with the digits it was published with: `129.93 Mbit/s`, `148,809.5/s`.
+pub(crate) fn value(value: f64, unit: MeasureUnit) -> String {
+    match unit {
+        MeasureUnit::PerS => {
+            let tenths = decimals(value.fract(), 1);
+            match tenths.strip_prefix("0.") {
+                Some(tenths) => format!("{}.{tenths}/s", grouped(value.trunc() as u64)),
+                None => format!("{}/s", grouped(value.round() as u64)),
+            }
+        }
+        MeasureUnit::BitsPerS => {
+            let (step, prefix) = figures::prefix(value);
+            format!("{} {prefix}bit/s", decimals(value / step, 2))
+        }
+        MeasureUnit::Nanos => nanos(value.round() as u64),
+        MeasureUnit::Share => share(value),
+    }
+}
+
+/// From one value to another; one where they are the same.
+pub(super) fn range(low: f64, high: f64, unit: MeasureUnit) -> String {
+    range_in(LANGUAGE, low, high, unit)
+}
+
+/// The same in the language of a report.
+pub(crate) fn range_in(lang: Language, low: f64, high: f64, unit: MeasureUnit) -> String {
+    let (low, high) = (value(low, unit), value(high, unit));
+    if low == high { high } else { figures::range(lang, &low, &high) }
+}
+
+/// Names in a row.
+pub(super) fn listed(names: &[String]) -> String {
+    sentences::listed(LANGUAGE, names)
+}
+
+/// How many times as much.
+pub(super) fn times(factor: f64) -> String {
+    let places = if factor < 9.995 {
+        2
+    } else if factor < 99.95 {
+        1
+    } else {
+        0
+    };
+    format!("{factor:.places$} times")
+}
+
+/// From one factor to another.
+pub(super) fn times_range(low: f64, high: f64) -> String {
+    let (low, high) = (times(low), times(high));
+    if low == high { high } else { figures::range(LANGUAGE, &low, &high) }
+}
+
+/// A share in percent.
+pub(super) fn share(share: f64) -> String {
+    percent(share).unwrap_or_else(|| "an unknown share".to_owned())
+}
+
+/// A p-value.
+pub(super) fn p_value(p: f64) -> String {
+    match p {
+        p if p < 0.000_1 => "p < 0.0001".to_owned(),
+        p if p < 0.01 => format!("p = {p:.4}"),
+        p => format!("p = {p:.3}"),
+    }
+}
+
+/// A sum of money.
+pub(super) fn money(amount: f64, currency: Option<&str>) -> String {
+    let amount = if amount < 99.5 { decimals(amount, 2) } else { grouped(amount.round() as u64) };
+    currency.map_or_else(|| amount.clone(), |currency| format!("{amount} {currency}"))
+}
+
+/// The middle of some numbers.
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    Some(if values.len() % 2 == 1 { upper } else { (values[middle - 1] + upper) / 2.0 })
+}
+
+/// The lowest and the highest.
+pub(super) fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    values.into_iter().fold(None, |known, value| match known {
+        None => Some((value, value)),
+        Some((low, high)) => Some((low.min(value), high.max(value))),
+    })
+}
+
+fn decimals(value: f64, places: usize) -> String {
+    let text = format!("{value:.places$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

@@ -1,0 +1,118 @@
+//! The languages of reports. Every word that is not a record's own comes from `locales/*.ftl` (Project Fluent), by its key.
+//!
+//! Numbers and units are written the same in every language, and so are CSV and JSON.
+
+use fluent_bundle::concurrent::FluentBundle;
+use fluent_bundle::{FluentArgs, FluentResource};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::LazyLock;
+use unic_langid::{LanguageIdentifier, langid};
+
+const ENGLISH: &str = include_str!("../locales/en.ftl");
+const JAPANESE: &str = include_str!("../locales/ja.ftl");
+
+/// A language that reports come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Language {
+    /// English, where nothing else is asked for.
+    #[default]
+    English,
+    /// Japanese.
+    Japanese,
+}
+
+/// No report comes in this language.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownLanguage(String);
+
+impl fmt::Display for UnknownLanguage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there are no reports in `{}`; give en or ja", self.0)
+    }
+}
+
+impl std::error::Error for UnknownLanguage {}
+
+impl FromStr for Language {
+    type Err = UnknownLanguage;
+
+    /// By its tag: `en`, `ja`.
+    fn from_str(tag: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|language| language.tag() == tag).ok_or_else(|| UnknownLanguage(tag.to_owned()))
+    }
+}
+
+impl Language {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::English, Self::Japanese];
+
+    /// Its tag (BCP 47), which is also what it is asked for by: `en`, `ja`.
+    pub fn tag(self) -> &'static str {
+        match self {
+            Self::English => "en",
+            Self::Japanese => "ja",
+        }
+    }
+
+    /// The language of a locale such as `ja_JP.UTF-8`; English where there are no reports in that.
+    pub fn of_locale(locale: &str) -> Self {
+        let tag = locale.split(['_', '.', '@', '-']).next().unwrap_or_default();
+        tag.parse().unwrap_or_default()
+    }
+
+    /// The text of `key` with what it holds; [`crate::said!`] writes it shorter. A key that is not known is shown as itself.
+    pub fn tell(self, key: &str, held: &[(&str, String)]) -> String {
+        self.pattern(key, None, held).unwrap_or_else(|| key.to_owned())
+    }
+
+    /// What the column of `key` counts.
+    pub(crate) fn meaning(self, key: &str) -> String {
+        self.pattern(key, Some("meaning"), &[]).unwrap_or_else(|| key.to_owned())
+    }
+
+    /// The name of a value of the model, which by itself is English: `limit` and `sender's CPU` have the key
+    /// `limit-sender-s-cpu`.
+    pub(crate) fn named(self, kind: &str, value: impl fmt::Display) -> String {
+        let own = value.to_string();
+        let letters = own.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+        let key: String = kind.chars().chain(['-']).chain(letters).collect();
+        self.pattern(&key, None, &[]).unwrap_or(own)
+    }
+
+    fn pattern(self, key: &str, attribute: Option<&str>, held: &[(&str, String)]) -> Option<String> {
+        static ENGLISH_WORDS: LazyLock<FluentBundle<FluentResource>> = LazyLock::new(|| bundle(langid!("en"), ENGLISH));
+        static JAPANESE_WORDS: LazyLock<FluentBundle<FluentResource>> =
+            LazyLock::new(|| bundle(langid!("ja"), JAPANESE));
+        let bundle = match self {
+            Self::English => &ENGLISH_WORDS,
+            Self::Japanese => &JAPANESE_WORDS,
+        };
+        let message = bundle.get_message(key)?;
+        let pattern = match attribute {
+            Some(name) => message.get_attribute(name)?.value(),
+            None => message.value()?,
+        };
+        let args: FluentArgs<'_> = held.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        // What is missing among the arguments is shown by its name: a test sees to it that nothing is.
+        Some(bundle.format_pattern(pattern, Some(&args), &mut Vec::new()).into_owned())
+    }
+}
+
+/// The words of one language.
+fn bundle(language: LanguageIdentifier, source: &str) -> FluentBundle<FluentResource> {
+    // A message that cannot be read is left out; a test reads them all.
+    let resource = FluentResource::try_new(source.to_owned()).unwrap_or_else(|(resource, _)| resource);
+    let mut bundle = FluentBundle::new_concurrent(vec![language]);
+    bundle.set_use_isolating(false);
+    bundle.add_resource_overriding(resource);
+    bundle
+}
+
+/// The text of a key in a language, with what it holds: `said!(language, "figures-runs", runs = 3)`.
+#[macro_export]
+macro_rules! said {
+    ($language:expr, $key:literal $(, $name:ident = $value:expr)* $(,)?) => {
+        $crate::Language::tell($language, $key, &[$((stringify!($name), ($value).to_string())),*])
+    };
+}

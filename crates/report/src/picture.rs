@@ -1,0 +1,111 @@
+//! A chart as an SVG file of its own, for documents and slides: its legend drawn in, light colours, no style sheet but its own.
+
+use crate::charts::{Chart, SERIES};
+use crate::findings::data::Data;
+use crate::frame::STYLE;
+use crate::language::Language;
+use crate::study;
+use linerate_model::{Record, StudyReport};
+use maud::{Markup, PreEscaped, html};
+
+/// Width of a chart, and height of a line of its title or legend, pixels.
+const WIDTH: u32 = 720;
+const LINE: u32 = 20;
+/// Space around all.
+const MARGIN: u32 = 16;
+
+/// A chart as a file of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// Its name among the others, without an ending: `1-throughput-of-streams`.
+    pub name: String,
+    /// The drawing, an SVG file that needs nothing else.
+    pub svg: String,
+}
+
+/// The charts of a record, as its page shows them.
+pub fn pictures(lang: Language, record: &Record) -> Vec<Picture> {
+    let ladder = record.ladder.as_ref().and_then(|found| crate::ladder::chart(lang, found));
+    numbered(ladder.into_iter().chain(crate::charts::all(lang, &crate::abridged::shown(record))))
+}
+
+/// The charts of a study, as its page shows them.
+pub fn study_pictures(lang: Language, report: &StudyReport) -> Vec<Picture> {
+    numbered(study::charts_of(lang, &Data::of(&report.study)).into_iter())
+}
+
+fn numbered(charts: impl Iterator<Item = Chart>) -> Vec<Picture> {
+    let named = |(index, chart): (usize, Chart)| {
+        let letters: String = chart.title.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+        let words = letters.split_whitespace().take(MOST_WORDS).collect::<Vec<_>>().join("-").to_lowercase();
+        Picture { name: format!("{}-{words}", index + 1), svg: svg(&chart) }
+    };
+    charts.enumerate().map(named).collect()
+}
+
+/// Words of a file's name.
+const MOST_WORDS: usize = 8;
+
+/// The height that a drawing asks for at its full width.
+fn height_of(drawing: &Markup) -> u32 {
+    let view_box = drawing.0.split("viewBox=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
+    view_box.split(' ').nth(3).and_then(|height| height.parse::<f64>().ok()).map_or(0, |height| height.ceil() as u32)
+}
+
+/// The file.
+pub(crate) fn svg(chart: &Chart) -> String {
+    let top = MARGIN + LINE + LINE * chart.legend.len() as u32;
+    let drawn = height_of(&chart.drawing);
+    let (width, height) = (WIDTH + 2 * MARGIN, top + LINE + drawn + MARGIN);
+    let picture = html! {
+        svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) {
+            title { (chart.title) }
+            style { (PreEscaped(style())) }
+            rect width="100%" height="100%" fill="#ffffff" {}
+            text.heading x=(MARGIN) y=(MARGIN + 12) { (chart.title) }
+            @for (index, (class, meaning)) in chart.legend.iter().enumerate() {
+                (key(class, meaning, MARGIN + LINE * (index as u32 + 1)))
+            }
+            svg x=(MARGIN) y=(top + LINE / 2) width=(WIDTH) height=(drawn) { (chart.drawing) }
+        }
+    };
+    picture.into_string()
+}
+
+/// A colour and what it means.
+fn key(class: &str, meaning: &str, y: u32) -> Markup {
+    html! {
+        g class=(class) { line.line x1=(MARGIN) x2=(MARGIN + 30) y1=(y + 9) y2=(y + 9) {} }
+        text.name x=(MARGIN + 40) y=(y + 13) { (meaning) }
+    }
+}
+
+/// The colours of the page in light, written out: most programs that read SVG know no variables.
+fn style() -> String {
+    let mut style = format!(
+        "text{{font:12.5px sans-serif;fill:{soft}}}.heading{{font-size:15px;font-weight:bold;fill:{ink}}}.name{{fill:{ink}}}\
+         .grid{{stroke:{grid}}}.axis,.notch{{stroke:{limit}}}.line{{fill:none;stroke-width:2.25}}.hit{{fill:none}}\
+         .whisker{{fill:none;stroke:{ink};stroke-width:1.25}}.figure,.group{{fill:{ink}}}.group{{font-weight:bold}}",
+        soft = colour("soft"),
+        ink = colour("ink"),
+        grid = colour("grid"),
+        limit = colour("limit"),
+    );
+    let others = [("limit", "limit"), ("tester", "tester"), ("lacking", "rule"), ("widest", "warn")];
+    for (class, named) in SERIES.map(|class| (class, class)).into_iter().chain(others) {
+        let colour = colour(named);
+        style.push_str(&format!(
+            ".{class} .line{{stroke:{colour}}}.{class} .mark,.{class} .bar{{fill:{colour};stroke:#ffffff}}"
+        ));
+    }
+    style.push_str(".limit .line{stroke-dasharray:6 5}.tester .line{stroke-dasharray:1 5}");
+    // Lines differ by their dashes too, as on the page.
+    style.extend(STYLE.lines().filter(|line| line.starts_with("svg .s") && line.contains("dasharray")));
+    style
+}
+
+/// A colour of the page's style sheet, where it stands first: in light.
+fn colour(name: &str) -> &'static str {
+    let at = STYLE.split_once(&format!("--{name}:")).and_then(|(_, rest)| rest.split_once(';'));
+    at.map(|(value, _)| value.trim()).expect("the style sheet has this colour")
+}

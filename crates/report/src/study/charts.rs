@@ -1,0 +1,345 @@
+//! Lines along a factor of numbers, grouped bars for the rest, each with what the medium can carry.
+
+use super::shape::{Facet, Shape};
+use crate::charts::{Chart, SERIES, size_ticks};
+use crate::figures::{percent, plain};
+use crate::findings::data::Data;
+use crate::findings::words::value;
+use crate::language::Language;
+use crate::said;
+use crate::svg::{self, Axis, Bars, Member, Point, Scale, Segment, Series};
+use crate::tables::Table;
+use linerate_model::{FactorOf, MeasureUnit};
+
+/// More charts nobody looks at; the tables have all.
+const MOST_FACETS: usize = 16;
+/// Room beside the first and the last place on a logarithmic axis.
+const ROOM: f64 = 1.12;
+/// Places between the lowest and the highest size at which a limit is drawn.
+const STEPS: u32 = 160;
+/// From so many times lower on a chart has a scale of its own.
+const MUCH_LOWER: f64 = 3.0;
+/// Bars of one chart.
+const MOST_BARS: usize = 60;
+
+/// All charts.
+pub(crate) fn all(lang: Language, data: &Data<'_>) -> Vec<Chart> {
+    let shapes: Vec<Shape> = data.measures().map(|(measure, _)| Shape::of(data, measure)).collect();
+    let mut charts: Vec<Chart> = shapes
+        .iter()
+        .filter(|shape| shape.axis.is_some())
+        .flat_map(|shape| {
+            let facets = shape.facets(data, false);
+            let shared = top(data, shape.measure, &(0..data.study.cells.len()).collect::<Vec<_>>());
+            let top_of = |facet: &Facet| {
+                let own = top(data, shape.measure, &facet.cells);
+                if own * MUCH_LOWER < shared { own } else { shared }
+            };
+            facets
+                .iter()
+                .take(MOST_FACETS)
+                .map(|facet| lines(lang, data, shape, facet, top_of(facet)))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    // Measures of one unit stand beside each other where no factor has the colours.
+    match shapes.as_slice() {
+        [first, ..] if shapes.len() > 1 && shapes.iter().all(|shape| shape.axis.is_none()) && one_unit(data) => {
+            charts.extend(measures_beside(lang, data, first));
+        }
+        shapes => charts.extend(shapes.iter().filter_map(|shape| bars(lang, data, shape))),
+    }
+    charts
+}
+
+fn one_unit(data: &Data<'_>) -> bool {
+    data.measures().all(|(_, measure)| measure.unit == data.study.measures[0].unit)
+}
+
+/// An axis of a measure's values, from zero past `most`.
+fn axis(data: &Data<'_>, what: &str, measure: usize, most: f64) -> Axis {
+    match data.study.measures[measure].unit {
+        MeasureUnit::BitsPerS => Axis::rate(what, "bit/s", most),
+        MeasureUnit::PerS => Axis::rate(what, "/s", most),
+        MeasureUnit::Nanos => Axis::time(what, most),
+        MeasureUnit::Share => Axis::share(what, most),
+    }
+}
+
+/// The highest that anything of these cells is drawn. Charts beside each other have one scale, but for those it would flatten.
+fn top(data: &Data<'_>, measure: usize, cells: &[usize]) -> f64 {
+    let values = cells.iter().flat_map(|cell| &data.study.cells[*cell].values[measure]).copied();
+    let limits = cells.iter().filter_map(|cell| data.limit(*cell, measure)).map(|limit| limit.high);
+    values.chain(limits).fold(0.0, f64::max)
+}
+
+fn spread(data: &Data<'_>, cell: usize, measure: usize) -> Option<(f64, f64)> {
+    let values = &data.study.cells[cell].values[measure];
+    let low = values.iter().copied().reduce(f64::min)?;
+    let high = values.iter().copied().reduce(f64::max)?;
+    (values.len() > 1).then_some((low, high))
+}
+
+/// What a result says when it is pointed at.
+fn said(lang: Language, data: &Data<'_>, cell: usize, measure: usize) -> String {
+    let named = &data.study.measures[measure];
+    let reached = data.value(cell, measure).map(|reached| value(reached, named.unit)).unwrap_or_default();
+    let limit = data.limit(cell, measure).and_then(|limit| percent(limit.share));
+    let share = limit.map_or_else(String::new, |share| said!(lang, "study-charts-of-what-the-medium", share = share));
+    plain(&format!("{}: {} {reached}{share}", data.cell_name(cell, &[]), named.title))
+}
+
+/// The levels of the colours, with their class; without a factor everything has the first.
+fn colour(data: &Data<'_>, shape: &Shape, cell: usize) -> (usize, String) {
+    let level = shape.series.and_then(|factor| Some((factor, data.study.cells[cell].levels[factor]?)));
+    level.map_or_else(
+        || (0, data.study.measures[shape.measure].title.clone()),
+        |(factor, level)| (level, data.name_of(factor, level)),
+    )
+}
+
+fn class(data: &Data<'_>, shape: &Shape, level: usize) -> &'static str {
+    let levels = shape.series.map_or(&[][..], |factor| &data.study.factors[factor].levels[..]);
+    // The second colour is too near that of the tester.
+    let past = usize::from(level > 0 && levels.iter().any(|level| level.tester));
+    if levels.get(level).is_some_and(|level| level.tester) { "tester" } else { SERIES[(level + past) % SERIES.len()] }
+}
+
+fn lines(lang: Language, data: &Data<'_>, shape: &Shape, facet: &Facet, top: f64) -> Chart {
+    let (measure, axis) = (shape.measure, shape.axis.unwrap_or_default());
+    let (named, factor) = (&data.study.measures[measure], &data.study.factors[axis]);
+    let x_of = |cell: usize| data.level(cell, axis).and_then(|level| level.value).unwrap_or(0.0);
+    let mut members: Vec<(usize, String, Vec<usize>)> = Vec::new();
+    for cell in &facet.cells {
+        let (level, name) = colour(data, shape, *cell);
+        match members.iter_mut().find(|(known, ..)| *known == level) {
+            Some((.., cells)) => cells.push(*cell),
+            None => members.push((level, name, vec![*cell])),
+        }
+    }
+    members.sort_by_key(|(level, ..)| *level);
+    members.iter_mut().for_each(|(.., cells)| cells.sort_by(|a, b| x_of(*a).total_cmp(&x_of(*b))));
+
+    let (mut series, mut legend) =
+        limit_lines(lang, data, measure, &facet.cells, &x_of, factor.of == Some(FactorOf::Message));
+    for (level, name, cells) in &members {
+        let class = class(data, shape, *level);
+        legend.push((class, plain(name)));
+        let y_of = |cell: &usize| data.value(*cell, measure).unwrap_or(0.0);
+        let point = |cell: &usize| Point {
+            x: x_of(*cell),
+            y: y_of(cell),
+            spread: spread(data, *cell, measure),
+            label: said(lang, data, *cell, measure),
+        };
+        series.push(Series {
+            class,
+            line: cells.iter().map(|cell| (x_of(*cell), y_of(cell))).collect(),
+            points: cells.iter().map(point).collect(),
+        });
+    }
+
+    let mut places: Vec<f64> = facet.cells.iter().map(|cell| x_of(*cell)).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let (low, high) = (places[0], places[places.len() - 1]);
+    let unit_of_x = factor.unit.as_deref().unwrap_or_default();
+    let x = if low > 0.0 && high > low {
+        let (low, high) = (low / ROOM, high * ROOM);
+        let sizes = places
+            .iter()
+            .all(|place| place.fract() == 0.0)
+            .then(|| places.iter().map(|place| *place as u64).collect::<Vec<_>>());
+        let ticks = match sizes {
+            Some(sizes) => size_ticks(&sizes, low, high),
+            None => places.iter().map(|place| (*place, place.to_string())).collect(),
+        };
+        Axis {
+            title: said!(lang, "study-charts-logarithmic", title = factor.title, unit_of_x = unit_of_x),
+            scale: Scale::Log(low, high),
+            ticks,
+        }
+    } else {
+        let ticks = places.iter().map(|place| (*place, place.to_string())).collect();
+        Axis { title: format!("{}, {unit_of_x}", factor.title), scale: Scale::up_to(high * ROOM), ticks }
+    };
+    let y = self::axis(data, &named.title, measure, top);
+    let title = capital(if facet.name.is_empty() { &named.title } else { &facet.name });
+    Chart {
+        drawing: svg::lines(&title, &x, &y, &series),
+        table: table(lang, data, &title, measure, &facet.cells),
+        title,
+        legend,
+    }
+}
+
+/// The limit of each medium along the axis. Where it is not known which layer is counted, the lowest and the highest it can be.
+fn limit_lines(
+    lang: Language,
+    data: &Data<'_>,
+    measure: usize,
+    cells: &[usize],
+    x_of: &impl Fn(usize) -> f64,
+    along_sizes: bool,
+) -> (Vec<Series>, Vec<(&'static str, String)>) {
+    /// Limits nearer to each other than this are drawn as one.
+    const ALIKE: f64 = 1.02;
+    /// Place, lowest and highest limit.
+    type Range = (f64, f64, f64);
+    let mut lines: Vec<(String, usize, Vec<Range>)> = Vec::new();
+    for cell in cells {
+        let (Some(limit), Some(medium)) = (data.limit(*cell, measure), data.medium(*cell, measure)) else { continue };
+        let name = medium.to_string();
+        let place = (x_of(*cell), limit.low, limit.high);
+        match lines.iter_mut().find(|(known, ..)| *known == name) {
+            Some((.., places)) if places.iter().any(|known| known.0 == place.0) => {}
+            Some((.., places)) => places.push(place),
+            None => lines.push((name, *cell, vec![place])),
+        }
+    }
+    let (mut series, mut most) = (Vec::new(), Vec::new());
+    let unit = data.study.measures[measure].unit;
+    for (name, cell, places) in &mut lines {
+        places.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let apart = places.iter().any(|(_, low, high)| high / low > ALIKE);
+        let (first, last) = (places[0], places[places.len() - 1]);
+        let both = if apart { said!(lang, "study-charts-as-payload-lower-or") } else { String::new() };
+        let flat = if first.2 == last.2 { format!(" {}", value(first.2, unit)) } else { String::new() };
+        most.push(format!("{name}{flat}{both}"));
+        // Between the sizes measured it is no straight line.
+        let between: Vec<Range> = match along_sizes {
+            true => (0..=STEPS)
+                .map(|step| (first.0 * (last.0 / first.0).powf(f64::from(step) / f64::from(STEPS))).round())
+                .filter_map(|size| data.range_at(*cell, measure, size as u64).map(|(low, high)| (size, low, high)))
+                .collect(),
+            false => places.clone(),
+        };
+        let mut line = |of: &dyn Fn(&Range) -> f64, what: &str| {
+            let points = places.iter().map(|place| Point {
+                x: place.0,
+                y: of(place),
+                spread: None,
+                label: said!(lang, "study-charts-can-carry-2", name = name, unit = value(of(place), unit), what = what),
+            });
+            series.push(Series {
+                class: "limit",
+                line: between.iter().map(|place| (place.0, of(place))).collect(),
+                points: points.collect(),
+            });
+        };
+        if apart {
+            line(&|place| place.1, &said!(lang, "study-charts-if-payload-is-counted"));
+            line(&|place| place.2, &said!(lang, "study-charts-if-frames-with-their"));
+        } else {
+            line(&|place| place.2, "");
+        }
+    }
+    let legend = match most.is_empty() {
+        true => Vec::new(),
+        false => vec![("limit", said!(lang, "study-charts-what-the-medium-can-carry", most = most.join("; ")))],
+    };
+    (series, legend)
+}
+
+/// Cells without a level of the axis' factor, or all where there is none.
+fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
+    let facets = shape.facets(data, true);
+    let mut legend: Vec<(&'static str, String)> = Vec::new();
+    let mut cells = Vec::new();
+    let mut groups = Vec::new();
+    for facet in &facets {
+        let mut members = Vec::new();
+        for cell in facet.cells.iter().filter(|_| groups.len() < MOST_BARS) {
+            let (level, name) = colour(data, shape, *cell);
+            let class = class(data, shape, level);
+            if !legend.iter().any(|(known, text)| *known == class && *text == name) {
+                legend.push((class, plain(&name)));
+            }
+            members.push(member(lang, data, shape.measure, *cell, class, name));
+            cells.push(*cell);
+        }
+        groups.push(Bars { name: plain(&facet.name), members });
+    }
+    let named = &data.study.measures[shape.measure];
+    let title = match shape.axis {
+        Some(axis) => {
+            said!(lang, "study-charts-without", title = capital(&named.title), title2 = data.study.factors[axis].title)
+        }
+        None => capital(&named.title),
+    };
+    grouped(lang, data, shape.measure, &title, groups, legend, &cells)
+}
+
+/// Each cell with a bar for each measure.
+fn measures_beside(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
+    let all = (0..data.study.cells.len()).take(MOST_BARS);
+    let groups = all.clone().map(|cell| {
+        let members = data.measures().filter(|(measure, _)| data.value(cell, *measure).is_some());
+        let members = members.map(|(measure, named)| {
+            member(lang, data, measure, cell, SERIES[measure % SERIES.len()], named.title.clone())
+        });
+        Bars { name: plain(&data.cell_name(cell, &[])), members: members.collect() }
+    });
+    let legend =
+        data.measures().map(|(measure, named)| (SERIES[measure % SERIES.len()], plain(&named.title))).collect();
+    let titles: Vec<String> = data.measures().map(|(_, named)| named.title.clone()).collect();
+    grouped(
+        lang,
+        data,
+        shape.measure,
+        &capital(&crate::sentences::listed(lang, &titles)),
+        groups.collect(),
+        legend,
+        &all.collect::<Vec<_>>(),
+    )
+}
+
+fn member(lang: Language, data: &Data<'_>, measure: usize, cell: usize, class: &'static str, name: String) -> Member {
+    let unit = data.study.measures[measure].unit;
+    let reached = data.value(cell, measure).unwrap_or(0.0);
+    let limit = data.limit(cell, measure).zip(data.medium(cell, measure)).map(|(limit, medium)| Segment {
+        class: "limit",
+        value: limit.high,
+        label: said!(lang, "study-charts-can-carry", medium = medium, unit = value(limit.high, unit)),
+    });
+    Member {
+        name: plain(&name),
+        segment: Segment { class, value: reached, label: said(lang, data, cell, measure) },
+        spread: spread(data, cell, measure),
+        limit,
+        figure: value(reached, unit),
+    }
+}
+
+fn grouped(
+    lang: Language,
+    data: &Data<'_>,
+    measure: usize,
+    title: &str,
+    groups: Vec<Bars>,
+    mut legend: Vec<(&'static str, String)>,
+    cells: &[usize],
+) -> Option<Chart> {
+    let members = || groups.iter().flat_map(|bars| &bars.members);
+    members().next()?;
+    if members().any(|member| member.limit.is_some()) {
+        legend.push(("limit", said!(lang, "study-charts-what-the-medium-can")));
+    }
+    let what = if data.study.measures.len() > 1 && one_unit(data) {
+        said!(lang, "study-charts-rate")
+    } else {
+        data.study.measures[measure].title.clone()
+    };
+    let x = axis(data, &what, measure, members().map(Member::reach).fold(0.0, f64::max));
+    let drawing = svg::groups(title, &x, &groups);
+    Some(Chart { drawing, table: table(lang, data, title, measure, cells), title: title.to_owned(), legend })
+}
+
+/// The same figures as a table: each cell with all its measures.
+fn table(lang: Language, data: &Data<'_>, caption: &str, measure: usize, cells: &[usize]) -> Table {
+    super::tables::of_cells(lang, data, caption, &[measure], cells)
+}
+
+pub(super) fn capital(text: &str) -> String {
+    crate::sentences::sentence(text).trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,228 @@
+//! A study for the terminal, as JSON, CSV and Markdown.
+
+use super::charts::capital;
+use super::tables;
+use crate::csv::{field, line};
+use crate::figures::{percent, plain};
+use crate::findings::data::Data;
+use crate::findings::words::value;
+use crate::language::Language;
+use crate::markdown::{escaped, push_heading, push_table};
+use crate::said;
+use crate::sentences::{in_a_row, listed, sentence};
+use crate::text::{Page, Style};
+use linerate_model::{CellLimit, MeasureUnit, StudyReport};
+use serde_json::json;
+
+/// One object on one line; docs/studies.md names its fields.
+pub fn json(report: &StudyReport) -> String {
+    let mut text = serde_json::to_string(report).expect("a study holds only text keys and plain data");
+    text.push('\n');
+    text
+}
+
+/// The study for a terminal of this style; ends with a newline.
+pub fn text(report: &StudyReport, style: &Style) -> String {
+    let lang = style.language;
+    let study = &report.study;
+    let data = Data::of(study);
+    let mut page = Page::new(style);
+    page.heading(&plain(&study.title));
+    page.paragraph("", &sentence(&study.about));
+    page.blank();
+    for said in summary(lang, &data) {
+        page.entry(&said.name, &format!("{}: {}", said.figure, said.text));
+    }
+    if !report.findings.is_empty() {
+        page.blank();
+        page.heading(&said!(lang, "study-outputs-what-the-numbers-say"));
+    }
+    for finding in &report.findings {
+        page.paragraph("- ", &plain(&finding.text));
+        for evidence in &finding.evidence {
+            page.paragraph("    ", &plain(evidence.text()));
+        }
+    }
+    page.blank();
+    page.table(&tables::everything(lang, &data));
+    if !study.caveats.is_empty() {
+        page.blank();
+        page.heading(&said!(lang, "html-caveats"));
+    }
+    for caveat in &study.caveats {
+        page.paragraph("- ", &sentence(caveat));
+    }
+    page.blank();
+    page.heading(&said!(lang, "html-how-it-was-measured"));
+    for said in method(lang, &data) {
+        page.paragraph("  ", &said);
+    }
+    page.finish(style.unicode)
+}
+
+/// Title, findings with their evidence, tables and caveats, in GitHub's Markdown.
+pub fn markdown(lang: Language, report: &StudyReport) -> String {
+    let study = &report.study;
+    let data = Data::of(study);
+    let mut text = format!("# {}\n\n{}\n", escaped(&study.title), escaped(&sentence(&study.about)));
+    if !report.findings.is_empty() {
+        push_heading(&mut text, &said!(lang, "study-outputs-what-the-numbers-say"));
+    }
+    for finding in &report.findings {
+        text.push_str(&format!("- **{}**\n", escaped(&finding.text)));
+        for evidence in &finding.evidence {
+            text.push_str(&format!("  - {}\n", escaped(evidence.text())));
+        }
+    }
+    for table in tables::pivots(lang, &data)
+        .into_iter()
+        .chain([tables::everything(lang, &data)])
+        .chain(tables::levels(lang, &data))
+    {
+        push_table(lang, &mut text, &table);
+    }
+    if !study.caveats.is_empty() {
+        push_heading(&mut text, &said!(lang, "html-caveats"));
+    }
+    for caveat in &study.caveats {
+        text.push_str(&format!("- {}\n", escaped(&sentence(caveat))));
+    }
+    push_heading(&mut text, &said!(lang, "html-how-it-was-measured"));
+    text.push_str(&format!("{}\n", escaped(&in_a_row(&method(lang, &data)))));
+    text
+}
+
+/// Comma-separated values (RFC 4180): one line for each repeat of each cell, with the limit of each measure. Columns end in
+/// their unit.
+pub fn csv(report: &StudyReport) -> String {
+    let study = &report.study;
+    let data = Data::of(study);
+    let unit = |measure: usize| match study.measures[measure].unit {
+        MeasureUnit::BitsPerS => "bps",
+        MeasureUnit::PerS => "per_s",
+        MeasureUnit::Nanos => "ns",
+        MeasureUnit::Share => "share",
+    };
+    let mut text = String::new();
+    let factors = study.factors.iter().map(|factor| field(&json!(factor.column)));
+    let measures = study.measures.iter().enumerate().flat_map(|(measure, named)| {
+        let name = named.title.to_lowercase().replace([' ', '-'], "_");
+        let unit = unit(measure);
+        [
+            format!("{name}_{unit}"),
+            format!("{name}_limit_low_{unit}"),
+            format!("{name}_limit_high_{unit}"),
+            format!("{name}_limit_share"),
+        ]
+        .map(|name| field(&json!(name)))
+    });
+    line(&mut text, factors.chain(measures));
+    for (index, cell) in study.cells.iter().enumerate() {
+        let repeats = cell.values.iter().map(Vec::len).max().unwrap_or(0);
+        for repeat in 0..repeats {
+            let levels = (0..study.factors.len())
+                .map(|factor| field(&json!(study.level(cell, factor).map(|level| &level.name))));
+            let values = (0..study.measures.len()).flat_map(|measure| {
+                let reached = cell.values[measure].get(repeat);
+                let limit: Option<CellLimit> = data.limit(index, measure);
+                let share = reached.zip(limit).map(|(reached, limit)| reached / limit.high);
+                [
+                    json!(reached),
+                    json!(limit.map(|limit| limit.low)),
+                    json!(limit.map(|limit| limit.high)),
+                    json!(share),
+                ]
+                .map(|value| field(&value))
+            });
+            line(&mut text, levels.chain(values));
+        }
+    }
+    text
+}
+
+/// One line of the summary.
+pub(super) struct Said {
+    pub(super) name: String,
+    pub(super) figure: String,
+    pub(super) text: String,
+}
+
+/// For each measure and each medium (or what else results are gathered by) its best result and how near the limit that is.
+pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
+    let several = data.study.measures.len() > 1;
+    let of = |measure: usize| {
+        let named = &data.study.measures[measure];
+        data.groups(data.gathered_by(), measure).into_iter().filter_map(move |group| {
+            let reached = |cell: &usize| data.value(*cell, measure).unwrap_or(0.0);
+            let mut ascending = group.cells.clone();
+            ascending.sort_by(|a, b| reached(a).total_cmp(&reached(b)));
+            let (lowest, highest) = (*ascending.first()?, *ascending.last()?);
+            let (best, worst) = match named.unit.is_rate() {
+                // Of equals the last.
+                true => (highest, lowest),
+                false => (lowest, highest),
+            };
+            let worst = reached(&worst);
+            let but: Vec<usize> = data.gathered_by().into_iter().collect();
+            let count = match group.cells.len() {
+                1 => said!(lang, "study-outputs-the-only-result"),
+                count if named.unit.is_rate() => {
+                    said!(lang, "study-outputs-the-best-of-results", count = count, unit = value(worst, named.unit))
+                }
+                count => {
+                    said!(lang, "study-outputs-the-least-of-results", count = count, unit = value(worst, named.unit))
+                }
+            };
+            let name = data.cell_name(best, &but);
+            let count = if name.is_empty() { sentence(&count) } else { sentence(&format!("{name}: {count}")) };
+            let limit = data.limit(best, measure);
+            let share = limit.and_then(|limit| Some((percent(limit.share)?, data.medium(best, measure)?, limit.share)));
+            let share = share.map_or_else(String::new, |(share, medium, of)| {
+                if of > 1.0 {
+                    said!(lang, "study-outputs-more-than-can-carry", medium = medium)
+                } else {
+                    said!(lang, "study-outputs-of-what-can-carry", share = share, medium = medium)
+                }
+            });
+            Some(Said {
+                name: plain(&if several {
+                    format!("{}, {}", capital(&named.title), group.name)
+                } else {
+                    group.name.clone()
+                }),
+                figure: value(reached(&best), named.unit),
+                text: plain(&format!("{count}{share}")),
+            })
+        })
+    };
+    data.measures().flat_map(|(measure, _)| of(measure)).collect()
+}
+
+/// How it was measured, where the numbers are from, and how limits are counted.
+pub(super) fn method(lang: Language, data: &Data<'_>) -> Vec<String> {
+    let study = data.study;
+    let factors: Vec<String> = study
+        .factors
+        .iter()
+        .filter(|factor| factor.levels.len() > 1)
+        .map(|factor| said!(lang, "study-outputs-levels", title = factor.title, levels = factor.levels.len()))
+        .collect();
+    let mut said = vec![sentence(&study.method)];
+    let by = if factors.is_empty() {
+        String::new()
+    } else {
+        said!(lang, "study-outputs-by", factors = listed(lang, &factors))
+    };
+    let cells = if study.cells.len() == 1 {
+        said!(lang, "study-outputs-1-cell")
+    } else {
+        said!(lang, "study-outputs-cells", count = study.cells.len())
+    };
+    said.push(sentence(&format!("{cells}{by}")));
+    if !data.limits().is_empty() {
+        said.push(said!(lang, "study-outputs-what-a-medium-can"));
+    }
+    said.push(said!(lang, "study-outputs-each-finding-rests-on"));
+    said.extend(study.source.as_ref().map(|source| sentence(&said!(lang, "study-outputs-source", source = source))));
+    said.into_iter().map(|text| plain(&text)).collect()
+}

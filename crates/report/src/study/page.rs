@@ -1,0 +1,116 @@
+//! A study as one HTML page that needs nothing but itself.
+
+use super::{charts, outputs, tables};
+use crate::figures::plain;
+use crate::findings::data::Data;
+use crate::frame::{Carried, Data as Carry, Frame};
+use crate::html::{figure, prose, scrolling};
+use crate::language::Language;
+use crate::said;
+use crate::sentences::sentence;
+use linerate_model::{Evidence, Finding, StudyReport};
+use maud::{Markup, html};
+
+/// The page.
+pub fn html(lang: Language, report: &StudyReport) -> String {
+    let study = &report.study;
+    let data = Data::of(study);
+    let charts = charts::all(lang, &data);
+    let pivots = tables::pivots(lang, &data);
+    let main = html! {
+        ul.results aria-label=(said!(lang, "study-page-summary")) {
+            @for said in outputs::summary(lang, &data) {
+                li {
+                    div { span.name { (said.name) } span.figure { (said.figure) } }
+                    div { p { (prose(&said.text)) } }
+                }
+            }
+        }
+        @if !report.findings.is_empty() {
+            section aria-labelledby="findings" {
+                h2 #findings { (said!(lang, "study-outputs-what-the-numbers-say")) }
+                ul.findings { @for finding in &report.findings { (said(lang, finding)) } }
+            }
+        }
+        @if !charts.is_empty() {
+            section aria-labelledby="charts" {
+                h2 #charts { (said!(lang, "html-charts")) }
+                @for chart in &charts { (figure(lang, chart)) }
+            }
+        }
+        section aria-labelledby="tables" {
+            h2 #tables { (said!(lang, "study-page-tables")) }
+            @for (index, table) in pivots.iter().enumerate() {
+                details open[index == 0] {
+                    summary { @if study.measures.len() == 1 { (tables::by(lang, table)) } @else { (table.caption) } }
+                    (scrolling(lang, table))
+                }
+            }
+            @let all = tables::everything(lang, &data);
+            details open[pivots.is_empty()] {
+                summary { (all.caption) }
+                (scrolling(lang, &all))
+            }
+        }
+        @if !study.caveats.is_empty() {
+            section aria-labelledby="caveats" {
+                h2 #caveats { (said!(lang, "html-caveats")) }
+                ul.caveats { @for caveat in &study.caveats { li { (prose(&sentence(caveat))) } } }
+            }
+        }
+        section aria-labelledby="method" {
+            h2 #method { (said!(lang, "html-how-it-was-measured")) }
+            @for sentence in outputs::method(lang, &data) { p { (prose(&sentence)) } }
+            @if let Some(levels) = tables::levels(lang, &data) { div.words { (scrolling(lang, &levels)) } }
+        }
+    };
+    let csv = data_link(&outputs::csv(report));
+    Frame {
+        lang,
+        title: &plain(&study.title),
+        links: &[],
+        about: Some(prose(&sentence(&study.about))),
+        main,
+        footer: html! { (said!(lang, "study-page-written-by-linerate-the")) },
+        downloads: Some(html! { a download=(format!("{}.csv", study.name)) href=(csv) { (said!(lang, "study-page-download-the-data-csv")) } }),
+        carried: Carried {
+            name: Some(&study.name),
+            label: &said!(lang, "study-page-download-the-study-json"),
+            data: Carry::Json(outputs::json(report)),
+        },
+    }
+    .page()
+}
+
+/// A finding with what supports it.
+fn said(lang: Language, finding: &Finding) -> Markup {
+    html! {
+        li {
+            span.kind { (lang.named("finding", finding.kind)) }
+            p { (prose(&plain(&finding.text))) }
+            details {
+                summary { (said!(lang, "study-page-evidence")) }
+                ul {
+                    @for evidence in &finding.evidence {
+                        li {
+                            (prose(&plain(evidence.text())))
+                            @if let Evidence::Test { test, .. } = evidence { " " span.test { "(" (plain(test)) ")" } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `text` as a link that holds it (RFC 2397).
+fn data_link(text: &str) -> String {
+    let mut link = "data:text/csv;charset=utf-8,".to_owned();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b',' => link.push(char::from(byte)),
+            other => link.push_str(&format!("%{other:02X}")),
+        }
+    }
+    link
+}

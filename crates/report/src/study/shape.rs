@@ -1,0 +1,75 @@
+//! Which factor is drawn along the axis, which as colours, and which part the rest into charts.
+
+use crate::findings::data::Data;
+use linerate_model::FactorOf;
+
+/// Fewer levels make no line.
+const FEWEST_ON_A_LINE: usize = 3;
+
+/// How the cells of one measure are laid out.
+pub(super) struct Shape {
+    pub(super) measure: usize,
+    /// The factor along the axis, whose levels are numbers.
+    pub(super) axis: Option<usize>,
+    /// The factor whose levels have a colour each; none where measures have.
+    pub(super) series: Option<usize>,
+}
+
+/// Cells that agree in all factors but those of axis and series.
+pub(super) struct Facet {
+    pub(super) name: String,
+    pub(super) cells: Vec<usize>,
+}
+
+impl Shape {
+    pub(super) fn of(data: &Data<'_>, measure: usize) -> Self {
+        let factors = &data.study.factors;
+        let on_a_line = |factor: &usize| {
+            let named = &factors[*factor];
+            (named.unit.is_some() || named.of == Some(FactorOf::Message))
+                && named.levels.len() >= FEWEST_ON_A_LINE
+                && Some(*factor) != data.medium_factor()
+        };
+        let axis = (0..factors.len()).find(on_a_line);
+        let levels = |factor: &usize| factors[*factor].unit.is_none() && factors[*factor].levels.len() > 1;
+        // A tester's ceiling is read beside the devices, so these have the colours.
+        let devices = data.unordered().find(|factor| factors[*factor].levels.iter().any(|level| level.tester));
+        let media = data.medium_factor().filter(levels);
+        let series = devices.or(media).or_else(|| data.unordered().find(levels));
+        Self { measure, axis, series }
+    }
+
+    /// All cells of the measure that have a level of the axis' factor or, where `without`, that have none.
+    pub(super) fn facets(&self, data: &Data<'_>, without: bool) -> Vec<Facet> {
+        let mut facets: Vec<(Vec<Option<usize>>, Facet)> = Vec::new();
+        for cell in 0..data.study.cells.len() {
+            let on_axis = self.axis.is_some_and(|axis| data.study.cells[cell].levels[axis].is_some());
+            if data.value(cell, self.measure).is_none() || on_axis == without {
+                continue;
+            }
+            let mut rest = data.study.cells[cell].levels.clone();
+            let drawn: Vec<usize> = self.axis.iter().chain(&self.series).copied().collect();
+            drawn.iter().for_each(|factor| rest[*factor] = None);
+            match facets.iter_mut().find(|(known, _)| *known == rest) {
+                Some((_, facet)) => facet.cells.push(cell),
+                None => facets.push((rest, Facet { name: self.name(data, cell, &drawn), cells: vec![cell] })),
+            }
+        }
+        facets.into_iter().map(|(_, facet)| facet).collect()
+    }
+
+    /// The levels that tell a facet from others: those of factors that have only one level do not.
+    fn name(&self, data: &Data<'_>, cell: usize, drawn: &[usize]) -> String {
+        let told = |factor: &usize| data.study.factors[*factor].levels.len() < 2;
+        let but: Vec<usize> =
+            (0..data.study.factors.len()).filter(|factor| drawn.contains(factor) || told(factor)).collect();
+        let of = |factor: usize| {
+            let name = data.name_of(factor, data.study.cells[cell].levels[factor]?);
+            // A number needs to be said what it is of.
+            let named = &data.study.factors[factor];
+            Some(if named.unit.is_some() { format!("{} {name}", named.title) } else { name })
+        };
+        let named = (0..data.study.factors.len()).filter(|factor| !but.contains(factor)).filter_map(of);
+        named.collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,95 @@
+//! Grouped bars: each group under its name, a bar for each of its members, so that long names find room on a phone too.
+
+use super::{Axis, BARS_TOP, CHARACTER, NAME_CHARS, RIGHT, Segment, WIDTH, at, reachable, short};
+use maud::{Markup, html};
+
+/// Height of a bar with its space, and of a group's name.
+const BAR: f64 = 22.0;
+const NAME: f64 = 24.0;
+
+/// A bar of a group.
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) segment: Segment,
+    /// Lowest and highest run.
+    pub(crate) spread: Option<(f64, f64)>,
+    pub(crate) limit: Option<Segment>,
+    /// The figure at the bar's end.
+    pub(crate) figure: String,
+}
+
+/// Bars that belong together.
+pub(crate) struct Bars {
+    pub(crate) name: String,
+    pub(crate) members: Vec<Member>,
+}
+
+impl Member {
+    /// How far it reaches with all that is drawn of it.
+    pub(crate) fn reach(&self) -> f64 {
+        let limit = self.limit.as_ref().map_or(0.0, |limit| limit.value);
+        self.spread.map_or(0.0, |(_, high)| high).max(self.segment.value).max(limit)
+    }
+}
+
+/// Horizontal bars in groups over one axis.
+pub(crate) fn groups(title: &str, x: &Axis, all: &[Bars]) -> Markup {
+    let members = || all.iter().flat_map(|bars| &bars.members);
+    let names = members().map(|member| member.name.chars().count()).max().unwrap_or(0).min(NAME_CHARS);
+    let figures = members().map(|member| member.figure.chars().count()).max().unwrap_or(0);
+    let left = 12.0 + CHARACTER * names as f64;
+    let right = RIGHT - CHARACTER * figures as f64;
+    let px = |value: f64| left + x.scale.place(value) * (right - left);
+    let height_of = |bars: &Bars| NAME + BAR * bars.members.len() as f64;
+    let bottom = BARS_TOP + all.iter().map(height_of).sum::<f64>() + 6.0;
+    let height = bottom + 50.0;
+    let tops = all.iter().scan(BARS_TOP, |top, bars| {
+        let mine = *top;
+        *top += height_of(bars);
+        Some(mine)
+    });
+    html! {
+        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(title) {
+            @for (value, text) in &x.ticks {
+                line.grid x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
+                text.tick x=(at(px(*value))) y=(at(bottom + 18.0)) text-anchor="middle" { (text) }
+            }
+            text.title x=(at((left + right) / 2.0)) y=(at(height - 8.0)) text-anchor="middle" { (x.title) }
+            @for (bars, top) in all.iter().zip(tops) {
+                text.name.group x="0" y=(at(top + 17.0)) { (bars.name) }
+                line.axis x1=(at(left)) x2=(at(left)) y1=(at(top + NAME - 2.0)) y2=(at(top + height_of(bars) - 2.0)) {}
+                @for (index, member) in bars.members.iter().enumerate() {
+                    @let top = top + NAME + BAR * index as f64;
+                    @let middle = top + BAR / 2.0 - 2.0;
+                    text.tick x=(at(left - 10.0)) y=(at(middle + 4.5)) text-anchor="end" { (short(&member.name)) }
+                    g class=(member.segment.class) {
+                        (reachable(&member.segment.label, html! {
+                            rect.bar x=(at(left)) y=(at(top))
+                                width=(at((px(member.segment.value) - left).max(1.5))) height=(at(BAR - 4.0)) {}
+                        }))
+                    }
+                    @if let Some((low, high)) = member.spread {
+                        path.whisker.over d=(format!(
+                            "M{0} {1}V{2}M{0} {3}H{4}M{4} {1}V{2}",
+                            at(px(low)), at(middle - 4.0), at(middle + 4.0), at(middle), at(px(high))
+                        )) {}
+                    }
+                    @if let Some(limit) = &member.limit {
+                        g class=(limit.class) {
+                            (reachable(&limit.label, html! {
+                                @let place = px(limit.value);
+                                rect.hit x=(at(place - 5.0)) y=(at(top - 2.0)) width="10" height=(at(BAR)) {}
+                                line.line x1=(at(place)) x2=(at(place)) y1=(at(top - 2.0)) y2=(at(top + BAR - 2.0)) {}
+                            }))
+                        }
+                    }
+                    // Behind the bar; behind its limit only where that would be written over.
+                    @let end = px(member.spread.map_or(member.segment.value, |(_, high)| high.max(member.segment.value)));
+                    @let room = CHARACTER * member.figure.chars().count() as f64 + 12.0;
+                    @let crossed = member.limit.as_ref().map(|limit| px(limit.value)).filter(|place| (end..end + room).contains(place));
+                    text.figure x=(at(crossed.unwrap_or(end) + 8.0)) y=(at(middle + 4.5)) { (member.figure) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What a reader sees of a copy.
+
+use crate::sample;
+use linerate_model::{
+    Confidence, CopyCache, CopyClient, CopyExisting, CopyFault, CopyFrom, CopyInto, CopyOnError, CopyOptions,
+    CopyOutcome, CopyPlan, CopyStage, CopySync, CopyTree, CopyVerify, CopyWay, IpVersion, Limit, Record, StageShare,
+    Verdict,
+};
+use linerate_report::{Language, Style, csv, explain, html, markdown, text};
+
+pub(crate) fn record() -> Record {
+    let mut record = sample::record(&[], "b", vec![]);
+    record.plan.copy = Some(CopyPlan {
+        tree: "like:system".parse::<CopyTree>().expect("a tree"),
+        way: CopyWay::Linerate,
+        sources: vec!["a".into()],
+        destinations: vec!["b".into(), "=c".into()],
+        from: CopyFrom::Files,
+        into: CopyInto::Scratch,
+        options: CopyOptions {
+            lanes: 2,
+            verify: CopyVerify::Received,
+            sync: CopySync::End,
+            cache: CopyCache::Cold,
+            on_error: CopyOnError::Continue,
+            existing: CopyExisting::Refuse,
+        },
+        ip: IpVersion::V4,
+    });
+    let client = |to: &str, share, finished_ns| CopyClient {
+        from: "a".into(),
+        to: to.into(),
+        files: 6_578,
+        bytes: 680_000_000,
+        finished_ns,
+        bytes_per_s: 40e6,
+        share,
+    };
+    let stage = |busy| StageShare {
+        busy,
+        waiting_for_previous: 0.75 - busy,
+        waiting_for_next: 0.25,
+        cpu: busy / 8.0,
+        threads: 4,
+        ..StageShare::default()
+    };
+    let fault = CopyFault { path: "<b>/x".into(), stage: CopyStage::Write, reason: "No space left on device".into() };
+    let outcome = CopyOutcome {
+        files: 13_156,
+        bytes: 1_360_000_000,
+        time_ns: 17_000_000_000,
+        bytes_per_s: 80e6,
+        files_per_s: 774.0,
+        runs_bytes_per_s: vec![79e6, 80e6, 81e6],
+        files_verified: 13_156,
+        stages: [(CopyStage::Send, stage(0.7)), (CopyStage::Write, stage(0.1))].into(),
+        busiest_stage: Some(CopyStage::Send),
+        clients: vec![client("b", 0.55, 15_000_000_000), client("=c", 0.45, 17_000_000_000)],
+        faults: vec![fault],
+        faults_total: 1,
+        verdict: Some(Verdict::new(Limit::StorageWrite, Confidence::High, vec!["To write files waited.".into()])),
+        ..CopyOutcome::default()
+    };
+    record.outcome = Some(outcome.into());
+    record
+}
+
+#[test]
+fn every_form_tells_the_rate_the_stages_and_what_is_missing() {
+    let record = record();
+    let shown = text(&record, &Style { width: 160, ..Style::default() });
+    for form in [&shown, &markdown(Language::English, &record), &html(Language::English, &record)] {
+        for words in
+            ["80.0 MB/s", "774", "70.0", "send", "17 s", "No space left on device", "Limited by the storage write"]
+        {
+            assert!(form.contains(words), "{words}: {form}");
+        }
+    }
+    for words in [
+        "copy of like:system from a to b and =c",
+        "the median of 3 runs, 79.0 MB/s to 81.0 MB/s",
+        "The busiest stage was to send, 70.0 % of the time: the network, or what is behind it.",
+        "One thing was not copied.",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let explained = explain(&record, &Style::default());
+    assert!(explained.starts_with("copy: Limited by the storage write (high confidence)"), "{explained}");
+    assert!(!html(Language::English, &record).contains("<b>/x"), "names are escaped");
+    assert!(markdown(Language::English, &record).contains("caches were emptied before"));
+}
+
+#[test]
+fn a_file_has_a_row_for_the_copy_each_stage_and_each_client() {
+    let text = csv(&record());
+    let rows: Vec<Vec<&str>> = text.split_terminator("\r\n").map(|line| line.split(',').collect()).collect();
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{text}");
+    let kinds: Vec<&str> = rows[1..].iter().map(|row| row[1]).collect();
+    assert_eq!(kinds, ["copy", "stage", "stage", "client", "client"]);
+    let at = |name: &str| rows[0].iter().position(|column| *column == name).expect("a column");
+    assert_eq!((rows[1][at("bytes_per_s")], rows[2][at("busy")]), ("80000000", "0.7"));
+}

@@ -1,0 +1,203 @@
+//! What the reports show of an NFS server and of RPC: the peak in words, the curve, operations and classes, the charts.
+
+use crate::sample;
+use linerate_model::{
+    Ceiling, ClassPoint, CurveMiss, CurvePeak, CurvePlan, CurvePoint, Findings, Measurement, NfsClass, NfsOperation,
+    NfsOutcome, OperationFigures, ReceivedRates, Record, RecordId, RpcCall, Summary, Transport, WorkloadKind,
+};
+use linerate_report::Language;
+use linerate_report::{Style, csv, html, markdown, text};
+use linerate_units::{Nanos, Ratio};
+use std::collections::BTreeMap;
+
+fn figures(count: u64, share: f64, mean_ms: f64) -> OperationFigures {
+    OperationFigures {
+        count,
+        share,
+        ops_per_s: count as f64 / 3.0,
+        mean_ms,
+        p50_ms: mean_ms * 0.8,
+        p99_ms: mean_ms * 4.0,
+        ..OperationFigures::default()
+    }
+}
+
+/// One NFS result with its operations.
+fn nfs(name: &str, ops: f64, mean_ms: f64) -> Measurement {
+    let mut result = sample::transact(name, Transport::Tcp, (mean_ms * 1e6) as u64);
+    result.workload = WorkloadKind::Nfs;
+    result.message_bytes = 8192;
+    result.transactions_per_s =
+        Some(Summary { median: ops, low: ops, high: ops, runs: 1, values: vec![ops], interval: None });
+    let count = (ops * 3.0) as u64;
+    result.operations = BTreeMap::from([
+        (NfsOperation::Read, figures(count * 2 / 10, 0.2, mean_ms * 1.5)),
+        (NfsOperation::Write, figures(count / 10, 0.1, mean_ms * 3.0)),
+        (NfsOperation::Lookup, figures(count * 7 / 10, 0.7, mean_ms * 0.5)),
+    ]);
+    result.operations.entry(NfsOperation::Lookup).and_modify(|lookup| {
+        lookup.errors.insert("NFS3ERR_STALE".to_owned(), 3);
+    });
+    result.classes = result.operations.iter().map(|(operation, own)| (operation.class(), own.clone())).collect();
+    result.ceiling = Some(Ceiling {
+        record: RecordId("20261121T092900-77aa".to_owned()),
+        reached: sample::summary(40_000.0, 0.02),
+        share: ops / 40_000.0,
+    });
+    result
+}
+
+fn point(ops: f64, mean_ms: f64, missed: Option<CurveMiss>) -> CurvePoint {
+    let class = |share: f64, slower: f64| ClassPoint {
+        achieved_ops: ops * share,
+        mean_ms: mean_ms * slower,
+        p99_ms: mean_ms * slower * 4.0,
+    };
+    CurvePoint {
+        result: format!("nfs {ops} ops/s"),
+        intended_ops: ops,
+        offered_ops: ops * 1.01,
+        achieved_ops: if missed.is_some() { ops * 0.9 } else { ops },
+        mean_ms,
+        p50_ms: mean_ms * 0.8,
+        p99_ms: mean_ms * 4.0,
+        undone: 0,
+        classes: BTreeMap::from([
+            (NfsClass::Read, class(0.2, 1.5)),
+            (NfsClass::Write, class(0.1, 3.0)),
+            (NfsClass::Other, class(0.7, 0.5)),
+        ]),
+        missed,
+        runs: 1,
+    }
+}
+
+/// A server that holds 4,000 operations a second and not 5,000.
+pub(crate) fn record() -> Record {
+    let loads = [(1_000.0, 0.4), (2_000.0, 0.6), (4_000.0, 6.0), (5_000.0, 240.0)];
+    let missed = |ops: f64| (ops > 4_500.0).then_some(CurveMiss::ResponseTime);
+    let curve: Vec<CurvePoint> = loads.iter().map(|(ops, mean)| point(*ops, *mean, missed(*ops))).collect();
+    let mut results = vec![nfs("nfs closed loop", 4_700.0, 6.8)];
+    results.extend(loads.iter().map(|(ops, mean)| nfs(&format!("nfs {ops} ops/s"), *ops, *mean)));
+    let peak = &results[3];
+    let outcome = NfsOutcome {
+        result: peak.name.clone(),
+        operations: peak.operations.clone(),
+        classes: peak.classes.clone(),
+        curve,
+        peak: Some(CurvePeak {
+            result: peak.name.clone(),
+            offered_ops: 4_040.0,
+            achieved_ops: 4_000.0,
+            mean_ms: 6.0,
+            response_cap_ms: 50.0,
+            missed_at_ops: Some(5_000.0),
+            missed: Some(CurveMiss::ResponseTime),
+        }),
+    };
+    let mut record = sample::record(&["a"], "b", results);
+    record.plan.curve = Some(CurvePlan {
+        probe: "nfs closed loop".to_owned(),
+        time: Nanos::from_secs(3),
+        response_cap: Nanos::from_millis(50),
+        steps: 10,
+        shortfall: Ratio::new(2, 100),
+        width: Ratio::new(2, 100),
+    });
+    record.outcome = Some(Findings::from(outcome));
+    record
+}
+
+/// RPC with units of several sizes over both transports.
+pub(crate) fn rpc() -> Record {
+    let one = |transport: Transport, bytes: u64| {
+        let mut result = sample::transact(&format!("{transport} write {bytes}"), transport, 40_000);
+        result.workload = WorkloadKind::Rpc;
+        result.call = Some(RpcCall::Write);
+        result.message_bytes = bytes;
+        let payload_bps = sample::summary(bytes as f64 * if transport == Transport::Udp { 150e3 } else { 120e3 }, 0.02);
+        result.received = Some(ReceivedRates {
+            packets_per_s: sample::summary(20_000.0, 0.01),
+            payload_bps,
+            ip_bps: None,
+            wire_bps: None,
+            messages_per_s: None,
+            means: String::new(),
+        });
+        result
+    };
+    let sizes = [64, 1024, 8192];
+    let results = sizes.iter().flat_map(|bytes| [one(Transport::Udp, *bytes), one(Transport::Tcp, *bytes)]).collect();
+    sample::record(&["a"], "b", results)
+}
+
+#[test]
+fn the_peak_comes_in_words() {
+    let shown = text(&record(), &Style { width: 120, ..Style::default() });
+    for part in [
+        "The peak is 4,000 operations a second, with a mean response time of 6 ms (cap: 50 ms).",
+        "At 5,000 a second the mean response time was past the cap.",
+        "reaches 40,000 getattr operations a second",
+        "this is 10.0 % of that",
+        "3 NFS3ERR_STALE",
+        "past the peak (nfs 5000 ops/s)",
+    ] {
+        let joined = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(joined.contains(part), "{part}: {shown}");
+    }
+    // The curve's loads are told once, in its table.
+    assert_eq!(shown.matches("nfs 2000 ops/s").count(), 0, "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 120), "{shown}");
+}
+
+#[test]
+fn every_load_is_in_the_table_with_its_classes() {
+    let shown = markdown(Language::English, &record());
+    assert!(shown.contains("| 4,000 | 4,040 | 4,000 | 6 ms |"), "{shown}");
+    assert!(shown.contains("| 9 ms | 18 ms | 3 ms | peak |"), "{shown}");
+    assert!(shown.contains("not held: the mean response time was past the cap"), "{shown}");
+    assert!(shown.contains("| lookup |") && shown.contains("## Classes of operations"), "{shown}");
+}
+
+#[test]
+fn a_curve_without_a_peak_says_so() {
+    let mut record = record();
+    let outcome = record.outcome.as_mut().and_then(|found| found.nfs.as_mut()).expect("NFS");
+    outcome.peak = None;
+    outcome.curve.retain(|point| point.missed.is_some());
+    let shown = text(&record, &Style { width: 120, ..Style::default() });
+    assert!(shown.contains("No load was held: even at 5,000 operations a second"), "{shown}");
+}
+
+#[test]
+fn the_chart_has_a_line_for_each_class_and_the_cap() {
+    let page = html(Language::English, &record());
+    assert!(page.contains("Response time against load"));
+    for series in ["all operations", "read", "write", "other", "what the peak must stay within: 50 ms"] {
+        assert!(page.contains(&format!("</i>{series}</li>")), "{series}");
+    }
+    assert!(page.contains("4,000 of 4,000 operations a second: all operations, mean 6 ms; the peak"));
+    assert!(page.contains("nfs peak"));
+}
+
+#[test]
+fn udp_and_tcp_stand_side_by_side() {
+    let page = html(Language::English, &rpc());
+    assert!(page.contains("RPC throughput by unit of data"));
+    assert!(page.contains("write over UDP") && page.contains("write over TCP"));
+    assert!(page.contains("TCP write 8192: 983 Mbit/s of data"));
+}
+
+#[test]
+fn the_classes_are_columns() {
+    let file = csv(&record());
+    let mut lines = file.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = lines.next().expect("a header");
+    let at = |name: &str| head.iter().position(|column| *column == name).unwrap_or_else(|| panic!("{name}"));
+    let peak = lines.find(|line| line[at("name")] == "nfs 4000 ops/s").expect("the peak");
+    assert_eq!(
+        [peak[at("intended_operations_per_s")], peak[at("nfs_write_mean_ms")], peak[at("nfs_errors")]],
+        ["4000.0", "18.0", "3"]
+    );
+    assert_eq!(peak[at("load_missed")], "");
+}

@@ -1,0 +1,315 @@
+//! The published studies: what their numbers say, and how that is shown.
+
+use linerate_method::study::StudyFile;
+use linerate_model::{Evidence, FindingKind, StudyReport};
+use linerate_report::Language;
+use linerate_report::{Style, study};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+pub(crate) const PUBLISHED: [&str; 4] = ["filecopy-2003", "hirosaki-1998", "l3switch-2008", "switches-2020"];
+
+fn tree(path: &str) -> PathBuf {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The two files of a published study.
+fn files(name: &str) -> (String, String) {
+    (read(&tree(&format!("studies/{name}.toml"))), read(&tree(&format!("studies/data/{name}.csv"))))
+}
+
+fn reported(name: &str, toml: &str, csv: &str) -> StudyReport {
+    let Ok(StudyFile::Imported(file)) = StudyFile::parse(Path::new(name), toml) else {
+        panic!("{name} is no well-formed study that names its data");
+    };
+    linerate_report::studied(file.with_data(name, csv).expect("the data are well-formed"))
+}
+
+/// The study of that name in the tree.
+pub(crate) fn published(name: &str) -> StudyReport {
+    let (toml, csv) = files(name);
+    reported(name, &toml, &csv)
+}
+
+/// The findings as a script reads them, of the JSON form.
+fn findings(name: &str) -> Vec<Value> {
+    let report: Value = serde_json::from_str(&study::json(&published(name))).expect("it is JSON");
+    assert_eq!(report["schema"], "linerate.study/1");
+    report["findings"].as_array().expect("findings").clone()
+}
+
+/// The one finding of this kind whose text has all these parts, with the text of its evidence.
+fn only<'a>(findings: &'a [Value], kind: &str, parts: &[&str]) -> (&'a str, String) {
+    let text = |finding: &'a Value| -> &'a str { finding["text"].as_str().expect("a text") };
+    let all = findings.iter().filter(|finding| finding["kind"] == kind);
+    let found: Vec<&'a Value> = all.filter(|finding| parts.iter().all(|part| text(finding).contains(part))).collect();
+    assert_eq!(found.len(), 1, "{kind} {parts:?}: {findings:#?}");
+    let evidence = found[0]["evidence"].as_array().expect("evidence");
+    assert!(!evidence.is_empty());
+    (text(found[0]), evidence.iter().filter_map(|one| one["text"].as_str()).collect::<Vec<_>>().join(" "))
+}
+
+/// The seven conclusions of the author of 1998, and what he could not know.
+#[test]
+fn the_data_of_1998_say_what_their_author_concluded() {
+    let found = findings("hirosaki-1998");
+    // 1: 10BASE-T is saturated from the slowest CPU on, on both systems.
+    let (text, _) = only(&found, "saturated", &["10BASE-T", "Windows 95 and Windows NT 4.0", "at 75 MHz and above"]);
+    assert!(text.contains("91.1 %"), "{text}");
+    // 2: 100BASE-TX and ATM grow with the CPU.
+    let (_, evidence) = only(&found, "growth", &["100BASE-TX", "ATM FORE", "ATM NEC", "grows with the CPU clock"]);
+    assert!(evidence.contains("40 rise and 0 fall") && evidence.contains("39 rise and 1 fall"), "{evidence}");
+    assert!(!found.iter().any(|one| one["kind"] == "growth" && one["text"].as_str().unwrap().contains("10BASE-T,")));
+    // 3: NT beats 95 on the fast networks.
+    let (text, _) = only(&found, "ranking", &["Windows NT 4.0 has more throughput than Windows 95"]);
+    for part in
+        ["on 100BASE-TX in 10 of 10", "on ATM FORE in 10 of 10", "on ATM NEC in 10 of 10", "On 10BASE-T neither"]
+    {
+        assert!(text.contains(part), "{text}");
+    }
+    // 4: ATM cards differ, and ATM is not always faster than 100BASE-TX.
+    only(&found, "ranking", &["ATM FORE and ATM NEC differ though the medium is the same", "20 of 20"]);
+    only(&found, "crossover", &["ATM FORE is not always ahead of 100BASE-TX", "Windows NT 4.0 and TCP", "5 of 5"]);
+    only(&found, "ranking", &["most first: 100BASE-TX and ATM FORE", "then ATM NEC; then 10BASE-T"]);
+    // 5: over LAN emulation UDP beats TCP.
+    let (_, evidence) = only(&found, "transport", &["Over ATM-OC3-LANE UDP beats TCP", "22 of 22"]);
+    assert!(evidence.contains("Headers account for 1.01 times at the most"), "{evidence}");
+    // 6: above 100 Mbit/s only ATM with UDP.
+    only(
+        &found,
+        "alone",
+        &["Above 100 Mbit/s", "only UDP over ATM-OC3-LANE", "4 of its 22 results, from 112.15 to 129.93"],
+    );
+    // 7: with the prices ATM does not pay for TCP.
+    only(&found, "price", &["For TCP, ATM FORE does not pay", "12.0 times", "6 of 11"]);
+    only(&found, "price", &["For TCP, ATM NEC does not pay", "3.33 to 5.33 times", "less throughput"]);
+    only(&found, "price", &["For UDP, ATM FORE buys speed, but dearly"]);
+    // What he could not know.
+    let (text, evidence) = only(&found, "limit-share", &["129.93 Mbit/s", "99.9 %", "ATM-OC3-LANE"]);
+    assert!(text.contains("129.98 to 130.04 Mbit/s") && evidence.contains("1,472 or 8,192 bytes"), "{text} {evidence}");
+    // The wire and the hosts.
+    only(&found, "limiter", &["The wire limits throughput on 10BASE-T"]);
+    only(&found, "limiter", &["The hosts, not the wire", "100BASE-TX, ATM FORE and ATM NEC"]);
+}
+
+#[test]
+fn the_blogs_results_are_the_testers_and_one_cannot_be_payload() {
+    let found = findings("switches-2020");
+    let (text, _) =
+        only(&found, "tester-ceiling", &["BUFFALO LSW5-GT-8NS and Cisco SG110D-08", "say nothing of the device"]);
+    assert!(!text.contains("LGH"), "{text}");
+    let (text, _) = only(&found, "above-limit", &["77 Mbit/s at 64 bytes", "100BASE-TX"]);
+    for part in ["cannot be payload (49.23 Mbit/s) or IP (70.77 Mbit/s)", "layer 2 with FCS (84.62 Mbit/s)"] {
+        assert!(text.contains(part), "{text}");
+    }
+    only(&found, "within-limit", &["All 8 results on 1000BASE-T", "at 64 bytes 124 Mbit/s of 492.31 Mbit/s"]);
+    // What is counted is not known, so no share is said as if payload were.
+    let (text, _) = only(&found, "limit-share", &["95 Mbit/s", "96.3 %"]);
+    assert!(text.contains("95.71 to 98.7 Mbit/s"), "{text}");
+}
+
+#[test]
+fn in_the_l3_switches_two_parts_answer_in_the_routers_one() {
+    let found = findings("l3switch-2008");
+    let (_, evidence) =
+        only(&found, "different-parts", &["L3 switch: forwarding at 64 bytes and pings answered", "22.4 to 664 times"]);
+    assert!(evidence.contains("p = 0.029"), "{evidence}");
+    only(&found, "same-part", &["PC router: forwarding at 64 bytes and pings answered", "1.00 to 1.11 times"]);
+    only(&found, "limiter", &["The wire limits forwarding at 64 bytes of L3 switch"]);
+    only(&found, "limit-share", &["148,809.5/s", "CentreCOM 8624EL", "Apresia 3124GT", "SF-4024FL", "100.0 %"]);
+}
+
+#[test]
+fn a_folders_copy_is_not_limited_by_the_faster_wire() {
+    let found = findings("filecopy-2003");
+    only(&found, "limiter", &["Something other than the wire limits copy rate on 1000BASE-T 32-bit PCI", "8.7 %"]);
+    only(
+        &found,
+        "upgrade",
+        &["1000BASE-T 32-bit PCI brings little over 100BASE-TX", "10.0 times", "1.11 to 1.62 times"],
+    );
+}
+
+/// No rule knows a study: with every name another, the same findings come of the same numbers.
+#[test]
+fn rules_go_by_what_a_study_declares_not_by_names() {
+    let (mut toml, mut csv) = files("hirosaki-1998");
+    for (name, other) in [
+        ("10BASE-T", "link one"),
+        ("100BASE-TX", "link two"),
+        ("ATM FORE", "link three"),
+        ("ATM NEC", "link four"),
+        ("ATM Sun", "link five"),
+        ("Windows 95", "system one"),
+        ("Windows NT 4.0", "system two"),
+        ("name = \"TCP\"", "name = \"stream\""),
+        (",TCP,", ",stream,"),
+        ("name = \"UDP\"", "name = \"datagrams\""),
+        (",UDP,", ",datagrams,"),
+        ("UNIX", "system three"),
+        ("mbps", "rate"),
+    ] {
+        toml = toml.replace(name, other);
+        csv = csv.replace(name, other);
+    }
+    let shape = |report: &StudyReport| {
+        let evidence = |one: &Evidence| match one {
+            Evidence::Test { test, p, .. } => (test.clone(), Some(*p)),
+            Evidence::Bound { .. } => (String::new(), None),
+        };
+        let of = |finding: &linerate_model::Finding| {
+            (finding.kind, finding.evidence.iter().map(evidence).collect::<Vec<_>>())
+        };
+        report.findings.iter().map(of).collect::<Vec<_>>()
+    };
+    let (renamed, original) = (reported("renamed", &toml, &csv), published("hirosaki-1998"));
+    assert_eq!(shape(&renamed), shape(&original));
+    let text = study::text(&renamed, &Style::default());
+    assert!(text.contains("link three") && !text.contains("FORE"), "{text}");
+}
+
+/// A study of two systems, two transports and five clocks with these 20 values for each of two links.
+fn made_up(values: &[u32]) -> StudyReport {
+    let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n\
+        [[factors]]\ncolumn = 'link'\nlevels = [{ name = 'a', medium = '1000base-t', price = 10 }, { name = 'b', medium = '10gbase-t', price = 20 }]\n\
+        [[factors]]\ncolumn = 'protocol'\nlevels = [{ name = 'TCP', transport = 'tcp' }, { name = 'UDP', transport = 'udp' }]\n\
+        [[factors]]\ncolumn = 'os'\n[[factors]]\ncolumn = 'clock'\nunit = 'MHz'\nof = 'host'\n\
+        [[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\n[path]\nmessage_bytes = [1472]\n";
+    let mut csv = "link,protocol,os,clock,mbps\n".to_owned();
+    for (index, value) in values.iter().enumerate() {
+        let (link, protocol, os) =
+            (["a", "b"][index / 20 % 2], ["TCP", "UDP"][index / 10 % 2], ["p", "q"][index / 5 % 2]);
+        csv.push_str(&format!("{link},{protocol},{os},{},{value}\n", 100 + index % 5 * 100));
+    }
+    reported("x", toml, &csv)
+}
+
+/// Numbers without any effect: what is then said is said by chance, and that seldom.
+#[test]
+fn of_noise_little_is_said() {
+    const STUDIES: usize = 400;
+    let mut state = 7u64;
+    // Knuth's MMIX generator.
+    let mut noise = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        200 + (state >> 33) as u32 % 600
+    };
+    let mut said = std::collections::BTreeMap::new();
+    for _ in 0..STUDIES {
+        let report = made_up(&(0..40).map(|_| noise()).collect::<Vec<_>>());
+        let kinds: std::collections::BTreeSet<FindingKind> =
+            report.findings.iter().map(|finding| finding.kind).collect();
+        kinds.into_iter().for_each(|kind| *said.entry(kind).or_insert(0usize) += 1);
+    }
+    for kind in [FindingKind::Growth, FindingKind::Transport, FindingKind::Crossover] {
+        // 5 % are 20; 36 or more would come of it once in a thousand times.
+        assert!(said.get(&kind).copied().unwrap_or(0) < 36, "{kind}: {said:?}");
+    }
+    // Two factors are ranked.
+    assert!(said.get(&FindingKind::Ranking).copied().unwrap_or(0) < 60, "{said:?}");
+}
+
+/// And what is planted is found.
+#[test]
+fn planted_effects_are_found() {
+    let planted: Vec<u32> =
+        (0..40u32).map(|index| 200 + index % 5 * 40 + index / 10 % 2 * 100 + index / 5 % 2 * 30).collect();
+    let found = made_up(&planted).findings;
+    let text =
+        |kind| found.iter().filter(|one| one.kind == kind).map(|one| one.text.clone()).collect::<Vec<_>>().join(" ");
+    assert!(
+        text(FindingKind::Growth).contains("On a and b the mbps grows with the clock: from 100 MHz to 500 MHz"),
+        "{found:?}"
+    );
+    assert!(text(FindingKind::Transport).contains("Over 1000BASE-T UDP beats TCP"), "{found:?}");
+    assert!(text(FindingKind::Ranking).contains("q has more mbps than p on a in 10 of 10"), "{found:?}");
+    // The two links are alike: the dearer one buys nothing.
+    assert!(
+        text(FindingKind::Price).contains("For TCP, b does not pay: it costs 2.00 times as much as a"),
+        "{found:?}"
+    );
+}
+
+proptest! {
+    /// Whatever the numbers: no finding without evidence, no p-value that is none, and every form is made.
+    #[test]
+    fn every_finding_has_evidence(values in prop::collection::vec(0u32..2_000, 1..41)) {
+        let report = made_up(&values);
+        for finding in &report.findings {
+            prop_assert!(!finding.evidence.is_empty() && finding.text.ends_with('.'), "{finding:?}");
+            for evidence in &finding.evidence {
+                if let Evidence::Test { p, .. } = evidence {
+                    prop_assert!((0.0..=1.0).contains(p), "{finding:?}");
+                }
+            }
+            prop_assert!(!finding.text.contains("NaN") && !finding.text.contains("inf "), "{finding:?}");
+        }
+        let forms = [study::text(&report, &Style::default()), study::html(Language::English, &report), study::markdown(Language::English, &report), study::csv(&report)];
+        prop_assert!(forms.iter().all(|form| !form.contains("NaN")));
+    }
+}
+
+#[test]
+fn the_page_shows_all_and_fetches_nothing() {
+    for name in PUBLISHED {
+        let report = published(name);
+        let page = study::html(Language::English, &report);
+        for finding in &report.findings {
+            let first = finding.text.split(['\'', '&', '%']).next().expect("a part").trim_end();
+            let shown = page.replace('\u{a0}', " ");
+            assert!(shown.contains(first), "{name}: {first}");
+        }
+        assert!(page.contains("class=\"limit\""), "{name}: no limit is drawn");
+        assert!(page.contains("What the medium can carry") || page.contains("what the medium can carry"), "{name}");
+        for outside in ["http://", "https://", "src=\"/", "@import", "url("] {
+            assert!(!page.contains(outside), "{name}: {outside}");
+        }
+    }
+}
+
+#[test]
+fn the_data_come_out_as_they_went_in() {
+    let report = published("switches-2020");
+    let csv = study::csv(&report);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 17);
+    assert_eq!(
+        lines[0],
+        "device,port_speed_mbps,payload_bytes,throughput_bps,throughput_limit_low_bps,throughput_limit_high_bps,throughput_limit_share"
+    );
+    assert!(lines[1].starts_with("BUFFALO LGH-TX-T8,100,64,77000000.0,49230769.0,84615384.0,0.91"), "{}", lines[1]);
+    let back: StudyReport = serde_json::from_str(&study::json(&report)).expect("it is JSON");
+    assert_eq!(back, report);
+}
+
+/// Names in a study are somebody else's.
+#[test]
+fn names_are_shown_and_not_run() {
+    let (toml, csv) = files("l3switch-2008");
+    let name = "<script>alert(1)</script>";
+    let report = reported("x", &toml, &csv.replace("Apresia 3124GT", name));
+    assert!(!study::html(Language::English, &report).contains(name));
+    assert!(!study::markdown(Language::English, &report).contains("<script>"));
+    let formula = reported("x", &toml, &csv.replace("Apresia 3124GT", "=HYPERLINK(1)"));
+    assert!(study::csv(&formula).contains("'=HYPERLINK(1)"));
+    let terminal = reported("x", &toml, &csv.replace("Apresia 3124GT", "\u{1b}[2Jx"));
+    assert!(!study::text(&terminal, &Style::default()).contains('\u{1b}'));
+}
+
+/// docs/studies holds what `make studies` makes.
+#[test]
+fn the_rendered_studies_are_up_to_date() {
+    for name in PUBLISHED {
+        let path = tree(&format!("docs/studies/{name}.html"));
+        let page = study::html(Language::English, &published(name));
+        if std::env::var_os("LINERATE_BLESS").is_some() {
+            std::fs::write(&path, &page).expect("the page can be written");
+        }
+        assert!(read(&path) == page, "{} is out of date; run `make studies`", path.display());
+    }
+}

@@ -1,0 +1,218 @@
+//! The load of an RPC trial: calls of one size to linerate's own program.
+
+use super::{DRAIN_NS, Edges, Load, TICK_NS, Tally};
+use crate::client::{Caller, Waiting};
+use crate::error::RpcError;
+use crate::flow::{Outcome, Shared};
+use crate::message::{Credential, Procedure, Reply};
+use crate::program::{PROGRAM, VERSION, arguments, carried, number};
+use linerate_model::{FlowResult, Received, RpcSpec, Sent, TrialKey};
+use linerate_pace::Schedule;
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+
+/// Calls queued before replies are looked for again.
+const BURST: usize = 64;
+/// An open loop that is not answered keeps so much data and so many calls under way; those due later stay in the schedule,
+/// and are timed from when they were due all the same.
+const WAITING_BYTES: u64 = 8 << 20;
+const WAITING_CALLS: std::ops::RangeInclusive<u64> = 16..=65_536;
+
+/// Calls of one size.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    spec: RpcSpec,
+    server: SocketAddr,
+    credential: Credential,
+    to: Procedure,
+    args: Vec<u8>,
+}
+
+impl Calls {
+    pub(crate) fn new(spec: &RpcSpec, key: &TrialKey, server: SocketAddr) -> Self {
+        let mut data = vec![0; spec.unit_bytes.get() as usize];
+        rand::fill(&mut data[..]);
+        Self {
+            spec: spec.clone(),
+            server,
+            credential: Credential::key(key),
+            to: Procedure { program: PROGRAM, version: VERSION, procedure: number(spec.call) },
+            args: arguments(spec.call, &data),
+        }
+    }
+}
+
+impl Load for Calls {
+    fn server(&self) -> SocketAddr {
+        self.server
+    }
+
+    fn greeting(&self) -> (Procedure, &Credential) {
+        (Procedure { procedure: 0, ..self.to }, &self.credential)
+    }
+
+    fn run(&self, shared: &Shared, index: usize, caller: &mut Caller) -> Result<Outcome, RpcError> {
+        let mut asking = Asking::new(self, shared, index);
+        match asking.run(caller) {
+            Ok(()) => asking.finish(caller),
+            Err(RpcError::Stopped) => Err(RpcError::Stopped),
+            Err(error) => Err(shared.cut_short(index, error)),
+        }
+    }
+}
+
+/// One flow at work.
+struct Asking<'a> {
+    load: &'a Calls,
+    shared: &'a Shared,
+    schedule: Option<Schedule>,
+    tally: Tally<'a>,
+    edges: Edges,
+    /// When each call under way was made or due.
+    since: Waiting<u64>,
+    /// Data sent and received by the calls counted.
+    there: u64,
+    back: u64,
+    index: usize,
+}
+
+impl<'a> Asking<'a> {
+    fn new(load: &'a Calls, shared: &'a Shared, index: usize) -> Self {
+        let (spec, flow) = (&load.spec, &shared.flows[index]);
+        let schedule = |rate| {
+            let flows = (flow.number, spec.flows);
+            Schedule::new(rate, spec.arrivals, shared.timeline.start, flows, rand::random())
+        };
+        Self {
+            load,
+            shared,
+            schedule: spec.rate.map(schedule),
+            tally: Tally::new(shared, index),
+            edges: Edges::new(shared.timeline),
+            since: Waiting::new(),
+            there: 0,
+            back: 0,
+            index,
+        }
+    }
+
+    fn run(&mut self, caller: &mut Caller) -> Result<(), RpcError> {
+        let (shared, close) = (self.shared, self.shared.timeline.close);
+        if !shared.halt.sleep_until(shared.timeline.start) {
+            return Err(RpcError::Stopped);
+        }
+        self.since = Waiting::starting_at(caller.next_xid());
+        loop {
+            if shared.halt.is_stopped() {
+                return Err(RpcError::Stopped);
+            }
+            let mut now = clock::now();
+            self.edges.sample(caller, now)?;
+            let asks = self.schedule.as_ref().map_or(now < close, |schedule| schedule.goes_on(now, close));
+            if !asks && (caller.outstanding() == 0 || now > close + DRAIN_NS) {
+                return Ok(());
+            }
+            let queued = if asks { self.ask(caller, &mut now) } else { 0 };
+            let patience = match &self.schedule {
+                // More is due already.
+                _ if queued == BURST => 0,
+                Some(schedule) if asks && caller.outstanding() < self.most() => schedule.due().saturating_sub(now),
+                _ => TICK_NS,
+            };
+            self.take(caller, patience)?;
+        }
+    }
+
+    /// Queues the calls that are due, a burst of them at the most.
+    fn ask(&mut self, caller: &mut Caller, now: &mut u64) -> usize {
+        let close = self.shared.timeline.close;
+        let most = self.most();
+        for queued in 0..BURST {
+            if caller.outstanding() >= most {
+                return queued;
+            }
+            *now = clock::now();
+            let since = match &mut self.schedule {
+                Some(schedule) if schedule.due() <= *now && schedule.goes_on(*now, close) => {
+                    let due = schedule.due();
+                    schedule.advance();
+                    due
+                }
+                None if *now < close => *now,
+                _ => return queued,
+            };
+            caller.call(self.load.to, &self.load.credential, &self.load.args);
+            self.since.add(since);
+        }
+        BURST
+    }
+
+    /// Calls under way at the most.
+    fn most(&self) -> usize {
+        let spec = &self.load.spec;
+        if self.schedule.is_none() {
+            return spec.outstanding.into();
+        }
+        (WAITING_BYTES / spec.unit_bytes.get().max(1)).clamp(*WAITING_CALLS.start(), *WAITING_CALLS.end()) as usize
+    }
+
+    fn take(&mut self, caller: &mut Caller, patience: u64) -> Result<(), RpcError> {
+        let (call, unit) = (self.load.spec.call, self.load.spec.unit_bytes.get());
+        let server = self.load.server;
+        let mut refused = None;
+        caller.poll(Nanos::new(patience.min(TICK_NS)), &mut |xid, reply| {
+            let Some(since) = self.since.take(xid) else { return };
+            match reply {
+                Reply::Accepted(results) if carried(call, results, unit as usize).is_some() => {
+                    let (_, counted) = self.tally.answered(since, clock::now());
+                    if counted {
+                        self.there += if call.carries_there() { unit } else { 0 };
+                        self.back += if call.carries_back() { unit } else { 0 };
+                    }
+                }
+                Reply::Accepted(results) => {
+                    let what = format!("{} bytes of results to a {call} of {unit} bytes", results.len());
+                    refused = Some(RpcError::Malformed { peer: server, what });
+                }
+                Reply::Refused(why) => refused = Some(RpcError::refused(server, format!("a {call}"), why)),
+                Reply::Lost => {
+                    self.tally.failed(since);
+                }
+            }
+        })?;
+        let meter = &self.shared.meters[self.index];
+        meter.sent_bytes.store(self.there, Ordering::Relaxed);
+        meter.received_bytes.store(self.back, Ordering::Relaxed);
+        refused.map_or(Ok(()), Err)
+    }
+
+    fn finish(mut self, caller: &Caller) -> Result<Outcome, RpcError> {
+        for since in self.since.drain() {
+            self.tally.failed(since);
+        }
+        self.tally.not_sent(self.schedule.as_ref());
+        let (tcp, retransmitted) = self.edges.finish(caller)?;
+        let mut transactions = self.tally.transactions;
+        transactions.retransmitted = retransmitted;
+        let (call, window, calls) = (self.load.spec.call, transactions.window, transactions.completed);
+        let means = "calls".to_owned();
+        let sent = Sent { window, payload_bytes: self.there, messages: calls, means: means.clone(), ..Sent::default() };
+        let received = Received {
+            window,
+            payload_bytes: self.back,
+            messages: calls,
+            arrived: calls,
+            means,
+            ..Received::default()
+        };
+        Ok(Outcome {
+            sent: call.carries_there().then_some(sent),
+            received: call.carries_back().then_some(received),
+            flow: FlowResult { sent_bytes: self.there, received_bytes: self.back, tcp },
+            transactions: Some(transactions),
+            ..Outcome::default()
+        })
+    }
+}

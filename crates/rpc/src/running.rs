@@ -1,0 +1,235 @@
+//! A half at work, and the sum of what its flows and servers counted.
+
+use crate::client::Caller;
+use crate::error::RpcError;
+use crate::flow::{Outcome, Shared};
+use crate::load::Load;
+use crate::serving::Serving;
+use linerate_model::{EndResult, EndRole, EndSpec, Progress, Received, Sent, Transactions};
+use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
+use linerate_sys::{affinity, clock};
+use linerate_units::Nanos;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+
+/// A flow and its connection live on for so long after the window: the kernel forgets what an ended thread cost, and whoever
+/// watches the hosts reads it at the window's close, by clocks that may differ. The server's thread ends with the connection.
+const OBSERVED_NS: u64 = 200_000_000;
+
+/// A half at work. Dropping it stops it and waits for its threads.
+#[derive(Debug)]
+pub struct Running {
+    shared: Arc<Shared>,
+    /// One for each flow, in the flows' order.
+    work: Vec<JoinHandle<Option<Outcome>>>,
+    threads: Vec<EngineThread>,
+    serving: Vec<Serving>,
+    loads: Vec<Arc<dyn Load>>,
+}
+
+impl Running {
+    pub(crate) fn spawn(
+        shared: Shared,
+        callers: Vec<Caller>,
+        serving: Vec<Serving>,
+        loads: Vec<Arc<dyn Load>>,
+    ) -> Result<Self, RpcError> {
+        let mut running = Self { shared: Arc::new(shared), work: Vec::new(), threads: Vec::new(), serving, loads };
+        let (report, reports) = mpsc::channel();
+        for (index, mut caller) in callers.into_iter().enumerate() {
+            let (shared, report) = (Arc::clone(&running.shared), report.clone());
+            let name = format!("call {index}");
+            let own_name = name.clone();
+            let work = thread::Builder::new()
+                .name(name)
+                .spawn(move || {
+                    // The receiver is there until all threads have reported.
+                    let _ = report.send(EngineThread { name: own_name, tid: current_tid(), sends: true });
+                    drop(report);
+                    let outcome = work(&shared, index, &mut caller);
+                    if outcome.is_ok() {
+                        shared.halt.sleep_until(shared.timeline.close + OBSERVED_NS);
+                    }
+                    shared.finished.fetch_add(1, Ordering::Release);
+                    outcome.map_err(|error| shared.halt.stop(error)).ok()
+                })
+                .map_err(RpcError::socket("starting a thread"))?;
+            running.work.push(work);
+        }
+        drop(report);
+        running.threads = reports.iter().collect();
+        running.threads.extend(running.serving.iter().flat_map(|serving| serving.server.threads()));
+        running.threads.sort_by_key(|thread| thread.tid);
+        Ok(running)
+    }
+
+    /// When the window opens, on [`clock::now`]'s clock.
+    pub fn opens_at(&self) -> u64 {
+        self.shared.timeline.open
+    }
+
+    /// When the window closes, on [`clock::now`]'s clock.
+    pub fn closes_at(&self) -> u64 {
+        self.shared.timeline.close
+    }
+
+    /// How far it has come.
+    pub fn progress(&self) -> Progress {
+        let shared = &self.shared;
+        let now = clock::now();
+        let mut progress = Progress {
+            elapsed: Nanos::new(now.min(self.closes_at()).saturating_sub(self.opens_at())),
+            received_bytes: 0,
+            sent_bytes: 0,
+            transactions: 0,
+            // A server has nothing to be done with before the window closes.
+            done: shared.finished.load(Ordering::Acquire) == shared.flows.len()
+                && (self.serving.is_empty() || now >= self.closes_at() || shared.halt.is_stopped()),
+        };
+        for meter in &shared.meters {
+            progress.sent_bytes += meter.sent_bytes.load(Ordering::Relaxed);
+            progress.received_bytes += meter.received_bytes.load(Ordering::Relaxed);
+            progress.transactions += meter.calls.load(Ordering::Relaxed);
+        }
+        for serving in &self.serving {
+            let (received, sent) = serving.progress();
+            progress.received_bytes += received;
+            progress.sent_bytes += sent;
+        }
+        progress
+    }
+
+    /// The threads that carry the load.
+    pub fn threads(&self) -> Vec<EngineThread> {
+        self.threads.clone()
+    }
+
+    /// This host's address on each path.
+    pub fn local_addresses(&self) -> Vec<(u16, IpAddr)> {
+        let flows = self.shared.flows.iter().map(|flow| (flow.path, flow.local.ip().to_canonical()));
+        let servers = self.serving.iter().map(|serving| (serving.path, serving.server.address().ip().to_canonical()));
+        let mut addresses: Vec<_> = flows.chain(servers).collect();
+        addresses.sort();
+        addresses.dedup();
+        addresses
+    }
+
+    /// Ends all flows at once; [`Running::join`] then says that they were stopped.
+    pub fn stop(&self) {
+        self.shared.halt.stop(RpcError::Stopped);
+    }
+
+    /// Waits for the last replies, removes what the load made, lets the servers finish, and gives each end's counts, in the
+    /// order of the spec's ends.
+    pub fn join(mut self) -> Result<Vec<EndResult>, RpcError> {
+        let mut outcomes = Vec::new();
+        for work in std::mem::take(&mut self.work) {
+            outcomes.push(work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        let mut remains = self.finish_loads();
+        for serving in &self.serving {
+            serving.stay(self.shared.timeline, || self.shared.halt.is_stopped());
+        }
+        if let Some(error) = self.shared.halt.take_failure() {
+            return Err(match remains.pop_first() {
+                Some((_, remains)) => RpcError::Remains { remains, source: Box::new(error) },
+                None => error,
+            });
+        }
+        let ends = self.shared.job.ends.iter().enumerate();
+        let result = |(end, spec): (usize, &EndSpec)| {
+            let remains = if spec.role == EndRole::Opener { remains.remove(&spec.path) } else { None };
+            EndResult { remains, ..self.end_result(end, spec.path, &outcomes) }
+        };
+        Ok(ends.map(result).collect())
+    }
+
+    /// Removes what the loads made; what could not be removed, by path. The trial's counts stand all the same.
+    fn finish_loads(&mut self) -> BTreeMap<u16, String> {
+        // Each opening end has a load, in their order.
+        let openers = self.shared.job.ends.iter().filter(|end| end.role == EndRole::Opener);
+        let finished = openers.zip(self.loads.drain(..)).map(|(end, load)| (end.path, load.finish()));
+        finished.filter_map(|(path, finished)| Some((path, finished.err()?.to_string()))).collect()
+    }
+
+    fn end_result(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> EndResult {
+        if let Some(serving) = self.serving.iter().find(|serving| serving.end == end) {
+            return serving.result(&self.shared.job, self.shared.timeline);
+        }
+        let mut result = EndResult { path, ..EndResult::default() };
+        let flows = self.shared.flows.iter().zip(outcomes).filter(|(flow, _)| flow.end == end);
+        for outcome in flows.filter_map(|(_, outcome)| outcome.as_ref()) {
+            add(&mut result, outcome);
+        }
+        result
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.work.is_empty() {
+            self.stop();
+        }
+        for work in self.work.drain(..) {
+            // A panic has been printed by its thread; a destructor must not panic again.
+            let _ = work.join();
+        }
+        self.finish_loads();
+    }
+}
+
+fn work(shared: &Shared, index: usize, caller: &mut Caller) -> Result<Outcome, RpcError> {
+    let cpus = &shared.job.socket().sender_cpus;
+    if !cpus.is_empty() {
+        affinity::pin(cpus[index % cpus.len()])?;
+    }
+    sharpen_timers();
+    let flow = &shared.flows[index];
+    flow.load.run(shared, index, caller)
+}
+
+/// Adds one flow's counts to its end's. All flows count over the same window.
+fn add(end: &mut EndResult, flow: &Outcome) {
+    if let Some(own) = &flow.sent {
+        let sum =
+            end.sent.get_or_insert_with(|| Sent { window: own.window, means: own.means.clone(), ..Sent::default() });
+        sum.payload_bytes += own.payload_bytes;
+        sum.messages += own.messages;
+    }
+    if let Some(own) = &flow.received {
+        let sum = end.received.get_or_insert_with(|| Received {
+            window: own.window,
+            means: own.means.clone(),
+            ..Received::default()
+        });
+        sum.payload_bytes += own.payload_bytes;
+        sum.messages += own.messages;
+        sum.arrived += own.arrived;
+    }
+    if let Some(own) = &flow.transactions {
+        let sum =
+            end.transactions.get_or_insert_with(|| Transactions { window: own.window, ..Transactions::default() });
+        sum.completed += own.completed;
+        sum.failed += own.failed;
+        sum.not_sent += own.not_sent;
+        sum.retransmitted += own.retransmitted;
+        sum.latency.merge(&own.latency);
+    }
+    for (operation, own) in &flow.operations {
+        let sum = end.operations.entry(*operation).or_default();
+        sum.completed += own.completed;
+        sum.bytes += own.bytes;
+        sum.corrupt_bytes += own.corrupt_bytes;
+        sum.latency.merge(&own.latency);
+        for (status, count) in &own.errors {
+            *sum.errors.entry(status.clone()).or_default() += count;
+        }
+    }
+    if end.broken.is_none() {
+        end.broken.clone_from(&flow.broken);
+    }
+    end.flows.push(flow.flow.clone());
+}

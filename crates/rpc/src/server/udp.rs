@@ -1,0 +1,59 @@
+//! Calls over a UDP socket, which several threads may share.
+
+use super::later::Later;
+use super::{Shared, patience};
+use crate::error::is_timeout;
+use linerate_model::Transport;
+use linerate_sys::{clock, socket};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd as _;
+
+/// No datagram is longer.
+const DATAGRAM: usize = 64 << 10;
+/// Calls executed before the clock is looked at for replies that are due.
+const BATCH: usize = 64;
+
+/// Answers until the server ends.
+pub(super) fn serve(udp: &UdpSocket, shared: &Shared) {
+    let mut call = vec![0; DATAGRAM];
+    let mut reply = Vec::new();
+    let mut took = Vec::new();
+    let mut later: Later<SocketAddr> = Later::new();
+    while !shared.is_stopped() {
+        while let Some(held) = later.take(clock::now()) {
+            send(udp, &held.bytes, held.to);
+            took.push(clock::now().saturating_sub(held.arrived));
+        }
+        shared.account.answered(&mut took, clock::now());
+        // That it cannot wait is seen by the next call that does not block.
+        let _ = socket::wait_readable(&[udp.as_fd()], patience(later.next_due()));
+        for _ in 0..BATCH {
+            let (length, peer) = match udp.recv_from(&mut call) {
+                Ok(received) => received,
+                Err(error) if is_timeout(&error) => break,
+                // Word of a caller that has gone (ICMP): the others go on.
+                Err(_) => continue,
+            };
+            let now = clock::now();
+            reply.clear();
+            match shared.execute(&call[..length], peer, Transport::Udp, now, &mut reply) {
+                None => (),
+                Some(due) if due > now => later.hold(due, now, std::mem::take(&mut reply), peer),
+                Some(_) => {
+                    send(udp, &reply, peer);
+                    took.push(clock::now().saturating_sub(now));
+                }
+            }
+        }
+    }
+}
+
+/// A reply that cannot be sent is a lost one: the caller asks again.
+fn send(socket: &UdpSocket, reply: &[u8], to: SocketAddr) {
+    if let Err(error) = socket.send_to(reply, to)
+        && is_timeout(&error)
+        && socket::wait_writable(socket.as_fd(), 10_000_000).unwrap_or(false)
+    {
+        let _ = socket.send_to(reply, to);
+    }
+}

@@ -1,0 +1,81 @@
+//! linerate's program at a port of its own, outside any trial: null calls are answered to anyone, data are carried for nobody.
+
+use crate::error::RpcError;
+use crate::portmap::{self, Mapping};
+use crate::program::{PROGRAM, TestProgram, VERSION};
+use crate::server::{Program, Server, ServerOptions};
+use linerate_model::Transport;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+/// A stranger's calls need no more room than a call with the largest credential and verifier.
+const CALL_MAXIMUM: usize = 1_024;
+/// Strangers' connections at a time, and how long one may say nothing.
+const CONNECTIONS: usize = 64;
+const IDLE_NS: u64 = 10_000_000_000;
+
+/// The program at work over TCP and UDP. Dropping it ends it, and takes it out of the portmapper again.
+#[derive(Debug)]
+pub struct Standing {
+    address: SocketAddr,
+    registered: Vec<Mapping>,
+    _servers: [Server; 2],
+}
+
+impl Standing {
+    /// Listens at `address` over both transports; with port 0 at one of the system's choice.
+    pub fn start(address: SocketAddr) -> Result<Self, RpcError> {
+        let program: Arc<dyn Program> = Arc::new(TestProgram::new(None));
+        let tcp = listen(Transport::Tcp, address, Arc::clone(&program))?;
+        // The same port for both, as with other services.
+        let address = tcp.address();
+        let udp = listen(Transport::Udp, address, program)?;
+        Ok(Self { address, registered: Vec::new(), _servers: [tcp, udp] })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Registers it with this host's portmapper, so that others find it by the program's number.
+    pub fn register(&mut self) -> Result<(), RpcError> {
+        if self.address.is_ipv6() {
+            return Err(RpcError::Asked(
+                "programs are registered for IPv4 only: listen at an IPv4 address, or leave --portmap out".to_owned(),
+            ));
+        }
+        let mapping = |transport| Mapping { program: PROGRAM, version: VERSION, transport, port: self.address.port() };
+        let mappings = [Transport::Tcp, Transport::Udp].map(mapping);
+        // What an earlier program left behind goes first, of both transports at once.
+        portmap::unregister(portmapper(), mappings[0])?;
+        for mapping in mappings {
+            portmap::register(portmapper(), mapping)?;
+            self.registered.push(mapping);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        // A portmapper that has gone knows nothing of it any more.
+        if let Some(mapping) = self.registered.first() {
+            let _ = portmap::unregister(portmapper(), *mapping);
+        }
+    }
+}
+
+fn portmapper() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, portmap::PORT))
+}
+
+fn listen(transport: Transport, address: SocketAddr, program: Arc<dyn Program>) -> Result<Server, RpcError> {
+    let options = ServerOptions {
+        connections: CONNECTIONS,
+        idle_ns: Some(IDLE_NS),
+        call_maximum: CALL_MAXIMUM,
+        ..ServerOptions::default()
+    };
+    Server::at(transport, address, vec![program], options)
+}

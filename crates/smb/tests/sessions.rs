@@ -1,0 +1,134 @@
+//! Sessions with a server of other hands: Samba.
+
+mod samba;
+
+use linerate_smb::{Client, Kind, Login, Session, SmbError};
+use samba::{PASSWORD, Samba, USER};
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+fn login(user: &str, password: &str) -> Login {
+    Login { user: user.to_owned(), password: password.to_owned() }
+}
+
+fn log_in(samba: &Samba, share: &str, login: &Login) -> Result<Session, SmbError> {
+    let connection = TcpStream::connect(samba.address).expect("it listens");
+    Client::new().expect("threads").log_in(connection, "127.0.0.1", share, login)
+}
+
+fn session(samba: &Samba, share: &str) -> Session {
+    log_in(samba, share, &login(USER, PASSWORD)).expect("logged in")
+}
+
+/// A moment in SMB's steps.
+const MOMENT: i64 = 1_700_000_000_123_456_700;
+
+#[test]
+fn files_are_written_named_read_and_listed() {
+    let Some(samba) = Samba::start("files_are_written_named_read_and_listed") else { return };
+    for share in ["open", "sealed"] {
+        let session = session(&samba, share);
+        session.make_folder("d/\u{7d44} \u{e9}/deep".as_bytes()).expect("made");
+        let content: Vec<u8> = (0..5_000_000_u32).map(|number| (number / 251) as u8).collect();
+        let mut file = session.create(b"d/.part").expect("made");
+        for (piece, data) in content.chunks(700_000).enumerate() {
+            file.write(piece as u64 * 700_000, data).expect("written");
+        }
+        // The last 100 bytes are a hole.
+        file.complete(content.len() as u64 + 100, MOMENT).expect("complete");
+        let mut read = vec![0xff; content.len() + 100];
+        let mut at = 0;
+        while at < read.len() {
+            at += file.read(at as u64, &mut read[at..]).expect("read");
+        }
+        assert!(read[..content.len()] == content && read[content.len()..] == [0; 100], "{share}");
+        file.sync().expect("durable");
+        file.name("d/\u{7d44} \u{e9}/deep/it".as_bytes()).expect("named");
+        drop(file);
+        let about = session.about("d/\u{7d44} \u{e9}/deep/it".as_bytes()).expect("known");
+        assert_eq!((about.kind, about.size, about.modified), (Kind::File, 5_000_100, MOMENT));
+        drop(session.create(b"d/.dropped").expect("made"));
+        assert!(!samba.share(share).join("d/.dropped").exists(), "what has no name is removed");
+        assert!(!samba.share(share).join("d/.part").exists());
+    }
+}
+
+#[test]
+fn a_long_folder_is_listed_whole() {
+    let Some(samba) = Samba::start("a_long_folder_is_listed_whole") else { return };
+    // The server gives some hundred names at a time; each count ends a page in another place.
+    for count in [0, 1, 126, 127, 1_500] {
+        let folder = samba.share("open").join(format!("of {count}"));
+        std::fs::create_dir(&folder).expect("made");
+        let names: BTreeSet<String> = (0..count).map(|number| format!("name {number}")).collect();
+        for name in &names {
+            std::fs::write(folder.join(name), "x").expect("written");
+        }
+        let session = session(&samba, "open");
+        let listed = session.list(format!("of {count}").as_bytes(), "*").expect("it is there");
+        let listed: BTreeSet<_> =
+            listed.map(|found| String::from_utf8(found.expect("read").0).expect("UTF-8")).collect();
+        assert_eq!(listed, names);
+    }
+}
+
+/// A walk leaves off in the middle of one folder to list the next, and some listings are not taken to their end.
+#[test]
+fn a_listing_that_stands_still_stops_no_other() {
+    let Some(samba) = Samba::start("a_listing_that_stands_still_stops_no_other") else { return };
+    for number in 0..700 {
+        std::fs::write(samba.share("open").join(format!("name {number}")), "x").expect("written");
+    }
+    let session = session(&samba, "open");
+    let mut standing: Vec<_> = (0..20).map(|_| session.list(b"", "*").expect("it is there")).collect();
+    for round in 0..200 {
+        for listing in &mut standing {
+            assert!(listing.next().is_some_and(|found| found.is_ok()), "round {round}");
+        }
+        assert!(session.list(b"", "name 7").expect("it is there").next().is_some());
+        assert_eq!(session.about(b"name 699").expect("known").size, 1);
+    }
+}
+
+#[test]
+fn what_a_server_refuses_is_named() {
+    let Some(samba) = Samba::start("what_a_server_refuses_is_named") else { return };
+    for (share, user, password, words) in [
+        ("open", USER, "wrong", "STATUS_LOGON_FAILURE; check --user, and the password"),
+        ("open", "nobody-knows", "", "does the server know this user"),
+        ("none", USER, PASSWORD, "no share `none` for user `root`: the server says: STATUS_BAD_NETWORK_NAME"),
+    ] {
+        let error = log_in(&samba, share, &login(user, password)).err().expect("refused").to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    let closed = session(&samba, "closed");
+    let error = closed.create(b"new").err().expect("it is read-only");
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    let open = session(&samba, "open");
+    std::fs::write(samba.share("open").join("Twin"), "x").expect("written");
+    let mut file = open.create(b".part").expect("made");
+    let error = file.name(b"tWIN").expect_err("one name to the server");
+    assert!(error.to_string().contains("`Twin` is there"), "{error}");
+    file.name(b"Twin").expect("replaced");
+    assert_eq!(open.about(b"Twin").expect("there").size, 0);
+    assert_eq!(open.open(b"none").err().map(|error| error.kind()), Some(ErrorKind::NotFound));
+    assert_eq!(open.create(b"a:b").err().map(|error| error.kind()), Some(ErrorKind::InvalidFilename));
+}
+
+#[test]
+fn a_server_that_dies_is_lost_at_once() {
+    let Some(mut samba) = Samba::start("a_server_that_dies_is_lost_at_once") else { return };
+    let session = session(&samba, "open");
+    let mut file = session.create(b"file").expect("made");
+    file.write(0, &[7; 1000]).expect("sent");
+    samba.kill();
+    let since = Instant::now();
+    let error = file.complete(1000, MOMENT).and_then(|()| file.name(b"other")).expect_err("nobody is there");
+    assert_eq!(error.kind(), ErrorKind::NotConnected);
+    assert!(error.to_string().starts_with("the connection to 127.0.0.1 is lost: "), "{error}");
+    assert_eq!(session.about(b"file").err().map(|error| error.kind()), Some(ErrorKind::NotConnected));
+    drop((file, session));
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+}

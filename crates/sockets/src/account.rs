@@ -1,0 +1,33 @@
+//! What TCP says of a connection.
+
+use linerate_model::TcpFlow;
+use linerate_sys::tcp::Info;
+use linerate_units::Nanos;
+use socket2::SockRef;
+use std::net::TcpStream;
+
+/// What `stream` did between two looks at its TCP_INFO.
+pub fn tcp_flow(stream: &TcpStream, before: &Info, after: &Info) -> TcpFlow {
+    let congestion = SockRef::from(stream).tcp_congestion().unwrap_or_default();
+    let name: Vec<u8> = congestion.into_iter().take_while(|byte| *byte != 0).collect();
+    let micros = |micros: u64| Nanos::new(micros * 1_000);
+    // The kernel's 32-bit counters wrap.
+    let count = |after: u32, before: u32| u64::from(after.wrapping_sub(before));
+    TcpFlow {
+        congestion: String::from_utf8_lossy(&name).into_owned(),
+        retransmits: count(after.total_retrans, before.total_retrans),
+        timeouts: u64::from(after.total_rto.wrapping_sub(before.total_rto)),
+        segments_out: count(after.data_segs_out, before.data_segs_out),
+        segments_in: count(after.data_segs_in, before.data_segs_in),
+        busy: micros(after.busy_time.saturating_sub(before.busy_time)),
+        receive_window_limited: micros(after.rwnd_limited.saturating_sub(before.rwnd_limited)),
+        send_buffer_limited: micros(after.sndbuf_limited.saturating_sub(before.sndbuf_limited)),
+        rtt: micros(after.rtt.into()),
+        // All ones: none seen yet.
+        min_rtt: micros(if after.min_rtt == u32::MAX { 0 } else { after.min_rtt.into() }),
+        delivery_rate_bps: after.delivery_rate.saturating_mul(8),
+        congestion_window: after.snd_cwnd,
+        peer_window: after.snd_wnd,
+        mss: after.snd_mss,
+    }
+}

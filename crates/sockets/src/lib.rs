@@ -1,0 +1,160 @@
+//! What the engines of streams and of calls share: their sockets, checks of what is asked of them, and how they are stopped.
+//!
+//! Sockets have the trial's options set. Buffers and segment size must be set before a connection is made, for the
+//! window scale and the MSS are told in its first packet.
+
+mod account;
+mod asked;
+mod error;
+mod halt;
+
+pub use account::tcp_flow;
+pub use asked::{check_flows, check_half, check_rate};
+pub use error::{FlowsMissing, SocketError, failed};
+pub use halt::Halt;
+
+use linerate_model::{SocketOptions, Transport};
+use linerate_sys::socket::{force_receive_buffer, force_send_buffer};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
+use std::time::Duration;
+
+/// A UDP receiver's buffer unless another is asked for: what arrives within a few milliseconds of a busy core. The
+/// system's default of 208 KiB overflows at a few Gbit/s whenever the thread waits for a core.
+const UDP_RECEIVE_BUFFER: usize = 4 << 20;
+/// Data unacknowledged for so long mean that the peer is gone (TCP_USER_TIMEOUT).
+const PEER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a socket is to be.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// IPv6; otherwise IPv4.
+    pub v6: bool,
+    /// The trial's options.
+    pub options: &'a SocketOptions,
+    /// The local address, if one is given.
+    pub bind: Option<SocketAddr>,
+    /// Bind to the interface of the options, too: an opener does, a listener does not.
+    pub device: bool,
+}
+
+/// A socket with the options set.
+pub fn socket(wanted: Wanted<'_>) -> Result<Socket, SocketError> {
+    let Wanted { transport, v6, options, .. } = wanted;
+    let (kind, protocol) = match transport {
+        Transport::Tcp => (Type::STREAM, Protocol::TCP),
+        Transport::Udp => (Type::DGRAM, Protocol::UDP),
+    };
+    let domain = if v6 { Domain::IPV6 } else { Domain::IPV4 };
+    let socket = Socket::new(domain, kind, Some(protocol)).map_err(failed("socket"))?;
+    if let Some(dscp) = options.dscp {
+        // The upper six bits of the old type of service: RFC 2474 section 3.
+        let tos = u32::from(dscp) << 2;
+        if v6 { socket.set_tclass_v6(tos) } else { socket.set_tos_v4(tos) }
+            .map_err(failed(format!("setting DSCP {dscp}")))?;
+    }
+    if let Some(bytes) = options.send_buffer {
+        let set = send_buffer(&socket, bytes.get() as usize)?;
+        check_met("send", "wmem_max", bytes.get(), set)?;
+    }
+    if let Some(bytes) = options.receive_buffer {
+        let set = receive_buffer(&socket, bytes.get() as usize)?;
+        check_met("receive", "rmem_max", bytes.get(), set)?;
+    } else if transport == Transport::Udp {
+        // What the system grants of it will do.
+        receive_buffer(&socket, UDP_RECEIVE_BUFFER)?;
+    }
+    if transport == Transport::Tcp {
+        tcp_options(options, &socket)?;
+    }
+    if wanted.device
+        && let Some(device) = &options.bind_device
+    {
+        socket
+            .bind_device(Some(device.as_bytes()))
+            .map_err(failed(format!("binding to interface {device} (is it there? see `ip link`)")))?;
+    }
+    if let Some(address) = wanted.bind {
+        socket.bind(&SockAddr::from(address)).map_err(failed(format!(
+            "binding to {} (it must be an address of this host: see `ip address`)",
+            address.ip()
+        )))?;
+    }
+    Ok(socket)
+}
+
+fn tcp_options(options: &SocketOptions, socket: &Socket) -> Result<(), SocketError> {
+    if let Some(name) = &options.congestion {
+        socket.set_tcp_congestion(name.as_bytes()).map_err(failed(format!(
+            "setting congestion control `{name}` (without privilege only those in net.ipv4.tcp_allowed_congestion_control)"
+        )))?;
+    }
+    if let Some(mss) = options.mss {
+        socket.set_tcp_mss(mss.into()).map_err(failed(format!("setting an MSS of {mss}")))?;
+    }
+    socket
+        .set_tcp_nodelay(true)
+        .and_then(|()| socket.set_tcp_user_timeout(Some(PEER_TIMEOUT)))
+        .map_err(failed("setting TCP options"))
+}
+
+/// Beyond the system's limit where permitted, up to it otherwise; returns what was set.
+fn send_buffer(socket: &Socket, bytes: usize) -> Result<usize, SocketError> {
+    let setting = || failed(format!("setting a send buffer of {bytes} bytes"));
+    if force_send_buffer(socket.as_fd(), bytes as i32).is_err() {
+        socket.set_send_buffer_size(bytes).map_err(setting())?;
+    }
+    // The kernel doubles what is asked for, to have room for its own records (socket(7)), and tells the double.
+    Ok(socket.send_buffer_size().map_err(setting())? / 2)
+}
+
+/// As [`send_buffer`].
+fn receive_buffer(socket: &Socket, bytes: usize) -> Result<usize, SocketError> {
+    let setting = || failed(format!("setting a receive buffer of {bytes} bytes"));
+    if force_receive_buffer(socket.as_fd(), bytes as i32).is_err() {
+        socket.set_recv_buffer_size(bytes).map_err(setting())?;
+    }
+    Ok(socket.recv_buffer_size().map_err(setting())? / 2)
+}
+
+/// A size that was asked for must be had: the kernel cuts it to its limit without a word.
+fn check_met(name: &str, limit: &str, wanted: u64, set: usize) -> Result<(), SocketError> {
+    if set as u64 >= wanted {
+        return Ok(());
+    }
+    Err(SocketError::Asked(format!(
+        "a {name} buffer of {wanted} bytes: this host allows {set}; run with CAP_NET_ADMIN, raise the limit (sysctl -w net.core.{limit}={wanted}), or ask for less"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, sysctl: &str, set: fn(&Socket, usize) -> Result<usize, SocketError>) {
+        let limit = std::fs::read_to_string(format!("/proc/sys/net/core/{sysctl}")).expect("sysctl");
+        let limit: usize = limit.trim().parse().expect("a number");
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("socket");
+        for wanted in [4_000, 100_000, limit, limit + 4_096] {
+            let got = set(&socket, wanted).expect("sets");
+            match check_met(name, sysctl, wanted as u64, got) {
+                Ok(()) => assert!(got >= wanted, "{name}: {got} of {wanted}"),
+                // Without privilege.
+                Err(error) => {
+                    assert!(wanted > limit && got == limit, "{name}: {got} of {wanted}, limit {limit}");
+                    assert!(error.to_string().contains(&format!("net.core.{sysctl}={wanted}")), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_buffer_is_as_large_as_asked_for_or_the_limit_is_named() {
+        check("send", "wmem_max", send_buffer);
+        check("receive", "rmem_max", receive_buffer);
+        check_met("send", "wmem_max", 5_000, 4_999).expect_err("one byte is missing");
+    }
+}

@@ -1,0 +1,19 @@
+//! The store as web pages: list, filter, open, compare, watch a run.
+//!
+//! Pages only read. They work without their script, which adds what a form cannot do, and they fetch nothing from
+//! elsewhere. Everything lies below a random word that the address begins with ([`Key`]): whoever does not know it is told
+//! nothing. That is what keeps other users of the machine out, who can reach a loopback port as well as its owner.
+#![forbid(unsafe_code)]
+
+mod compare;
+mod events;
+mod key;
+mod list;
+mod page;
+mod query;
+mod record;
+mod refusal;
+mod serve;
+
+pub use key::Key;
+pub use serve::{View, ViewError};

@@ -1,0 +1,78 @@
+//! What all pages look like: their frame and their style sheet.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use linerate_report::{Language, said};
+use maud::{DOCTYPE, Markup, html};
+use std::sync::LazyLock;
+
+/// Pages may use what this server has and nothing from elsewhere. What a report has within it is inline.
+pub(crate) const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; \
+                                 connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; \
+                                 frame-ancestors 'none'";
+
+/// The report's style sheet and what lists need besides.
+pub(crate) static STYLE_SHEET: LazyLock<String> =
+    LazyLock::new(|| [linerate_report::style_sheet(), include_str!("../html/view.css")].concat());
+
+/// A page of its own.
+pub(crate) struct Page<'a> {
+    pub(crate) lang: Language,
+    pub(crate) title: &'a str,
+    /// A link back to the list; none on the list itself.
+    pub(crate) back: bool,
+    /// Loads itself anew now and then where no script does it.
+    pub(crate) refresh: bool,
+    pub(crate) main: Markup,
+}
+
+impl Page<'_> {
+    /// As an answer.
+    pub(crate) fn answer(self, status: StatusCode) -> Response {
+        (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], self.render().into_string()).into_response()
+    }
+
+    fn render(self) -> Markup {
+        html! {
+            (DOCTYPE)
+            html lang=(self.lang.tag()) {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    @if self.refresh { noscript { meta http-equiv="refresh" content="3"; } }
+                    title { "linerate: " (self.title) }
+                    link rel="icon" href="data:,";
+                    link rel="stylesheet" href="style.css";
+                    script src="view.js" defer {}
+                }
+                body {
+                    header {
+                        p.brand { "linerate" }
+                        @if self.back { nav.links { a href="./" { (said!(self.lang, "view-all-records")) } } }
+                        h1 { (self.title) }
+                    }
+                    main { (self.main) }
+                    footer { p { (said!(self.lang, "view-footer")) } }
+                }
+            }
+        }
+    }
+}
+
+/// When, to the second, as it sorts: `2026-11-21 09:30:05`.
+pub(crate) fn moment(unix_ns: u64) -> String {
+    jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
+        .map_or_else(|_| String::from("\u{2013}"), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// The time, nanoseconds since 1970.
+pub(crate) fn now_unix_ns() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or_default()
+}
+
+/// A command as it was typed, the program's folder left out.
+pub(crate) fn command(words: &[String]) -> String {
+    let words = words.iter().skip(1).map(String::as_str);
+    let typed = std::iter::once("linerate").chain(words).collect::<Vec<_>>().join(" ");
+    linerate_report::plain(&typed)
+}

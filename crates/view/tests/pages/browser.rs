@@ -1,0 +1,110 @@
+//! The pages in a real browser: they render, nothing complains, nothing leaves.
+
+use crate::chromium;
+use crate::place::{Place, stream_record, trial};
+use linerate_model::{Caveat, CaveatKind};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+fn chromium() -> Option<PathBuf> {
+    chromium::found("pages in a browser")
+}
+
+/// What a browser made of a page.
+struct Seen {
+    document: String,
+    /// What was written to its console.
+    console: Vec<String>,
+    /// Addresses that the page asked for, not the browser of its own accord.
+    asked: Vec<String>,
+}
+
+/// Opens a page, lets its scripts run for a while, and looks.
+fn opened(program: &Path, place: &Place, page: &str, patience: Duration) -> Seen {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("net.json");
+    let options = [format!("--log-net-log={}", log.display())];
+    let (document, console) = chromium::dump(program, folder.path(), &place.url(page), patience, &options);
+    let log = std::fs::read_to_string(log).expect("the browser wrote its log");
+    Seen { document, console, asked: asked(&log, place) }
+}
+
+/// The addresses in the browser's log that a page of ours asked for, and those it was sent to.
+fn asked(log: &str, place: &Place) -> Vec<String> {
+    // A browser that is stopped may leave the end of the list out.
+    let log: Value = serde_json::from_str(log)
+        .or_else(|_| serde_json::from_str(&format!("{}]}}", log.trim_end().trim_end_matches(','))))
+        .expect("the log is JSON");
+    let ours = format!("http://{}", place.address);
+    let events = log["events"].as_array().expect("the log has events");
+    let starts = events.iter().filter(|event| {
+        let params = &event["params"];
+        let by_page = params["initiator"].as_str().is_some_and(|initiator| initiator == ours);
+        let of_ours = params["url"].as_str().is_some_and(|url| url.starts_with(&ours));
+        by_page || (of_ours && params["initiator"].is_string())
+    });
+    starts.filter_map(|event| event["params"]["url"].as_str().map(str::to_owned)).collect()
+}
+
+fn only_from(place: &Place, seen: &Seen) {
+    let own = place.url("");
+    assert!(seen.asked.iter().all(|url| url.starts_with(&own)), "{:?}", seen.asked);
+    assert!(seen.asked.iter().any(|url| *url == own || url.starts_with(&own)), "the log is read: {:?}", seen.asked);
+}
+
+#[test]
+fn the_list_waits_for_two_ticks_and_nothing_leaves() {
+    let Some(program) = chromium() else { return };
+    let place = Place::new();
+    for (id, at) in [("one", 1), ("two", 2), ("three", 3)] {
+        place.keep(&stream_record(id, at, &[941_000_000, 940_000_000, 942_000_000]));
+    }
+    let seen = opened(&program, &place, "", Duration::from_secs(3));
+    assert!(seen.document.contains("data-ready=\"yes\""), "the script did not reach its end: {:?}", seen.console);
+    assert!(seen.document.contains("tick two") && seen.document.contains("<button disabled"), "{}", seen.document);
+    assert_eq!(seen.document.matches("type=\"checkbox\"").count(), 3);
+    assert_eq!(seen.console, Vec::<String>::new());
+    only_from(&place, &seen);
+}
+
+#[test]
+fn a_record_and_a_comparison_render_and_nothing_leaves() {
+    let Some(program) = chromium() else { return };
+    let place = Place::new();
+    place.keep(&stream_record("old", 1, &[941_000_000, 940_000_000, 942_000_000]));
+    place.keep(&stream_record("new", 2, &[800_000_000, 801_000_000, 799_000_000]));
+    for (page, expected) in [("record?id=old", "Download the record (JSON)"), ("compare?with=old&with=new", "WORSE")] {
+        let seen = opened(&program, &place, page, Duration::from_secs(3));
+        assert!(seen.document.contains("data-ready=\"yes\""), "{page}: {:?}", seen.console);
+        assert!(seen.document.contains(expected), "{page}: {}", seen.document);
+        assert_eq!(seen.console, Vec::<String>::new(), "{page}");
+        only_from(&place, &seen);
+    }
+}
+
+#[test]
+fn a_watched_run_renews_itself_and_becomes_its_report() {
+    let Some(program) = chromium() else { return };
+    let place = Place::new();
+    let mut run = stream_record("run", 1, &[]);
+    place.store.begin(&run).expect("begin");
+    place.store.trial(&run.id, &trial(941_000_000)).expect("trial");
+    let seen = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs(4));
+            place.store.trial(&run.id, &trial(942_000_000)).expect("trial");
+            std::thread::sleep(Duration::from_secs(2));
+            run.caveats.push(Caveat::new(CaveatKind::Interrupted, "the run ended early: interrupted"));
+            place.store.finish(&run, false).expect("finish");
+        });
+        // The browser's time stands still while an answer is under way, and events are one until the run's end.
+        opened(&program, &place, "record?id=run", Duration::from_secs(3))
+    });
+    assert!(seen.document.contains("Download the record (JSON)"), "{:?} {}", seen.console, seen.document);
+    assert!(!seen.document.contains("Under way") && seen.document.contains("2 runs"), "{}", seen.document);
+    let asked = |page: &str| seen.asked.iter().filter(|url| **url == place.url(page)).count();
+    assert!(asked("events?id=run") == 1 && asked("record?id=run") >= 3, "{:?}", seen.asked);
+    assert_eq!(seen.console, Vec::<String>::new());
+    only_from(&place, &seen);
+}

@@ -1,0 +1,211 @@
+//! The pages as a browser gets them.
+
+mod browser;
+#[path = "../../../report/tests/report/chromium.rs"]
+mod chromium;
+mod http;
+mod place;
+
+use http::Answer;
+use linerate_model::{Caveat, CaveatKind};
+use place::{Place, record, stream_record};
+use std::time::{Duration, Instant};
+
+#[test]
+fn the_list_is_newest_first_filtered_and_paged() {
+    let place = Place::new();
+    for number in 0..120_u64 {
+        let command = if number % 3 == 0 { "linerate transact alpha beta" } else { "linerate stream alpha beta --udp" };
+        place.keep(&record(&format!("20261121T{number:06}-aaaa"), 1_795_253_400_000_000_000 + number, command));
+    }
+    let first = place.get("");
+    assert_eq!(first.status, 200);
+    assert_eq!(first.body.matches("name=\"with\"").count(), 50);
+    assert!(first.body.contains("1 to 50 of 120, newest first"), "{}", first.body);
+    let (newest, next) = (first.at("20261121T000119-aaaa"), first.at("20261121T000118-aaaa"));
+    assert!(newest < next, "newest first");
+    assert!(first.body.contains("href=\"./?page=2\" rel=\"next\""));
+
+    let last = place.get("?page=3");
+    assert!(last.body.contains("101 to 120 of 120") && last.body.contains("20261121T000000-aaaa"));
+    assert!(place.get("?page=99").body.contains("101 to 120 of 120"), "past the end is the end");
+
+    let filtered = place.get("?text=TRANSACT+beta&page=1");
+    assert!(filtered.body.contains("1 to 40 of 40") && filtered.body.contains("value=\"TRANSACT beta\""));
+    assert!(place.get("?kind=stream").body.contains("of 80"));
+    assert!(place.get("?kind=stream&page=2").body.contains("href=\"./?kind=stream\""), "pages keep the filter");
+    assert!(place.get("?text=nosuch").body.contains("No record fits."));
+    assert!(place.get("?from=2026-11-22").body.contains("No record fits."));
+    assert!(place.get("?from=2026-11-21&to=2026-11-21&ended=finished").body.contains("of 120"));
+    let wrong = place.get("?from=yesterday");
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.body.contains("`yesterday` is not a day") && wrong.body.contains("value=\"yesterday\""));
+}
+
+#[test]
+fn an_empty_store_says_what_to_do() {
+    let place = Place::new();
+    assert!(place.get("").body.contains("Nothing is kept yet"));
+}
+
+#[test]
+fn a_record_opens_as_its_report() {
+    let place = Place::new();
+    place.keep(&stream_record("20261121T093000-4f2a", 1, &[941_000_000, 940_000_000, 942_000_000]));
+    let page = place.get("record?id=20261121T093000-4f2a");
+    assert_eq!(page.status, 200);
+    assert!(page.body.contains("941 Mbit/s") && page.body.contains("href=\"./\""), "{}", page.body);
+    assert!(place.get("record?id=20261121T09").body.contains("941 Mbit/s"), "an unmistakable beginning is enough");
+    let unknown = place.get("record?id=nosuch");
+    assert_eq!(unknown.status, 404);
+    assert!(unknown.body.contains("no record nosuch"));
+    assert_eq!(place.get("record").status, 404);
+    assert_eq!(place.get("nosuch").status, 404);
+}
+
+#[test]
+fn two_records_are_compared_the_older_first() {
+    let place = Place::new();
+    place.keep(&stream_record("old", 1, &[941_000_000, 940_000_000, 942_000_000]));
+    place.keep(&stream_record("new", 2, &[800_000_000, 801_000_000, 799_000_000]));
+    let page = place.get("compare?with=new&with=old");
+    assert_eq!(page.status, 200);
+    assert!(page.at("record?id=old") < page.at("record?id=new"), "{}", page.body);
+    assert!(page.body.contains("WORSE") && page.body.contains("-15.0 %"), "{}", page.body);
+    let swapped = place.get("compare?with=new&with=old&swapped=yes");
+    assert!(!swapped.body.contains("WORSE") && swapped.body.contains("+17.6 %"), "{}", swapped.body);
+    let lenient = place.get("compare?with=new&with=old&tolerance=50%25");
+    assert!(!lenient.body.contains("WORSE") && lenient.body.contains("value=\"50%\""), "{}", lenient.body);
+    for (query, said) in [
+        ("with=old", "Tick two records to compare, not 1."),
+        ("with=old&with=new&with=old", "not 3"),
+        ("", "not 0"),
+        ("with=old&with=old", "the same record"),
+        ("with=old&with=new&confidence=100", "not a percentage"),
+        ("with=old&with=new&tolerance=much", "`much`"),
+    ] {
+        let page = place.get(&format!("compare?{query}"));
+        assert_eq!(page.status, 400, "{query}");
+        assert!(page.body.contains(said), "{query}: {}", page.body);
+    }
+    assert_eq!(place.get("compare?with=old&with=nosuch").status, 404);
+}
+
+#[test]
+fn a_run_is_watched_until_it_ends() {
+    let place = Place::new();
+    let mut run = stream_record("run", 1, &[]);
+    place.store.begin(&run).expect("begin");
+    place.store.trial(&run.id, &place::trial(941_000_000)).expect("trial");
+    let page = place.get("record?id=run");
+    assert!(page.body.contains("Under way") && page.body.contains("1 of 3"), "{}", page.body);
+    assert!(page.body.contains("data-events=\"events?id=run\"") && page.body.contains("http-equiv=\"refresh\""));
+    assert!(place.get("").body.contains("under way"));
+
+    let mut events = place.events("run");
+    place.store.trial(&run.id, &place::trial(941_000_000)).expect("trial");
+    assert_eq!(events.next(), "changed");
+    assert!(place.get("record?id=run").body.contains("2 of 3"));
+    run.caveats.push(Caveat::new(CaveatKind::Interrupted, "the run ended early: interrupted"));
+    place.store.finish(&run, false).expect("finish");
+    assert_eq!(events.next(), "ended");
+    let page = place.get("record?id=run");
+    assert!(!page.body.contains("Under way") && page.body.contains("interrupted"), "{}", page.body);
+    assert!(place.get("").body.contains("ended early"));
+    assert_eq!(place.get("events?id=nosuch").status, 404);
+}
+
+/// The end of the program does not wait for browsers that watch.
+#[test]
+fn watchers_are_let_go_at_the_end() {
+    let place = Place::new();
+    place.store.begin(&stream_record("run", 1, &[])).expect("begin");
+    let _events = place.events("run");
+    let start = Instant::now();
+    place.end();
+    assert!(start.elapsed() < Duration::from_secs(10), "it ends");
+}
+
+#[test]
+fn what_a_store_holds_cannot_become_markup() {
+    let place = Place::new();
+    let id = "<script>alert(1)</script>\"'&x=1#";
+    let mut record = stream_record(id, 5, &[1_000_000, 1_000_000, 1_000_000]);
+    record.command = vec!["linerate".into(), "stream".into(), "<img src=x onerror=alert(2)>\u{202e}".into()];
+    record.results[0].name = "<b>name</b>".into();
+    record.plan.cells[0].name = "<b>name</b>".into();
+    record.trials.iter_mut().for_each(|trial| trial.spec.name = "<b>name</b>".into());
+    place.keep(&record);
+    let mut other = record.clone();
+    other.id.0 = "</title><i>".into();
+    place.keep(&other);
+    let list = place.get("");
+    let link = list.body.split("href=\"record?").nth(2).and_then(|rest| rest.split('"').next()).expect("a link");
+    let opened = place.get(&format!("record?{}", link.replace("&amp;", "&")));
+    assert_eq!(opened.status, 200, "the list's link leads to its record");
+    let compare = "compare?with=%3Cscript%3Ealert%281%29%3C%2Fscript%3E%22%27%26x%3D1%23&with=%3C%2Ftitle%3E%3Ci%3E";
+    let compared = place.get(compare);
+    assert_eq!(compared.status, 200, "{}", compared.body);
+    let typed = place.get("?text=%3Cscript%3E%22&kind=%3Ci%3E&from=%3Cu%3E");
+    let unknown = place.get("record?id=%3Ci%3E");
+    for page in [&list, &opened, &compared, &typed, &unknown] {
+        // The record itself, at the end of a report, is data.
+        let shown = page.body.split("id=\"record\"").next().expect("a beginning");
+        assert!(!page.body.contains("<script>alert"));
+        for broken in ["<script>alert", "<img src=x", "<b>name", "<i>", "<u>", "\u{202e}", "value=\"<", "text\"<"] {
+            assert!(!shown.contains(broken), "{broken} in {shown}");
+        }
+    }
+}
+
+#[test]
+fn who_has_no_key_is_told_nothing() {
+    let place = Place::new();
+    place.keep(&stream_record("secret-name", 1, &[1_000_000]));
+    let key = place.key();
+    let wrong = format!("{}0", &key[..31]);
+    for path in ["/", "/record?id=latest", "/style.css", &format!("/{wrong}/"), &format!("/x/{key}/"), "//", "/%2e%2e/"]
+    {
+        let answer = place.get_path(path);
+        assert_eq!(answer.status, 403, "{path}");
+        assert!(!answer.body.contains("secret-name") && !answer.body.contains(&key), "{path}");
+    }
+    assert_eq!(place.get_path(&format!("/{key}/../{key}/x")).status, 404);
+}
+
+#[test]
+fn pages_only_read_and_fetch_nothing_from_elsewhere() {
+    let place = Place::new();
+    place.keep(&stream_record("one", 1, &[1_000_000, 1_000_000, 1_000_000]));
+    for method in ["POST", "PUT", "DELETE", "PATCH"] {
+        assert_eq!(place.ask(method, "record?id=one").status, 405, "{method}");
+    }
+    assert!(place.store.load("one").is_ok());
+    for page in ["", "record?id=one", "compare?with=one", "style.css", "view.js", "nosuch"] {
+        let answer = place.get(page);
+        let policy = answer.header("content-security-policy").expect("a policy");
+        assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert_eq!(answer.header("referrer-policy"), Some("no-referrer"), "{page}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{page}");
+        assert_eq!(elsewhere(&answer), Vec::<&str>::new(), "{page}");
+    }
+}
+
+/// What a page would fetch from elsewhere.
+fn elsewhere(page: &Answer) -> Vec<&str> {
+    let attributes = ["src=\"", "href=\"", "action=\"", "url("];
+    let values = attributes.iter().flat_map(|name| page.body.split(name).skip(1));
+    values.filter(|value| value.starts_with("http") || value.starts_with("//")).collect()
+}
+
+#[test]
+fn broken_requests_do_no_harm() {
+    let place = Place::new();
+    for request in ["\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\0\u{1}\u{2}", &"A".repeat(100_000)] {
+        place.send(request);
+    }
+    let many = place.get(&format!("?text={}", "a+".repeat(20_000)));
+    assert!(many.status == 400 && many.body.contains("20,000 words"), "{}", many.status);
+    assert_eq!(place.get("?text=%00%ff%fe").status, 200);
+    assert_eq!(place.get("").status, 200);
+}

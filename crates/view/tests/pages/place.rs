@@ -1,0 +1,141 @@
+//! A store of a test's own and the pages over it.
+
+use crate::http::{Answer, Events, exchange};
+use linerate_model::{
+    EndResult, IpVersion, Path, PathResult, Plan, Received, Record, RecordId, Repeats, Sent, StreamSpec, Timing,
+    Transport, TrialResult, TrialSpec, Workload,
+};
+use linerate_report::Language;
+use linerate_store::Store;
+use linerate_units::{ByteCount, Nanos};
+use linerate_view::{Key, View};
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+pub(crate) struct Place {
+    pub(crate) store: Store,
+    pub(crate) address: SocketAddr,
+    view: View,
+    runtime: Runtime,
+    _folder: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self::speaking(Language::English)
+    }
+
+    pub(crate) fn speaking(language: Language) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("results.db");
+        let open = || Store::open(Some(&path)).expect("opens");
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let view = runtime.block_on(View::start(listener, open(), Key::generate(), language)).expect("it serves");
+        assert!(view.address().starts_with(&format!("http://{address}/")));
+        Self { store: open(), address, view, runtime, _folder: folder }
+    }
+
+    /// The address of a page below the key.
+    pub(crate) fn url(&self, page: &str) -> String {
+        format!("{}{page}", self.view.address())
+    }
+
+    pub(crate) fn key(&self) -> String {
+        self.view.address().trim_end_matches('/').rsplit('/').next().expect("a key").to_owned()
+    }
+
+    pub(crate) fn keep(&self, record: &Record) {
+        self.store.begin(record).expect("begin");
+        record.trials.iter().for_each(|trial| self.store.trial(&record.id, trial).expect("trial"));
+        self.store.finish(record, true).expect("finish");
+    }
+
+    pub(crate) fn get(&self, page: &str) -> Answer {
+        self.ask("GET", page)
+    }
+
+    pub(crate) fn ask(&self, method: &str, page: &str) -> Answer {
+        let path = format!("/{}/{page}", self.key());
+        self.request(method, &path)
+    }
+
+    pub(crate) fn get_path(&self, path: &str) -> Answer {
+        self.request("GET", path)
+    }
+
+    fn request(&self, method: &str, path: &str) -> Answer {
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
+        Answer::read(&self.send(&request))
+    }
+
+    pub(crate) fn send(&self, request: &str) -> String {
+        exchange(self.address, request)
+    }
+
+    pub(crate) fn events(&self, id: &str) -> Events {
+        Events::open(self.address, &format!("/{}/events?id={id}", self.key()))
+    }
+
+    pub(crate) fn end(self) {
+        self.runtime.block_on(self.view.shutdown());
+    }
+}
+
+fn spec() -> TrialSpec {
+    TrialSpec {
+        name: "tcp".into(),
+        paths: vec![Path { opener: "alpha".into(), listener: "beta".into() }],
+        workload: Workload::Stream(StreamSpec {
+            ip: IpVersion::V4,
+            ..StreamSpec::plain(Transport::Tcp, ByteCount::new(131_072))
+        }),
+        timing: Timing { warmup: Nanos::from_millis(100), measure: Nanos::from_secs(1) },
+        proves: None,
+        probe: None,
+    }
+}
+
+/// A trial that reached so many bits a second.
+pub(crate) fn trial(payload_bps: u64) -> TrialResult {
+    let (window, payload_bytes) = (Nanos::from_secs(1), payload_bps / 8);
+    let sent = Sent { window, payload_bytes, ..Sent::default() };
+    let received = Received { window, payload_bytes, ..Received::default() };
+    let path = PathResult {
+        opener: EndResult { sent: Some(sent), ..EndResult::default() },
+        listener: EndResult { received: Some(received), ..EndResult::default() },
+        forward_loss: None,
+        backward_loss: None,
+    };
+    TrialResult {
+        spec: spec(),
+        started_unix_ns: 1,
+        paths: vec![path],
+        hosts: BTreeMap::new(),
+        probe: None,
+        caveats: Vec::new(),
+    }
+}
+
+/// A record without results.
+pub(crate) fn record(id: &str, started_unix_ns: u64, command: &str) -> Record {
+    Record {
+        version: "0.1.0".into(),
+        command: command.split_whitespace().map(str::to_owned).collect(),
+        study: None,
+        started_unix_ns,
+        ..Record::new(RecordId(id.into()), Plan::of(vec![spec()], Repeats::Times(3)))
+    }
+}
+
+/// A record of one TCP stream that reached `payload_bps` in its runs.
+pub(crate) fn stream_record(id: &str, started_unix_ns: u64, payload_bps: &[u64]) -> Record {
+    let mut record = record(id, started_unix_ns, "linerate stream alpha beta");
+    record.trials = payload_bps.iter().map(|payload| trial(*payload)).collect();
+    linerate_method::sum_up(&mut record);
+    record
+}

@@ -1,0 +1,112 @@
+//! A tree over each way, on a slow link and as fast as the machine is, to one client and to several: a table of rates, shares
+//! and stages.
+
+use super::Comparison;
+use super::ground::{Copied, words};
+use crate::bench::lab::find_or_build;
+use crate::process;
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// How long one copy may take: three clients at 100 Mbit/s need three minutes.
+const LIMIT: Duration = Duration::from_secs(900);
+/// A stage that is busy less than this is not shown.
+const SHOWN: f64 = 0.1;
+
+/// Each way: its name, what `linerate copy` is told to one client, and to three.
+const WAYS: &[(&str, &str, Option<&str>)] = &[
+    ("linerate", "a b --over linerate", Some("a --to b,c,d --over linerate")),
+    ("nfs", "a b --over nfs", Some("a --to b,c,d --over nfs")),
+    ("path", "a --over path", None),
+];
+
+/// Each link: what it is called, and the rate of the lab's links.
+const LINKS: &[(&str, Option<&str>)] = &[("100 Mbit/s", Some("100Mbit/s")), ("unshaped", None)];
+
+/// Copies and prints the table, a row as soon as it is known; all of it is kept as Markdown.
+pub(in crate::bench) fn table(comparison: &Comparison<'_>) -> Result<()> {
+    process::catch_interrupts()?;
+    let program = find_or_build(comparison.program)?;
+    let scratch = comparison.storage.join("scratch");
+    fs::create_dir_all(&scratch).with_context(|| format!("making {}", scratch.display()))?;
+    let file = comparison.folder.join("copy-table.md");
+    let mut all = format!(
+        "| {} over | link | clients | MB/s together | time | each client's share | busiest stage | stages busy |\n|---|---|---|---|---|---|---|---|\n",
+        comparison.tree
+    );
+    print!("{all}");
+    let wanted = |way: &str| comparison.only.is_none_or(|only| way.contains(only));
+    for (way, one, three) in WAYS.iter().filter(|(way, ..)| wanted(way)) {
+        // Within one host there is no link.
+        let links = if three.is_some() { LINKS } else { &[("none", None)][..] };
+        for (link, rate) in links {
+            for (clients, hosts) in [(1, Some(one)), (3, three.as_ref())] {
+                let Some(hosts) = hosts else { continue };
+                let copied = copy(&program, &scratch, comparison, *rate, hosts)?;
+                let row = format!("| {way} | {link} | {clients} | {}", row(&copied));
+                println!("{row}");
+                all += &(row + "\n");
+                // Row by row, so that what was measured before an interrupt is kept.
+                fs::write(&file, &all).with_context(|| format!("writing {}", file.display()))?;
+            }
+        }
+    }
+    fs::remove_dir(&scratch).with_context(|| format!("removing {}", scratch.display()))?;
+    println!("kept in {}", file.display());
+    Ok(())
+}
+
+fn copy(
+    program: &Path,
+    scratch: &Path,
+    comparison: &Comparison<'_>,
+    rate: Option<&str>,
+    hosts: &str,
+) -> Result<Copied> {
+    let mut command = Command::new(program);
+    // The agents' own folders are there.
+    command.env("TMPDIR", scratch.canonicalize()?).args(["lab", "--bench", "switch"]);
+    if let Some(rate) = rate {
+        command.args(["--link", rate]);
+    }
+    let sync = if comparison.durable { "end" } else { "none" };
+    let line = format!("-- copy {hosts} --tree {} --sync {sync} --cache warm --repeats 1 --json", comparison.tree);
+    command.args(words(&line)).arg("--store").arg(comparison.folder.join("store.sqlite"));
+    Copied::read(&process::run(command, LIMIT)?.stdout)
+}
+
+/// A row's figures.
+fn row(copied: &Copied) -> String {
+    let shares: Vec<String> = copied.shares.iter().map(|(to, share)| format!("{to} {:.1} %", share * 100.0)).collect();
+    let mut stages: Vec<&(String, f64)> = copied.stages.iter().filter(|(_, busy)| *busy >= SHOWN).collect();
+    stages.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let stages: Vec<String> = stages.iter().map(|(name, busy)| format!("{name} {:.0} %", busy * 100.0)).collect();
+    format!(
+        "{:.1} | {:.1} s | {} | {} | {} |",
+        copied.bytes_per_s / 1e6,
+        copied.time_ns / 1e9,
+        shares.join(", "),
+        copied.busiest,
+        stages.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_the_busy_stages_by_their_shares() {
+        let copied = Copied {
+            time_ns: 58.4e9,
+            bytes_per_s: 11.64e6,
+            shares: vec![("b".to_owned(), 0.502), ("c".to_owned(), 0.498)],
+            stages: vec![("read".to_owned(), 0.02), ("write".to_owned(), 0.2), ("send".to_owned(), 0.99)],
+            busiest: "send".to_owned(),
+        };
+        assert_eq!(row(&copied), "11.6 | 58.4 s | b 50.2 %, c 49.8 % | send | send 99 %, write 20 % |");
+    }
+}

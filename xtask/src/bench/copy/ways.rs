@@ -1,0 +1,145 @@
+//! The ways of a copy and the tools that are compared on each. A way is an entry of [`WAYS`], a peer one of its tools.
+//!
+//! Scripts run in a shell inside a lab host and find in their environment `TREE`, the folder to copy; `INTO`, the empty folder
+//! to copy it to; `TO` and `PORT`, where a server of theirs is to listen; and `SCRATCH`, a folder for files of their own. linerate's
+//! words may hold these too, but for the tree, which it is told in any case.
+
+/// One way of `linerate copy`.
+pub(super) struct Way {
+    pub(super) name: &'static str,
+    /// linerate, verifying as it does by itself, is to be at least so many times as fast as the fastest peer.
+    pub(super) goal: f64,
+    /// linerate first.
+    pub(super) tools: &'static [Tool],
+}
+
+/// One tool, and how its users would call it.
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    pub(super) server: Option<Server>,
+    pub(super) client: Client,
+    /// The programs it needs.
+    pub(super) programs: &'static [&'static str],
+}
+
+/// What runs at the receiving host meanwhile.
+pub(super) struct Server {
+    pub(super) script: &'static str,
+    /// It ends by itself, when all is written; otherwise the client ends no sooner than that.
+    pub(super) ends: bool,
+}
+
+/// What copies.
+pub(super) enum Client {
+    /// What `linerate copy` is to be told besides the tree, caches and durability.
+    Linerate(&'static str),
+    /// A script at the sending host.
+    Shell(&'static str),
+}
+
+const OURS: &str = "linerate copy";
+const OURS_UNVERIFIED: &str = "linerate copy --no-verify";
+
+const fn linerate(name: &'static str, words: &'static str) -> Tool {
+    Tool { name, server: None, client: Client::Linerate(words), programs: &[] }
+}
+
+/// A Samba server with one user and the one share `into`.
+const SAMBA: Server = Server {
+    script: r#"
+S="$SCRATCH/samba"
+mkdir -p "$S"
+echo secret >"$S/password"
+printf '%s\n' '[global]' 'server role = standalone server' "smb ports = $PORT" 'disable netbios = yes' 'load printers = no' \
+    'printcap name = /dev/null' 'disable spoolss = yes' "passdb backend = tdbsam:$S/passdb.tdb" "log file = $S/log" \
+    "private dir = $S" "state directory = $S" "cache directory = $S" "lock directory = $S" "pid directory = $S" \
+    "ncalrpc dir = $S/ncalrpc" '[into]' "path = $INTO" 'read only = no' >"$S/smb.conf"
+printf 'secret\nsecret\n' | smbpasswd -c "$S/smb.conf" -s -a root
+exec smbd --foreground --no-process-group --configfile "$S/smb.conf""#,
+    ends: false,
+};
+
+const fn linerate_smb(name: &'static str, words: &'static str) -> Tool {
+    Tool { name, server: Some(SAMBA), client: Client::Linerate(words), programs: &["smbd"] }
+}
+
+/// Every way, in the order they run and are printed.
+pub(super) const WAYS: &[Way] = &[
+    Way {
+        name: "linerate",
+        goal: 1.0,
+        tools: &[
+            linerate(OURS, "a b --over linerate --into $INTO"),
+            linerate(OURS_UNVERIFIED, "a b --over linerate --no-verify --into $INTO"),
+            Tool {
+                name: "rsync --whole-file",
+                server: Some(Server {
+                    script: r#"
+printf '%s\n' 'use chroot = no' 'uid = 0' 'gid = 0' '[into]' "path = $INTO" 'read only = no' >"$SCRATCH/rsyncd.conf"
+exec rsync --daemon --no-detach --port "$PORT" --config "$SCRATCH/rsyncd.conf""#,
+                    ends: false,
+                }),
+                client: Client::Shell(
+                    r#"rsync --recursive --links --perms --times --whole-file "$TREE/" "rsync://$TO:$PORT/into/""#,
+                ),
+                programs: &["rsync"],
+            },
+            Tool {
+                name: "tar | nc",
+                server: Some(Server {
+                    script: r#"nc.openbsd -d -l "$PORT" | tar -C "$INTO" --no-same-owner -xf -"#,
+                    ends: true,
+                }),
+                client: Client::Shell(r#"tar -C "$TREE" -cf - . | nc.openbsd -N "$TO" "$PORT""#),
+                programs: &["nc.openbsd", "tar"],
+            },
+        ],
+    },
+    Way {
+        name: "path",
+        goal: 1.0,
+        tools: &[
+            linerate(OURS, "a --over path --into $INTO"),
+            linerate(OURS_UNVERIFIED, "a --over path --no-verify --into $INTO"),
+            Tool {
+                name: "cp -r",
+                server: None,
+                client: Client::Shell(r#"cp -r "$TREE/." "$INTO""#),
+                programs: &["cp"],
+            },
+        ],
+    },
+    Way {
+        name: "smb",
+        goal: 0.8,
+        tools: &[
+            linerate_smb(OURS, "a //$TO:$PORT/into --over smb --user root --password-file $SCRATCH/samba/password"),
+            linerate_smb(
+                OURS_UNVERIFIED,
+                "a //$TO:$PORT/into --over smb --user root --password-file $SCRATCH/samba/password --no-verify",
+            ),
+            Tool {
+                name: "smbclient mput",
+                server: Some(SAMBA),
+                client: Client::Shell(
+                    r#"smbclient "//$TO/into" -p "$PORT" -U root%secret -c "recurse; prompt; lcd $TREE; mput *" 2>&1"#,
+                ),
+                programs: &["smbd", "smbclient"],
+            },
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_begins_with_linerate_as_it_verifies_by_itself() {
+        for way in WAYS {
+            let Client::Linerate(words) = way.tools[0].client else { panic!("{} begins with a peer", way.name) };
+            assert!(words.contains(&format!("--over {}", way.name)) && !words.contains("verify"), "{words}");
+            assert!(way.tools.iter().any(|tool| matches!(tool.client, Client::Shell(_))), "{} has no peer", way.name);
+        }
+    }
+}
