@@ -28,7 +28,7 @@ fn a_full_line_is_full_at_every_rung() {
     }
     let _alone = alone();
     let place = Place::new();
-    let record = place.measure(&words("lab --hosts 2 --link 20Mbit/s -- ladder a b --time 1s --repeats 5 --json"));
+    let record = place.measure(&words("lab --hosts 2 --link 20Mbit/s -- ladder a b --time 1s --repeats 3 --json"));
     let names: Vec<&Value> =
         record["ladder"]["rungs"].as_array().expect("a ladder has rungs").iter().map(|rung| &rung["name"]).collect();
     assert_eq!(names, ["limit", "frames", "udp", "tcp", "rpc", "nfs-read", "nfs-write", "copy"]);
@@ -37,7 +37,7 @@ fn a_full_line_is_full_at_every_rung() {
     let frames = rung(&record, "frames");
     assert_eq!(frames["missing"], Value::Null, "{frames}");
     close("raw frames' share of the line", number(frames, "/share_of_line"), 1.0, 0.03);
-    assert_eq!(record["frame_trials"].as_array().map(Vec::len), Some(5), "as many as there are repeats");
+    assert_eq!(record["frame_trials"].as_array().map(Vec::len), Some(3), "as many as there are repeats");
     close("UDP's share of the line", number(rung(&record, "udp"), "/share_of_line"), 1.0, 0.03);
     close("TCP's limit", number(rung(&record, "tcp"), "/limit_bps"), LINE * 1448.0 / 1538.0, 1e-6);
     close("TCP's share of the line", number(rung(&record, "tcp"), "/share_of_line"), 1448.0 / 1472.0, 0.03);
@@ -49,7 +49,7 @@ fn a_full_line_is_full_at_every_rung() {
     let copy = rung(&record, "copy");
     let share = number(copy, "/share_of_line");
     assert!(share > 0.3 && share < 1448.0 / 1472.0, "files carry no more than TCP: {copy}");
-    assert_eq!(record["copy_trials"].as_array().map(Vec::len), Some(5), "as many as there are repeats");
+    assert_eq!(record["copy_trials"].as_array().map(Vec::len), Some(3), "as many as there are repeats");
     assert!(copy["verdict"]["limit"].is_string(), "{copy}");
 
     for (name, stream, transactions) in [("udp", 0, 1), ("tcp", 2, 3)] {

@@ -7,8 +7,9 @@ use program::{Place, lab_possible, words};
 use scenario::{Said, Scenario};
 use std::path::Path;
 
-/// A scenario that is missed is tried twice more, and must be met both times: two cores shared by both hosts, the device and
-/// this test can really be what limits a run. A wrong limit with high confidence is wrong at once.
+/// A scenario that is missed is tried up to four times more, and must be met in three of the five: two cores shared by both hosts,
+/// the device and this test can really be what limits a run, and of so many scenarios some run will be missed by chance. A wrong
+/// limit with high confidence is wrong at once.
 #[test]
 fn planted_limits_are_named() {
     if !lab_possible("planted_limits_are_named") {
@@ -26,7 +27,14 @@ fn planted_limits_are_named() {
             said
         };
         let first = run();
-        if !scenario.is_met_by(&first) && !(0..2).all(|_| scenario.is_met_by(&run())) {
+        if scenario.is_met_by(&first) {
+            continue;
+        }
+        let (mut met, mut not_met) = (0, 1);
+        while met < 3 && not_met < 3 {
+            if scenario.is_met_by(&run()) { met += 1 } else { not_met += 1 }
+        }
+        if not_met == 3 {
             missed.push(format!("{}: {}", scenario.name, first.whole));
         }
     }

@@ -27,6 +27,8 @@ pub(crate) struct Scenario {
 pub(crate) struct Said {
     pub(crate) limit: String,
     pub(crate) confidence: String,
+    /// It says that the hypervisor took time which may have part in it; then no verdict is sure, by its rule.
+    pub(crate) stolen: bool,
     /// The verdict in full.
     pub(crate) whole: String,
 }
@@ -64,9 +66,10 @@ impl Scenario {
         Ok(words)
     }
 
-    /// The verdict of a record of it is the planted limit, as surely as it must be.
+    /// The verdict of a record of it is the planted limit, as surely as it must be on a machine that had its time.
     pub(crate) fn is_met_by(&self, said: &Said) -> bool {
-        said.limit == self.limit && rank(&said.confidence) >= rank(&self.confidence)
+        let least = if said.stolen { rank(&self.confidence).min(rank("medium")) } else { rank(&self.confidence) };
+        said.limit == self.limit && rank(&said.confidence) >= least
     }
 }
 
@@ -76,7 +79,14 @@ impl Said {
         let places = ["/results/0/verdict", "/outcome/throughput/0/verdict", "/outcome/verdict"];
         let verdict = places.iter().find_map(|place| record.pointer(place))?;
         let text = |name: &str| verdict[name].as_str().map(str::to_owned);
-        Some(Self { limit: text("limit")?, confidence: text("confidence")?, whole: verdict.to_string() })
+        let evidence = verdict["evidence"].as_array()?;
+        let stolen = |said: &Value| said.as_str().is_some_and(|said| said.starts_with("The hypervisor took"));
+        Some(Self {
+            limit: text("limit")?,
+            confidence: text("confidence")?,
+            stolen: evidence.iter().any(stolen),
+            whole: verdict.to_string(),
+        })
     }
 
     /// It named a limit that is not the planted one, and was sure of it.

@@ -229,6 +229,13 @@ impl Facts {
         (!end.is_throttled()).then_some(end.spare_cores)
     }
 
+    /// Both hosts had time to spare even if the hypervisor took all that it took from their threads: however that time fell, on
+    /// average it held nothing back.
+    pub(super) fn idle_despite_steal(&self) -> bool {
+        let ends = [&self.sender, &self.receiver];
+        ends.iter().all(|end| end.occupied() + self.steal < NEARLY_OCCUPIED && !end.is_throttled())
+    }
+
     /// The result in words.
     pub(super) fn reached_in_words(&self) -> String {
         match self.work {

@@ -50,7 +50,12 @@ impl Opinion {
 
     /// Holds whatever time the hypervisor took.
     fn despite_steal(self) -> Self {
-        Self { despite_steal: true, ..self }
+        self.despite_steal_if(true)
+    }
+
+    /// The same where `sure` says so.
+    fn despite_steal_if(self, sure: bool) -> Self {
+        Self { despite_steal: sure, ..self }
     }
 }
 

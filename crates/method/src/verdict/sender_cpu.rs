@@ -60,7 +60,7 @@ pub(super) fn of_stages(facts: &CopyFacts, end: &CopyEnd, stages: &[CopyStage], 
     if let Some((share, cores)) = end.throttled.filter(|_| end.is_throttled()) {
         let text =
             format!("The {whose} CPU quota ({cores:.2} of a core) was used up in {} of its periods.", percent(share));
-        return Some(Opinion::new(Stand::Strong, text));
+        return Some(Opinion::new(Stand::Strong, text).despite_steal());
     }
     let (stage, WorkShare { cpu, queued, .. }) = facts.computes(stages)?;
     let text = format!(
@@ -84,7 +84,7 @@ pub(super) fn of_end(end: &End, does: &str) -> Opinion {
             "The {does} host's CPU quota ({cores:.2} of a core) was used up in {} of its periods.",
             percent(share)
         );
-        return Opinion::new(Stand::Strong, text);
+        return Opinion::new(Stand::Strong, text).despite_steal();
     }
     let text = match end.waited {
         0.01.. => format!(

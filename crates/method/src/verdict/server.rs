@@ -37,7 +37,9 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     } else {
         Opinion::new(time.stand, format!("{} {}", time.text, processor.text))
     };
-    Some(said.then(NEXT))
+    // A quota that stops it does so whatever else was taken; and where its host had time, a call's time in it is its own.
+    let sure = facts.receiver.is_throttled() || facts.idle_despite_steal();
+    Some(said.despite_steal_if(sure).then(NEXT))
 }
 
 fn by_its_account(facts: &Facts, calls: &Calls, share: f64) -> Opinion {

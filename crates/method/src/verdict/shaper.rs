@@ -30,7 +30,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     }?;
     let nearly_met = facts.offer.is_some_and(|offer| offer.arrived >= NEARLY_MET);
     let stand = if nearly_met { opinion.stand.min(Stand::Hint) } else { opinion.stand };
-    Some(Opinion { stand, ..opinion }.then(next))
+    Some(Opinion { stand, ..opinion }.despite_steal_if(facts.idle_despite_steal()).then(next))
 }
 
 /// A path that lets through less of a copy than its hosts would send and take: data waited to be sent while the other end had none.

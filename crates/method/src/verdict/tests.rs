@@ -240,9 +240,22 @@ fn otherwise_it_cannot_tell_and_says_what_was_missing() {
 #[test]
 fn time_taken_by_the_hypervisor_makes_verdicts_less_sure_that_it_could_have_brought_about() {
     let stolen = |facts: Facts| Facts { steal: 0.2, ..facts };
-    let shaped = verdict(&stolen(facts()));
-    assert_eq!((shaped.limit, shaped.confidence), (Limit::Shaper, Confidence::Medium), "{shaped:#?}");
-    assert!(shaped.evidence.iter().any(|text| text.contains("hypervisor took 20 %")), "{:?}", shaped.evidence);
+    // Hosts with two thirds of their time to spare are held back by no fifth of it that was taken ...
+    let queue = Tcp { rtt: 0.01, ..tcp() };
+    is(&stolen(Facts { tcp: Some(queue), ..facts() }), Limit::Shaper, Confidence::High);
+    let tcp = Tcp { window_limited: 0.95, ..tcp() };
+    is(&stolen(Facts { tcp: Some(tcp.clone()), ..facts() }), Limit::Window, Confidence::High);
+    // ... hosts that were at work for most of it may be.
+    let end = End { busy: 0.56, ..End::default() };
+    let held = verdict(&stolen(Facts { tcp: Some(tcp), sender: end, ..facts() }));
+    assert_eq!((held.limit, held.confidence), (Limit::Window, Confidence::Medium), "{held:#?}");
+    assert!(held.evidence.iter().any(|text| text.contains("hypervisor took 20 %")), "{:?}", held.evidence);
+    // A buffer of some milliseconds overflows in one pause of its reader, whatever time is left over.
+    let overflown = udp(Udp { socket_buffer: 0.3, ..Udp::default() });
+    is(&stolen(overflown), Limit::ReceiverBuffer, Confidence::Medium);
+    // A quota that is used up stops its threads whatever else is taken.
+    let throttled = End { busy: 0.05, throttled: Some((0.98, 0.05)), ..End::default() };
+    is(&stolen(Facts { sender: throttled, ..facts() }), Limit::SenderCpu, Confidence::High);
     // A line that is full is full.
     is(&stolen(with_line(0.998)), Limit::Wire, Confidence::High);
     // Of one request after the other the answer's way is most, however the hosts' share of it is counted ...

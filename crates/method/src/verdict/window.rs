@@ -49,7 +49,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         _ if filled && !facts.loses() => Stand::Strong,
         _ => Stand::For,
     };
-    Some(Opinion::new(stand, text).then(if by_window >= by_buffer {
+    Some(Opinion::new(stand, text).despite_steal_if(facts.idle_despite_steal()).then(if by_window >= by_buffer {
         "A larger receive buffer (--receive-buffer, or none so that the system grows it), or more flows, fills the path."
     } else {
         "A larger send buffer (--send-buffer, or none so that the system grows it), or more flows, fills the path."
