@@ -4,7 +4,7 @@ use crate::error::{SmbError, status, status_of, to_io};
 use crate::listing::Listing;
 use crate::path::wire;
 use crate::reader::Reader;
-use crate::transport::{CREDITS, Health, Transport};
+use crate::transport::{CREDITS, Health, SILENCE, Transport};
 use crate::writer::Writer;
 use crate::{About, Kind, file_time, unix_ns};
 use smb::binrw_util::prelude::FileTime;
@@ -23,9 +23,10 @@ use tokio::runtime::Runtime;
 
 /// Threads for all sessions together, at most.
 const THREADS: usize = 4;
-/// How long logging in may take, and how long an answer.
+/// How long logging in may take.
 const LOG_IN: Duration = Duration::from_secs(10);
-const ANSWER: Duration = Duration::from_secs(20);
+/// How long an answer may take of a server that is not silent meanwhile; see [`SILENCE`].
+const ANSWER: Duration = Duration::from_secs(3600);
 /// How long a session waits for its end.
 const LOG_OUT: Duration = Duration::from_secs(2);
 /// Bytes of content in one message, at most.
@@ -104,7 +105,7 @@ impl Client {
     /// # Errors
     /// The server is none, or it refuses the login or the share.
     pub fn log_in(&self, connection: TcpStream, server: &str, share: &str, login: &Login) -> Result<Session, SmbError> {
-        let health = Arc::new(Health::default());
+        let health = Arc::new(Health::new(SILENCE));
         let work = self.set_up(connection, server, share, login, &health);
         let done = self.runtime.block_on(async { tokio::time::timeout(LOG_IN, work).await });
         done.unwrap_or_else(|_| {
@@ -221,10 +222,15 @@ impl Session {
     /// # Errors
     /// It is not there, or the server refuses.
     pub fn open(&self, path: &[u8]) -> io::Result<Reader> {
+        self.open_up_to(path, None)
+    }
+
+    /// The same, of a file that is known to hold so many bytes: the server is not asked how many.
+    pub(crate) fn open_up_to(&self, path: &[u8], size: Option<u64>) -> io::Result<Reader> {
         let access = FileAccessMask::new().with_file_read_data(true).with_file_read_attributes(true);
         match self.open_as(path, CreateDisposition::Open, access, file_options())? {
             Resource::File(file) => {
-                let size = self.shared.wait(file.get_len())?;
+                let size = size.map_or_else(|| self.shared.wait(file.get_len()), Ok)?;
                 Ok(Reader::new(self.clone(), path, file, size))
             }
             other => {
@@ -369,10 +375,20 @@ pub(crate) async fn set_time(open: &ResourceHandle, modified: i64) -> smb::Resul
 impl Shared {
     /// Waits for a call's end.
     pub(crate) fn wait<T>(&self, call: impl Future<Output = smb::Result<T>>) -> io::Result<T> {
-        // A call that waits for credits has no end of its own.
-        let done = self.client.runtime.block_on(async { tokio::time::timeout(ANSWER * 2, call).await });
-        done.unwrap_or_else(|_| Err(smb::Error::OperationTimeout(TimedOutTask::ReceiveNextMessage, ANSWER * 2)))
-            .map_err(|error| self.failed(&error))
+        let done = self.client.runtime.block_on(async {
+            let mut call = std::pin::pin!(call);
+            loop {
+                match tokio::time::timeout(SILENCE, &mut call).await {
+                    Ok(done) => break done,
+                    // A call that waits for credits has no end of its own, and the server owes nothing then.
+                    Err(_) if self.health.quiet() >= SILENCE * 2 => {
+                        break Err(smb::Error::OperationTimeout(TimedOutTask::ReceiveNextMessage, SILENCE * 2));
+                    }
+                    Err(_) => {}
+                }
+            }
+        });
+        done.map_err(|error| self.failed(&error))
     }
 
     /// Has something done, while the caller goes on.

@@ -11,6 +11,7 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -20,9 +21,18 @@ pub(crate) const CREDITS: u16 = 512;
 /// A small answer and its length come with one call to the system.
 const READ_AHEAD: usize = 16 << 10;
 
+/// A server that owes an answer, and from or to which nothing passes for so long, is taken for lost. How long one answer takes says
+/// nothing: behind others on a slow line it may be minutes.
+pub(crate) const SILENCE: Duration = Duration::from_secs(20);
+
 /// What is known of a connection beside what passes over it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Health {
+    /// For how long the server may be silent: [`SILENCE`], but in tests.
+    silence: Duration,
+    since: Instant,
+    /// When bytes last passed, either way: milliseconds from `since` on.
+    stirred: AtomicU64,
     /// Why it is of no more use; empty while it is.
     pub(crate) broken: OnceLock<String>,
     sent: AtomicU64,
@@ -35,6 +45,33 @@ pub(crate) struct Health {
 const PENDING: [u8; 4] = 0x103_u32.to_le_bytes();
 
 impl Health {
+    pub(crate) fn new(silence: Duration) -> Self {
+        let none = AtomicU64::default;
+        Self {
+            silence,
+            since: Instant::now(),
+            stirred: none(),
+            broken: OnceLock::new(),
+            sent: none(),
+            received: none(),
+            lost: none(),
+        }
+    }
+
+    /// For how long nothing has passed, either way.
+    pub(crate) fn quiet(&self) -> Duration {
+        self.since.elapsed().saturating_sub(Duration::from_millis(self.stirred.load(Ordering::Relaxed)))
+    }
+
+    fn stir(&self) {
+        self.stirred.store(self.since.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// The server owes an answer, and has been silent for too long.
+    fn is_silent(&self) -> bool {
+        self.sent.load(Ordering::Relaxed) > self.received.load(Ordering::Relaxed) && self.quiet() >= self.silence
+    }
+
     /// Whether a new connection should take its place while there are credits to finish what is under way.
     ///
     /// What a server cannot answer at once it answers twice: first that it is pending, with the credits (MS-SMB2 3.3.4.2), then with
@@ -90,14 +127,34 @@ impl Transport {
 fn keep(health: &Health, error: &io::Error) -> TransportError {
     health.broken.get_or_init(|| match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::WriteZero => String::from("the server closed the connection"),
+        io::ErrorKind::TimedOut => format!("the server was silent for {:?}", health.silence),
         _ => error.to_string(),
     });
     TransportError::NotConnected
 }
 
+impl Reading {
+    /// Fills `out`, however long that takes as long as something passes.
+    async fn fill(&mut self, mut out: &mut [u8]) -> io::Result<()> {
+        while !out.is_empty() {
+            match tokio::time::timeout(self.health.silence / 4, self.half.read(out)).await {
+                Ok(Ok(0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(Ok(some)) => {
+                    self.health.stir();
+                    out = &mut out[some..];
+                }
+                Ok(Err(error)) => return Err(error),
+                Err(_) if self.health.is_silent() => return Err(io::ErrorKind::TimedOut.into()),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
 impl SmbTransportRead for Reading {
     fn receive_exact<'a>(&'a mut self, out: &'a mut [u8]) -> BoxFuture<'a, Result<()>> {
-        async { self.half.read_exact(out).await.map(drop).map_err(|error| keep(&self.health, &error)) }.boxed()
+        async { self.fill(out).await.map_err(|error| keep(&self.health, &error)) }.boxed()
     }
 
     fn receive<'a>(&'a mut self) -> BoxFuture<'a, Result<Vec<u8>>> {
@@ -120,6 +177,8 @@ impl SmbTransportWrite for Writing {
 
     fn send<'a>(&'a mut self, message: &'a IoVec) -> BoxFuture<'a, Result<()>> {
         async {
+            // What it owes, it owes from now on.
+            self.health.stir();
             self.health.sent.fetch_add(1, Ordering::Relaxed);
             // MS-SMB2 2.1: a zero byte, and the length in three.
             let head = (message.total_size() as u32).to_be_bytes();
@@ -129,7 +188,10 @@ impl SmbTransportWrite for Writing {
             while !parts.is_empty() {
                 match self.half.write_vectored(parts).await {
                     Ok(0) => return Err(keep(&self.health, &io::ErrorKind::WriteZero.into())),
-                    Ok(sent) => IoSlice::advance_slices(&mut parts, sent),
+                    Ok(sent) => {
+                        self.health.stir();
+                        IoSlice::advance_slices(&mut parts, sent);
+                    }
                     Err(error) => return Err(keep(&self.health, &error)),
                 }
             }
@@ -183,12 +245,52 @@ mod tests {
     use std::io::Read as _;
     use std::net::{Ipv4Addr, TcpListener};
 
+    /// What comes of an answer that takes `pieces` quarters of the time for which a server may be silent, and then no more.
+    fn answered_in(pieces: usize, owed: u64) -> (Option<Result<Vec<u8>>>, Arc<Health>) {
+        let silence = Duration::from_secs(2);
+        let health = Arc::new(Health::new(silence));
+        health.sent.store(owed, Ordering::Relaxed);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let answer = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+            let connection = TcpStream::connect(listener.local_addr().expect("bound")).await.expect("connected");
+            let (mut other, _) = listener.accept().await.expect("accepted");
+            let transport = Transport::new(connection, &health).expect("set up");
+            let (mut reader, _writer) = Box::new(transport).split().expect("split");
+            let _server = tokio::spawn(async move {
+                for byte in [0, 0, 0, 5, 1, 2, 3, 4, 5].iter().take(pieces) {
+                    tokio::time::sleep(silence / 4).await;
+                    other.write_all(&[*byte]).await.expect("sent");
+                }
+                std::future::pending::<()>().await;
+            });
+            tokio::time::timeout(silence * 4, reader.receive()).await.ok()
+        });
+        (answer, health)
+    }
+
+    #[test]
+    fn an_answer_may_take_long_as_long_as_it_comes() {
+        let (answer, health) = answered_in(9, 1);
+        assert_eq!(answer.expect("in time").expect("whole"), [1, 2, 3, 4, 5]);
+        assert!(health.broken.get().is_none());
+    }
+
+    #[test]
+    fn a_server_that_owes_an_answer_is_not_silent_for_long() {
+        let (answer, health) = answered_in(5, 1);
+        assert!(matches!(answer, Some(Err(TransportError::NotConnected))), "{answer:?}");
+        assert_eq!(health.broken.get().map(String::as_str), Some("the server was silent for 2s"));
+        let (nothing, health) = answered_in(0, 0);
+        assert!(nothing.is_none() && health.broken.get().is_none(), "one that owes nothing may be");
+    }
+
     #[test]
     fn a_message_goes_behind_its_length_and_a_lost_peer_is_named() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("bound");
-        let health = Arc::new(Health::default());
+        let health = Arc::new(Health::new(SILENCE));
         runtime.block_on(async {
             let connection = TcpStream::connect(address).await.expect("connected");
             assert!(!connection.nodelay().expect("asked"));

@@ -80,6 +80,7 @@ impl Writer {
         }
         if self.end != length {
             self.session.shared.wait(self.file.set_info(FileEndOfFileInformation { end_of_file: length }))?;
+            self.end = length;
         }
         self.session.shared.wait(set_time(self.file.handle(), modified))
     }
@@ -99,7 +100,7 @@ impl Writer {
     pub fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         let reader = match self.reader.take() {
             Some(reader) => reader,
-            None => self.session.open(&self.path)?,
+            None => self.session.open_up_to(&self.path, Some(self.end))?,
         };
         self.reader.insert(reader).read(offset, into)
     }
