@@ -206,6 +206,10 @@ pub(super) struct Common {
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     pub(super) search_time: Nanos,
 
+    /// How narrow a search for a rate gets, as a share of it; wider is quicker
+    #[arg(long, value_name = "RATIO", default_value = "0.2%")]
+    pub(super) resolution: Ratio,
+
     /// Wait for stragglers after each trial; RFC 2544 asks for 2s
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     pub(super) settle: Nanos,

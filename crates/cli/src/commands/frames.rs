@@ -200,6 +200,7 @@ impl Arguments {
             time,
             search_time: time,
             settle: self.settle,
+            resolution: Ratio::new(1, 500),
             line: None,
             loss: Ratio::new(0, 1),
             ipv6: self.ipv6,

@@ -41,6 +41,7 @@ pub(crate) async fn full_frames(
         settle: SETTLE,
         line,
         loss: Ratio::new(0, 1),
+        resolution: Ratio::new(1, 500),
         ipv6: asked.ip == IpVersion::V6,
         vlan: Vec::new(),
         gateway: Vec::new(),

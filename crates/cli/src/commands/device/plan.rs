@@ -10,6 +10,8 @@ use linerate_model::{DevicePlan, DeviceTest, FrameEngine, FrameForm, FrameHeader
 use linerate_units::{BitRate, FrameSize, Ratio};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// A tester's own ceiling is compared with, not reported: no search for it gets narrower.
+const CEILING_RESOLUTION: Ratio = Ratio::new(1, 100);
 /// The sizes of RFC 2544 section 9.1 for Ethernet.
 const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
 
@@ -126,6 +128,9 @@ impl Common {
         if self.time.get() == 0 || self.search_time.get() == 0 {
             return Err(Failure::usage("--time and --search-time must be longer than 0"));
         }
+        if self.resolution.part * 2 > self.resolution.of {
+            return Err(Failure::usage("--resolution is at most 50%: a search that ends at once finds nothing"));
+        }
         let calibrates = test == DeviceTest::Calibrate;
         Ok(DevicePlan {
             test,
@@ -138,8 +143,11 @@ impl Common {
             final_time: self.time,
             settle: self.settle,
             loss: self.loss,
-            // A ceiling is compared with, not reported: it need not be as sharp.
-            width: if calibrates { Ratio::new(1, 100) } else { Ratio::new(1, 500) },
+            width: if calibrates && self.resolution < CEILING_RESOLUTION {
+                CEILING_RESOLUTION
+            } else {
+                self.resolution
+            },
             engine: match self.engine {
                 Engine::Auto => FrameEngine::Auto,
                 Engine::Xdp => FrameEngine::Xdp,
