@@ -20,9 +20,10 @@ const NO_SUCH_FILE: u32 = 0xC000_000F;
 
 /// The names in a folder, `.` and `..` left out, with what is known of each. An error ends it.
 pub struct Listing {
-    session: Session,
+    /// Dropped before its session: what comes last of a connection is dropped on its own threads.
     folder: Arc<Directory>,
     names: Receiver<smb::Result<FileDirectoryInformation>>,
+    session: Session,
 }
 
 impl Listing {

@@ -16,9 +16,10 @@ const SMALL: u64 = 64 << 10;
 
 /// An open file.
 pub struct Reader {
-    session: Session,
     path: Vec<u8>,
+    /// Dropped before its session: what comes last of a connection is dropped on its own threads.
     file: Arc<File>,
+    session: Session,
     size: u64,
     modified: i64,
     /// Pieces that are on their way, one behind the other.

@@ -9,7 +9,7 @@ use smb_transport::error::Result;
 use smb_transport::{IoVec, SmbTransport, SmbTransportRead, SmbTransportWrite, TransportError};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -37,12 +37,13 @@ pub(crate) struct Health {
     pub(crate) broken: OnceLock<String>,
     sent: AtomicU64,
     received: AtomicU64,
-    /// Credits that are lost, see [`Self::is_spent`].
-    lost: AtomicU64,
+    /// Credits that the crate has or has spent on calls under way, and the most that it ever had; see [`Self::is_spent`].
+    pool: AtomicI64,
+    most: AtomicI64,
 }
 
 /// STATUS_PENDING: the real answer comes later.
-const PENDING: [u8; 4] = 0x103_u32.to_le_bytes();
+const PENDING: u32 = 0x103;
 
 impl Health {
     pub(crate) fn new(silence: Duration) -> Self {
@@ -54,7 +55,8 @@ impl Health {
             broken: OnceLock::new(),
             sent: none(),
             received: none(),
-            lost: none(),
+            pool: AtomicI64::default(),
+            most: AtomicI64::default(),
         }
     }
 
@@ -75,24 +77,26 @@ impl Health {
     /// Whether a new connection should take its place while there are credits to finish what is under way.
     ///
     /// What a server cannot answer at once it answers twice: first that it is pending, with the credits (MS-SMB2 3.3.4.2), then with
-    /// the result and none. The crate takes note of the second answer only; when all its credits are lost, it waits for ever.
+    /// the result and none. The crate takes note of the second answer only. Answers that come at once bring more credits, as it asks for
+    /// what it lacks; but a server has so many to give, and to it those that were lost are given. When all are, the crate waits for ever.
     pub(crate) fn is_spent(&self) -> bool {
         // Of encrypted answers only the number is known.
         let more = self.received.load(Ordering::Relaxed) > self.sent.load(Ordering::Relaxed);
-        more || self.lost.load(Ordering::Relaxed) > u64::from(CREDITS) / 2
+        more || self.pool.load(Ordering::Relaxed) < self.most.load(Ordering::Relaxed) / 2
     }
 
     fn note(&self, message: &[u8]) {
-        // MS-SMB2 2.2.1.1: magic, length, charge, status.
-        match (message.get(..4), message.get(6..8), message.get(8..12)) {
-            (Some(b"\xfeSMB"), Some(charge), Some(status)) if status == PENDING => {
-                let charge = u16::from_le_bytes([charge[0], charge[1]]).max(1);
-                self.lost.fetch_add(charge.into(), Ordering::Relaxed);
+        if message.starts_with(b"\xfeSMB") && message.len() >= 16 {
+            // MS-SMB2 2.2.1.1: magic, length, charge, status, command, credits.
+            let number = |at: usize| i64::from(u16::from_le_bytes([message[at], message[at + 1]]));
+            let status = u32::from_le_bytes([message[8], message[9], message[10], message[11]]);
+            if status == PENDING {
+                return;
             }
-            _ => {
-                self.received.fetch_add(1, Ordering::Relaxed);
-            }
+            let change = number(14) - number(6);
+            self.most.fetch_max(self.pool.fetch_add(change, Ordering::Relaxed) + change, Ordering::Relaxed);
         }
+        self.received.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -307,16 +311,41 @@ mod tests {
             drop(other);
             assert!(matches!(reader.receive().await, Err(TransportError::NotConnected)));
         });
-        assert!(!health.is_spent());
-        let mut pending = *b"\xfeSMB\x40\0\x08\0\x03\x01\0\0";
-        (0..32).for_each(|_| health.note(&pending));
-        assert!(!health.is_spent());
-        pending[8] = 0;
-        health.note(&pending);
-        assert!(!health.is_spent(), "that was an answer");
-        pending[8] = 3;
-        health.note(&pending);
-        assert!(health.is_spent(), "33 pieces of 8 credits are more than half of 512");
         assert_eq!(health.broken.get().map(String::as_str), Some("the server closed the connection"));
+    }
+
+    /// An answer: what it cost, its status, and the credits that come with it.
+    fn answer(charge: u8, status: u16, credits: u16) -> Vec<u8> {
+        let mut message = b"\xfeSMB\x40\0".to_vec();
+        message.extend([charge, 0]);
+        message.extend(u32::from(status).to_le_bytes());
+        message.extend([9, 0]);
+        message.extend(credits.to_le_bytes());
+        message
+    }
+
+    /// The numbers are those of Samba 4.17 on a share with `sync always`, whose pending answers tell no charge.
+    #[test]
+    fn a_connection_is_spent_when_half_its_credits_are_lost() {
+        let health = Health::new(SILENCE);
+        assert!(!health.is_spent(), "it has only begun");
+        health.sent.store(38, Ordering::Relaxed);
+        for (charge, credits) in [(0, 1), (1, 1), (1, 512)] {
+            health.note(&answer(charge, 0, credits));
+        }
+        let slow = || {
+            health.note(&answer(0, PENDING as u16, 15));
+            health.note(&answer(8, 0, 0));
+        };
+        (0..32).for_each(|_| slow());
+        assert!(!health.is_spent(), "32 calls of 8 credits took half of 512");
+        slow();
+        assert!(health.is_spent());
+        health.note(&answer(8, 0, 8 + 264));
+        assert!(!health.is_spent(), "an answer at once brought what was lacking");
+        health.note(b"\xfdSMB of which no more is known");
+        assert!(!health.is_spent());
+        health.note(b"\xfdSMB one more than was asked for");
+        assert!(health.is_spent(), "one of them is pending");
     }
 }

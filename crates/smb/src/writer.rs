@@ -14,10 +14,11 @@ const AHEAD: usize = 8;
 
 /// A new file. Dropped before it has its name, it is removed.
 pub struct Writer {
-    session: Session,
     /// Its path so far.
     path: Vec<u8>,
+    /// Dropped before its session: what comes last of a connection is dropped on its own threads.
     file: Arc<File>,
+    session: Session,
     ahead: VecDeque<JoinHandle<smb::Result<()>>>,
     /// Where what was written ends.
     end: u64,
@@ -66,7 +67,8 @@ impl Writer {
         self.reader = None;
         let file = session.reopen(&self.path)?;
         self.session.shared.close_file(&self.file);
-        (self.session, self.file) = (session, file);
+        self.file = file;
+        self.session = session;
         Ok(())
     }
 

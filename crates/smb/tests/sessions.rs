@@ -117,6 +117,30 @@ fn what_a_server_refuses_is_named() {
     assert_eq!(open.create(b"a:b").err().map(|error| error.kind()), Some(ErrorKind::InvalidFilename));
 }
 
+/// Each write is pending at the server until it is durable: the crate loses its credits, and sessions take turns.
+#[test]
+fn a_large_file_goes_to_a_share_that_makes_each_write_durable() {
+    let Some(samba) = Samba::start("a_large_file_goes_to_a_share_that_makes_each_write_durable") else { return };
+    const PIECE: u64 = 512 << 10;
+    let mut file = session(&samba, "durable").create(b".part").expect("made");
+    let mut turns = 0;
+    for piece in 0..600 {
+        if file.is_spent() {
+            file.move_to(session(&samba, "durable")).expect("moved");
+            turns += 1;
+        }
+        let content = vec![(piece % 251) as u8; PIECE as usize];
+        file.write(piece * PIECE, &content).unwrap_or_else(|error| panic!("piece {piece} of 600: {error}"));
+    }
+    file.complete(600 * PIECE, MOMENT).expect("complete");
+    file.name(b"file").expect("named");
+    drop(file);
+    let written = std::fs::read(samba.share("durable").join("file")).expect("there");
+    assert_eq!(written.len() as u64, 600 * PIECE);
+    let right = |(piece, bytes): (usize, &[u8])| bytes.iter().all(|byte| usize::from(*byte) == piece % 251);
+    assert!(written.chunks(PIECE as usize).enumerate().all(right), "after {turns} turns");
+}
+
 #[test]
 fn a_server_that_dies_is_lost_at_once() {
     let Some(mut samba) = Samba::start("a_server_that_dies_is_lost_at_once") else { return };

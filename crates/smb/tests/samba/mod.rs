@@ -13,9 +13,13 @@ use tempfile::TempDir;
 pub(crate) const USER: &str = "root";
 pub(crate) const PASSWORD: &str = "a secret";
 
-/// The shares, each a folder of its name: to write, to read only, and one that demands encryption.
-const SHARES: [(&str, &str); 3] =
-    [("open", "read only = no"), ("closed", "read only = yes"), ("sealed", "read only = no\nsmb encrypt = required")];
+/// The shares, each a folder of its name: to write, to read only, one that demands encryption, and one that makes each write durable.
+const SHARES: [(&str, &str); 4] = [
+    ("open", "read only = no"),
+    ("closed", "read only = yes"),
+    ("sealed", "read only = no\nsmb encrypt = required"),
+    ("durable", "read only = no\nsync always = yes\nstrict sync = yes"),
+];
 
 /// A server that runs.
 pub(crate) struct Samba {
