@@ -158,7 +158,11 @@ impl Client {
             let why = to_io(&error).to_string();
             match status_of(&error) {
                 None if health.broken.get().is_some() => no_server(error),
-                None => refused(why, "does the server know this user, or take it for a guest?"),
+                None => refused(
+                    why,
+                    "does the server know this user, or take it for a guest? Messages of guests are not signed, so there is no session \
+                     for them; name a user of the server's (on Samba, `smbpasswd -a NAME` adds one)",
+                ),
                 Some(_) => refused(why, "check --user, and the password in LINERATE_SMB_PASSWORD or --password-file"),
             }
         })?;

@@ -141,6 +141,14 @@ fn a_large_file_goes_to_a_share_that_makes_each_write_durable() {
     assert!(written.chunks(PIECE as usize).enumerate().all(right), "after {turns} turns");
 }
 
+/// A guest's messages are signed by nobody, so that whoever is on the way could change them.
+#[test]
+fn nobody_becomes_a_guest_unasked() {
+    let Some(samba) = Samba::start("nobody_becomes_a_guest_unasked") else { return };
+    let error = log_in(&samba, "open", &login("nobody-knows", "")).err().expect("refused").to_string();
+    assert!(error.contains("Messages of guests are not signed") && error.contains("smbpasswd -a"), "{error}");
+}
+
 #[test]
 fn a_server_that_dies_is_lost_at_once() {
     let Some(mut samba) = Samba::start("a_server_that_dies_is_lost_at_once") else { return };

@@ -47,7 +47,12 @@ impl SmbUser {
     /// The share that `text` names.
     pub(super) fn at(&self, text: &str, ip: IpVersion) -> Result<SmbServer, String> {
         let Typed { server, port, share, folder } = Typed::read(text)?;
-        let user = self.user.clone().ok_or_else(|| format!("{text}: name the user with --user"))?;
+        let user = self.user.clone().ok_or_else(|| {
+            format!(
+                "{text}: name the user with --user; guests have no session here, for their messages are not signed (on Samba, \
+                 `smbpasswd -a NAME` adds a user)"
+            )
+        })?;
         let address = SocketAddr::new(resolve(&server, ip)?, port);
         Ok(SmbServer { address, name: server, share, folder, user })
     }
