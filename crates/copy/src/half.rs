@@ -13,7 +13,7 @@ use crate::ways::path;
 use crate::{Control, CopyError};
 use linerate_model::{
     Caveat, CopyCache, CopyExisting, CopyFault, CopyFrom, CopyHalf, CopyInto, CopyOnError, CopyOptions, CopyRole,
-    CopySide, CopySync, CopyTree, CopyVerify, TrialKey,
+    CopySide, CopyStage, CopySync, CopyTree, CopyVerify, TrialKey,
 };
 use linerate_rpc::NfsShare;
 use linerate_sys::clock;
@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, ScopedJoinHandle};
 use std::time::Duration;
 
 /// Most pipelines side by side to one host.
@@ -379,7 +379,7 @@ impl Ready {
                 let (origin, options, control) = (&origin, &options, &control);
                 let copy = |root| scope.spawn(move || path::copy(origin, root, options, at, control));
                 let sides: Vec<_> = roots.iter().map(|root| copy(root.as_ref())).collect();
-                sides.into_iter().map(|side| side.join().unwrap_or_default()).collect()
+                sides.into_iter().map(|side| counted(side, CopyStage::Read, control)).collect()
             }),
             Part::Server { shares } => {
                 serve(&shares, &control);
@@ -388,17 +388,27 @@ impl Ready {
             Part::Source { origin, targets } => thread::scope(|scope| {
                 let send = |target: Target| scope.spawn(|| target.send(&origin, &options, at, &control));
                 let sides: Vec<_> = targets.into_iter().map(send).collect();
-                sides.into_iter().map(|side| side.join().unwrap_or_default()).collect()
+                sides.into_iter().map(|side| counted(side, CopyStage::Send, &control)).collect()
             }),
             Part::Destination { arrivals } => thread::scope(|scope| {
                 let receive = |arriving| scope.spawn(|| arrive(arriving, &options, at, &control));
                 let sides: Vec<_> = arrivals.into_iter().map(receive).collect();
-                sides.into_iter().map(|side| side.join().unwrap_or_default()).collect()
+                sides.into_iter().map(|side| counted(side, CopyStage::Receive, &control)).collect()
             }),
         };
         let (faults, faults_total) = control.faults();
         Counts { started_unix_ns, sides, faults, faults_total, caveats }
     }
+}
+
+/// What a side counted. One that panicked has nothing to show, and is no copy that came to its end without a word.
+fn counted(side: ScopedJoinHandle<'_, CopySide>, stage: CopyStage, control: &Control) -> CopySide {
+    side.join().unwrap_or_else(|_| {
+        let why =
+            "a fault of linerate's own ended it, please report it; standard error of this host's agent says where";
+        control.fault(b"", stage, why);
+        CopySide::default()
+    })
 }
 
 /// Stays until all that write to `shares` are gone.
@@ -415,9 +425,23 @@ fn arrive(arriving: Arriving, options: &CopyOptions, at: u64, control: &Control)
         Ok(arrival) => arrival.receive(arriving.root.as_ref(), options, at, control),
         Err(error) => {
             if !control.is_stopped() {
-                control.fault(b"", linerate_model::CopyStage::Receive, error);
+                control.fault(b"", CopyStage::Receive, error);
             }
             Side::default().result(Nanos::default(), false)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_that_panics_is_a_fault() {
+        let control = Control::new(CopyOnError::Continue);
+        let side = thread::scope(|scope| counted(scope.spawn(|| panic!("planted")), CopyStage::Send, &control));
+        assert!(!side.complete);
+        let (faults, total) = control.faults();
+        assert_eq!((faults[0].stage, total), (CopyStage::Send, 1));
     }
 }
