@@ -233,10 +233,13 @@ impl Session {
     pub(crate) fn open_up_to(&self, path: &[u8], size: Option<u64>) -> io::Result<Reader> {
         let access = FileAccessMask::new().with_file_read_data(true).with_file_read_attributes(true);
         match self.open_as(path, CreateDisposition::Open, access, file_options())? {
-            Resource::File(file) => {
-                let size = size.map_or_else(|| self.shared.wait(file.get_len()), Ok)?;
-                Ok(Reader::new(self.clone(), path, file, size))
-            }
+            Resource::File(file) => match size.map_or_else(|| self.shared.wait(file.get_len()), Ok) {
+                Ok(size) => Ok(Reader::new(self.clone(), path, file, size)),
+                Err(error) => {
+                    self.shared.close(Resource::File(file));
+                    Err(error)
+                }
+            },
             other => {
                 self.shared.close(other);
                 Err(io::ErrorKind::IsADirectory.into())
@@ -307,7 +310,11 @@ impl Session {
         let access = FileAccessMask::new().with_delete(true);
         let options = file_options().with_delete_on_close(true);
         let open = self.open_as(path, CreateDisposition::Open, access, options)?;
-        self.shared.wait(handle(&open).close())
+        let closed = self.shared.wait(handle(&open).close());
+        if closed.is_err() {
+            self.shared.close(open);
+        }
+        closed
     }
 
     fn open_as(
@@ -426,7 +433,8 @@ impl Shared {
         self.wait(async { work.await? })
     }
 
-    /// Closes what is no longer needed. Nobody waits for it: a handle that cannot be closed ends with its session.
+    /// Closes what is no longer needed. Nobody waits for it: a handle that cannot be closed ends with its session. What was not closed
+    /// must not be dropped but on the client's own threads, where the crate `smb` closes it.
     pub(crate) fn close(&self, open: Resource) {
         self.spawn(async move {
             let _ = handle(&open).close().await;
