@@ -18,6 +18,7 @@ use std::path::Path;
 use ways::{WAYS, Way};
 
 /// What is asked.
+#[derive(Clone, Copy)]
 pub(super) struct Comparison<'a> {
     /// Where results and records go.
     pub(super) folder: &'a Path,
@@ -53,8 +54,8 @@ pub(super) fn run(comparison: &Comparison<'_>) -> Result<()> {
         bail!("no way is called {:?}; there are {}", comparison.only.unwrap_or_default(), names.join(", "));
     }
     process::catch_interrupts()?;
-    let Comparison { folder, storage, tree, durable, program, .. } = *comparison;
-    let mut ground = Ground::lay(program, folder, storage, tree, durable)?;
+    let Comparison { tree, durable, .. } = *comparison;
+    let mut ground = Ground::lay(comparison, &["--bench", "cable"])?;
     let measured = measure(comparison.repeats, &mut ground, &mut works);
     let bytes = ground.bytes();
     let down = ground.lab.down();

@@ -31,23 +31,24 @@ pub(super) struct Lab {
 impl Lab {
     /// Brings up the bench `cable` with `program`, or with a release build made now. Records go to a store under `folder`.
     pub(super) fn up(program: Option<&Path>, folder: &Path) -> Result<Self> {
-        Self::up_with(program, folder, &[])
+        Self::up_with(program, folder, &["--bench", "cable"], &[])
     }
 
-    /// The same, and runs a linerate command in it first: its hosts may use the folders which that names.
-    pub(super) fn up_with(program: Option<&Path>, folder: &Path, first: &[String]) -> Result<Self> {
+    /// The same with another `bench`, as `linerate lab` is told it, and runs a linerate command in it first: its hosts may use the
+    /// folders which that names.
+    pub(super) fn up_with(program: Option<&Path>, folder: &Path, bench: &[&str], first: &[String]) -> Result<Self> {
         let program = find_or_build(program)?;
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         let mut lab = Self { program, store: folder.join("store.sqlite"), up: false };
         let mut command = Command::new(&lab.program);
         // What it leaves running must outlive it, and Ctrl-C: hence a group of its own, and no `process::run`.
-        command.args(["lab", "--bench", "cable", "--keep"]).stdin(Stdio::null()).process_group(0);
+        command.arg("lab").args(bench).arg("--keep").stdin(Stdio::null()).process_group(0);
         if !first.is_empty() {
             command.arg("--").args(first).arg("--store").arg(&lab.store).stdout(Stdio::null());
         }
         let status = command.status().context("starting `linerate lab`")?;
         if !status.success() {
-            bail!("`linerate lab --bench cable --keep` failed ({status}); its message is above");
+            bail!("`linerate lab {} --keep` failed ({status}); its message is above", bench.join(" "));
         }
         lab.up = true;
         process::check_interrupt()?;

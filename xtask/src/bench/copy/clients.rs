@@ -2,7 +2,8 @@
 //! and stages.
 
 use super::Comparison;
-use super::ground::{Copied, words};
+use super::ground::{Copied, Ground, words};
+use super::ways::THROUGH_SAMBA;
 use crate::bench::lab::find_or_build;
 use crate::process;
 use anyhow::{Context, Result};
@@ -54,9 +55,36 @@ pub(in crate::bench) fn table(comparison: &Comparison<'_>) -> Result<()> {
             }
         }
     }
+    if wanted("smb") {
+        for (link, rate) in LINKS {
+            through_samba(comparison, *rate, &mut |clients, copied| {
+                let row = format!("| smb | {link} | {clients} | {}", row(copied));
+                println!("{row}");
+                all += &(row + "\n");
+                fs::write(&file, &all).with_context(|| format!("writing {}", file.display()))
+            })?;
+        }
+    }
     fs::remove_dir(&scratch).with_context(|| format!("removing {}", scratch.display()))?;
     println!("kept in {}", file.display());
     Ok(())
+}
+
+/// To a share of a Samba server at one host of a lab, and from another of its shares to the three others.
+fn through_samba(
+    comparison: &Comparison<'_>,
+    rate: Option<&str>,
+    take: &mut dyn FnMut(u32, &Copied) -> Result<()>,
+) -> Result<()> {
+    let mut bench = vec!["--bench", "switch"];
+    bench.extend(rate.iter().flat_map(|rate| ["--link", rate]));
+    let mut ground = Ground::lay(comparison, &bench)?;
+    let (server, one, three) = &THROUGH_SAMBA;
+    let copied = [(1, one), (3, three)].into_iter().try_for_each(|(clients, words)| {
+        let copied = ground.copied(server, words)?;
+        take(clients, &copied)
+    });
+    copied.and(ground.lab.down())
 }
 
 fn copy(

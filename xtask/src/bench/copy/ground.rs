@@ -1,5 +1,6 @@
 //! What all tools of a copy share: the tree, the storage it is copied to, what the caches hold, and how time is taken.
 
+use super::Comparison;
 use super::ways::{Client, Server, Tool};
 use crate::bench::lab::{Lab, RECEIVER, SENDER};
 use crate::bench::peers::port;
@@ -55,14 +56,9 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Brings up the lab, whose hosts may use a folder in `storage`, and makes `tree` there.
-    pub(super) fn lay(
-        program: Option<&Path>,
-        records: &Path,
-        storage: &Path,
-        tree: &str,
-        durable: bool,
-    ) -> Result<Self> {
+    /// Brings up a lab as `bench` tells it, whose hosts may use a folder in the storage, and makes the tree there.
+    pub(super) fn lay(comparison: &Comparison<'_>, bench: &[&str]) -> Result<Self> {
+        let Comparison { folder: records, storage, tree, durable, program, .. } = *comparison;
         fs::create_dir_all(storage).with_context(|| format!("making {}", storage.display()))?;
         let made = tempfile::Builder::new().prefix("linerate-bench-").tempdir_in(storage);
         let folder = made.with_context(|| format!("making a folder in {}", storage.display()))?;
@@ -71,7 +67,7 @@ impl Ground {
         // Into the folder itself, for that is what the lab's hosts are allowed by it.
         let first =
             format!("copy a --over path --from memory --tree files=1,folders=1,bytes=1 --into {}", path.display());
-        let lab = Lab::up_with(program, records, &words(&first))?;
+        let lab = Lab::up_with(program, records, bench, &words(&first))?;
         let to = lab.address(RECEIVER)?;
         let mut ground = Self { lab, to, folder, size: (0, 0), durable, runs: 0 };
         let make = format!("copy a --over path --from memory --tree {tree} --sync none --no-verify");
@@ -109,16 +105,32 @@ impl Ground {
         Ok(seconds)
     }
 
+    /// What linerate, told `more`, says of its copy with warm caches and `tool`'s server at the receiving host meanwhile.
+    pub(super) fn copied(&mut self, tool: &Tool, more: &str) -> Result<Copied> {
+        self.runs += 1;
+        self.prepare(Cache::Warm, tool)?;
+        let port = port(self.runs);
+        let server = self.start(tool, port)?;
+        let copied = self.linerate(more, Cache::Warm, port);
+        if let Some(server) = server {
+            server.stop(Signal::SIGTERM)?;
+        }
+        fs::remove_dir_all(self.destination()).context("removing what was copied")?;
+        copied
+    }
+
+    fn start(&self, tool: &Tool, port: u16) -> Result<Option<Running>> {
+        let Some(Server { script, .. }) = &tool.server else { return Ok(None) };
+        let mut started = Running::start(self.shell(RECEIVER, script, port))?;
+        self.lab.await_listening(&mut started, port)?;
+        Ok(Some(started))
+    }
+
     fn copy(&self, tool: &Tool, cache: Cache) -> Result<f64> {
         let port = port(self.runs);
-        let mut server = None;
-        if let Some(Server { script, .. }) = &tool.server {
-            let mut started = Running::start(self.shell(RECEIVER, script, port))?;
-            self.lab.await_listening(&mut started, port)?;
-            server = Some(started);
-        }
+        let mut server = self.start(tool, port)?;
         let mut seconds = match tool.client {
-            Client::Linerate(words) => self.linerate(words, cache, port)?,
+            Client::Linerate(words) => self.linerate(&format!("{words} --tree $TREE"), cache, port)?.time_ns / 1e9,
             Client::Shell(script) => {
                 let (begun, mut ended) = stamps(&process::run(self.shell(SENDER, script, port), LIMIT)?.stdout)?;
                 if tool.server.as_ref().is_some_and(|server| server.ends)
@@ -160,14 +172,14 @@ impl Ground {
         Ok(())
     }
 
-    fn linerate(&self, more: &str, cache: Cache, port: u16) -> Result<f64> {
+    fn linerate(&self, more: &str, cache: Cache, port: u16) -> Result<Copied> {
         let sync = if self.durable { "end" } else { "none" };
-        let line = format!("copy {more} --tree $TREE --cache {} --sync {sync} --repeats 1", cache.name());
+        let line = format!("copy {more} --cache {} --sync {sync} --repeats 1", cache.name());
         let named = |word: String| {
             self.names(port).iter().fold(word, |word, (name, value)| word.replace(&format!("${name}"), value))
         };
         let record = process::run(self.lab.linerate(&words(&line).into_iter().map(named).collect::<Vec<_>>()), LIMIT)?;
-        Ok(Copied::read(&record.stdout)?.time_ns / 1e9)
+        Copied::read(&record.stdout)
     }
 
     /// What words and scripts call the folders and the server's place.

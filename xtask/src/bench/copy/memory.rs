@@ -18,8 +18,7 @@ const GOAL: u64 = 100_000_000;
 /// Makes the tree and copies it between the lab's hosts; prints what each agent held at its peak, and fails if that is too much.
 pub(in crate::bench) fn million(comparison: &Comparison<'_>) -> Result<()> {
     process::catch_interrupts()?;
-    let Comparison { folder, storage, durable, program, .. } = *comparison;
-    let mut ground = Ground::lay(program, folder, storage, TREE, durable)?;
+    let mut ground = Ground::lay(&Comparison { tree: TREE, ..*comparison }, &["--bench", "cable"])?;
     println!("{TREE}");
     let way = WAYS.first().context("there is no way")?;
     let seconds = ground.time(&way.tools[0], Cache::Warm)?;

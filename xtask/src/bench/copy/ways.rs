@@ -44,7 +44,7 @@ const fn linerate(name: &'static str, words: &'static str) -> Tool {
     Tool { name, server: None, client: Client::Linerate(words), programs: &[] }
 }
 
-/// A Samba server with one user and the one share `into`.
+/// A Samba server with one user and two shares: `into` to copy to, `tree` to copy from.
 const SAMBA: Server = Server {
     script: r#"
 S="$SCRATCH/samba"
@@ -53,11 +53,19 @@ echo secret >"$S/password"
 printf '%s\n' '[global]' 'server role = standalone server' "smb ports = $PORT" 'disable netbios = yes' 'load printers = no' \
     'printcap name = /dev/null' 'disable spoolss = yes' "passdb backend = tdbsam:$S/passdb.tdb" "log file = $S/log" \
     "private dir = $S" "state directory = $S" "cache directory = $S" "lock directory = $S" "pid directory = $S" \
-    "ncalrpc dir = $S/ncalrpc" '[into]' "path = $INTO" 'read only = no' >"$S/smb.conf"
+    "ncalrpc dir = $S/ncalrpc" '[into]' "path = $INTO" 'read only = no' \
+    '[tree]' "path = $TREE" 'read only = yes' >"$S/smb.conf"
 printf 'secret\nsecret\n' | smbpasswd -c "$S/smb.conf" -s -a root
 exec smbd --foreground --no-process-group --configfile "$S/smb.conf""#,
     ends: false,
 };
+
+/// linerate to one client of a Samba server, and from it to three.
+pub(super) const THROUGH_SAMBA: (Tool, &str, &str) = (
+    linerate_smb("linerate copy", ""),
+    "a //$TO:$PORT/into --tree $TREE --over smb --user root --password-file $SCRATCH/samba/password",
+    "//$TO:$PORT/tree --to a,c,d --over smb --user root --password-file $SCRATCH/samba/password",
+);
 
 const fn linerate_smb(name: &'static str, words: &'static str) -> Tool {
     Tool { name, server: Some(SAMBA), client: Client::Linerate(words), programs: &["smbd"] }
