@@ -18,6 +18,8 @@ const RIGHT: f64 = WIDTH - 18.0;
 const TOP: f64 = 34.0;
 /// Top of bars, which have no title above them.
 const BARS_TOP: f64 = 8.0;
+/// Height of the axis below bars.
+const BELOW: f64 = 50.0;
 const BOTTOM: f64 = HEIGHT - 50.0;
 /// Left edge of the plot where numbers stand beside it.
 const LEFT: f64 = 74.0;
@@ -194,14 +196,10 @@ pub(crate) fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
     let right = RIGHT - CHARACTER * longest(|bar| &bar.figure) as f64;
     let px = |value: f64| left + x.scale.place(value) * (right - left);
     let bottom = BARS_TOP + BAR * all.len() as f64;
-    let height = bottom + 50.0;
+    let height = bottom + BELOW;
     html! {
         svg viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(title) {
-            @for (value, text) in &x.ticks {
-                line.grid x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
-                text.tick x=(at(px(*value))) y=(at(bottom + 18.0)) text-anchor="middle" { (text) }
-            }
-            text.title x=(at((left + right) / 2.0)) y=(at(height - 8.0)) text-anchor="middle" { (x.title) }
+            (axis_below(x, left, right, bottom))
             @for (index, bar) in all.iter().enumerate() {
                 @let top = BARS_TOP + BAR * index as f64 + 6.0;
                 @let middle = top + (BAR - 12.0) / 2.0;
@@ -216,12 +214,7 @@ pub(crate) fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
                         }))
                     }
                 }
-                @if let Some((low, high)) = bar.spread {
-                    path.whisker.over d=(format!(
-                        "M{0} {1}V{2}M{0} {3}H{4}M{4} {1}V{2}",
-                        at(px(low)), at(middle - 4.0), at(middle + 4.0), at(middle), at(px(high))
-                    )) {}
-                }
+                @if let Some((low, high)) = bar.spread { (whisker(px(low), px(high), middle)) }
                 @for limit in &bar.limits {
                     g class=(limit.class) {
                         (reachable(&limit.label, html! {
@@ -238,6 +231,24 @@ pub(crate) fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
             line.axis x1=(at(left)) x2=(at(left)) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
         }
     }
+}
+
+/// The axis of what lies horizontally: its lines from top to bottom, its figures and its title below.
+fn axis_below(x: &Axis, left: f64, right: f64, bottom: f64) -> Markup {
+    let px = |value: f64| left + x.scale.place(value) * (right - left);
+    html! {
+        @for (value, text) in &x.ticks {
+            line.grid x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
+            text.tick x=(at(px(*value))) y=(at(bottom + 18.0)) text-anchor="middle" { (text) }
+        }
+        text.title x=(at((left + right) / 2.0)) y=(at(bottom + BELOW - 8.0)) text-anchor="middle" { (x.title) }
+    }
+}
+
+/// From the lowest to the highest run, along a bar whose middle is there.
+fn whisker(low: f64, high: f64, middle: f64) -> Markup {
+    let (low, high, top, bottom) = (at(low), at(high), at(middle - 4.0), at(middle + 4.0));
+    html! { path.whisker.over d=(format!("M{low} {top}V{bottom}M{low} {}H{high}M{high} {top}V{bottom}", at(middle))) {} }
 }
 
 /// A mark that says `label` when it is pointed at, focused or read out.
