@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Write each chart into this folder too, as NAME.svg and NAME.png
+    /// Write each chart into this folder too, as NAME.svg and, where the fonts of this machine have its letters, NAME.png
     #[arg(long, value_name = "DIR", conflicts_with = "json")]
     charts: Option<PathBuf>,
 
@@ -106,8 +106,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
             Subject::Record(record) => linerate_report::pictures(language(), record),
             Subject::Study(report) => linerate_report::study_pictures(language(), report),
         };
-        picture::write(folder, &pictures)?;
+        let hint = picture::write(folder, &pictures)?;
         say(&format!("linerate: {} charts written to {}", pictures.len(), folder.display()));
+        if let Some(hint) = hint {
+            say(&format!("linerate: {hint}"));
+        }
     }
     match &arguments.out {
         Some(file) => {
