@@ -2,6 +2,7 @@
 
 use super::data::{Data, Pair};
 use super::exact::{SIGNIFICANT, fisher};
+use super::ranking::Ahead;
 use super::words::{listed, median, p_value};
 use super::{finding, test};
 use linerate_model::{Finding, FindingKind};
@@ -34,7 +35,7 @@ struct Contest {
     /// The one ahead in most pairs, and the other.
     first: usize,
     second: usize,
-    /// The second's value as a multiple of the first's, in each pair, and the levels of its cells.
+    /// How many times the second is ahead of the first, in each pair, and the levels of its cells.
     pairs: Vec<(f64, Vec<Option<usize>>)>,
 }
 
@@ -51,11 +52,16 @@ impl Contest {
     fn of(data: &Data<'_>, measure: usize, factor: usize, a: usize, b: usize) -> Option<Self> {
         let pairs: Vec<Pair> =
             data.pairs(factor, a, b, measure).into_iter().filter(|pair| pair.a.1 != pair.b.1).collect();
-        let wins = pairs.iter().filter(|pair| pair.a.1 > pair.b.1).count();
+        let ahead = Ahead::of(data, measure);
+        let wins = pairs.iter().filter(|pair| ahead.is(pair.a.1, pair.b.1)).count();
         let swapped = wins * 2 < pairs.len();
         let of = |pair: &Pair| {
             let (first, second) = if swapped { (pair.b.1, pair.a.1) } else { (pair.a.1, pair.b.1) };
-            (second / first, data.study.cells[pair.a.0].levels.clone())
+            let times = match ahead {
+                Ahead::More => second / first,
+                Ahead::Less => first / second,
+            };
+            (times, data.study.cells[pair.a.0].levels.clone())
         };
         (pairs.len() > FEWEST_PAIRS).then(|| Self {
             first: if swapped { b } else { a },
@@ -100,11 +106,17 @@ impl Contest {
         let (first, second) = (data.name_of(factor, self.first), data.name_of(factor, self.second));
         let title = &data.study.measures[measure].title;
         let with: Vec<String> = part.conditions.iter().map(|(factor, level)| data.name_of(*factor, *level)).collect();
-        let text = format!(
-            "{first} is not always ahead of {second}: with {} it is {second} that has more {title}, in {turned} of {here} pairs of \
-             cells; elsewhere {first} has more, in {ahead_elsewhere} of {elsewhere}.",
-            listed(&with),
-        );
+        let with = listed(&with);
+        let text = match Ahead::of(data, measure) {
+            Ahead::More => format!(
+                "{first} is not always ahead of {second}: with {with} it is {second} that has more {title}, in {turned} of {here} \
+                 pairs of cells; elsewhere {first} has more, in {ahead_elsewhere} of {elsewhere}."
+            ),
+            Ahead::Less => format!(
+                "{first} is not always ahead of {second}: with {with} it is {second} that has lower {title}, in {turned} of {here} \
+                 pairs of cells; elsewhere that of {first} is lower, in {ahead_elsewhere} of {elsewhere}."
+            ),
+        };
         let evidence = test(
             "Fisher's exact test, one-sided, Bonferroni-adjusted",
             p,

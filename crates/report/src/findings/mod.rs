@@ -40,8 +40,8 @@ const RULES: [Rule; 11] = [
     price::findings,
 ];
 
-/// Those that look at what grows or is lost as well as at rates: to the others more is better.
-const OF_ANY_MEASURE: [Rule; 1] = [growth::findings];
+/// Those that look at latency and loss as well: to the others more is better, and a medium carries so much and no more.
+const OF_ANY_MEASURE: [Rule; 3] = [growth::findings, ranking::findings, crossover::findings];
 
 /// The study with the limits of its cells and what its numbers say.
 pub fn studied(study: Study) -> StudyReport {

@@ -2,7 +2,7 @@
 
 use super::data::{Data, Pair};
 use super::exact::{SIGNIFICANT, sign_test};
-use super::ranking::{Match, SIGN_TEST, adjusted};
+use super::ranking::{Ahead, Match, SIGN_TEST, adjusted};
 use super::words::{extremes, money, p_value, times, times_range};
 use super::{bound, finding, test};
 use linerate_model::{Finding, FindingKind, MeasureUnit, Price};
@@ -30,7 +30,8 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
             .collect()
     };
     let matches = dearer.iter().flat_map(|(dear, _)| {
-        (0..strata.len()).filter_map(move |stratum| Match::of(*dear, *cheap, stratum, &pairs_of(*dear, stratum)))
+        (0..strata.len())
+            .filter_map(move |stratum| Match::of(Ahead::More, *dear, *cheap, stratum, &pairs_of(*dear, stratum)))
     });
     let matches = adjusted(matches.collect());
 

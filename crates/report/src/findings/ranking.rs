@@ -2,7 +2,7 @@
 
 use super::data::{Data, Group, Pair};
 use super::exact::{SIGNIFICANT, holm, sign_test};
-use super::words::{listed, median, p_value, times};
+use super::words::{listed, median, multiple, p_value};
 use super::{finding, test};
 use linerate_model::{Evidence, Finding, FindingKind};
 
@@ -11,8 +11,33 @@ const MOST_PAIRED: usize = 3;
 pub(super) const SIGN_TEST: &str = "sign test, exact, two-sided, Holm-adjusted";
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
-    let is = |factor: &usize| Some(*factor) != data.transport_factor();
+    // Of rates there is a rule of its own for transports.
+    let told = data.transport_factor().filter(|_| data.study.measures[measure].unit.is_rate());
+    let is = |factor: &usize| Some(*factor) != told;
     data.unordered().filter(is).flat_map(|factor| of_factor(data, measure, factor)).collect()
+}
+
+/// Which of two values of a measure is ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// The higher: of rates.
+    More,
+    /// The lower: of latency and of what was lost.
+    Less,
+}
+
+impl Ahead {
+    pub(super) fn of(data: &Data<'_>, measure: usize) -> Self {
+        if data.study.measures[measure].unit.is_rate() { Self::More } else { Self::Less }
+    }
+
+    /// Whether `one` is ahead of `other`.
+    pub(super) fn is(self, one: f64, other: f64) -> bool {
+        match self {
+            Self::More => one > other,
+            Self::Less => one < other,
+        }
+    }
 }
 
 /// Two levels of a factor, in the cells of one group.
@@ -24,7 +49,7 @@ pub(super) struct Match {
     pub(super) wins: usize,
     pub(super) losses: usize,
     pub(super) all: usize,
-    /// The value of `a` as a multiple of that of `b`, in the middle.
+    /// The value of `a` as a multiple of that of `b`, in the middle; infinite where `b` has none.
     pub(super) ratio: f64,
     /// The p-value, adjusted for the number of matches.
     pub(super) p: f64,
@@ -32,10 +57,11 @@ pub(super) struct Match {
 
 impl Match {
     /// The match of these pairs, whose p-value still stands by itself.
-    pub(super) fn of(a: usize, b: usize, stratum: usize, pairs: &[Pair]) -> Option<Self> {
-        let wins = pairs.iter().filter(|pair| pair.a.1 > pair.b.1).count();
-        let losses = pairs.iter().filter(|pair| pair.a.1 < pair.b.1).count();
-        let ratio = median(pairs.iter().filter(|pair| pair.b.1 > 0.0).map(|pair| pair.a.1 / pair.b.1).collect())?;
+    pub(super) fn of(ahead: Ahead, a: usize, b: usize, stratum: usize, pairs: &[Pair]) -> Option<Self> {
+        let wins = pairs.iter().filter(|pair| ahead.is(pair.a.1, pair.b.1)).count();
+        let losses = pairs.iter().filter(|pair| ahead.is(pair.b.1, pair.a.1)).count();
+        let some = pairs.iter().filter(|pair| pair.a.1 > 0.0 || pair.b.1 > 0.0);
+        let ratio = median(some.map(|pair| pair.a.1 / pair.b.1).collect())?;
         Some(Self { a, b, stratum, wins, losses, all: pairs.len(), ratio, p: sign_test(wins, losses) })
     }
 
@@ -52,7 +78,7 @@ impl Match {
             "{first} is ahead of {second} in {ahead} of {} pairs of cells that agree in all else, behind in {}; median {}; {}.",
             self.all,
             self.wins.min(self.losses),
-            times(ratio),
+            multiple(ratio),
             p_value(self.p)
         )
     }
@@ -74,6 +100,7 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
     // What a medium can carry hides what a host could: each medium by itself, unless media are what is ranked.
     let by = data.medium_factor().filter(|by| *by != factor);
     let strata = data.groups(by, measure);
+    let ahead = Ahead::of(data, measure);
     let levels: Vec<usize> = (0..data.study.factors[factor].levels.len())
         .filter(|level| !data.study.factors[factor].levels[*level].tester)
         .collect();
@@ -83,7 +110,7 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
             let pairs = data.pairs(factor, *a, *b, measure);
             for (stratum, group) in strata.iter().enumerate() {
                 let within: Vec<Pair> = pairs.iter().copied().filter(|pair| group.cells.contains(&pair.a.0)).collect();
-                matches.extend(Match::of(*a, *b, stratum, &within));
+                matches.extend(Match::of(ahead, *a, *b, stratum, &within));
             }
         }
     }
@@ -151,13 +178,19 @@ fn over_strata(
                 "on {} in {ahead} of {} pairs of cells (median {})",
                 strata[one.stratum].name,
                 one.all,
-                times(ratio)
+                multiple(ratio)
             )
         })
         .collect();
-    let mut text = format!("{winner} has more {title} than {loser} {}.", listed(&clauses));
+    let mut text = match Ahead::of(data, measure) {
+        Ahead::More => format!("{winner} has more {title} than {loser} {}.", listed(&clauses)),
+        Ahead::Less => format!("{winner} has lower {title} than {loser} {}.", listed(&clauses)),
+    };
     if !against.is_empty() {
-        text.push_str(&format!(" On {} it has less.", on(&against)));
+        text.push_str(&match Ahead::of(data, measure) {
+            Ahead::More => format!(" On {} it has less.", on(&against)),
+            Ahead::Less => format!(" On {} its {title} is higher.", on(&against)),
+        });
     }
     let undecided: Vec<&&Match> = matches.iter().filter(|one| one.winner().is_none()).collect();
     if !undecided.is_empty() {
@@ -172,15 +205,19 @@ fn same_wire(data: &Data<'_>, measure: usize, factor: usize, one: &Match) -> Opt
     let winner = one.winner()?;
     let (ahead, ratio) = one.lead();
     let medium = data.study.factors[factor].levels[winner].path.medium?;
+    let has = match Ahead::of(data, measure) {
+        Ahead::More => "has more",
+        Ahead::Less => "has lower",
+    };
     let text = format!(
-        "{} and {} differ though the medium is the same, {medium}: {} has more {} in {ahead} of {} pairs of cells (median {}). \
+        "{} and {} differ though the medium is the same, {medium}: {} {has} {} in {ahead} of {} pairs of cells (median {}). \
          So it is not the wire that makes the difference.",
         data.name_of(factor, one.a),
         data.name_of(factor, one.b),
         data.name_of(factor, winner),
         data.study.measures[measure].title,
         one.all,
-        times(ratio)
+        multiple(ratio)
     );
     Some(finding(FindingKind::Ranking, text, vec![evidence(data, factor, one, "")]))
 }
@@ -230,8 +267,12 @@ fn order(
             }
         })
         .collect();
+    let first = match Ahead::of(data, measure) {
+        Ahead::More => "most first",
+        Ahead::Less => "lowest first",
+    };
     let text = format!(
-        "{on}{} by {}, most first: {}.",
+        "{on}{} by {}, {first}: {}.",
         data.study.measures[measure].title,
         data.study.factors[factor].title,
         said.join("; then ")

@@ -1,7 +1,7 @@
 //! TCP against UDP, on each medium.
 
 use super::data::{Data, Pair};
-use super::ranking::{Match, SIGN_TEST, adjusted};
+use super::ranking::{Ahead, Match, SIGN_TEST, adjusted};
 use super::words::{extremes, p_value, times, times_range};
 use super::{bound, finding, test};
 use linerate_model::{Finding, FindingKind, Medium, Transport};
@@ -23,7 +23,8 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     let of = |medium: Option<Medium>| -> Vec<Pair> {
         pairs.iter().copied().filter(|pair| data.medium(pair.a.0, measure) == medium).collect()
     };
-    let matches = media.iter().enumerate().filter_map(|(index, medium)| Match::of(udp, tcp, index, &of(*medium)));
+    let matches =
+        media.iter().enumerate().filter_map(|(index, medium)| Match::of(Ahead::More, udp, tcp, index, &of(*medium)));
     let title = &data.study.measures[measure].title;
     adjusted(matches.collect())
         .into_iter()

@@ -55,6 +55,15 @@ pub(super) fn times(factor: f64) -> String {
     format!("{factor:.places$} times")
 }
 
+/// The same where what is compared may be nothing: what is lost is, on a good path.
+pub(super) fn multiple(ratio: f64) -> String {
+    match ratio {
+        0.0 => "nothing against something".to_owned(),
+        ratio if ratio.is_infinite() => "something against nothing".to_owned(),
+        ratio => times(ratio),
+    }
+}
+
 /// From one factor to another.
 pub(super) fn times_range(low: f64, high: f64) -> String {
     let (low, high) = (times(low), times(high));
