@@ -91,7 +91,7 @@ pub(super) fn money(amount: f64, currency: Option<&str>) -> String {
 }
 
 /// The middle of some numbers.
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     let upper = *values.get(middle)?;
@@ -99,7 +99,7 @@ pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// The lowest and the highest.
-pub(super) fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+pub(crate) fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     values.into_iter().fold(None, |known, value| match known {
         None => Some((value, value)),
         Some((low, high)) => Some((low.min(value), high.max(value))),

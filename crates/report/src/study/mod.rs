@@ -3,9 +3,11 @@
 mod charts;
 mod outputs;
 mod page;
+mod pivot;
 mod shape;
 mod tables;
 
 pub(crate) use charts::all as charts_of;
 pub use outputs::{csv, json, markdown, text};
 pub use page::html;
+pub use pivot::{BadPivot, Pivot};

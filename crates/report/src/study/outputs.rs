@@ -1,6 +1,7 @@
 //! A study for the terminal, as JSON, CSV and Markdown.
 
 use super::charts::capital;
+use super::pivot::Pivot;
 use super::tables;
 use crate::csv::{field, line};
 use crate::figures::{percent, plain};
@@ -21,8 +22,8 @@ pub fn json(report: &StudyReport) -> String {
     text
 }
 
-/// The study for a terminal of this style; ends with a newline.
-pub fn text(report: &StudyReport, style: &Style) -> String {
+/// The study for a terminal of this style, all cells or by a pivot; ends with a newline.
+pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> String {
     let lang = style.language;
     let study = &report.study;
     let data = Data::of(study);
@@ -43,8 +44,15 @@ pub fn text(report: &StudyReport, style: &Style) -> String {
             page.paragraph("    ", &plain(evidence.text()));
         }
     }
-    page.blank();
-    page.table(&tables::everything(lang, &data));
+    if pivot.is_none() {
+        page.blank();
+        page.table(&tables::everything(lang, &data));
+    }
+    for table in pivot.iter().flat_map(|pivot| tables::pivots(lang, &data, Some(pivot))) {
+        page.blank();
+        page.heading(&table.caption);
+        page.table(&table);
+    }
     if !study.caveats.is_empty() {
         page.blank();
         page.heading(&said!(lang, "html-caveats"));
@@ -60,8 +68,8 @@ pub fn text(report: &StudyReport, style: &Style) -> String {
     page.finish(style.unicode)
 }
 
-/// Title, findings with their evidence, tables and caveats, in GitHub's Markdown.
-pub fn markdown(lang: Language, report: &StudyReport) -> String {
+/// Title, findings with their evidence, tables by each factor or by a pivot, and caveats, in GitHub's Markdown.
+pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> String {
     let study = &report.study;
     let data = Data::of(study);
     let mut text = format!("# {}\n\n{}\n", escaped(&study.title), escaped(&sentence(&study.about)));
@@ -74,7 +82,7 @@ pub fn markdown(lang: Language, report: &StudyReport) -> String {
             text.push_str(&format!("  - {}\n", escaped(evidence.text())));
         }
     }
-    for table in tables::pivots(lang, &data)
+    for table in tables::pivots(lang, &data, pivot)
         .into_iter()
         .chain([tables::everything(lang, &data)])
         .chain(tables::levels(lang, &data))

@@ -1,5 +1,6 @@
 //! A study as one HTML page that needs nothing but itself.
 
+use super::pivot::Pivot;
 use super::{charts, outputs, tables};
 use crate::figures::plain;
 use crate::findings::data::Data;
@@ -11,12 +12,12 @@ use crate::sentences::sentence;
 use linerate_model::{Evidence, Finding, StudyReport};
 use maud::{Markup, html};
 
-/// The page.
-pub fn html(lang: Language, report: &StudyReport) -> String {
+/// The page, with tables by each factor or by a pivot.
+pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> String {
     let study = &report.study;
     let data = Data::of(study);
     let charts = charts::all(lang, &data);
-    let pivots = tables::pivots(lang, &data);
+    let pivots = tables::pivots(lang, &data, pivot);
     let main = html! {
         ul.results aria-label=(said!(lang, "study-page-summary")) {
             @for said in outputs::summary(lang, &data) {

@@ -83,7 +83,7 @@ fn a_study_is_drawn_and_nothing_complains() {
     let Some(program) = chromium() else { return };
     for (name, figures) in [("hirosaki-1998", 5), ("switches-2020", 2), ("filecopy-2003", 1), ("l3switch-2008", 1)] {
         let (document, console) =
-            opened(&program, &linerate_report::study::html(Language::English, &crate::study::published(name)));
+            opened(&program, &linerate_report::study::html(Language::English, &crate::study::published(name), None));
         assert!(document.contains("data-ready=\"yes\""), "{name}: the script did not reach its end: {console:?}");
         assert!(document.contains("Download the study (JSON)") && document.contains("Download the data (CSV)"));
         assert_eq!(document.matches("<figure>").count(), figures, "{name}");

@@ -136,7 +136,7 @@ fn a_japanese_page_has_no_english_heading() {
         .map(|record| linerate_report::html(language, &record))
         .chain([
             linerate_report::limits::html(language, &limits::overview()),
-            linerate_report::study::html(language, &study::published("hirosaki-1998")),
+            linerate_report::study::html(language, &study::published("hirosaki-1998"), None),
         ])
         .collect();
     for page in &pages {

@@ -3,7 +3,8 @@
 use linerate_method::study::StudyFile;
 use linerate_model::{Evidence, FindingKind, MeasureUnit, StudyReport};
 use linerate_report::Language;
-use linerate_report::{Style, study};
+use linerate_report::Style;
+use linerate_report::study::{self, BadPivot, Pivot};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -169,7 +170,7 @@ fn rules_go_by_what_a_study_declares_not_by_names() {
     };
     let (renamed, original) = (reported("renamed", &toml, &csv), published("hirosaki-1998"));
     assert_eq!(shape(&renamed), shape(&original));
-    let text = study::text(&renamed, &Style::default());
+    let text = study::text(&renamed, &Style::default(), None);
     assert!(text.contains("link three") && !text.contains("FORE"), "{text}");
 }
 
@@ -339,7 +340,7 @@ proptest! {
             }
             prop_assert!(!finding.text.contains("NaN") && !finding.text.contains("inf "), "{finding:?}");
         }
-        let forms = [study::text(&report, &Style::default()), study::html(Language::English, &report), study::markdown(Language::English, &report), study::csv(&report)];
+        let forms = [study::text(&report, &Style::default(), None), study::html(Language::English, &report, None), study::markdown(Language::English, &report, None), study::csv(&report)];
         prop_assert!(forms.iter().all(|form| !form.contains("NaN")));
     }
 }
@@ -348,7 +349,7 @@ proptest! {
 fn the_page_shows_all_and_fetches_nothing() {
     for name in PUBLISHED {
         let report = published(name);
-        let page = study::html(Language::English, &report);
+        let page = study::html(Language::English, &report, None);
         for finding in &report.findings {
             let first = finding.text.split(['\'', '&', '%']).next().expect("a part").trim_end();
             let shown = page.replace('\u{a0}', " ");
@@ -377,18 +378,78 @@ fn the_data_come_out_as_they_went_in() {
     assert_eq!(back, report);
 }
 
+/// The pivot of these factors.
+fn pivot(report: &StudyReport, rows: &[&str], columns: &[&str]) -> Result<Option<Pivot>, BadPivot> {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    Pivot::asked(&report.study, &names(rows), &names(columns))
+}
+
+#[test]
+fn tables_are_by_any_factors() {
+    let report = published("switches-2020");
+    let asked = pivot(&report, &["payload_bytes"], &["device"]).expect("it has both").expect("a pivot");
+    let markdown = study::markdown(Language::English, &report, Some(&asked));
+    assert!(markdown.contains("## Throughput by message size and device"), "{markdown}");
+    // The port speeds of a device stand in neither; each device has one.
+    let row = markdown.lines().find(|line| line.starts_with("| 64")).expect("a row for each size");
+    assert_eq!(row.matches("Mbit/s").count(), 4, "{row}");
+    assert!(!markdown.contains("## Throughput by port speed"), "only what was asked for: {markdown}");
+    let page = study::html(Language::English, &report, Some(&asked));
+    assert!(page.contains("<caption>Throughput by message size and device</caption>"));
+    let text = study::text(&report, &Style::default(), Some(&asked));
+    assert!(text.contains("Throughput by message size and device") && text.contains("message size "), "{text}");
+    assert!(!study::text(&report, &Style::default(), None).contains("Throughput by"));
+}
+
+#[test]
+fn results_that_share_a_field_are_told_by_their_range() {
+    let report = published("hirosaki-1998");
+    let asked = pivot(&report, &["Operating System"], &["interface"]).expect("it has both").expect("a pivot");
+    let markdown = study::markdown(Language::English, &report, Some(&asked));
+    let row = markdown.lines().find(|line| line.starts_with("| Windows 95 |")).expect("a row for each system");
+    assert!(row.contains(" Mbit/s (") && row.contains(" to "), "{row}");
+    // Without columns the measures have them.
+    let asked = pivot(&report, &["os"], &[]).expect("it has it").expect("a pivot");
+    let markdown = study::markdown(Language::English, &report, Some(&asked));
+    assert!(markdown.contains("| operating system | throughput |"), "{markdown}");
+}
+
+#[test]
+fn a_factor_that_is_not_there_is_named_with_those_that_are() {
+    let report = published("hirosaki-1998");
+    let said = pivot(&report, &["weather"], &[]).expect_err("no such factor").to_string();
+    assert!(said.contains("no factor `weather`") && said.contains("`interface`") && said.contains("`os`"), "{said}");
+    let said = pivot(&report, &["os"], &["interface", "os"]).expect_err("twice").to_string();
+    assert!(said.contains("`os` is named twice"), "{said}");
+    assert_eq!(pivot(&report, &[], &[]), Ok(None));
+}
+
+/// Hosts that measure each other stand in one order both ways, though the data have them in another.
+#[test]
+fn rows_and_columns_of_the_same_names_have_one_order() {
+    let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[[factors]]\ncolumn = 'from'\n[[factors]]\ncolumn = 'to'\n\
+        [[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\n";
+    let mesh = reported("x", toml, "from,to,mbps\na,b,941\na,c,94\nb,a,940\nb,c,93\nc,a,92\nc,b,91\n");
+    let both = pivot(&mesh, &["from"], &["to"]).expect("it has both");
+    let markdown = study::markdown(Language::English, &mesh, both.as_ref());
+    assert!(
+        markdown.contains("| from | a | b | c |") && markdown.contains("| a | \u{2013} | 941 Mbit/s | 94 Mbit/s |"),
+        "{markdown}"
+    );
+}
+
 /// Names in a study are somebody else's.
 #[test]
 fn names_are_shown_and_not_run() {
     let (toml, csv) = files("l3switch-2008");
     let name = "<script>alert(1)</script>";
     let report = reported("x", &toml, &csv.replace("Apresia 3124GT", name));
-    assert!(!study::html(Language::English, &report).contains(name));
-    assert!(!study::markdown(Language::English, &report).contains("<script>"));
+    assert!(!study::html(Language::English, &report, None).contains(name));
+    assert!(!study::markdown(Language::English, &report, None).contains("<script>"));
     let formula = reported("x", &toml, &csv.replace("Apresia 3124GT", "=HYPERLINK(1)"));
     assert!(study::csv(&formula).contains("'=HYPERLINK(1)"));
     let terminal = reported("x", &toml, &csv.replace("Apresia 3124GT", "\u{1b}[2Jx"));
-    assert!(!study::text(&terminal, &Style::default()).contains('\u{1b}'));
+    assert!(!study::text(&terminal, &Style::default(), None).contains('\u{1b}'));
 }
 
 /// docs/studies holds what `make studies` makes.
@@ -396,7 +457,7 @@ fn names_are_shown_and_not_run() {
 fn the_rendered_studies_are_up_to_date() {
     for name in PUBLISHED {
         let path = tree(&format!("docs/studies/{name}.html"));
-        let page = study::html(Language::English, &published(name));
+        let page = study::html(Language::English, &published(name), None);
         if std::env::var_os("LINERATE_BLESS").is_some() {
             std::fs::write(&path, &page).expect("the page can be written");
         }
