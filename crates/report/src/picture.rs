@@ -31,7 +31,7 @@ pub fn pictures(lang: Language, record: &Record) -> Vec<Picture> {
 
 /// The charts of a study, as its page shows them.
 pub fn study_pictures(lang: Language, report: &StudyReport) -> Vec<Picture> {
-    numbered(study::charts_of(lang, &Data::of(&report.study)).into_iter())
+    numbered(study::charts_of(lang, &Data::of(lang, &report.study)).into_iter())
 }
 
 fn numbered(charts: impl Iterator<Item = Chart>) -> Vec<Picture> {

@@ -5,6 +5,7 @@ use super::exact::{SIGNIFICANT, fisher};
 use super::ranking::Ahead;
 use super::words::{listed, median, p_value};
 use super::{finding, test};
+use crate::said;
 use linerate_model::{Finding, FindingKind};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -106,25 +107,46 @@ impl Contest {
         let (first, second) = (data.name_of(factor, self.first), data.name_of(factor, self.second));
         let title = &data.study.measures[measure].title;
         let with: Vec<String> = part.conditions.iter().map(|(factor, level)| data.name_of(*factor, *level)).collect();
-        let with = listed(&with);
+        let with = listed(data.lang, &with);
         let text = match Ahead::of(data, measure) {
-            Ahead::More => format!(
-                "{first} is not always ahead of {second}: with {with} it is {second} that has more {title}, in {turned} of {here} \
-                 pairs of cells; elsewhere {first} has more, in {ahead_elsewhere} of {elsewhere}."
+            Ahead::More => said!(
+                data.lang,
+                "findings-crossover-more",
+                first = first,
+                second = second,
+                with = with,
+                title = title,
+                turned = turned,
+                here = here,
+                ahead = ahead_elsewhere,
+                elsewhere = elsewhere
             ),
-            Ahead::Less => format!(
-                "{first} is not always ahead of {second}: with {with} it is {second} that has lower {title}, in {turned} of {here} \
-                 pairs of cells; elsewhere that of {first} is lower, in {ahead_elsewhere} of {elsewhere}."
+            Ahead::Less => said!(
+                data.lang,
+                "findings-crossover-lower",
+                first = first,
+                second = second,
+                with = with,
+                title = title,
+                turned = turned,
+                here = here,
+                ahead = ahead_elsewhere,
+                elsewhere = elsewhere
             ),
         };
         let evidence = test(
-            "Fisher's exact test, one-sided, Bonferroni-adjusted",
+            &said!(data.lang, "findings-crossover-fishers-test"),
             p,
-            format!(
-                "{second} is ahead in {turned} of {here} such pairs and in {} of {elsewhere} others; {}, adjusted for the {looked_at} \
-                 parts that were looked at.",
-                behind - turned,
-                p_value(p)
+            said!(
+                data.lang,
+                "findings-crossover-ahead-in",
+                second = second,
+                turned = turned,
+                here = here,
+                others = behind - turned,
+                elsewhere = elsewhere,
+                p = p_value(p),
+                parts = looked_at
             ),
         );
         Some(finding(FindingKind::Crossover, text, vec![evidence]))

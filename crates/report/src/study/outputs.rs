@@ -5,8 +5,8 @@ use super::pivot::Pivot;
 use super::tables;
 use crate::csv::{field, line};
 use crate::figures::{percent, plain};
-use crate::findings::data::Data;
 use crate::findings::words::value;
+use crate::findings::{self, data::Data};
 use crate::language::Language;
 use crate::markdown::{escaped, push_heading, push_table};
 use crate::said;
@@ -26,7 +26,8 @@ pub fn json(report: &StudyReport) -> String {
 pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> String {
     let lang = style.language;
     let study = &report.study;
-    let data = Data::of(study);
+    let data = Data::of(lang, study);
+    let findings = findings::in_the_language_of(&data, report);
     let mut page = Page::new(style);
     page.heading(&plain(&study.title));
     page.paragraph("", &sentence(&study.about));
@@ -34,11 +35,11 @@ pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> Strin
     for said in summary(lang, &data) {
         page.entry(&said.name, &format!("{}: {}", said.figure, said.text));
     }
-    if !report.findings.is_empty() {
+    if !findings.is_empty() {
         page.blank();
         page.heading(&said!(lang, "study-outputs-what-the-numbers-say"));
     }
-    for finding in &report.findings {
+    for finding in findings.iter() {
         page.paragraph("- ", &plain(&finding.text));
         for evidence in &finding.evidence {
             page.paragraph("    ", &plain(evidence.text()));
@@ -71,12 +72,13 @@ pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> Strin
 /// Title, findings with their evidence, tables by each factor or by a pivot, and caveats, in GitHub's Markdown.
 pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> String {
     let study = &report.study;
-    let data = Data::of(study);
+    let data = Data::of(lang, study);
+    let findings = findings::in_the_language_of(&data, report);
     let mut text = format!("# {}\n\n{}\n", escaped(&study.title), escaped(&sentence(&study.about)));
-    if !report.findings.is_empty() {
+    if !findings.is_empty() {
         push_heading(&mut text, &said!(lang, "study-outputs-what-the-numbers-say"));
     }
-    for finding in &report.findings {
+    for finding in findings.iter() {
         text.push_str(&format!("- **{}**\n", escaped(&finding.text)));
         for evidence in &finding.evidence {
             text.push_str(&format!("  - {}\n", escaped(evidence.text())));
@@ -104,7 +106,7 @@ pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> 
 /// their unit.
 pub fn csv(report: &StudyReport) -> String {
     let study = &report.study;
-    let data = Data::of(study);
+    let data = Data::of(Language::English, study);
     let unit = |measure: usize| match study.measures[measure].unit {
         MeasureUnit::BitsPerS => "bps",
         MeasureUnit::PerS => "per_s",

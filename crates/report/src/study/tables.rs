@@ -4,7 +4,7 @@ use super::charts::capital;
 use super::pivot::Pivot;
 use crate::figures::{MISSING, percent, plain};
 use crate::findings::data::Data;
-use crate::findings::words::{extremes, median, range_in, value};
+use crate::findings::words::{extremes, median, range, value};
 use crate::language::Language;
 use crate::said;
 use crate::sentences::listed;
@@ -124,7 +124,7 @@ fn field(lang: Language, data: &Data<'_>, measure: usize, cells: &[usize]) -> Op
     if low == high {
         return Some(middle);
     }
-    Some(said!(lang, "study-tables-of-several", median = middle, range = range_in(lang, low, high, unit)))
+    Some(said!(lang, "study-tables-of-several", median = middle, range = range(lang, low, high, unit)))
 }
 
 /// Every cell with every measure, its limit and its share of that.
@@ -153,7 +153,7 @@ pub(super) fn of_cells(lang: Language, data: &Data<'_>, caption: &str, measures:
             row.push(data.value(*cell, *measure).map(|reached| value(reached, unit)));
             if limited(measure) {
                 let limit = data.limit(*cell, *measure);
-                row.push(limit.map(|limit| range_in(lang, limit.low, limit.high, unit)));
+                row.push(limit.map(|limit| range(lang, limit.low, limit.high, unit)));
                 row.push(limit.and_then(|limit| percent(limit.share)));
             }
         }

@@ -342,6 +342,9 @@ proptest! {
         }
         let forms = [study::text(&report, &Style::default(), None), study::html(Language::English, &report, None), study::markdown(Language::English, &report, None), study::csv(&report)];
         prop_assert!(forms.iter().all(|form| !form.contains("NaN")));
+        // Every word of another language has what it holds.
+        let japanese = study::text(&report, &Style { language: Language::Japanese, ..Style::default() }, None);
+        prop_assert!(!japanese.contains("{$") && !japanese.contains("findings-"), "{japanese}");
     }
 }
 
