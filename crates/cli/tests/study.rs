@@ -46,13 +46,15 @@ fn every_published_study_comes_out_in_every_form() {
 fn tables_are_by_the_factors_that_are_named() {
     let place = Place::new();
     let study = tree("studies/hirosaki-1998.toml");
-    let out = place.path("by.md");
-    let markdown = out.display().to_string();
+    let (out, charts) = (place.path("by.md"), place.path("charts"));
+    let (markdown, folder) = (out.display().to_string(), charts.display().to_string());
     let by = ["--rows", "os,protocol", "--columns", "interface"];
     place.run(&[&["report", &study, "--out", &markdown][..], &by].concat()).says(0, &["report written to"]);
     let markdown = std::fs::read_to_string(&out).expect("the report");
     assert!(markdown.contains("## Throughput by operating system, protocol and interface"), "{markdown}");
     assert!(markdown.contains("| Windows NT 4.0, UDP |"), "{markdown}");
+    place.run(&[&["report", &study, "--charts", &folder][..], &by].concat()).says(0, &["charts written to"]);
+    assert!(charts.join("1-throughput-by-operating-system-protocol-and-interface-mbit.svg").exists());
 
     place.run(&["report", &study, "--rows", "weather"]).says(2, &["no factor `weather`", "`os`", "`host_a_cpu_mhz`"]);
     place.run(&["report", &study, "--rows", "os", "--columns", "os"]).says(2, &["`os` is named twice"]);

@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FACTOR,...", value_delimiter = ',', conflicts_with = "json")]
     rows: Vec<String>,
 
-    /// Of a study: factors whose levels are the columns of its tables
+    /// Of a study: factors whose levels are the columns of its tables; a heat map is drawn of them too
     #[arg(long, value_name = "FACTOR,...", value_delimiter = ',', conflicts_with = "json")]
     columns: Vec<String>,
 
@@ -135,7 +135,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(folder) = &arguments.charts {
         let pictures = match &subject {
             Subject::Record(record) => linerate_report::pictures(language(), record),
-            Subject::Study(report, _) => linerate_report::study_pictures(language(), report),
+            Subject::Study(report, pivot) => linerate_report::study_pictures(language(), report, pivot.as_ref()),
         };
         let hint = picture::write(folder, &pictures)?;
         say(&format!("linerate: {} charts written to {}", pictures.len(), folder.display()));

@@ -25,6 +25,24 @@ pub(crate) fn value(value: f64, unit: MeasureUnit) -> String {
     }
 }
 
+/// The unit in which values up to `most` are printed beside each other: how much one of it is, and its name.
+pub(crate) fn unit_of(unit: MeasureUnit, most: f64) -> (f64, String) {
+    let prefixed = |name: &str| {
+        let (one, prefix) = figures::prefix(most);
+        (one, format!("{prefix}{name}"))
+    };
+    match unit {
+        MeasureUnit::BitsPerS => prefixed("bit/s"),
+        MeasureUnit::PerS => prefixed("/s"),
+        MeasureUnit::Share => (0.01, "%".to_owned()),
+        MeasureUnit::Nanos => {
+            let longer = [(1e9, "s"), (1e6, "ms"), (1e3, "us")].into_iter().find(|(one, _)| most >= *one);
+            let (one, name) = longer.unwrap_or((1.0, "ns"));
+            (one, name.to_owned())
+        }
+    }
+}
+
 /// From one value to another; one where they are the same.
 pub(crate) fn range(lang: Language, low: f64, high: f64, unit: MeasureUnit) -> String {
     let (low, high) = (value(low, unit), value(high, unit));

@@ -1,9 +1,11 @@
 //! A study as a report: summary, findings, tables by factor, charts with the limit of each medium, method, caveats, data.
 
 mod charts;
+mod heat;
 mod outputs;
 mod page;
 mod pivot;
+mod repeats;
 mod shape;
 mod tables;
 

@@ -17,7 +17,7 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
     let study = &report.study;
     let data = Data::of(lang, study);
     let findings = findings::in_the_language_of(&data, report);
-    let charts = charts::all(lang, &data);
+    let charts = charts::all(lang, &data, pivot);
     let pivots = tables::pivots(lang, &data, pivot);
     let main = html! {
         ul.results aria-label=(said!(lang, "study-page-summary")) {

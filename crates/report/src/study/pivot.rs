@@ -79,6 +79,19 @@ impl Pivot {
         Self { rows: all_but(study, &[factor]), rows_implied: true, columns: vec![factor] }
     }
 
+    /// What was measured from each host to each other: two factors whose levels have the same names.
+    pub(super) fn mesh(study: &Study) -> Option<Self> {
+        /// Of two levels there is nothing to see.
+        const FEWEST: usize = 3;
+        let names = |factor: usize| -> BTreeSet<&str> {
+            study.factors[factor].levels.iter().map(|level| level.name.as_str()).collect()
+        };
+        let all = 0..study.factors.len();
+        let mut pairs = all.clone().flat_map(|from| all.clone().skip(from + 1).map(move |to| (from, to)));
+        let mesh = pairs.find(|(from, to)| names(*from).len() >= FEWEST && names(*from) == names(*to));
+        mesh.map(|(from, to)| Self { rows: vec![from], rows_implied: false, columns: vec![to] })
+    }
+
     /// These cells by rows and columns, in the order of the levels.
     pub(super) fn matrix(&self, data: &Data<'_>, cells: &[usize]) -> Matrix {
         let of = |cell: usize, factors: &[usize]| -> Vec<Option<usize>> {

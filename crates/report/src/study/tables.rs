@@ -57,7 +57,7 @@ pub(super) fn by(lang: Language, table: &Table) -> String {
 }
 
 /// One measure of these cells by rows and columns.
-fn pivoted(lang: Language, data: &Data<'_>, measure: usize, pivot: &Pivot, cells: &[usize]) -> Table {
+pub(super) fn pivoted(lang: Language, data: &Data<'_>, measure: usize, pivot: &Pivot, cells: &[usize]) -> Table {
     let has = |cell: &usize| data.value(*cell, measure).is_some();
     let cells: Vec<usize> = cells.iter().copied().filter(has).collect();
     let matrix = pivot.matrix(data, &cells);

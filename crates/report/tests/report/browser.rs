@@ -23,7 +23,7 @@ fn the_script_runs_and_nothing_complains() {
     let (document, console) = opened(&program, &linerate_report::html(Language::English, &sample::demonstration()));
     assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
     assert!(document.contains("Download the record (JSON)"));
-    assert_eq!(document.matches("<figure>").count(), 4);
+    assert_eq!(document.matches("<figure>").count(), 5);
     assert_eq!(console, Vec::<String>::new());
 }
 
@@ -64,8 +64,8 @@ fn a_ladder_is_drawn_and_nothing_complains() {
     let Some(program) = chromium() else { return };
     let (document, console) = opened(&program, &linerate_report::html(Language::English, &crate::ladder::record()));
     assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
-    // The ladder, and its streams.
-    assert_eq!(document.matches("<figure>").count(), 2);
+    // The ladder, its streams, and their runs.
+    assert_eq!(document.matches("<figure>").count(), 3);
     assert_eq!(console, Vec::<String>::new());
 }
 
@@ -104,7 +104,7 @@ fn limits_are_drawn_and_nothing_complains() {
 #[test]
 fn a_curve_and_rpc_are_drawn_and_nothing_complains() {
     let Some(program) = chromium() else { return };
-    for (record, figures) in [(crate::nfs::record(), 2), (crate::nfs::rpc(), 2)] {
+    for (record, figures) in [(crate::nfs::record(), 2), (crate::nfs::rpc(), 3)] {
         let (document, console) = opened(&program, &linerate_report::html(Language::English, &record));
         assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
         assert_eq!(document.matches("<figure>").count(), figures);

@@ -427,18 +427,56 @@ fn a_factor_that_is_not_there_is_named_with_those_that_are() {
     assert_eq!(pivot(&report, &[], &[]), Ok(None));
 }
 
-/// Hosts that measure each other stand in one order both ways, though the data have them in another.
+/// Two factors of one pivot, and hosts that measure each other, are drawn as heat maps.
 #[test]
-fn rows_and_columns_of_the_same_names_have_one_order() {
+fn two_factors_are_a_heat_map() {
+    let report = published("switches-2020");
+    let drawn = |report: &StudyReport, pivot: Option<&Pivot>| {
+        let pictures = linerate_report::study_pictures(Language::English, report, pivot);
+        pictures.iter().filter(|picture| picture.svg.contains("class=\"tile\"")).count()
+    };
+    assert_eq!(drawn(&report, None), 0);
+    let asked = pivot(&report, &["payload_bytes"], &["device"]).expect("it has both").expect("a pivot");
+    assert_eq!(drawn(&report, Some(&asked)), 1);
+
     let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[[factors]]\ncolumn = 'from'\n[[factors]]\ncolumn = 'to'\n\
         [[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\n";
     let mesh = reported("x", toml, "from,to,mbps\na,b,941\na,c,94\nb,a,940\nb,c,93\nc,a,92\nc,b,91\n");
+    assert_eq!(drawn(&mesh, None), 1);
+    // Hosts stand in one order both ways, though the data have them in another.
     let both = pivot(&mesh, &["from"], &["to"]).expect("it has both");
     let markdown = study::markdown(Language::English, &mesh, both.as_ref());
     assert!(
         markdown.contains("| from | a | b | c |") && markdown.contains("| a | \u{2013} | 941 Mbit/s | 94 Mbit/s |"),
         "{markdown}"
     );
+    let page = study::html(Language::Japanese, &mesh, None);
+    assert!(page.contains("a, b: mbps 941 Mbit/s") && page.contains("色が濃いほど"), "{page}");
+}
+
+/// Repeats are points; the published studies have none.
+#[test]
+fn every_repeat_is_drawn() {
+    let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[[factors]]\ncolumn = 'device'\n\
+        [[factors]]\ncolumn = 'size'\nunit = 'B'\n[[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\n";
+    let mut csv = "device,size,mbps\n".to_owned();
+    for (index, device) in ["red", "blue"].into_iter().enumerate() {
+        for size in [64, 512, 1472] {
+            (0..5).for_each(|repeat| csv.push_str(&format!("{device},{size},{}\n", size / 2 + 10 * index + repeat)));
+        }
+    }
+    let report = reported("x", toml, &csv);
+    for (lang, title) in
+        [(Language::English, "each run against the median"), (Language::Japanese, "中央値に対する各回")]
+    {
+        let pictures = linerate_report::study_pictures(lang, &report, None);
+        let runs = pictures.iter().find(|picture| picture.svg.contains(title)).expect("a picture of the runs");
+        assert_eq!(runs.svg.matches("class=\"mark\"").count(), 2 * 3 * 5);
+        assert_eq!(runs.svg.matches("class=\"median\"").count(), 2 * 3);
+    }
+    for name in PUBLISHED {
+        assert!(!study::html(Language::English, &published(name), None).contains("class=\"median\""), "{name}");
+    }
 }
 
 /// Names in a study are somebody else's.
