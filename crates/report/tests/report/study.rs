@@ -411,6 +411,11 @@ fn results_that_share_a_field_are_told_by_their_range() {
     let markdown = study::markdown(Language::English, &report, Some(&asked));
     let row = markdown.lines().find(|line| line.starts_with("| Windows 95 |")).expect("a row for each system");
     assert!(row.contains(" Mbit/s (") && row.contains(" to "), "{row}");
+    // Ranges are wide: what has no room beside the names stands below, under the same names.
+    let text = study::text(&report, &Style { width: 80, ..Style::default() }, Some(&asked));
+    let (_, table) = text.split_once("Throughput by operating system and interface").expect("the table");
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(table.matches("Windows NT 4.0").count() > 1 && table.contains("ATM Sun"), "{table}");
     // Without columns the measures have them.
     let asked = pivot(&report, &["os"], &[]).expect("it has it").expect("a pivot");
     let markdown = study::markdown(Language::English, &report, Some(&asked));
