@@ -3,81 +3,176 @@
 use crate::exit::Failure;
 use linerate_report::Picture;
 use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{Options, Tree};
+use resvg::usvg::fontdb::{Database, ID};
+use resvg::usvg::{FontResolver, Options, Tree};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Pixels of a PNG for each unit of the drawing: sharp on paper and on fine screens.
 const SCALE: f32 = 2.0;
 /// Families that are asked for first, of those that usual systems have.
 const FAMILIES: [&str; 4] = ["Noto Sans", "DejaVu Sans", "Liberation Sans", "Arial"];
 
-/// Writes each picture into `folder`, which is made if it is missing, as `NAME.svg` and `NAME.png`.
-pub(crate) fn write(folder: &Path, pictures: &[Picture]) -> Result<(), Failure> {
-    let failed = |name: &str, error: &dyn std::fmt::Display| {
-        Failure::measure(format!(
-            "cannot write {}: {error}; name another folder with --charts",
-            folder.join(name).display()
-        ))
+/// Writes each picture into `folder`, which is made if it is missing, as `NAME.svg` and `NAME.png`. A picture with letters that
+/// no font of this machine has is written as SVG only; then the answer says so, and what to install.
+pub(crate) fn write(folder: &Path, pictures: &[Picture]) -> Result<Option<String>, Failure> {
+    let mut fonts = Database::new();
+    fonts.load_system_fonts();
+    write_with(fonts, folder, pictures)
+}
+
+fn write_with(fonts: Database, folder: &Path, pictures: &[Picture]) -> Result<Option<String>, Failure> {
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.join(name), bytes).map_err(|error| failed(folder, name, &error))
     };
-    std::fs::create_dir_all(folder).map_err(|error| failed("", &error))?;
-    let options = with_fonts()?;
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, "", &error))?;
     for Picture { name, svg } in pictures {
-        for (name, bytes) in
-            [(format!("{name}.svg"), svg.clone().into_bytes()), (format!("{name}.png"), png(svg, &options)?)]
-        {
-            std::fs::write(folder.join(&name), bytes).map_err(|error| failed(&name, &error))?;
+        write(&format!("{name}.svg"), svg.as_bytes())?;
+    }
+    let Some(pen) = Pen::with(fonts) else {
+        return Ok(Some(
+            "no PNG is drawn: this machine has no font; install one, as the package fonts-noto-core or fonts-dejavu-core"
+                .to_owned(),
+        ));
+    };
+    let mut lacking = None;
+    let mut left_out = 0;
+    for Picture { name, svg } in pictures {
+        let png = pen.draw(svg)?;
+        match pen.lacked() {
+            None => write(&format!("{name}.png"), &png)?,
+            Some(letter) => {
+                lacking.get_or_insert(letter);
+                left_out += 1;
+            }
         }
     }
-    Ok(())
+    Ok(lacking.map(|letter| {
+        format!(
+            "{left_out} of {} charts are not drawn as PNG, but as SVG only: no font of this machine has the letter {letter}; install \
+             one, for Japanese as the package fonts-noto-cjk (Debian, Ubuntu) or google-noto-sans-cjk-fonts (Fedora)",
+            pictures.len()
+        )
+    }))
 }
 
-/// The machine's fonts.
-fn with_fonts() -> Result<Options<'static>, Failure> {
-    let mut options = Options::default();
-    let fonts = options.fontdb_mut();
-    fonts.load_system_fonts();
-    let known = |family: &&&str| fonts.faces().any(|face| face.families.iter().any(|(name, _)| name == **family));
-    let any = || fonts.faces().next().and_then(|face| Some(face.families.first()?.0.clone()));
-    let family = FAMILIES.iter().find(|family| known(family)).map(|family| (*family).to_owned()).or_else(any).ok_or_else(|| {
-        Failure::measure("cannot draw PNG: this machine has no font; install one, as the package fonts-noto-core or fonts-dejavu-core")
-    })?;
-    fonts.set_sans_serif_family(family);
-    Ok(options)
+fn failed(folder: &Path, name: &str, error: &dyn std::fmt::Display) -> Failure {
+    let path = folder.join(name);
+    Failure::measure(format!("cannot write {}: {error}; name another folder with --charts", path.display()))
 }
 
-fn png(svg: &str, options: &Options<'_>) -> Result<Vec<u8>, Failure> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::measure(format!("cannot draw a chart as PNG: {error}; the SVG has it"))
-    };
-    let tree = Tree::from_str(svg, options).map_err(|error| failed(&error))?;
-    let (width, height) = (tree.size().width() * SCALE, tree.size().height() * SCALE);
-    let mut pixels = Pixmap::new(width.ceil() as u32, height.ceil() as u32).ok_or_else(|| failed(&"it has no size"))?;
-    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|error| failed(&error))
+/// Draws with the fonts of a machine, and knows what these turn out to lack.
+struct Pen {
+    options: Options<'static>,
+    /// The first letter that no font has.
+    lacking: Arc<Mutex<Option<char>>>,
+}
+
+impl Pen {
+    /// A pen with these fonts; none where there is no font.
+    fn with(mut fonts: Database) -> Option<Self> {
+        let known = |family: &&&str| fonts.faces().any(|face| face.families.iter().any(|(name, _)| name == **family));
+        let any = || fonts.faces().next().and_then(|face| Some(face.families.first()?.0.clone()));
+        let family = FAMILIES.iter().find(known).map(|family| (*family).to_owned()).or_else(any)?;
+        fonts.set_sans_serif_family(family);
+
+        let lacking = Arc::new(Mutex::new(None));
+        let (told, usual) = (Arc::clone(&lacking), FontResolver::default_fallback_selector());
+        // Asked for each letter that the family lacks. What has no answer would be drawn as a box.
+        let select_fallback = move |letter: char, used: &[ID], fonts: &mut Arc<Database>| {
+            let found = usual(letter, used, fonts);
+            if found.is_none() && letter.is_alphabetic() {
+                told.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(letter);
+            }
+            found
+        };
+        let font_resolver = FontResolver { select_fallback: Box::new(select_fallback), ..FontResolver::default() };
+        Some(Self { options: Options { fontdb: Arc::new(fonts), font_resolver, ..Options::default() }, lacking })
+    }
+
+    /// The drawing as PNG.
+    fn draw(&self, svg: &str) -> Result<Vec<u8>, Failure> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::measure(format!("cannot draw a chart as PNG: {error}; the SVG has it"))
+        };
+        let tree = Tree::from_str(svg, &self.options).map_err(|error| failed(&error))?;
+        let (width, height) = (tree.size().width() * SCALE, tree.size().height() * SCALE);
+        let mut pixels =
+            Pixmap::new(width.ceil() as u32, height.ceil() as u32).ok_or_else(|| failed(&"it has no size"))?;
+        resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
+        pixels.encode_png().map_err(|error| failed(&error))
+    }
+
+    /// A letter of the last drawing that no font has.
+    fn lacked(&self) -> Option<char> {
+        self.lacking.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A picture that says only this.
+    fn saying(text: &str) -> Picture {
+        let svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100\" height=\"40\"><rect width=\"100%\" height=\"100%\" \
+             fill=\"#fff\"/><text x=\"4\" y=\"30\" font-size=\"24\" font-family=\"sans-serif\">{text}</text></svg>"
+        );
+        Picture { name: "1-x".to_owned(), svg }
+    }
+
+    /// Only fonts of these names, which have Latin letters; none where this machine has none of them.
+    fn latin() -> Option<Database> {
+        let mut fonts = Database::new();
+        fonts.load_system_fonts();
+        let others: Vec<ID> = fonts
+            .faces()
+            .filter(|face| !face.families.iter().any(|(name, _)| FAMILIES.contains(&name.as_str())))
+            .map(|face| face.id)
+            .collect();
+        others.into_iter().for_each(|id| fonts.remove_face(id));
+        let none = fonts.is_empty();
+        assert!(!none || std::env::var("CI").as_deref() != Ok("true"), "install fonts-dejavu-core");
+        if none {
+            eprintln!("SKIPPED: charts as PNG: this machine has none of {FAMILIES:?}");
+        }
+        (!none).then_some(fonts)
+    }
+
     #[test]
     fn a_picture_is_written_in_both_forms_and_is_not_blank() {
+        let Some(fonts) = latin() else { return };
         let folder = tempfile::tempdir().expect("a folder");
-        let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100\" height=\"40\"><rect width=\"100%\" height=\"100%\" \
-                   fill=\"#fff\"/><text x=\"4\" y=\"30\" font-size=\"24\" font-family=\"sans-serif\">Mbit/s</text></svg>";
-        let picture = Picture { name: "1-x".to_owned(), svg: svg.to_owned() };
-        let charts = folder.path().join("charts");
-        match write(&charts, &[picture]) {
-            Err(Failure::Measure(why)) if why.contains("no font") && std::env::var("CI").as_deref() != Ok("true") => {
-                eprintln!("SKIPPED: charts as PNG: {why}");
-                return;
-            }
-            written => written.expect("written"),
-        }
-        assert_eq!(std::fs::read_to_string(charts.join("1-x.svg")).expect("the SVG"), svg);
+        let (charts, picture) = (folder.path().join("charts"), saying("Mbit/s"));
+        let hint = write_with(fonts, &charts, std::slice::from_ref(&picture)).expect("written");
+        assert_eq!(hint, None);
+        assert_eq!(std::fs::read_to_string(charts.join("1-x.svg")).expect("the SVG"), picture.svg);
         let drawn = Pixmap::decode_png(&std::fs::read(charts.join("1-x.png")).expect("the PNG")).expect("it decodes");
         assert_eq!((drawn.width(), drawn.height()), (200, 80));
         let dark = drawn.pixels().iter().filter(|pixel| pixel.red() < 64).count();
         assert!((100..8_000).contains(&dark), "{dark} dark pixels: the text is drawn");
+    }
+
+    #[test]
+    fn letters_that_no_font_has_are_not_drawn_as_boxes() {
+        let Some(fonts) = latin() else { return };
+        let folder = tempfile::tempdir().expect("a folder");
+        let pictures = [saying("遅延 ms"), Picture { name: "2-y".to_owned(), ..saying("ms") }];
+        let hint = write_with(fonts, folder.path(), &pictures).expect("written").expect("a hint");
+        for part in ["1 of 2 charts", "SVG only", "the letter 遅", "fonts-noto-cjk"] {
+            assert!(hint.contains(part), "{hint}");
+        }
+        let written = |name: &str| folder.path().join(name).exists();
+        assert!(written("1-x.svg") && !written("1-x.png"), "the SVG is whole, a PNG would not be");
+        assert!(written("2-y.svg") && written("2-y.png"), "the other is not held back");
+    }
+
+    #[test]
+    fn without_any_font_the_svg_is_written_all_the_same() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let hint = write_with(Database::new(), folder.path(), &[saying("ms")]).expect("written").expect("a hint");
+        assert!(hint.contains("no font") && hint.contains("fonts-dejavu-core"), "{hint}");
+        assert!(folder.path().join("1-x.svg").exists() && !folder.path().join("1-x.png").exists());
     }
 }

@@ -42,6 +42,26 @@ fn every_published_study_comes_out_in_every_form() {
     }
 }
 
+#[test]
+fn tables_are_by_the_factors_that_are_named() {
+    let place = Place::new();
+    let study = tree("studies/hirosaki-1998.toml");
+    let (out, charts) = (place.path("by.md"), place.path("charts"));
+    let (markdown, folder) = (out.display().to_string(), charts.display().to_string());
+    let by = ["--rows", "os,protocol", "--columns", "interface"];
+    place.run(&[&["report", &study, "--out", &markdown][..], &by].concat()).says(0, &["report written to"]);
+    let markdown = std::fs::read_to_string(&out).expect("the report");
+    assert!(markdown.contains("## Throughput by operating system, protocol and interface"), "{markdown}");
+    assert!(markdown.contains("| Windows NT 4.0, UDP |"), "{markdown}");
+    place.run(&[&["report", &study, "--charts", &folder][..], &by].concat()).says(0, &["charts written to"]);
+    assert!(charts.join("1-throughput-by-operating-system-protocol-and-interface-mbit.svg").exists());
+
+    place.run(&["report", &study, "--rows", "weather"]).says(2, &["no factor `weather`", "`os`", "`host_a_cpu_mhz`"]);
+    place.run(&["report", &study, "--rows", "os", "--columns", "os"]).says(2, &["`os` is named twice"]);
+    place.run(&["report", &study, "--rows", "os", "--format", "csv"]).says(2, &["CSV and JSON have none"]);
+    place.run(&["report", "--rows", "os"]).says(2, &["tables of a study"]);
+}
+
 const STUDY: &str = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'links.csv'\n\
     [[factors]]\ncolumn = 'link'\nlevels = [{ name = 'slow', medium = '10base-t' }]\n\
     [[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\n";

@@ -196,7 +196,7 @@ pub enum MeasureUnit {
 }
 
 impl MeasureUnit {
-    /// Whether it is a rate, of which more is better and of which a medium carries so much and no more.
+    /// Whether it is a rate, of which more is better and of which a medium carries so much and no more. Of all else less is better.
     pub fn is_rate(self) -> bool {
         matches!(self, Self::BitsPerS | Self::PerS)
     }

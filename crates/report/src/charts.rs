@@ -5,7 +5,7 @@ use crate::language::Language;
 use crate::said;
 use crate::svg::{self, Axis, Bar, Point, Scale, Segment, Series};
 use crate::tables::{Column, Table};
-use crate::{device_charts, loaded_latency, nfs, rpc_chart};
+use crate::{device_charts, loaded_latency, mesh, nfs, rpc_chart, runs};
 use linerate_model::{
     Direction, IpVersion, Latency, LossPlaces, Measurement, PathLimit, Record, Transport, WorkloadKind,
 };
@@ -29,7 +29,9 @@ pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
     let (sweeps, others) = sweeps(record);
     let mut charts: Vec<Chart> = sweeps.iter().map(|results| sweep(lang, results)).collect();
     charts.extend(throughputs(lang, &others));
-    charts.extend(record.results.iter().filter_map(|result| shares(lang, result)));
+    charts
+        .extend(record.results.iter().filter_map(|result| mesh::chart(lang, result).or_else(|| shares(lang, result))));
+    charts.extend(runs::of_record(lang, record));
     charts.extend(losses(lang, record));
     charts.extend(record.results.iter().filter_map(|result| loaded_latency::chart(lang, result)));
     charts.extend(latencies(lang, record));

@@ -26,7 +26,7 @@ pub(crate) fn prefix(value: f64) -> (f64, &'static str) {
 }
 
 /// `value` with as many decimal places as three significant digits of `scale` have.
-fn digits(value: f64, scale: f64) -> String {
+pub(crate) fn digits(value: f64, scale: f64) -> String {
     let places = match scale {
         s if s >= 99.95 => 0,
         s if s >= 9.995 => 1,

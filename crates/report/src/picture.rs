@@ -4,7 +4,7 @@ use crate::charts::{Chart, SERIES};
 use crate::findings::data::Data;
 use crate::frame::STYLE;
 use crate::language::Language;
-use crate::study;
+use crate::study::{self, Pivot};
 use linerate_model::{Record, StudyReport};
 use maud::{Markup, PreEscaped, html};
 
@@ -29,9 +29,9 @@ pub fn pictures(lang: Language, record: &Record) -> Vec<Picture> {
     numbered(ladder.into_iter().chain(crate::charts::all(lang, &crate::abridged::shown(record))))
 }
 
-/// The charts of a study, as its page shows them.
-pub fn study_pictures(lang: Language, report: &StudyReport) -> Vec<Picture> {
-    numbered(study::charts_of(lang, &Data::of(&report.study)).into_iter())
+/// The charts of a study, as its page of the same pivot shows them.
+pub fn study_pictures(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Vec<Picture> {
+    numbered(study::charts_of(lang, &Data::of(lang, &report.study), pivot).into_iter())
 }
 
 fn numbered(charts: impl Iterator<Item = Chart>) -> Vec<Picture> {
@@ -85,13 +85,15 @@ fn style() -> String {
     let mut style = format!(
         "text{{font:12.5px sans-serif;fill:{soft}}}.heading{{font-size:15px;font-weight:bold;fill:{ink}}}.name{{fill:{ink}}}\
          .grid{{stroke:{grid}}}.axis,.notch{{stroke:{limit}}}.line{{fill:none;stroke-width:2.25}}.hit{{fill:none}}\
-         .whisker{{fill:none;stroke:{ink};stroke-width:1.25}}.figure,.group{{fill:{ink}}}.group{{font-weight:bold}}",
+         .whisker{{fill:none;stroke:{ink};stroke-width:1.25}}.figure,.group{{fill:{ink}}}.group{{font-weight:bold}}\
+         .median{{stroke:{ink};stroke-width:2.5}}.tile{{fill:{s0};stroke:#ffffff}}",
         soft = colour("soft"),
         ink = colour("ink"),
         grid = colour("grid"),
         limit = colour("limit"),
+        s0 = colour("s0"),
     );
-    let others = [("limit", "limit"), ("tester", "tester"), ("lacking", "rule"), ("widest", "warn")];
+    let others = [("limit", "limit"), ("tester", "tester"), ("lacking", "rule"), ("widest", "warn"), ("heat", "s0")];
     for (class, named) in SERIES.map(|class| (class, class)).into_iter().chain(others) {
         let colour = colour(named);
         style.push_str(&format!(

@@ -555,6 +555,8 @@ pub(crate) fn listed(lang: Language, items: &[String]) -> String {
     match items {
         [] => String::new(),
         [one] => one.clone(),
-        [first @ .., last] => said!(lang, "sentences-and", first = first.join(", "), last = last),
+        [first @ .., last] => {
+            said!(lang, "sentences-and", first = first.join(&said!(lang, "sentences-comma")), last = last)
+        }
     }
 }

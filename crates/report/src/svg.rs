@@ -5,8 +5,12 @@
 //! focusable points nor anything for a style sheet to hold on to.
 
 mod groups;
+mod heat;
+mod strips;
 
 pub(crate) use groups::{Bars, Member, groups};
+pub(crate) use heat::{Field, Heat, MOST_COLUMNS, heat};
+pub(crate) use strips::{Run, Strip, Strips, strips};
 
 use crate::figures::{nanos, prefix};
 use maud::{Markup, html};
@@ -18,6 +22,8 @@ const RIGHT: f64 = WIDTH - 18.0;
 const TOP: f64 = 34.0;
 /// Top of bars, which have no title above them.
 const BARS_TOP: f64 = 8.0;
+/// Height of the axis below bars.
+const BELOW: f64 = 50.0;
 const BOTTOM: f64 = HEIGHT - 50.0;
 /// Left edge of the plot where numbers stand beside it.
 const LEFT: f64 = 74.0;
@@ -33,6 +39,8 @@ const BAR: f64 = 34.0;
 pub(crate) enum Scale {
     /// From zero to the value.
     Linear(f64),
+    /// From the one value to the other.
+    Between(f64, f64),
     /// Logarithmic between two values above zero.
     Log(f64, f64),
     /// Shares at or below, by their nines: 90 %, 99 %, 99.9 % are equally far apart. So many nines.
@@ -44,6 +52,7 @@ impl Scale {
     fn place(self, value: f64) -> f64 {
         let place = match self {
             Self::Linear(top) => value / top,
+            Self::Between(low, high) => (value - low) / (high - low),
             Self::Log(low, high) => (value.max(low) / low).ln() / (high / low).ln(),
             Self::Nines(most) => -(1.0 - value.clamp(0.0, 1.0)).max(1e-12).log10() / most,
         };
@@ -94,6 +103,29 @@ impl Axis {
         let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
         let ticks = marks(most, top).map(|value| (value, trimmed(value * 100.0))).collect();
         Self { title: format!("{what}, %"), scale, ticks }
+    }
+}
+
+impl Axis {
+    /// A linear axis around what lies between `low` and `high`, near each other and maybe far from zero. `one` is the value of its
+    /// unit.
+    pub(crate) fn around(what: &str, (one, unit): (f64, &str), low: f64, high: f64) -> Self {
+        /// Room for what is written below it, pixels.
+        const ROOM: f64 = 400.0;
+        // What is all the same is not drawn as if it were far apart.
+        let room = ((high - low) * 0.05).max(if high > 0.0 { high * 0.01 } else { one });
+        let (low, high) = ((low - room).max(0.0), high + room);
+        let step = step(high - low);
+        let (first, last) = ((low / step).floor(), (high / step).ceil());
+        let mut ticks: Vec<(f64, String)> = (first as i64..=last as i64)
+            .map(|count| count as f64 * step)
+            .map(|value| (value, trimmed(value / one)))
+            .collect();
+        let widest = ticks.iter().map(|(_, text)| text.len() + 2).max().unwrap_or(0) as f64 * CHARACTER;
+        if widest * ticks.len() as f64 > ROOM {
+            ticks = ticks.into_iter().step_by(2).collect();
+        }
+        Self { title: format!("{what}, {unit}"), scale: Scale::Between(first * step, last * step), ticks }
     }
 }
 
@@ -194,14 +226,10 @@ pub(crate) fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
     let right = RIGHT - CHARACTER * longest(|bar| &bar.figure) as f64;
     let px = |value: f64| left + x.scale.place(value) * (right - left);
     let bottom = BARS_TOP + BAR * all.len() as f64;
-    let height = bottom + 50.0;
+    let height = bottom + BELOW;
     html! {
         svg viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(title) {
-            @for (value, text) in &x.ticks {
-                line.grid x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
-                text.tick x=(at(px(*value))) y=(at(bottom + 18.0)) text-anchor="middle" { (text) }
-            }
-            text.title x=(at((left + right) / 2.0)) y=(at(height - 8.0)) text-anchor="middle" { (x.title) }
+            (axis_below(x, left, right, bottom))
             @for (index, bar) in all.iter().enumerate() {
                 @let top = BARS_TOP + BAR * index as f64 + 6.0;
                 @let middle = top + (BAR - 12.0) / 2.0;
@@ -216,12 +244,7 @@ pub(crate) fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
                         }))
                     }
                 }
-                @if let Some((low, high)) = bar.spread {
-                    path.whisker.over d=(format!(
-                        "M{0} {1}V{2}M{0} {3}H{4}M{4} {1}V{2}",
-                        at(px(low)), at(middle - 4.0), at(middle + 4.0), at(middle), at(px(high))
-                    )) {}
-                }
+                @if let Some((low, high)) = bar.spread { (whisker(px(low), px(high), middle)) }
                 @for limit in &bar.limits {
                     g class=(limit.class) {
                         (reachable(&limit.label, html! {
@@ -238,6 +261,24 @@ pub(crate) fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
             line.axis x1=(at(left)) x2=(at(left)) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
         }
     }
+}
+
+/// The axis of what lies horizontally: its lines from top to bottom, its figures and its title below.
+fn axis_below(x: &Axis, left: f64, right: f64, bottom: f64) -> Markup {
+    let px = |value: f64| left + x.scale.place(value) * (right - left);
+    html! {
+        @for (value, text) in &x.ticks {
+            line.grid x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
+            text.tick x=(at(px(*value))) y=(at(bottom + 18.0)) text-anchor="middle" { (text) }
+        }
+        text.title x=(at((left + right) / 2.0)) y=(at(bottom + BELOW - 8.0)) text-anchor="middle" { (x.title) }
+    }
+}
+
+/// From the lowest to the highest run, along a bar whose middle is there.
+fn whisker(low: f64, high: f64, middle: f64) -> Markup {
+    let (low, high, top, bottom) = (at(low), at(high), at(middle - 4.0), at(middle + 4.0));
+    html! { path.whisker.over d=(format!("M{low} {top}V{bottom}M{low} {}H{high}M{high} {top}V{bottom}", at(middle))) {} }
 }
 
 /// A mark that says `label` when it is pointed at, focused or read out.
@@ -264,7 +305,7 @@ mod tests {
 
     #[test]
     fn places_stay_on_the_axis() {
-        for scale in [Scale::up_to(941e6), Scale::Log(64.0, 1472.0), Scale::Nines(4.0)] {
+        for scale in [Scale::up_to(941e6), Scale::Between(930e6, 950e6), Scale::Log(64.0, 1472.0), Scale::Nines(4.0)] {
             for value in [f64::NAN, f64::INFINITY, -1.0, 0.0, 0.999, 1e3, 1e30] {
                 assert!((0.0..=1.0).contains(&scale.place(value)), "{scale:?} {value}");
             }
@@ -284,5 +325,20 @@ mod tests {
         assert_eq!(Axis::rate("payload", "bit/s", 957e6).title, "payload, Gbit/s");
         let times: Vec<String> = Axis::time("buffer", 426e3).ticks.into_iter().map(|(_, text)| text).collect();
         assert_eq!(times, ["0 ns", "100 us", "200 us", "300 us", "400 us", "500 us"]);
+    }
+
+    #[test]
+    fn an_axis_around_values_does_not_begin_at_zero() {
+        for (low, high) in [(940.1e6, 941.7e6), (94e6, 94e6), (0.0, 0.0), (1e3, 9.4e9)] {
+            let axis = Axis::around("payload", (1e6, "Mbit/s"), low, high);
+            let Scale::Between(from, to) = axis.scale else { panic!("not between") };
+            assert!(from <= low && high <= to && from >= 0.0 && to > from, "{low} {high}: {from} {to}");
+            assert!((2..=11).contains(&axis.ticks.len()), "{low} {high}: {:?}", axis.ticks);
+        }
+        let axis = Axis::around("payload", (1e6, "Mbit/s"), 940.1e6, 941.7e6);
+        assert_eq!(axis.title, "payload, Mbit/s");
+        let Scale::Between(from, to) = axis.scale else { panic!("not between") };
+        // 1 % around them at the least: what hardly differs is not made to look as if it did.
+        assert!(from > 900e6 && to < 980e6 && to - from >= 0.02 * 940e6, "{from} {to}");
     }
 }

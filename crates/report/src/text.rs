@@ -34,6 +34,8 @@ impl Default for Style {
 
 /// Space between columns.
 const GAP: usize = 2;
+/// Names at the head of a row are cut to no less.
+const SHORTEST_NAME: usize = 8;
 /// A piece of a bar, and how many there are in the longest.
 const BLOCK: char = '\u{2588}';
 const BLOCKS: usize = 12;
@@ -197,12 +199,12 @@ impl Page {
         }
     }
 
-    /// A table that fits: columns of the highest rank are left out first, then names are cut.
+    /// A table that fits: columns of the highest rank are left out first, then names are cut; what still has no room goes below, under
+    /// the same names.
     pub(crate) fn table(&mut self, table: &Table) {
-        let cell = |row: &Vec<Option<String>>, column: usize| row[column].clone().unwrap_or_else(|| MISSING.to_owned());
-        let mut widths: Vec<usize> = (0..table.columns.len())
+        let widths: Vec<usize> = (0..table.columns.len())
             .map(|column| {
-                let cells = table.rows.iter().map(|row| cell(row, column).width());
+                let cells = table.rows.iter().map(|row| shown(row, column).width());
                 cells.chain([table.columns[column].title(self.language).width()]).max().unwrap_or(0)
             })
             .collect();
@@ -217,9 +219,18 @@ impl Page {
                 None => break,
             }
         }
-        let over = total(&kept, &widths).saturating_sub(self.width);
-        widths[0] = widths[0].saturating_sub(over).max(8);
+        for (index, columns) in blocks(&kept, &widths, self.width).into_iter().enumerate() {
+            if index > 0 {
+                self.blank();
+            }
+            let over = total(&columns, &widths).saturating_sub(self.width);
+            let name = widths[0].saturating_sub(over).max(SHORTEST_NAME);
+            self.columns(table, &columns, &[&[name], &widths[1..]].concat());
+        }
+    }
 
+    /// These columns of a table, so wide.
+    fn columns(&mut self, table: &Table, kept: &[usize], widths: &[usize]) {
         let aligned = |cells: Vec<String>| {
             let mut line = String::new();
             for (column, text) in kept.iter().zip(cells) {
@@ -240,11 +251,34 @@ impl Page {
         self.text.push_str(&head);
         self.blank();
         for row in &table.rows {
-            let line = aligned(kept.iter().map(|column| cell(row, *column)).collect());
+            let line = aligned(kept.iter().map(|column| shown(row, *column)).collect());
             self.text.push_str(&line);
             self.blank();
         }
     }
+}
+
+/// A cell, or what stands where there is none.
+fn shown(row: &[Option<String>], column: usize) -> String {
+    row[column].clone().unwrap_or_else(|| MISSING.to_owned())
+}
+
+/// The columns that stand beside each other, the first of them in all: one block, where names need only be cut for it.
+fn blocks(kept: &[usize], widths: &[usize], width: usize) -> Vec<Vec<usize>> {
+    let [first, others @ ..] = kept else { return Vec::new() };
+    let of = |columns: &[usize]| columns.iter().map(|column| widths[*column] + GAP).sum::<usize>();
+    if widths[*first].min(SHORTEST_NAME) + of(others) <= width {
+        return vec![kept.to_vec()];
+    }
+    let name = widths[*first].min(width / 2);
+    let mut blocks: Vec<Vec<usize>> = Vec::new();
+    for column in others {
+        match blocks.last_mut() {
+            Some(block) if name + of(&block[1..]) + of(&[*column]) <= width => block.push(*column),
+            _ => blocks.push(vec![*first, *column]),
+        }
+    }
+    blocks
 }
 
 /// What `text` lacks of a width.

@@ -8,7 +8,8 @@ use crate::study_file;
 use clap::ValueEnum;
 use linerate_method::sum_up;
 use linerate_model::{Record, RecordId, SCHEMA, StudyReport};
-use linerate_report::{Style, study};
+use linerate_report::Style;
+use linerate_report::study::{self, Pivot};
 use linerate_store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,9 @@ Examples:
   linerate report record.json --out record.md
   linerate report --charts figures           its charts as SVG and PNG too
   linerate report studies/hirosaki-1998 --out study.html
-                                             a study: what its numbers say (docs/studies.md)")]
+                                             a study: what its numbers say (docs/studies.md)
+  linerate report studies/hirosaki-1998 --rows os,protocol --columns interface
+                                             its tables by these factors")]
 pub(crate) struct Arguments {
     /// A record's id or the start of it (see `linerate results`), a record's JSON file, or a study: a TOML file, by its path
     /// [default: the latest record]
@@ -40,9 +43,17 @@ pub(crate) struct Arguments {
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Write each chart into this folder too, as NAME.svg and NAME.png
+    /// Write each chart into this folder too, as NAME.svg and, where the fonts of this machine have its letters, NAME.png
     #[arg(long, value_name = "DIR", conflicts_with = "json")]
     charts: Option<PathBuf>,
+
+    /// Of a study: factors whose levels are the rows of its tables, by their columns in the data or their titles
+    #[arg(long, value_name = "FACTOR,...", value_delimiter = ',', conflicts_with = "json")]
+    rows: Vec<String>,
+
+    /// Of a study: factors whose levels are the columns of its tables; a heat map is drawn of them too
+    #[arg(long, value_name = "FACTOR,...", value_delimiter = ',', conflicts_with = "json")]
+    columns: Vec<String>,
 
     #[command(flatten)]
     store: StorePath,
@@ -78,10 +89,10 @@ impl Format {
                 Self::Csv => linerate_report::csv(record),
                 Self::Json => linerate_report::json(record),
             },
-            Subject::Study(report) => match self {
-                Self::Text => study::text(report, style),
-                Self::Html => study::html(style.language, report),
-                Self::Markdown => study::markdown(style.language, report),
+            Subject::Study(report, pivot) => match self {
+                Self::Text => study::text(report, style, pivot.as_ref()),
+                Self::Html => study::html(style.language, report, pivot.as_ref()),
+                Self::Markdown => study::markdown(style.language, report, pivot.as_ref()),
                 Self::Csv => study::csv(report),
                 Self::Json => study::json(report),
             },
@@ -92,30 +103,49 @@ impl Format {
 /// What a report is made of.
 enum Subject {
     Record(Box<Record>),
-    Study(Box<StudyReport>),
+    /// With the factors that its tables are by, where they were named.
+    Study(Box<StudyReport>, Option<Pivot>),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    let format = match (&arguments.out, arguments.format) {
+        (_, Some(format)) => format,
+        (Some(file), None) => Format::of(file).ok_or_else(|| unknown_form(file))?,
+        (None, None) if arguments.json => Format::Json,
+        (None, None) => Format::Text,
+    };
+    let pivots = !arguments.rows.is_empty() || !arguments.columns.is_empty();
+    if pivots && matches!(format, Format::Csv | Format::Json) {
+        return Err(Failure::usage("--rows and --columns lay out tables, and CSV and JSON have none; leave them out"));
+    }
     let study = arguments.record.as_deref().and_then(study_file::path);
     let subject = match study {
-        Some(path) => Subject::Study(Box::new(study_file::read(&path, &arguments.store)?)),
+        Some(path) => {
+            let report = study_file::read(&path, &arguments.store)?;
+            let pivot = Pivot::asked(&report.study, &arguments.rows, &arguments.columns);
+            Subject::Study(Box::new(report), pivot.map_err(Failure::usage)?)
+        }
+        None if pivots => {
+            return Err(Failure::usage(
+                "--rows and --columns lay out the tables of a study; name its file, as in `linerate report STUDY.toml`",
+            ));
+        }
         None => Subject::Record(Box::new(named(&arguments.store, arguments.record.as_deref())?)),
     };
     if let Some(folder) = &arguments.charts {
         let pictures = match &subject {
             Subject::Record(record) => linerate_report::pictures(language(), record),
-            Subject::Study(report) => linerate_report::study_pictures(language(), report),
+            Subject::Study(report, pivot) => linerate_report::study_pictures(language(), report, pivot.as_ref()),
         };
-        picture::write(folder, &pictures)?;
+        let hint = picture::write(folder, &pictures)?;
         say(&format!("linerate: {} charts written to {}", pictures.len(), folder.display()));
+        if let Some(hint) = hint {
+            say(&format!("linerate: {hint}"));
+        }
     }
     match &arguments.out {
-        Some(file) => {
-            let format = arguments.format.or_else(|| Format::of(file));
-            write(&subject, file, format.ok_or_else(|| unknown_form(file))?)
-        }
+        Some(file) => write(&subject, file, format),
         None => {
-            let format = if arguments.json { Format::Json } else { arguments.format.unwrap_or(Format::Text) };
             print(&format.render(&subject, &style()));
             Ok(())
         }
@@ -124,7 +154,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
 
 /// Prints a study, or writes it in the form that the file's name tells.
 pub(crate) fn show_study(report: StudyReport, json: bool, out: Option<&Path>) -> Result<(), Failure> {
-    let subject = Subject::Study(Box::new(report));
+    let subject = Subject::Study(Box::new(report), None);
     print(&if json { Format::Json } else { Format::Text }.render(&subject, &style()));
     out.map_or(Ok(()), |file| write(&subject, file, Format::of(file).ok_or_else(|| unknown_form(file))?))
 }

@@ -3,6 +3,7 @@
 use super::data::Data;
 use super::words::{listed, range, value};
 use super::{bound, finding};
+use crate::said;
 use linerate_model::{Finding, FindingKind, MeasureUnit, Medium, Transport};
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -48,21 +49,27 @@ fn beyond(data: &Data<'_>, measure: usize, media: &[Medium], slower: Medium) -> 
         .fold(None, |best: Option<f64>, one| Some(best.map_or(one, |best| best.max(one))))?;
     let most = above.iter().filter_map(value_of).fold(line, f64::max);
     let least = above.iter().filter_map(value_of).fold(f64::INFINITY, f64::min);
-    let text = format!(
-        "Above {}, the line rate of {slower}, there is only {transport} over {medium}: {} of its {} results, from {}.",
-        value(line, unit),
-        above.len(),
-        same.len(),
-        range(least, most, unit)
+    let text = said!(
+        data.lang,
+        "findings-alone-above-the-line-rate",
+        line = value(line, unit),
+        slower = slower,
+        transport = transport,
+        medium = medium,
+        above = above.len(),
+        all = same.len(),
+        range = range(data.lang, least, most, unit)
     );
     let slower_ones: Vec<String> =
         media.iter().filter(|one| one.line() <= slower.line()).map(ToString::to_string).collect();
     let evidence = vec![
-        bound(format!("{} cannot: no payload exceeds the line rate.", listed(&slower_ones))),
-        bound(format!(
-            "The other transport could over {medium}, which carries more than that; its best of {} results is {}.",
-            other.len(),
-            value(best_other, unit)
+        bound(said!(data.lang, "findings-alone-cannot", media = listed(data.lang, &slower_ones))),
+        bound(said!(
+            data.lang,
+            "findings-alone-the-other-transport-could",
+            medium = medium,
+            count = other.len(),
+            best = value(best_other, unit)
         )),
     ];
     Some(finding(FindingKind::Alone, text, evidence))

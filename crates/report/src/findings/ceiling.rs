@@ -4,6 +4,7 @@ use super::data::Data;
 use super::exact::{SIGNIFICANT, sign_test};
 use super::words::{extremes, listed, p_value, share, value};
 use super::{bound, finding, test};
+use crate::said;
 use linerate_model::{Finding, FindingKind};
 
 /// From this share of the ceiling on a result is at it, where each is one value and their spread is not known.
@@ -53,11 +54,12 @@ impl Compared {
         let said: Vec<String> = pairs
             .iter()
             .map(|pair| {
-                format!(
-                    "{}: {} of {}",
-                    data.cell_name(pair.a.0, &[factor]),
-                    value(pair.a.1, unit),
-                    value(pair.b.1, unit)
+                said!(
+                    data.lang,
+                    "findings-words-reached-of",
+                    name = data.cell_name(pair.a.0, &[factor]),
+                    reached = value(pair.a.1, unit),
+                    most = value(pair.b.1, unit)
                 )
             })
             .collect();
@@ -79,31 +81,31 @@ fn at_ceiling(data: &Data<'_>, factor: usize, at: &[Compared]) -> Option<Finding
     }
     let names: Vec<String> = at.iter().map(|one| data.name_of(factor, one.level)).collect();
     let least = at.iter().map(|one| one.least).fold(f64::INFINITY, f64::min);
-    let text = format!(
-        "The results of {} are at the tester's own ceiling: they reach at least {} of what the tester reaches without a device. So \
-         they say nothing of the device, only that it carries at least so much.",
-        listed(&names),
-        share(least),
-    );
+    let names = listed(data.lang, &names);
+    let text = said!(data.lang, "findings-ceiling-at", names = names, share = share(least));
     let evidence = at.iter().flat_map(|one| {
         let p = one.p();
         let name = data.name_of(factor, one.level);
         [
-            bound(format!(
-                "{name} reaches from {} to {} of the ceiling: {}.",
-                share(one.least),
-                share(one.most),
-                one.said
+            bound(said!(
+                data.lang,
+                "findings-ceiling-reaches",
+                name = name,
+                least = share(one.least),
+                most = share(one.most),
+                each = one.said
             )),
             test(
-                "sign test, exact, two-sided",
+                &said!(data.lang, "findings-ceiling-sign-test"),
                 p,
-                format!(
-                    "{name} is above the ceiling in {} of {} pairs and below it in {}, {}: it is not shown to be below.",
-                    one.above,
-                    one.all,
-                    one.below,
-                    p_value(p)
+                said!(
+                    data.lang,
+                    "findings-ceiling-not-shown-to-be-below",
+                    name = name,
+                    above = one.above,
+                    all = one.all,
+                    below = one.below,
+                    p = p_value(p)
                 ),
             ),
         ]
@@ -114,11 +116,14 @@ fn at_ceiling(data: &Data<'_>, factor: usize, at: &[Compared]) -> Option<Finding
 fn below_ceiling(data: &Data<'_>, factor: usize, one: &Compared) -> Option<Finding> {
     (one.most < AT).then(|| {
         let name = data.name_of(factor, one.level);
-        let text = format!(
-            "The results of {name} are below the tester's own ceiling: they reach {} of it at the most, so they do speak of the device.",
-            share(one.most)
-        );
-        let evidence = bound(format!("From {} to {} of the ceiling: {}.", share(one.least), share(one.most), one.said));
+        let text = said!(data.lang, "findings-ceiling-below", name = name, share = share(one.most));
+        let evidence = bound(said!(
+            data.lang,
+            "findings-ceiling-from-to",
+            least = share(one.least),
+            most = share(one.most),
+            each = one.said
+        ));
         finding(FindingKind::BelowCeiling, text, vec![evidence])
     })
 }

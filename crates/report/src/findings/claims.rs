@@ -1,9 +1,10 @@
 //! Rates above what their medium can carry: what they cannot count, and what they may.
 
 use super::data::Data;
-use super::words::{extremes, listed, range, value};
+use super::words::{either, extremes, listed, range, some_of, value};
 use super::{bound, finding};
 use crate::figures::grouped;
+use crate::said;
 use linerate_model::{Finding, FindingKind, Layer, MeasureUnit, Transport};
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -41,9 +42,9 @@ fn messages(data: &Data<'_>, measure: usize, cell: usize) -> String {
     match path.transport {
         Some(Transport::Udp) => {
             let bytes: Vec<String> = path.message_bytes.iter().map(|bytes| grouped(*bytes)).collect();
-            format!("at {} bytes", bytes.join(" or "))
+            said!(data.lang, "findings-claims-at-bytes", bytes = either(data.lang, &bytes))
         }
-        _ => "over TCP".to_owned(),
+        _ => said!(data.lang, "findings-claims-over-tcp"),
     }
 }
 
@@ -62,7 +63,9 @@ fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
     let (lowest, highest) = extremes(cells.iter().filter_map(|cell| data.value(*cell, measure)))?;
     let medium = data.medium(cell, measure)?;
     let layers = layers(data, measure, cell)?;
-    let show = |(layer, most): &(Layer, f64)| format!("{layer} ({})", value(*most, unit));
+    let show = |(layer, most): &(Layer, f64)| {
+        said!(data.lang, "findings-claims-layer", layer = data.lang.named("layer", layer), most = value(*most, unit))
+    };
     // A layer at the wire is not what a program counts, and no clue.
     let told = || layers.iter().filter(|(layer, _)| *layer != Layer::Wire);
     let named = &data.study.measures[measure];
@@ -74,31 +77,48 @@ fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
         .collect();
     let possible: Vec<String> = told().filter(|(_, most)| highest <= *most).map(show).collect();
     let may = match possible.is_empty() {
-        _ if counted.is_some() => {
-            "the medium is not what the study says, or what had waited before the window arrived within it: measure longer"
-                .to_owned()
-        }
-        true => "the medium, the message size or the rate is not what is said".to_owned(),
-        false => format!("it is possible counted at {}", possible.join(" or ")),
+        _ if counted.is_some() => said!(data.lang, "findings-claims-not-what-the-study-says"),
+        true => said!(data.lang, "findings-claims-not-what-is-said"),
+        false => said!(data.lang, "findings-claims-possible-at", layers = either(data.lang, &possible)),
     };
     let size = messages(data, measure, cell);
     let but: Vec<usize> = data.message_factor().into_iter().collect();
     let rate = match cells.len() {
-        1 => format!("{} {size} ({})", value(lowest, unit), data.cell_name(cell, &but)),
-        count => format!("Each of {count} results {size}, {},", range(lowest, highest, unit)),
+        1 => said!(
+            data.lang,
+            "findings-claims-one",
+            rate = value(lowest, unit),
+            size = size,
+            name = data.cell_name(cell, &but)
+        ),
+        count => said!(
+            data.lang,
+            "findings-claims-each",
+            count = count,
+            size = size,
+            range = range(data.lang, lowest, highest, unit)
+        ),
     };
-    let text = format!("{rate} cannot be {} on {medium}; {may}.", impossible.join(" or "));
-    let mut evidence = vec![bound(format!(
-        "The most that {medium} can carry {size}: {}.",
-        listed(&layers.iter().map(show).collect::<Vec<_>>())
+    let text = said!(
+        data.lang,
+        "findings-claims-cannot-be",
+        rate = rate,
+        layers = either(data.lang, &impossible),
+        medium = medium,
+        may = may
+    );
+    let mut evidence = vec![bound(said!(
+        data.lang,
+        "findings-claims-the-most",
+        medium = medium,
+        size = size,
+        layers = listed(data.lang, &layers.iter().map(show).collect::<Vec<_>>())
     ))];
     if cells.len() > 1 {
-        let some = cells.iter().take(MOST_NAMED).map(|cell| {
+        let some = cells.iter().map(|cell| {
             format!("{}: {}", data.cell_name(*cell, &but), value(data.value(*cell, measure).unwrap_or(0.0), unit))
         });
-        let more = cells.len().saturating_sub(MOST_NAMED);
-        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        evidence.push(bound(format!("{}{more}.", some.collect::<Vec<_>>().join("; "))));
+        evidence.push(bound(some_of(data.lang, MOST_NAMED, &some.collect::<Vec<_>>())));
     }
     Some(finding(FindingKind::AboveLimit, text, evidence))
 }
@@ -122,17 +142,21 @@ fn within(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
         }
     }
     sizes.sort_by_key(|(bytes, ..)| *bytes);
-    let smallest = sizes.first().map(|(bytes, _, high, payload)| {
-        format!(": at {} bytes {} of {}", grouped(*bytes), value(*high, unit), value(*payload, unit))
-    })?;
-    let text =
-        format!("All {} results on {medium} are within what it can carry, even as payload{smallest}.", cells.len());
-    let said: Vec<String> = sizes
+    let at = |bytes: u64, reached: String, payload: f64| {
+        said!(
+            data.lang,
+            "findings-claims-at-bytes-of",
+            bytes = grouped(bytes),
+            reached = reached,
+            payload = value(payload, unit)
+        )
+    };
+    let smallest = sizes.first().map(|(bytes, _, high, payload)| at(*bytes, value(*high, unit), *payload))?;
+    let text = said!(data.lang, "findings-claims-within", count = cells.len(), medium = medium, smallest = smallest);
+    let each: Vec<String> = sizes
         .iter()
-        .map(|(bytes, low, high, payload)| {
-            format!("at {} bytes {} of {}", grouped(*bytes), range(*low, *high, unit), value(*payload, unit))
-        })
+        .map(|(bytes, low, high, payload)| at(*bytes, range(data.lang, *low, *high, unit), *payload))
         .collect();
-    let evidence = bound(crate::sentences::sentence(&said.join("; ")));
+    let evidence = bound(crate::sentences::sentence(&each.join("; ")));
     Some(finding(FindingKind::WithinLimit, text, vec![evidence]))
 }

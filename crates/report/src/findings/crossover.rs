@@ -2,8 +2,10 @@
 
 use super::data::{Data, Pair};
 use super::exact::{SIGNIFICANT, fisher};
+use super::ranking::Ahead;
 use super::words::{listed, median, p_value};
 use super::{finding, test};
+use crate::said;
 use linerate_model::{Finding, FindingKind};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +36,7 @@ struct Contest {
     /// The one ahead in most pairs, and the other.
     first: usize,
     second: usize,
-    /// The second's value as a multiple of the first's, in each pair, and the levels of its cells.
+    /// How many times the second is ahead of the first, in each pair, and the levels of its cells.
     pairs: Vec<(f64, Vec<Option<usize>>)>,
 }
 
@@ -51,11 +53,16 @@ impl Contest {
     fn of(data: &Data<'_>, measure: usize, factor: usize, a: usize, b: usize) -> Option<Self> {
         let pairs: Vec<Pair> =
             data.pairs(factor, a, b, measure).into_iter().filter(|pair| pair.a.1 != pair.b.1).collect();
-        let wins = pairs.iter().filter(|pair| pair.a.1 > pair.b.1).count();
+        let ahead = Ahead::of(data, measure);
+        let wins = pairs.iter().filter(|pair| ahead.is(pair.a.1, pair.b.1)).count();
         let swapped = wins * 2 < pairs.len();
         let of = |pair: &Pair| {
             let (first, second) = if swapped { (pair.b.1, pair.a.1) } else { (pair.a.1, pair.b.1) };
-            (second / first, data.study.cells[pair.a.0].levels.clone())
+            let times = match ahead {
+                Ahead::More => second / first,
+                Ahead::Less => first / second,
+            };
+            (times, data.study.cells[pair.a.0].levels.clone())
         };
         (pairs.len() > FEWEST_PAIRS).then(|| Self {
             first: if swapped { b } else { a },
@@ -100,19 +107,46 @@ impl Contest {
         let (first, second) = (data.name_of(factor, self.first), data.name_of(factor, self.second));
         let title = &data.study.measures[measure].title;
         let with: Vec<String> = part.conditions.iter().map(|(factor, level)| data.name_of(*factor, *level)).collect();
-        let text = format!(
-            "{first} is not always ahead of {second}: with {} it is {second} that has more {title}, in {turned} of {here} pairs of \
-             cells; elsewhere {first} has more, in {ahead_elsewhere} of {elsewhere}.",
-            listed(&with),
-        );
+        let with = listed(data.lang, &with);
+        let text = match Ahead::of(data, measure) {
+            Ahead::More => said!(
+                data.lang,
+                "findings-crossover-more",
+                first = first,
+                second = second,
+                with = with,
+                title = title,
+                turned = turned,
+                here = here,
+                ahead = ahead_elsewhere,
+                elsewhere = elsewhere
+            ),
+            Ahead::Less => said!(
+                data.lang,
+                "findings-crossover-lower",
+                first = first,
+                second = second,
+                with = with,
+                title = title,
+                turned = turned,
+                here = here,
+                ahead = ahead_elsewhere,
+                elsewhere = elsewhere
+            ),
+        };
         let evidence = test(
-            "Fisher's exact test, one-sided, Bonferroni-adjusted",
+            &said!(data.lang, "findings-crossover-fishers-test"),
             p,
-            format!(
-                "{second} is ahead in {turned} of {here} such pairs and in {} of {elsewhere} others; {}, adjusted for the {looked_at} \
-                 parts that were looked at.",
-                behind - turned,
-                p_value(p)
+            said!(
+                data.lang,
+                "findings-crossover-ahead-in",
+                second = second,
+                turned = turned,
+                here = here,
+                others = behind - turned,
+                elsewhere = elsewhere,
+                p = p_value(p),
+                parts = looked_at
             ),
         );
         Some(finding(FindingKind::Crossover, text, vec![evidence]))

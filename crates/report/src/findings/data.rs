@@ -1,5 +1,7 @@
 //! A study as the rules see it: medians, limits, and cells that agree in all but one factor.
 
+use crate::language::Language;
+use crate::said;
 use linerate_model::{
     CellLimit, Conditions, Factor, FactorOf, Layer, Level, Measure, MeasureUnit, Medium, Study, StudyCell, Transport,
 };
@@ -8,6 +10,8 @@ use std::collections::HashMap;
 /// A study with what is worked out of it once.
 pub(crate) struct Data<'a> {
     pub(crate) study: &'a Study,
+    /// The language in which it is told.
+    pub(crate) lang: Language,
     /// For each cell and measure what is known of its path.
     paths: Vec<Vec<Conditions>>,
     limits: HashMap<(usize, usize), CellLimit>,
@@ -23,10 +27,11 @@ pub(crate) struct Pair {
 }
 
 impl<'a> Data<'a> {
-    pub(crate) fn of(study: &'a Study) -> Self {
+    pub(crate) fn of(lang: Language, study: &'a Study) -> Self {
         let measures = 0..study.measures.len();
         let of_cell = |cell: &StudyCell| measures.clone().map(|measure| study.conditions(cell, measure)).collect();
-        let mut data = Self { study, paths: study.cells.iter().map(of_cell).collect(), limits: HashMap::new() };
+        let paths = study.cells.iter().map(of_cell).collect();
+        let mut data = Self { study, lang, paths, limits: HashMap::new() };
         for cell in 0..study.cells.len() {
             for measure in 0..study.measures.len() {
                 if let Some(limit) = data.work_out(cell, measure) {
@@ -150,7 +155,7 @@ impl<'a> Data<'a> {
     pub(crate) fn groups(&self, factor: Option<usize>, measure: usize) -> Vec<Group> {
         let cells = self.cells(measure);
         let Some(factor) = factor else {
-            return vec![Group { name: "all results".to_owned(), cells }];
+            return vec![Group { name: said!(self.lang, "findings-data-all-results"), cells }];
         };
         let of = |level: usize| Group {
             name: match &self.study.factors[factor] {

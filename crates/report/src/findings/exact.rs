@@ -2,6 +2,9 @@
 //!
 //! None of them assumes a distribution. Each says in its document what is held equally likely if there is no effect.
 
+use crate::language::Language;
+use crate::said;
+
 /// Below this p-value a sentence is said.
 pub(super) const SIGNIFICANT: f64 = 0.05;
 
@@ -85,10 +88,10 @@ pub(super) struct Trend {
 
 impl Trend {
     /// The test, for several blocks of which each is looked at.
-    pub(super) const fn test(&self) -> &'static str {
+    pub(super) fn test(&self, lang: Language) -> String {
         match self.counted {
-            true => "Kendall trend test within blocks, exact, one-sided, Holm-adjusted",
-            false => "Kendall trend test within blocks, Hoeffding's bound on p, one-sided, Holm-adjusted",
+            true => said!(lang, "findings-exact-kendall"),
+            false => said!(lang, "findings-exact-kendall-bounded"),
         }
     }
 }
@@ -202,7 +205,7 @@ mod tests {
         let rising: Vec<f64> = (0..60).map(f64::from).collect();
         let trend = trend_test(&vec![rising; 20]);
         assert_eq!((trend.rising, trend.falling), (20 * 1770, 0));
-        assert!(trend.p > 0.0 && trend.p < 1e-4 && trend.test().contains("bound"), "{trend:?}");
+        assert!(trend.p > 0.0 && trend.p < 1e-4 && trend.test(Language::English).contains("bound"), "{trend:?}");
         assert_eq!(trend_test(&vec![vec![1.0; 60]; 3]).p, 1.0);
     }
 

@@ -4,6 +4,8 @@ use super::data::{Data, Group};
 use super::exact::{SIGNIFICANT, Trend, holm, trend_test};
 use super::words::{extremes, listed, median, p_value, share, times, times_range, value};
 use super::{bound, finding, test};
+use crate::language::Language;
+use crate::said;
 use linerate_model::{Evidence, Finding, FindingKind};
 use std::collections::BTreeMap;
 
@@ -53,8 +55,8 @@ impl Course {
     }
 
     /// The test behind it.
-    pub(super) fn test(&self) -> &'static str {
-        self.trend.test()
+    pub(super) fn test(&self, lang: Language) -> String {
+        self.trend.test(lang)
     }
 }
 
@@ -102,10 +104,9 @@ fn saturated(data: &Data<'_>, measure: usize, factor: usize, course: &Course) ->
                     names.push(name);
                 }
             }
-            (names.len() > 1).then(|| listed(&names))
+            (names.len() > 1).then(|| said!(data.lang, "findings-growth-with", levels = listed(data.lang, &names)))
         })
         .collect();
-    let with = if others.is_empty() { String::new() } else { format!(", with {}", others.join(", with ")) };
     let lowest = course
         .group
         .cells
@@ -113,20 +114,25 @@ fn saturated(data: &Data<'_>, measure: usize, factor: usize, course: &Course) ->
         .filter_map(|cell| data.limit(*cell, measure))
         .reduce(|a, b| if b.share < a.share { b } else { a })?;
     let unit = data.study.measures[measure].unit;
-    let text = format!(
-        "{} is saturated from the lowest {title} on{with}: at {} and above every result is at least {} of what the medium can carry.",
-        course.group.name,
-        data.name_of(factor, lowest_level),
-        share(least),
+    let text = said!(
+        data.lang,
+        "findings-growth-saturated",
+        group = course.group.name,
+        factor = title,
+        with = others.concat(),
+        level = data.name_of(factor, lowest_level),
+        least = share(least)
     );
-    let evidence = bound(format!(
-        "The lowest of {} results is {} ({}) of {} that the medium can carry, {}; so more {title} can add {} at the most.",
-        course.group.cells.len(),
-        value(data.value(lowest.cell, measure)?, unit),
-        data.cell_name(lowest.cell, &[]),
-        value(lowest.high, unit),
-        share(least),
-        share(1.0 / least - 1.0),
+    let evidence = bound(said!(
+        data.lang,
+        "findings-growth-the-lowest",
+        count = course.group.cells.len(),
+        reached = value(data.value(lowest.cell, measure)?, unit),
+        name = data.cell_name(lowest.cell, &[]),
+        limit = value(lowest.high, unit),
+        share = share(least),
+        factor = title,
+        more = share(1.0 / least - 1.0)
     ));
     Some(finding(FindingKind::Saturated, text, vec![evidence]))
 }
@@ -138,11 +144,17 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
         let ratios: Vec<f64> = ends.filter(|(first, _)| *first > 0.0).map(|(first, last)| last / first).collect();
         let grown = match ratios.len() {
             // The extremes of many say more of their noise than of their growth.
-            many if many > FEW_SERIES => format!("{} as high (median of {many} series)", times(median(ratios)?)),
-            _ => extremes(ratios).map(|(low, high)| times_range(low, high))?,
+            many if many > FEW_SERIES => {
+                let times = times(data.lang, median(ratios)?);
+                said!(data.lang, "findings-growth-median-of-series", times = times, count = many)
+            }
+            _ => extremes(ratios).map(|(low, high)| times_range(data.lang, low, high))?,
         };
-        let on = if whole { String::new() } else { format!(" on {}", course.group.name) };
-        Some(format!("{grown}{on}"))
+        Some(if whole {
+            grown
+        } else {
+            said!(data.lang, "findings-growth-on", grown = grown, group = course.group.name)
+        })
     };
     let clauses: Option<Vec<String>> = growing.iter().map(clause).collect();
     let clauses = clauses.filter(|clauses| !clauses.is_empty())?;
@@ -153,31 +165,43 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
     let (lowest, highest) = (*levels.iter().min()?, *levels.iter().max()?);
     let named = &data.study.factors[factor];
     let factor_ratio = match (named.levels[lowest].value, named.levels[highest].value) {
-        (Some(low), Some(high)) if low > 0.0 => format!(" ({})", times(high / low)),
+        (Some(low), Some(high)) if low > 0.0 => {
+            said!(data.lang, "findings-growth-so-many-times", times = times(data.lang, high / low))
+        }
         _ => String::new(),
     };
     let names: Vec<String> = growing.iter().map(|course| course.group.name.clone()).collect();
-    let on = if whole { String::new() } else { format!("On {} ", listed(&names)) };
-    let text = format!(
-        "{on}the {} grows with the {}: from {} to {}{factor_ratio} it becomes {}.",
-        data.study.measures[measure].title,
-        named.title,
-        data.name_of(factor, lowest),
-        data.name_of(factor, highest),
-        listed(&clauses),
+    let on = if whole {
+        String::new()
+    } else {
+        said!(data.lang, "findings-growth-on-all", groups = listed(data.lang, &names))
+    };
+    let text = said!(
+        data.lang,
+        "findings-growth-grows",
+        on = on,
+        measure = data.study.measures[measure].title,
+        factor = named.title,
+        low = data.name_of(factor, lowest),
+        high = data.name_of(factor, highest),
+        ratio = factor_ratio,
+        becomes = listed(data.lang, &clauses)
     );
     let evidence: Vec<Evidence> = growing
         .iter()
         .map(|course| {
             let Trend { rising, falling, pairs, .. } = course.trend;
-            let text = format!(
-                "{}: of {pairs} pairs of levels that agree in all else {rising} rise and {falling} fall; Kendall's trend within {} \
-                 series, {}.",
-                course.group.name,
-                course.blocks.len(),
-                p_value(course.p),
+            let text = said!(
+                data.lang,
+                "findings-growth-rise-and-fall",
+                group = course.group.name,
+                pairs = pairs,
+                rising = rising,
+                falling = falling,
+                series = course.blocks.len(),
+                p = p_value(course.p)
             );
-            test(course.trend.test(), course.p, text)
+            test(&course.test(data.lang), course.p, text)
         })
         .collect();
     Some(finding(FindingKind::Growth, crate::sentences::sentence(&text), evidence))

@@ -1,9 +1,10 @@
 //! Results that come near what their medium can carry.
 
 use super::data::Data;
-use super::words::{range, share, value};
+use super::words::{either, range, share, value};
 use super::{bound, finding};
 use crate::figures::grouped;
+use crate::said;
 use linerate_model::{CellLimit, Finding, FindingKind, MeasureUnit, Transport};
 
 /// From this share of the limit on a result is worth a sentence.
@@ -34,34 +35,55 @@ fn of_limit(data: &Data<'_>, measure: usize, limit: CellLimit, as_good: &[usize]
     let path = data.path(limit.cell, measure);
     let medium = path.medium?;
     let reached = value(data.value(limit.cell, measure)?, named.unit);
-    let most = range(limit.low, limit.high, named.unit);
+    let most = range(data.lang, limit.low, limit.high, named.unit);
     let (of, sizes) = match named.unit {
         MeasureUnit::PerS => {
-            ("at line rate".to_owned(), path.frame_bytes.map(|frame| format!("frames of {} bytes", frame.get())))
+            let frames = path.frame_bytes;
+            let sizes = frames.map(|frame| said!(data.lang, "findings-limit-share-frames", bytes = frame.get()));
+            (said!(data.lang, "findings-limit-share-at-line-rate"), sizes)
         }
         MeasureUnit::BitsPerS => {
-            let counted = named
-                .counts
-                .map_or_else(|| "from payload to frames with their FCS".to_owned(), |layer| format!("as {layer}"));
+            let counted = match named.counts {
+                None => said!(data.lang, "findings-limit-share-from-payload"),
+                Some(layer) => {
+                    said!(data.lang, "findings-limit-share-as", layer = data.lang.named("layer", layer))
+                }
+            };
             let bytes: Vec<String> = path.message_bytes.iter().map(|bytes| grouped(*bytes)).collect();
-            let sizes =
-                (path.transport == Some(Transport::Udp)).then(|| format!("messages of {} bytes", bytes.join(" or ")));
+            let messages = || said!(data.lang, "findings-limit-share-messages", bytes = either(data.lang, &bytes));
+            let sizes = (path.transport == Some(Transport::Udp)).then(messages);
             (counted, sizes)
         }
         // Latency and loss have no limit.
         MeasureUnit::Nanos | MeasureUnit::Share => return None,
     };
     let mtu = path.mtu.unwrap_or(medium.mtu());
-    let text = format!(
-        "{reached} ({}) is {} of the {most} that {medium} can carry.",
-        as_good.iter().map(|cell| data.cell_name(*cell, &[])).collect::<Vec<_>>().join("; "),
-        share(limit.share)
+    let names = as_good.iter().map(|cell| data.cell_name(*cell, &[])).collect::<Vec<_>>().join("; ");
+    let text = said!(
+        data.lang,
+        "findings-limit-share-is-of",
+        reached = reached,
+        names = names,
+        share = share(limit.share),
+        most = most,
+        medium = medium
     );
-    let sizes = sizes.map_or_else(String::new, |sizes| format!(", {sizes}"));
     let at_least = limit.share < data.value(limit.cell, measure)? / limit.low;
-    let against = if at_least { "; the share is that of the higher end" } else { "" };
-    let mtu =
-        if named.unit == MeasureUnit::BitsPerS { format!(", MTU {}", grouped(u64::from(mtu))) } else { String::new() };
-    let evidence = bound(format!("{medium} carries {most} ({of}{sizes}{mtu}){against}."));
+    let against = if at_least { said!(data.lang, "findings-limit-share-of-the-higher-end") } else { String::new() };
+    let mtu = if named.unit == MeasureUnit::BitsPerS {
+        said!(data.lang, "findings-limit-share-mtu", mtu = grouped(u64::from(mtu)))
+    } else {
+        String::new()
+    };
+    let evidence = bound(said!(
+        data.lang,
+        "findings-limit-share-carries",
+        medium = medium,
+        most = most,
+        of = of,
+        sizes = sizes.unwrap_or_default(),
+        mtu = mtu,
+        against = against
+    ));
     Some(finding(FindingKind::LimitShare, text, vec![evidence]))
 }

@@ -2,8 +2,9 @@
 
 use super::data::{Data, Group};
 use super::growth::{Course, FULL, courses};
-use super::words::{extremes, listed, p_value, share, value};
+use super::words::{extremes, listed, p_value, share, some_of, value};
 use super::{bound, finding, test};
+use crate::said;
 use linerate_model::{CellLimit, FactorOf, Finding, FindingKind};
 
 /// So many results are named in a sentence.
@@ -43,66 +44,80 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
 
     let unit = data.study.measures[measure].unit;
     let title = &data.study.measures[measure].title;
-    // A medium has results on it, anything else has them.
-    let on = if data.medium_factor().is_some() { "on" } else { "of" };
     let names = |groups: Vec<&Group>| match data.gathered_by() {
-        Some(_) => format!("{on} {}", listed(&groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>())),
-        None => "in all results".to_owned(),
+        Some(_) => on(data, &groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>()),
+        None => said!(data.lang, "findings-limiter-in-all-results"),
     };
     if !wire.is_empty() {
         let least = wire.iter().map(|(_, _, least)| *least).fold(1.0, f64::min);
-        let text = format!(
-            "The wire limits {title} {}: every result is {} what it can carry.",
-            names(wire.iter().map(|(group, ..)| *group).collect()),
-            if least >= ALL { "all of".to_owned() } else { format!("at least {} of", share(least)) }
-        );
+        let on = names(wire.iter().map(|(group, ..)| *group).collect());
+        let text = if least >= ALL {
+            said!(data.lang, "findings-limiter-wire-all", title = title, on = on)
+        } else {
+            said!(data.lang, "findings-limiter-wire", title = title, on = on, share = share(least))
+        };
         let evidence = wire.iter().map(|(group, limits, least)| {
             let most = limits.iter().map(|limit| limit.share).fold(0.0, f64::max);
-            let results = if limits.len() == 1 { "1 result".to_owned() } else { format!("{} results", limits.len()) };
-            bound(format!("{}: {results}, from {} to {} of the limit.", group.name, share(*least), share(most)))
+            let results = match limits.len() {
+                1 => said!(data.lang, "findings-limiter-1-result"),
+                count => said!(data.lang, "findings-limiter-results", count = count),
+            };
+            bound(said!(
+                data.lang,
+                "findings-limiter-from-to",
+                group = group.name,
+                results = results,
+                least = share(*least),
+                most = share(most)
+            ))
         });
         found.push(finding(FindingKind::Limiter, text, evidence.collect()));
     }
     if !hosts.is_empty() {
         let factor = &data.study.factors[hosts[0].2].title;
-        let text = format!(
-            "The hosts, not the wire, limit {title} {}: it grows with the {factor} and mostly stays below what the wire can carry.",
-            names(hosts.iter().map(|(group, ..)| *group).collect()),
-        );
+        let on = names(hosts.iter().map(|(group, ..)| *group).collect());
+        let text = said!(data.lang, "findings-limiter-hosts", title = title, on = on, factor = factor);
         let evidence = hosts.iter().flat_map(|(group, most, _, course)| {
             let limits = group.cells.iter().filter_map(|cell| data.limit(*cell, measure));
             let below = limits.filter(|limit| limit.share < FULL).count();
             [
                 test(
-                    course.test(),
+                    &course.test(data.lang),
                     course.p(),
-                    format!("{}: grows with the {factor}, {}.", group.name, p_value(course.p())),
+                    said!(
+                        data.lang,
+                        "findings-limiter-grows",
+                        group = group.name,
+                        factor = factor,
+                        p = p_value(course.p())
+                    ),
                 ),
-                bound(format!(
-                    "{}: {below} of {} results are below {} of the limit; the highest is {} of it.",
-                    group.name,
-                    group.cells.len(),
-                    share(FULL),
-                    share(*most)
+                bound(said!(
+                    data.lang,
+                    "findings-limiter-are-below",
+                    group = group.name,
+                    below = below,
+                    count = group.cells.len(),
+                    full = share(FULL),
+                    most = share(*most)
                 )),
             ]
         });
         found.push(finding(FindingKind::Limiter, text, evidence.collect()));
     }
     if !other.is_empty() {
-        let text = format!(
-            "Something other than the wire limits {title} {}: no result is more than {} of what it can carry.",
-            names(other.iter().map(|(group, ..)| *group).collect()),
-            share(other.iter().map(|(_, _, most)| *most).fold(0.0, f64::max)),
-        );
+        let on = names(other.iter().map(|(group, ..)| *group).collect());
+        let most = share(other.iter().map(|(_, _, most)| *most).fold(0.0, f64::max));
+        let text = said!(data.lang, "findings-limiter-not-the-wire", title = title, on = on, most = most);
         let evidence = other.iter().filter_map(|(group, limits, most)| {
             let best = limits.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
-            Some(bound(format!(
-                "{}: the best result, {}, is {} of {}.",
-                group.name,
-                value(data.value(best.cell, measure)?, unit),
-                share(*most),
-                value(best.high, unit)
+            Some(bound(said!(
+                data.lang,
+                "findings-limiter-the-best",
+                group = group.name,
+                best = value(data.value(best.cell, measure)?, unit),
+                share = share(*most),
+                limit = value(best.high, unit)
             )))
         });
         found.push(finding(FindingKind::Limiter, text, evidence.collect()));
@@ -117,27 +132,40 @@ fn partly(data: &Data<'_>, measure: usize, group: &Group, limits: &[CellLimit]) 
     let (_, most) = extremes(low.iter().map(|limit| limit.share))?;
     let best = limits.iter().map(|limit| limit.share).fold(0.0, f64::max);
     let by: Vec<usize> = data.gathered_by().into_iter().collect();
-    let on = if data.medium_factor().is_some() { "on" } else { "of" };
     let unit = data.study.measures[measure].unit;
     let which = match low.len() {
         few if few <= MOST_NAMED => {
-            listed(&low.iter().map(|limit| data.cell_name(limit.cell, &by)).collect::<Vec<_>>())
+            listed(data.lang, &low.iter().map(|limit| data.cell_name(limit.cell, &by)).collect::<Vec<_>>())
         }
-        many => format!("{many} of {} combinations", limits.len()),
+        many => said!(data.lang, "findings-limiter-combinations", count = many, all = limits.len()),
     };
-    let text = format!(
-        "Something other than the wire limits {} {on} {} with {which}: no more than {} of what it can carry, where another result is {} of it.",
-        data.study.measures[measure].title,
-        group.name,
-        share(most),
-        share(best)
+    let text = said!(
+        data.lang,
+        "findings-limiter-partly",
+        title = data.study.measures[measure].title,
+        on = on(data, std::slice::from_ref(&group.name)),
+        which = which,
+        most = share(most),
+        best = share(best)
     );
-    let each = low.iter().take(MOST_NAMED).filter_map(|limit| {
-        let reached = value(data.value(limit.cell, measure)?, unit);
-        Some(format!("{}: {reached} of {}", data.cell_name(limit.cell, &by), value(limit.high, unit)))
+    let each = low.iter().filter_map(|limit| {
+        Some(said!(
+            data.lang,
+            "findings-words-reached-of",
+            name = data.cell_name(limit.cell, &by),
+            reached = value(data.value(limit.cell, measure)?, unit),
+            most = value(limit.high, unit)
+        ))
     });
-    let more = low.len().saturating_sub(MOST_NAMED);
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    let each = format!("{}{more}.", each.collect::<Vec<_>>().join("; "));
+    let each = some_of(data.lang, MOST_NAMED, &each.collect::<Vec<_>>());
     Some(finding(FindingKind::Limiter, text, vec![bound(each)]))
+}
+
+/// Where results are: a medium has them on it, anything else has them.
+fn on(data: &Data<'_>, groups: &[String]) -> String {
+    let names = listed(data.lang, groups);
+    match data.medium_factor() {
+        Some(_) => said!(data.lang, "findings-limiter-on", names = names),
+        None => said!(data.lang, "findings-limiter-of", names = names),
+    }
 }

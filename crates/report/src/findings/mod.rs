@@ -19,8 +19,10 @@ mod transport;
 mod upgrade;
 pub(crate) mod words;
 
+use crate::language::Language;
 use data::Data;
 use linerate_model::{Evidence, Finding, FindingKind, STUDY_SCHEMA, Study, StudyReport};
+use std::borrow::Cow;
 
 /// What a rule looks at, and what it says.
 type Rule = fn(&Data<'_>, usize) -> Vec<Finding>;
@@ -40,21 +42,31 @@ const RULES: [Rule; 11] = [
     price::findings,
 ];
 
-/// Those that look at what grows or is lost as well as at rates: to the others more is better.
-const OF_ANY_MEASURE: [Rule; 1] = [growth::findings];
+/// Those that look at latency and loss as well: to the others more is better, and a medium carries so much and no more.
+const OF_ANY_MEASURE: [Rule; 3] = [growth::findings, ranking::findings, crossover::findings];
 
-/// The study with the limits of its cells and what its numbers say.
+/// The study with the limits of its cells and what its numbers say, in English.
 pub fn studied(study: Study) -> StudyReport {
-    let data = Data::of(&study);
-    let rates = |measure: &usize| study.measures[*measure].unit.is_rate();
-    let (rates, others): (Vec<usize>, Vec<usize>) = (0..study.measures.len()).partition(rates);
+    let data = Data::of(Language::English, &study);
+    let (limits, findings) = (data.limits(), findings(&data));
+    StudyReport { schema: STUDY_SCHEMA.to_owned(), study, limits, findings }
+}
+
+/// What a report says in the language of its reader. The numbers say it anew: a report holds it in English.
+pub(crate) fn in_the_language_of<'a>(data: &Data<'_>, report: &'a StudyReport) -> Cow<'a, [Finding]> {
+    match data.lang {
+        Language::English => Cow::Borrowed(&report.findings),
+        _ => Cow::Owned(findings(data)),
+    }
+}
+
+fn findings(data: &Data<'_>) -> Vec<Finding> {
+    let rates = |measure: &usize| data.study.measures[*measure].unit.is_rate();
+    let (rates, others): (Vec<usize>, Vec<usize>) = (0..data.study.measures.len()).partition(rates);
     let said = |rules: &'static [Rule], measures: Vec<usize>| {
-        let data = &data;
         rules.iter().flat_map(move |rule| measures.clone().into_iter().flat_map(move |measure| rule(data, measure)))
     };
-    let findings = said(&RULES, rates).chain(said(&OF_ANY_MEASURE, others)).chain(parts::findings(&data)).collect();
-    let limits = data.limits();
-    StudyReport { schema: STUDY_SCHEMA.to_owned(), study, limits, findings }
+    said(&RULES, rates).chain(said(&OF_ANY_MEASURE, others)).chain(parts::findings(data)).collect()
 }
 
 /// A finding; one without evidence is none.

@@ -4,6 +4,7 @@ use super::data::Data;
 use super::exact::separation_test;
 use super::words::{extremes, p_value, times, times_range, value};
 use super::{bound, finding, test};
+use crate::said;
 use linerate_model::{Evidence, Finding, FindingKind, MeasurePair};
 
 /// Measures this near each other count as equal, so far apart as different; between the two nothing is said.
@@ -41,18 +42,19 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
         kinds.iter().filter(|kind| kind.farthest <= NEAR).collect(),
         kinds.iter().filter(|kind| kind.nearest >= APART).collect(),
     );
-    let separation = separation(&near, &apart);
-    let said = |kind: &Kind| {
+    let separation = separation(data, &near, &apart);
+    let each = |kind: &Kind| {
         let each = kind.cells.iter().map(|(cell, apart)| {
             let show = |measure: usize| {
                 data.value(*cell, measure).map(|number| value(number, data.study.measures[measure].unit))
             };
-            format!(
-                "{}: {} and {}, {}",
-                data.cell_name(*cell, &[comparison.by]),
-                show(first).unwrap_or_default(),
-                show(second).unwrap_or_default(),
-                times(*apart)
+            said!(
+                data.lang,
+                "findings-parts-one-and-other",
+                name = data.cell_name(*cell, &[comparison.by]),
+                one = show(first).unwrap_or_default(),
+                other = show(second).unwrap_or_default(),
+                times = times(data.lang, *apart)
             )
         });
         each.collect::<Vec<_>>().join("; ")
@@ -60,25 +62,20 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
     let (one, other) = (&data.study.measures[first].title, &data.study.measures[second].title);
     let of_kind = |kind: &Kind| {
         let same = kind.farthest <= NEAR;
-        let apart = times_range(kind.nearest, kind.farthest);
-        let (what, text) = match same {
+        let apart = times_range(data.lang, kind.nearest, kind.farthest);
+        let (what, text, each) = match same {
             true => (
                 FindingKind::SamePart,
-                format!(
-                    "{}: {one} and {other} come from one part, for the two are nearly equal: the larger is {apart} the smaller.",
-                    kind.name
-                ),
+                said!(data.lang, "findings-parts-same", kind = kind.name, one = one, other = other, apart = apart),
+                said!(data.lang, "findings-parts-times-or-less", times = NEAR, each = each(kind)),
             ),
             false => (
                 FindingKind::DifferentParts,
-                format!(
-                    "{}: {one} and {other} come from different parts, for the two are far apart: the larger is {apart} the smaller.",
-                    kind.name
-                ),
+                said!(data.lang, "findings-parts-different", kind = kind.name, one = one, other = other, apart = apart),
+                said!(data.lang, "findings-parts-times-or-more", times = APART, each = each(kind)),
             ),
         };
-        let limit = if same { format!("{NEAR} times or less") } else { format!("{APART} times or more") };
-        let mut evidence = vec![bound(format!("Each is {limit}: {}.", said(kind)))];
+        let mut evidence = vec![bound(each)];
         evidence.extend(separation.clone());
         finding(what, text, evidence)
     };
@@ -86,18 +83,21 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
 }
 
 /// How likely it is that the kinds fall so neatly apart by chance.
-fn separation(near: &[&Kind], apart: &[&Kind]) -> Option<Evidence> {
+fn separation(data: &Data<'_>, near: &[&Kind], apart: &[&Kind]) -> Option<Evidence> {
     let count = |kinds: &[&Kind]| kinds.iter().map(|kind| kind.cells.len()).sum::<usize>();
     let (few, all) = (count(near), count(near) + count(apart));
     if near.is_empty() || apart.is_empty() {
         return None;
     }
     let p = separation_test(all, few);
-    let text = format!(
-        "All {few} of the one kind are nearer to 1 than all {} of the other, as one in {:.0} choices of {few} out of {all} is; {}.",
-        all - few,
-        1.0 / p,
-        p_value(p)
+    let text = said!(
+        data.lang,
+        "findings-parts-all-are-nearer",
+        few = few,
+        rest = all - few,
+        choices = format!("{:.0}", 1.0 / p),
+        all = all,
+        p = p_value(p)
     );
-    Some(test("rank-sum test, exact, one-sided", p, text))
+    Some(test(&said!(data.lang, "findings-parts-rank-sum-test"), p, text))
 }

@@ -2,9 +2,12 @@
 
 use super::data::{Data, Pair};
 use super::exact::{SIGNIFICANT, sign_test};
-use super::ranking::{Match, SIGN_TEST, adjusted};
+use super::ranking::{Ahead, Match, adjusted, sign_test_of};
 use super::words::{extremes, money, p_value, times, times_range};
 use super::{bound, finding, test};
+use crate::language::Language;
+use crate::said;
+use crate::sentences::sentence;
 use linerate_model::{Finding, FindingKind, MeasureUnit, Price};
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -30,7 +33,8 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
             .collect()
     };
     let matches = dearer.iter().flat_map(|(dear, _)| {
-        (0..strata.len()).filter_map(move |stratum| Match::of(*dear, *cheap, stratum, &pairs_of(*dear, stratum)))
+        (0..strata.len())
+            .filter_map(move |stratum| Match::of(Ahead::More, *dear, *cheap, stratum, &pairs_of(*dear, stratum)))
     });
     let matches = adjusted(matches.collect());
 
@@ -60,8 +64,8 @@ fn of_option(
     let title = &data.study.measures[measure].title;
     // What one Mbit/s (one a second) costs; the range of prices taken in favour of the dearer option.
     let (per, unit) = match data.study.measures[measure].unit {
-        MeasureUnit::BitsPerS => (1e6, "Mbit/s"),
-        MeasureUnit::PerS => (1.0, "one a second"),
+        MeasureUnit::BitsPerS => (1e6, "Mbit/s".to_owned()),
+        MeasureUnit::PerS => (1.0, said!(data.lang, "findings-price-one-a-second")),
         MeasureUnit::Nanos | MeasureUnit::Share => return None,
     };
     let dear_cost = extremes(pairs.iter().map(|pair| price.low / (pair.a.1 / per)))?;
@@ -73,53 +77,94 @@ fn of_option(
     let chance = |cheaper: usize| (sign_test(cheaper, pairs.len() - cheaper) * looked_at as f64).min(1.0);
     let pays = at_worst * 2 > pairs.len() && chance(at_worst) < SIGNIFICANT;
     let costs_more = at_best * 2 < pairs.len() && chance(at_best) < SIGNIFICANT;
-    let costs = times_range(price.low / cheap.high, price.high / cheap.low);
-    let of = stratum.map_or_else(String::new, |stratum| format!("For {stratum}, "));
+    let costs = times_range(data.lang, price.low / cheap.high, price.high / cheap.low);
+    let of = stratum.map_or_else(String::new, |stratum| said!(data.lang, "findings-price-for", stratum = stratum));
     let more = match one.winner() {
-        Some(winner) if winner == one.a => {
-            format!("it has more {title} in {} of {} pairs of cells (median {})", one.wins, one.all, times(one.ratio))
-        }
-        Some(_) => format!("it has less {title}, in {} of {} pairs of cells", one.losses, one.all),
-        None => format!("it is not shown to have more {title} ({} of {} pairs of cells)", one.wins, one.all),
+        Some(winner) if winner == one.a => said!(
+            data.lang,
+            "findings-price-has-more",
+            title = title,
+            wins = one.wins,
+            all = one.all,
+            times = times(data.lang, one.ratio)
+        ),
+        Some(_) => said!(data.lang, "findings-price-has-less", title = title, losses = one.losses, all = one.all),
+        None => said!(data.lang, "findings-price-not-shown", title = title, wins = one.wins, all = one.all),
     };
     let gains = one.winner() == Some(one.a);
-    let each = format!(
-        "One {unit} costs {} where it costs {} with {cheap_name}",
-        cost_range(dear_cost, currency),
-        cost_range(cheap_cost, currency)
+    let each = said!(
+        data.lang,
+        "findings-price-one-costs",
+        unit = unit,
+        cost = cost_range(data.lang, dear_cost, currency),
+        other = cost_range(data.lang, cheap_cost, currency),
+        cheap = cheap_name
     );
-    let head = |what: &str| format!("{of}{dear_name} {what}: it costs {costs} as much as {cheap_name}");
     let text = match (pays, costs_more, gains) {
-        (true, ..) => format!("{}, and {more}.", head("pays")),
-        (_, true, true) => format!("{}; {more}. {each}.", head("buys speed, but dearly")),
-        (_, true, false) => format!("{}, and {more}.", head("does not pay")),
+        (true, ..) => said!(
+            data.lang,
+            "findings-price-pays",
+            of = of,
+            dear = dear_name,
+            costs = costs,
+            cheap = cheap_name,
+            more = more
+        ),
+        (_, true, true) => said!(
+            data.lang,
+            "findings-price-dearly",
+            of = of,
+            dear = dear_name,
+            costs = costs,
+            cheap = cheap_name,
+            more = more,
+            each = sentence(&each)
+        ),
+        (_, true, false) => said!(
+            data.lang,
+            "findings-price-does-not-pay",
+            of = of,
+            dear = dear_name,
+            costs = costs,
+            cheap = cheap_name,
+            more = more
+        ),
         _ => return None,
     };
-    let (held_against, favour, p) = match pays {
-        true => ("the prices held against it", at_worst, chance(at_worst)),
-        false => ("the prices in its favour", at_best, chance(at_best)),
+    let (prices, favour) = match pays {
+        true => (said!(data.lang, "findings-price-held-against-it"), at_worst),
+        false => (said!(data.lang, "findings-price-in-its-favour"), at_best),
     };
     let evidence = vec![
-        test(SIGN_TEST, one.p, one.said(&dear_name, &cheap_name)),
+        test(&sign_test_of(data.lang), one.p, one.said(data.lang, &dear_name, &cheap_name)),
         test(
-            "sign test, exact, two-sided, Bonferroni-adjusted",
-            p,
-            format!(
-                "With {held_against}, one {unit} costs less with {dear_name} than with {cheap_name} in {favour} of {} pairs; {}.",
-                pairs.len(),
-                p_value(p)
+            &said!(data.lang, "findings-price-sign-test"),
+            chance(favour),
+            said!(
+                data.lang,
+                "findings-price-costs-less",
+                prices = prices,
+                unit = unit,
+                dear = dear_name,
+                cheap = cheap_name,
+                favour = favour,
+                pairs = pairs.len(),
+                p = p_value(chance(favour))
             ),
         ),
-        bound(format!(
-            "At {} for {dear_name} and {} for {cheap_name}: {}.",
-            money(price.low, currency),
-            money(cheap.high, currency),
-            each.replacen("One", "one", 1)
+        bound(said!(
+            data.lang,
+            "findings-price-at",
+            price = money(price.low, currency),
+            dear = dear_name,
+            other = money(cheap.high, currency),
+            cheap = cheap_name,
+            each = each
         )),
     ];
     Some(finding(FindingKind::Price, text, evidence))
 }
 
-fn cost_range((low, high): (f64, f64), currency: Option<&str>) -> String {
-    format!("{} to {}", money(low, None), money(high, currency))
+fn cost_range(lang: Language, (low, high): (f64, f64), currency: Option<&str>) -> String {
+    said!(lang, "comparison-to", low = money(low, None), high = money(high, currency))
 }

@@ -2,17 +2,49 @@
 
 use super::data::{Data, Group, Pair};
 use super::exact::{SIGNIFICANT, holm, sign_test};
-use super::words::{listed, median, p_value, times};
+use super::words::{listed, median, multiple, p_value};
 use super::{finding, test};
+use crate::language::Language;
+use crate::said;
+use crate::sentences::sentence;
 use linerate_model::{Evidence, Finding, FindingKind};
 
 /// Levels of a factor that are told pair by pair, where media are told apart.
 const MOST_PAIRED: usize = 3;
-pub(super) const SIGN_TEST: &str = "sign test, exact, two-sided, Holm-adjusted";
+
+/// The test behind a match.
+pub(super) fn sign_test_of(lang: Language) -> String {
+    said!(lang, "findings-ranking-sign-test")
+}
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
-    let is = |factor: &usize| Some(*factor) != data.transport_factor();
+    // Of rates there is a rule of its own for transports.
+    let told = data.transport_factor().filter(|_| data.study.measures[measure].unit.is_rate());
+    let is = |factor: &usize| Some(*factor) != told;
     data.unordered().filter(is).flat_map(|factor| of_factor(data, measure, factor)).collect()
+}
+
+/// Which of two values of a measure is ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// The higher: of rates.
+    More,
+    /// The lower: of latency and of what was lost.
+    Less,
+}
+
+impl Ahead {
+    pub(super) fn of(data: &Data<'_>, measure: usize) -> Self {
+        if data.study.measures[measure].unit.is_rate() { Self::More } else { Self::Less }
+    }
+
+    /// Whether `one` is ahead of `other`.
+    pub(super) fn is(self, one: f64, other: f64) -> bool {
+        match self {
+            Self::More => one > other,
+            Self::Less => one < other,
+        }
+    }
 }
 
 /// Two levels of a factor, in the cells of one group.
@@ -24,7 +56,7 @@ pub(super) struct Match {
     pub(super) wins: usize,
     pub(super) losses: usize,
     pub(super) all: usize,
-    /// The value of `a` as a multiple of that of `b`, in the middle.
+    /// The value of `a` as a multiple of that of `b`, in the middle; infinite where `b` has none.
     pub(super) ratio: f64,
     /// The p-value, adjusted for the number of matches.
     pub(super) p: f64,
@@ -32,10 +64,11 @@ pub(super) struct Match {
 
 impl Match {
     /// The match of these pairs, whose p-value still stands by itself.
-    pub(super) fn of(a: usize, b: usize, stratum: usize, pairs: &[Pair]) -> Option<Self> {
-        let wins = pairs.iter().filter(|pair| pair.a.1 > pair.b.1).count();
-        let losses = pairs.iter().filter(|pair| pair.a.1 < pair.b.1).count();
-        let ratio = median(pairs.iter().filter(|pair| pair.b.1 > 0.0).map(|pair| pair.a.1 / pair.b.1).collect())?;
+    pub(super) fn of(ahead: Ahead, a: usize, b: usize, stratum: usize, pairs: &[Pair]) -> Option<Self> {
+        let wins = pairs.iter().filter(|pair| ahead.is(pair.a.1, pair.b.1)).count();
+        let losses = pairs.iter().filter(|pair| ahead.is(pair.b.1, pair.a.1)).count();
+        let some = pairs.iter().filter(|pair| pair.a.1 > 0.0 || pair.b.1 > 0.0);
+        let ratio = median(some.map(|pair| pair.a.1 / pair.b.1).collect())?;
         Some(Self { a, b, stratum, wins, losses, all: pairs.len(), ratio, p: sign_test(wins, losses) })
     }
 
@@ -45,15 +78,19 @@ impl Match {
     }
 
     /// The match in words, the level that is ahead in more pairs first.
-    pub(super) fn said(&self, a: &str, b: &str) -> String {
+    pub(super) fn said(&self, lang: Language, a: &str, b: &str) -> String {
         let (first, second) = if self.wins >= self.losses { (a, b) } else { (b, a) };
         let (ahead, ratio) = self.lead();
-        format!(
-            "{first} is ahead of {second} in {ahead} of {} pairs of cells that agree in all else, behind in {}; median {}; {}.",
-            self.all,
-            self.wins.min(self.losses),
-            times(ratio),
-            p_value(self.p)
+        said!(
+            lang,
+            "findings-ranking-is-ahead",
+            first = first,
+            second = second,
+            ahead = ahead,
+            all = self.all,
+            behind = self.wins.min(self.losses),
+            median = multiple(lang, ratio),
+            p = p_value(self.p)
         )
     }
 
@@ -74,6 +111,7 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
     // What a medium can carry hides what a host could: each medium by itself, unless media are what is ranked.
     let by = data.medium_factor().filter(|by| *by != factor);
     let strata = data.groups(by, measure);
+    let ahead = Ahead::of(data, measure);
     let levels: Vec<usize> = (0..data.study.factors[factor].levels.len())
         .filter(|level| !data.study.factors[factor].levels[*level].tester)
         .collect();
@@ -83,7 +121,7 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
             let pairs = data.pairs(factor, *a, *b, measure);
             for (stratum, group) in strata.iter().enumerate() {
                 let within: Vec<Pair> = pairs.iter().copied().filter(|pair| group.cells.contains(&pair.a.0)).collect();
-                matches.extend(Match::of(*a, *b, stratum, &within));
+                matches.extend(Match::of(ahead, *a, *b, stratum, &within));
             }
         }
     }
@@ -94,8 +132,8 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
     if strata.len() == 1 || many {
         for (stratum, group) in strata.iter().enumerate() {
             let within: Vec<&Match> = matches.iter().filter(|one| one.stratum == stratum).collect();
-            let on = if strata.len() == 1 { String::new() } else { format!("on {}, ", group.name) };
-            found.extend(order(data, measure, factor, &levels, &within, &on));
+            let on = (strata.len() > 1).then_some(group.name.as_str());
+            found.extend(order(data, measure, factor, &levels, &within, on));
         }
     }
     for (index, a) in levels.iter().enumerate() {
@@ -122,7 +160,7 @@ fn same_medium(data: &Data<'_>, measure: usize, factor: usize, a: usize, b: usiz
 fn evidence(data: &Data<'_>, factor: usize, one: &Match, on: &str) -> Evidence {
     let on = if on.is_empty() { String::new() } else { format!("{on}: ") };
     let (a, b) = (data.name_of(factor, one.a), data.name_of(factor, one.b));
-    test(SIGN_TEST, one.p, format!("{on}{}", one.said(&a, &b)))
+    test(&sign_test_of(data.lang), one.p, format!("{on}{}", one.said(data.lang, &a, &b)))
 }
 
 /// One level against another, on each medium.
@@ -139,29 +177,41 @@ fn over_strata(
         decided.into_iter().partition(|one| one.winner() == Some(winner));
     let first = same.first()?;
     let loser = if first.a == winner { first.b } else { first.a };
-    let on =
-        |matches: &[&&Match]| listed(&matches.iter().map(|one| strata[one.stratum].name.clone()).collect::<Vec<_>>());
+    let on = |matches: &[&&Match]| {
+        listed(data.lang, &matches.iter().map(|one| strata[one.stratum].name.clone()).collect::<Vec<_>>())
+    };
     let (winner, loser) = (data.name_of(factor, winner), data.name_of(factor, loser));
     let title = &data.study.measures[measure].title;
     let clauses: Vec<String> = same
         .iter()
         .map(|one| {
             let (ahead, ratio) = one.lead();
-            format!(
-                "on {} in {ahead} of {} pairs of cells (median {})",
-                strata[one.stratum].name,
-                one.all,
-                times(ratio)
+            said!(
+                data.lang,
+                "findings-ranking-on",
+                group = strata[one.stratum].name,
+                ahead = ahead,
+                all = one.all,
+                median = multiple(data.lang, ratio)
             )
         })
         .collect();
-    let mut text = format!("{winner} has more {title} than {loser} {}.", listed(&clauses));
+    let (more, clauses) = (Ahead::of(data, measure) == Ahead::More, listed(data.lang, &clauses));
+    let mut text = if more {
+        said!(data.lang, "findings-ranking-more", winner = winner, title = title, loser = loser, clauses = clauses)
+    } else {
+        said!(data.lang, "findings-ranking-lower", winner = winner, title = title, loser = loser, clauses = clauses)
+    };
     if !against.is_empty() {
-        text.push_str(&format!(" On {} it has less.", on(&against)));
+        text.push_str(&if more {
+            said!(data.lang, "findings-ranking-less-on", groups = on(&against))
+        } else {
+            said!(data.lang, "findings-ranking-higher-on", groups = on(&against), title = title)
+        });
     }
     let undecided: Vec<&&Match> = matches.iter().filter(|one| one.winner().is_none()).collect();
     if !undecided.is_empty() {
-        text.push_str(&format!(" On {} neither is shown to be ahead.", on(&undecided)));
+        text.push_str(&said!(data.lang, "findings-ranking-neither-on", groups = on(&undecided)));
     }
     let evidence = matches.iter().map(|one| evidence(data, factor, one, &strata[one.stratum].name)).collect();
     Some(finding(FindingKind::Ranking, text, evidence))
@@ -172,27 +222,45 @@ fn same_wire(data: &Data<'_>, measure: usize, factor: usize, one: &Match) -> Opt
     let winner = one.winner()?;
     let (ahead, ratio) = one.lead();
     let medium = data.study.factors[factor].levels[winner].path.medium?;
-    let text = format!(
-        "{} and {} differ though the medium is the same, {medium}: {} has more {} in {ahead} of {} pairs of cells (median {}). \
-         So it is not the wire that makes the difference.",
-        data.name_of(factor, one.a),
-        data.name_of(factor, one.b),
-        data.name_of(factor, winner),
-        data.study.measures[measure].title,
-        one.all,
-        times(ratio)
-    );
+    let (a, b, winner) = (data.name_of(factor, one.a), data.name_of(factor, one.b), data.name_of(factor, winner));
+    let (title, median) = (&data.study.measures[measure].title, multiple(data.lang, ratio));
+    let text = match Ahead::of(data, measure) {
+        Ahead::More => said!(
+            data.lang,
+            "findings-ranking-same-medium-more",
+            a = a,
+            b = b,
+            medium = medium,
+            winner = winner,
+            title = title,
+            ahead = ahead,
+            all = one.all,
+            median = median
+        ),
+        Ahead::Less => said!(
+            data.lang,
+            "findings-ranking-same-medium-lower",
+            a = a,
+            b = b,
+            medium = medium,
+            winner = winner,
+            title = title,
+            ahead = ahead,
+            all = one.all,
+            median = median
+        ),
+    };
     Some(finding(FindingKind::Ranking, text, vec![evidence(data, factor, one, "")]))
 }
 
-/// All levels of a factor in order, as far as they can be told apart.
+/// All levels of a factor in order, as far as they can be told apart, in one group or in all results.
 fn order(
     data: &Data<'_>,
     measure: usize,
     factor: usize,
     levels: &[usize],
     matches: &[&Match],
-    on: &str,
+    on: Option<&str>,
 ) -> Option<Finding> {
     let decided = |a: usize, b: usize| {
         let one = matches.iter().find(|one| (one.a, one.b) == (a.min(b), a.max(b)))?;
@@ -225,17 +293,22 @@ fn order(
             let names: Vec<String> = place.iter().map(|level| data.name_of(factor, *level)).collect();
             match place.len() {
                 1 => names[0].clone(),
-                2 => format!("{} (neither surely ahead)", listed(&names)),
-                _ => format!("{} (none surely ahead)", listed(&names)),
+                2 => said!(data.lang, "findings-ranking-neither-ahead", names = listed(data.lang, &names)),
+                _ => said!(data.lang, "findings-ranking-none-ahead", names = listed(data.lang, &names)),
             }
         })
         .collect();
-    let text = format!(
-        "{on}{} by {}, most first: {}.",
-        data.study.measures[measure].title,
-        data.study.factors[factor].title,
-        said.join("; then ")
-    );
+    let (title, named) = (&data.study.measures[measure].title, &data.study.factors[factor].title);
+    let places = said.join(&said!(data.lang, "findings-ranking-then"));
+    let mut text = match Ahead::of(data, measure) {
+        Ahead::More => said!(data.lang, "findings-ranking-most-first", title = title, factor = named, places = places),
+        Ahead::Less => {
+            said!(data.lang, "findings-ranking-lowest-first", title = title, factor = named, places = places)
+        }
+    };
+    if let Some(group) = on {
+        text = said!(data.lang, "findings-ranking-on-one", group = group, order = text);
+    }
     let evidence = matches.iter().map(|one| evidence(data, factor, one, "")).collect();
-    Some(finding(FindingKind::Ranking, crate::sentences::sentence(&text), evidence))
+    Some(finding(FindingKind::Ranking, sentence(&text), evidence))
 }

@@ -3,6 +3,7 @@
 use super::data::Data;
 use super::words::{extremes, times, times_range, value};
 use super::{bound, finding};
+use crate::said;
 use linerate_model::{Finding, FindingKind};
 
 /// A medium counts as faster from so many times the limit on.
@@ -33,22 +34,27 @@ fn of_levels(data: &Data<'_>, measure: usize, factor: usize, slow: usize, fast: 
     let unit = data.study.measures[measure].unit;
     let (fast, slow) = (data.name_of(factor, fast), data.name_of(factor, slow));
     let title = &data.study.measures[measure].title;
-    let text = format!(
-        "{fast} brings little over {slow}: it can carry {} as much, but {title} is {} as high. So it is not the wire that limits it there.",
-        times(could),
-        times_range(least, most)
+    let text = said!(
+        data.lang,
+        "findings-upgrade-brings-little",
+        fast = fast,
+        slow = slow,
+        could = times(data.lang, could),
+        title = title,
+        range = times_range(data.lang, least, most)
     );
     let each: Vec<String> = pairs
         .iter()
         .map(|pair| {
             let name = data.cell_name(pair.a.0, &[factor]);
-            format!("{name}: {} against {}", value(pair.a.1, unit), value(pair.b.1, unit))
+            let (fast, slow) = (value(pair.a.1, unit), value(pair.b.1, unit));
+            said!(data.lang, "findings-upgrade-against", name = name, fast = fast, slow = slow)
         })
         .collect();
-    let pairs = if pairs.len() == 1 { "The one pair".to_owned() } else { format!("All {} pairs", pairs.len()) };
-    let evidence = bound(format!(
-        "{pairs} of cells that agree in all else: {}; less than half of what the medium allows.",
-        each.join("; ")
-    ));
-    Some(finding(FindingKind::Upgrade, text, vec![evidence]))
+    let each = each.join("; ");
+    let evidence = match pairs.len() {
+        1 => said!(data.lang, "findings-upgrade-the-one-pair", each = each),
+        count => said!(data.lang, "findings-upgrade-all-pairs", count = count, each = each),
+    };
+    Some(finding(FindingKind::Upgrade, text, vec![bound(evidence)]))
 }

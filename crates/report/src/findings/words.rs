@@ -1,12 +1,10 @@
 //! Numbers in sentences of findings.
 
-use crate::figures::{self, grouped, nanos, percent};
+use crate::figures::{self, MISSING, grouped, nanos, percent};
 use crate::language::Language;
+use crate::said;
 use crate::sentences;
 use linerate_model::MeasureUnit;
-
-/// Findings are kept with their study, and are English like what studies say themselves.
-const LANGUAGE: Language = Language::English;
 
 /// A value of a study with the digits it was published with: `129.93 Mbit/s`, `148,809.5/s`.
 pub(crate) fn value(value: f64, unit: MeasureUnit) -> String {
@@ -27,24 +25,51 @@ pub(crate) fn value(value: f64, unit: MeasureUnit) -> String {
     }
 }
 
-/// From one value to another; one where they are the same.
-pub(super) fn range(low: f64, high: f64, unit: MeasureUnit) -> String {
-    range_in(LANGUAGE, low, high, unit)
+/// The unit in which values up to `most` are printed beside each other: how much one of it is, and its name.
+pub(crate) fn unit_of(unit: MeasureUnit, most: f64) -> (f64, String) {
+    let prefixed = |name: &str| {
+        let (one, prefix) = figures::prefix(most);
+        (one, format!("{prefix}{name}"))
+    };
+    match unit {
+        MeasureUnit::BitsPerS => prefixed("bit/s"),
+        MeasureUnit::PerS => prefixed("/s"),
+        MeasureUnit::Share => (0.01, "%".to_owned()),
+        MeasureUnit::Nanos => {
+            let longer = [(1e9, "s"), (1e6, "ms"), (1e3, "us")].into_iter().find(|(one, _)| most >= *one);
+            let (one, name) = longer.unwrap_or((1.0, "ns"));
+            (one, name.to_owned())
+        }
+    }
 }
 
-/// The same in the language of a report.
-pub(crate) fn range_in(lang: Language, low: f64, high: f64, unit: MeasureUnit) -> String {
+/// From one value to another; one where they are the same.
+pub(crate) fn range(lang: Language, low: f64, high: f64, unit: MeasureUnit) -> String {
     let (low, high) = (value(low, unit), value(high, unit));
     if low == high { high } else { figures::range(lang, &low, &high) }
 }
 
 /// Names in a row.
-pub(super) fn listed(names: &[String]) -> String {
-    sentences::listed(LANGUAGE, names)
+pub(super) fn listed(lang: Language, names: &[String]) -> String {
+    sentences::listed(lang, names)
+}
+
+/// Names of which one holds.
+pub(super) fn either(lang: Language, names: &[String]) -> String {
+    names.join(&said!(lang, "findings-words-or"))
+}
+
+/// The first `most` of these, and how many there are besides, as a sentence.
+pub(super) fn some_of(lang: Language, most: usize, all: &[String]) -> String {
+    let some = all[..most.min(all.len())].join("; ");
+    match all.len().saturating_sub(most) {
+        0 => said!(lang, "findings-words-all", each = some),
+        more => said!(lang, "findings-words-and-more", each = some, more = more),
+    }
 }
 
 /// How many times as much.
-pub(super) fn times(factor: f64) -> String {
+pub(super) fn times(lang: Language, factor: f64) -> String {
     let places = if factor < 9.995 {
         2
     } else if factor < 99.95 {
@@ -52,18 +77,27 @@ pub(super) fn times(factor: f64) -> String {
     } else {
         0
     };
-    format!("{factor:.places$} times")
+    said!(lang, "findings-words-times", factor = format!("{factor:.places$}"))
+}
+
+/// The same where what is compared may be nothing: what is lost is, on a good path.
+pub(super) fn multiple(lang: Language, ratio: f64) -> String {
+    match ratio {
+        0.0 => said!(lang, "findings-words-nothing-against-something"),
+        ratio if ratio.is_infinite() => said!(lang, "findings-words-something-against-nothing"),
+        ratio => times(lang, ratio),
+    }
 }
 
 /// From one factor to another.
-pub(super) fn times_range(low: f64, high: f64) -> String {
-    let (low, high) = (times(low), times(high));
-    if low == high { high } else { figures::range(LANGUAGE, &low, &high) }
+pub(super) fn times_range(lang: Language, low: f64, high: f64) -> String {
+    let (low, high) = (times(lang, low), times(lang, high));
+    if low == high { high } else { figures::range(lang, &low, &high) }
 }
 
 /// A share in percent.
 pub(super) fn share(share: f64) -> String {
-    percent(share).unwrap_or_else(|| "an unknown share".to_owned())
+    percent(share).unwrap_or_else(|| MISSING.to_owned())
 }
 
 /// A p-value.
@@ -82,7 +116,7 @@ pub(super) fn money(amount: f64, currency: Option<&str>) -> String {
 }
 
 /// The middle of some numbers.
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     let upper = *values.get(middle)?;
@@ -90,7 +124,7 @@ pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// The lowest and the highest.
-pub(super) fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+pub(crate) fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     values.into_iter().fold(None, |known, value| match known {
         None => Some((value, value)),
         Some((low, high)) => Some((low.min(value), high.max(value))),

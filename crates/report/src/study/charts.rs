@@ -1,6 +1,8 @@
-//! Lines along a factor of numbers, grouped bars for the rest, each with what the medium can carry.
+//! Lines along a factor of numbers, grouped bars for the rest, each with what the medium can carry; heat maps and repeats.
 
+use super::pivot::Pivot;
 use super::shape::{Facet, Shape};
+use super::{heat, repeats};
 use crate::charts::{Chart, SERIES, size_ticks};
 use crate::figures::{percent, plain};
 use crate::findings::data::Data;
@@ -22,26 +24,21 @@ const MUCH_LOWER: f64 = 3.0;
 /// Bars of one chart.
 const MOST_BARS: usize = 60;
 
-/// All charts.
-pub(crate) fn all(lang: Language, data: &Data<'_>) -> Vec<Chart> {
+/// All charts; a heat map of the factors that a reader named, or of each host to each other.
+pub(crate) fn all(lang: Language, data: &Data<'_>, pivot: Option<&Pivot>) -> Vec<Chart> {
     let shapes: Vec<Shape> = data.measures().map(|(measure, _)| Shape::of(data, measure)).collect();
-    let mut charts: Vec<Chart> = shapes
-        .iter()
-        .filter(|shape| shape.axis.is_some())
-        .flat_map(|shape| {
-            let facets = shape.facets(data, false);
-            let shared = top(data, shape.measure, &(0..data.study.cells.len()).collect::<Vec<_>>());
-            let top_of = |facet: &Facet| {
-                let own = top(data, shape.measure, &facet.cells);
-                if own * MUCH_LOWER < shared { own } else { shared }
-            };
-            facets
-                .iter()
-                .take(MOST_FACETS)
-                .map(|facet| lines(lang, data, shape, facet, top_of(facet)))
-                .collect::<Vec<_>>()
-        })
-        .collect();
+    let mesh = pivot.cloned().or_else(|| Pivot::mesh(data.study));
+    let mut charts: Vec<Chart> = mesh.iter().flat_map(|pivot| heat::charts(lang, data, pivot)).collect();
+    let lines = shapes.iter().filter(|shape| shape.axis.is_some()).flat_map(|shape| {
+        let facets = shape.facets(data, false);
+        let shared = top(data, shape.measure, &(0..data.study.cells.len()).collect::<Vec<_>>());
+        let top_of = |facet: &Facet| {
+            let own = top(data, shape.measure, &facet.cells);
+            if own * MUCH_LOWER < shared { own } else { shared }
+        };
+        facets.iter().take(MOST_FACETS).map(|facet| lines(lang, data, shape, facet, top_of(facet))).collect::<Vec<_>>()
+    });
+    charts.extend(lines);
     // Measures of one unit stand beside each other where no factor has the colours.
     match shapes.as_slice() {
         [first, ..] if shapes.len() > 1 && shapes.iter().all(|shape| shape.axis.is_none()) && one_unit(data) => {
@@ -49,6 +46,7 @@ pub(crate) fn all(lang: Language, data: &Data<'_>) -> Vec<Chart> {
         }
         shapes => charts.extend(shapes.iter().filter_map(|shape| bars(lang, data, shape))),
     }
+    charts.extend(shapes.iter().filter_map(|shape| repeats::chart(lang, data, shape)));
     charts
 }
 
@@ -81,7 +79,7 @@ fn spread(data: &Data<'_>, cell: usize, measure: usize) -> Option<(f64, f64)> {
 }
 
 /// What a result says when it is pointed at.
-fn said(lang: Language, data: &Data<'_>, cell: usize, measure: usize) -> String {
+pub(super) fn said(lang: Language, data: &Data<'_>, cell: usize, measure: usize) -> String {
     let named = &data.study.measures[measure];
     let reached = data.value(cell, measure).map(|reached| value(reached, named.unit)).unwrap_or_default();
     let limit = data.limit(cell, measure).and_then(|limit| percent(limit.share));
@@ -90,7 +88,7 @@ fn said(lang: Language, data: &Data<'_>, cell: usize, measure: usize) -> String 
 }
 
 /// The levels of the colours, with their class; without a factor everything has the first.
-fn colour(data: &Data<'_>, shape: &Shape, cell: usize) -> (usize, String) {
+pub(super) fn colour(data: &Data<'_>, shape: &Shape, cell: usize) -> (usize, String) {
     let level = shape.series.and_then(|factor| Some((factor, data.study.cells[cell].levels[factor]?)));
     level.map_or_else(
         || (0, data.study.measures[shape.measure].title.clone()),
@@ -98,7 +96,7 @@ fn colour(data: &Data<'_>, shape: &Shape, cell: usize) -> (usize, String) {
     )
 }
 
-fn class(data: &Data<'_>, shape: &Shape, level: usize) -> &'static str {
+pub(super) fn class(data: &Data<'_>, shape: &Shape, level: usize) -> &'static str {
     let levels = shape.series.map_or(&[][..], |factor| &data.study.factors[factor].levels[..]);
     // The second colour is too near that of the tester.
     let past = usize::from(level > 0 && levels.iter().any(|level| level.tester));

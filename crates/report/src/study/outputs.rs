@@ -1,11 +1,12 @@
 //! A study for the terminal, as JSON, CSV and Markdown.
 
 use super::charts::capital;
+use super::pivot::Pivot;
 use super::tables;
 use crate::csv::{field, line};
 use crate::figures::{percent, plain};
-use crate::findings::data::Data;
 use crate::findings::words::value;
+use crate::findings::{self, data::Data};
 use crate::language::Language;
 use crate::markdown::{escaped, push_heading, push_table};
 use crate::said;
@@ -21,11 +22,12 @@ pub fn json(report: &StudyReport) -> String {
     text
 }
 
-/// The study for a terminal of this style; ends with a newline.
-pub fn text(report: &StudyReport, style: &Style) -> String {
+/// The study for a terminal of this style, all cells or by a pivot; ends with a newline.
+pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> String {
     let lang = style.language;
     let study = &report.study;
-    let data = Data::of(study);
+    let data = Data::of(lang, study);
+    let findings = findings::in_the_language_of(&data, report);
     let mut page = Page::new(style);
     page.heading(&plain(&study.title));
     page.paragraph("", &sentence(&study.about));
@@ -33,18 +35,25 @@ pub fn text(report: &StudyReport, style: &Style) -> String {
     for said in summary(lang, &data) {
         page.entry(&said.name, &format!("{}: {}", said.figure, said.text));
     }
-    if !report.findings.is_empty() {
+    if !findings.is_empty() {
         page.blank();
         page.heading(&said!(lang, "study-outputs-what-the-numbers-say"));
     }
-    for finding in &report.findings {
+    for finding in findings.iter() {
         page.paragraph("- ", &plain(&finding.text));
         for evidence in &finding.evidence {
             page.paragraph("    ", &plain(evidence.text()));
         }
     }
-    page.blank();
-    page.table(&tables::everything(lang, &data));
+    if pivot.is_none() {
+        page.blank();
+        page.table(&tables::everything(lang, &data));
+    }
+    for table in pivot.iter().flat_map(|pivot| tables::pivots(lang, &data, Some(pivot))) {
+        page.blank();
+        page.heading(&table.caption);
+        page.table(&table);
+    }
     if !study.caveats.is_empty() {
         page.blank();
         page.heading(&said!(lang, "html-caveats"));
@@ -60,21 +69,22 @@ pub fn text(report: &StudyReport, style: &Style) -> String {
     page.finish(style.unicode)
 }
 
-/// Title, findings with their evidence, tables and caveats, in GitHub's Markdown.
-pub fn markdown(lang: Language, report: &StudyReport) -> String {
+/// Title, findings with their evidence, tables by each factor or by a pivot, and caveats, in GitHub's Markdown.
+pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> String {
     let study = &report.study;
-    let data = Data::of(study);
+    let data = Data::of(lang, study);
+    let findings = findings::in_the_language_of(&data, report);
     let mut text = format!("# {}\n\n{}\n", escaped(&study.title), escaped(&sentence(&study.about)));
-    if !report.findings.is_empty() {
+    if !findings.is_empty() {
         push_heading(&mut text, &said!(lang, "study-outputs-what-the-numbers-say"));
     }
-    for finding in &report.findings {
+    for finding in findings.iter() {
         text.push_str(&format!("- **{}**\n", escaped(&finding.text)));
         for evidence in &finding.evidence {
             text.push_str(&format!("  - {}\n", escaped(evidence.text())));
         }
     }
-    for table in tables::pivots(lang, &data)
+    for table in tables::pivots(lang, &data, pivot)
         .into_iter()
         .chain([tables::everything(lang, &data)])
         .chain(tables::levels(lang, &data))
@@ -96,7 +106,7 @@ pub fn markdown(lang: Language, report: &StudyReport) -> String {
 /// their unit.
 pub fn csv(report: &StudyReport) -> String {
     let study = &report.study;
-    let data = Data::of(study);
+    let data = Data::of(Language::English, study);
     let unit = |measure: usize| match study.measures[measure].unit {
         MeasureUnit::BitsPerS => "bps",
         MeasureUnit::PerS => "per_s",

@@ -1,8 +1,9 @@
 //! A study as one HTML page that needs nothing but itself.
 
+use super::pivot::Pivot;
 use super::{charts, outputs, tables};
 use crate::figures::plain;
-use crate::findings::data::Data;
+use crate::findings::{self, data::Data};
 use crate::frame::{Carried, Data as Carry, Frame};
 use crate::html::{figure, prose, scrolling};
 use crate::language::Language;
@@ -11,12 +12,13 @@ use crate::sentences::sentence;
 use linerate_model::{Evidence, Finding, StudyReport};
 use maud::{Markup, html};
 
-/// The page.
-pub fn html(lang: Language, report: &StudyReport) -> String {
+/// The page, with tables by each factor or by a pivot.
+pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> String {
     let study = &report.study;
-    let data = Data::of(study);
-    let charts = charts::all(lang, &data);
-    let pivots = tables::pivots(lang, &data);
+    let data = Data::of(lang, study);
+    let findings = findings::in_the_language_of(&data, report);
+    let charts = charts::all(lang, &data, pivot);
+    let pivots = tables::pivots(lang, &data, pivot);
     let main = html! {
         ul.results aria-label=(said!(lang, "study-page-summary")) {
             @for said in outputs::summary(lang, &data) {
@@ -26,10 +28,10 @@ pub fn html(lang: Language, report: &StudyReport) -> String {
                 }
             }
         }
-        @if !report.findings.is_empty() {
+        @if !findings.is_empty() {
             section aria-labelledby="findings" {
                 h2 #findings { (said!(lang, "study-outputs-what-the-numbers-say")) }
-                ul.findings { @for finding in &report.findings { (said(lang, finding)) } }
+                ul.findings { @for finding in findings.iter() { (said(lang, finding)) } }
             }
         }
         @if !charts.is_empty() {

@@ -1,34 +1,46 @@
 //! Tables by factor, and all cells.
 
 use super::charts::capital;
-use crate::figures::{percent, plain};
+use super::pivot::Pivot;
+use crate::figures::{MISSING, percent, plain};
 use crate::findings::data::Data;
-use crate::findings::words::{range_in, value};
+use crate::findings::words::{extremes, median, range, value};
 use crate::language::Language;
 use crate::said;
+use crate::sentences::listed;
 use crate::tables::{Column, Table};
 
 /// Rows of a table that a reader looks at.
 const MOST_ROWS: usize = 400;
 
-/// For each measure and each factor with several levels a table that has these as columns: what there is to compare stands
-/// beside each other.
-pub(super) fn pivots(lang: Language, data: &Data<'_>) -> Vec<Table> {
-    data.measures()
-        .flat_map(|(measure, _)| {
-            // Media first: that is what most readers look for.
-            let others = (0..data.study.factors.len()).filter(|factor| Some(*factor) != data.medium_factor());
-            data.medium_factor().into_iter().chain(others).filter_map(move |factor| pivot(lang, data, measure, factor))
-        })
-        .collect()
+/// The tables that a reader asked for: one for each measure, or one of all measures where these have the columns. Without a
+/// pivot one for each measure and each factor with several levels.
+pub(super) fn pivots(lang: Language, data: &Data<'_>, asked: Option<&Pivot>) -> Vec<Table> {
+    match asked {
+        Some(pivot) if pivot.columns.is_empty() => vec![beside(lang, data, pivot)],
+        Some(pivot) => {
+            let all: Vec<usize> = (0..data.study.cells.len()).collect();
+            data.measures().map(|(measure, _)| pivoted(lang, data, measure, pivot, &all)).collect()
+        }
+        None => data.measures().flat_map(|(measure, _)| by_each(lang, data, measure)).collect(),
+    }
 }
 
-/// Cells that agree in all but one factor.
-struct Row {
-    rest: Vec<Option<usize>>,
-    /// One of them.
-    cell: usize,
-    by_level: Vec<Option<usize>>,
+/// A table by each factor that compares something.
+fn by_each(lang: Language, data: &Data<'_>, measure: usize) -> Vec<Table> {
+    // Media first: that is what most readers look for.
+    let others = (0..data.study.factors.len()).filter(|factor| Some(*factor) != data.medium_factor());
+    let by = |factor: usize| {
+        let pivot = Pivot::by(data.study, factor);
+        let has =
+            |cell: &usize| data.study.cells[*cell].levels[factor].is_some() && data.value(*cell, measure).is_some();
+        let cells: Vec<usize> = (0..data.study.cells.len()).filter(has).collect();
+        let matrix = pivot.matrix(data, &cells);
+        // Where no row holds two levels there is nothing to compare.
+        let compares = matrix.fields.iter().any(|row| row.iter().filter(|field| !field.is_empty()).count() > 1);
+        (compares && matrix.rows.len() <= MOST_ROWS).then(|| pivoted(lang, data, measure, &pivot, &cells))
+    };
+    data.medium_factor().into_iter().chain(others).filter_map(by).collect()
 }
 
 /// A column that the study names.
@@ -44,43 +56,75 @@ pub(super) fn by(lang: Language, table: &Table) -> String {
         .map_or_else(|| table.caption.clone(), |(_, factor)| said!(lang, "study-tables-by-2", factor = factor))
 }
 
-fn pivot(lang: Language, data: &Data<'_>, measure: usize, factor: usize) -> Option<Table> {
-    let named = &data.study.factors[factor];
-    let mut rows: Vec<Row> = Vec::new();
-    for (cell, of) in data.study.cells.iter().enumerate() {
-        let Some(level) = of.levels[factor].filter(|_| data.value(cell, measure).is_some()) else { continue };
-        let mut rest = of.levels.clone();
-        rest[factor] = None;
-        let at = rows.iter().position(|row| row.rest == rest).unwrap_or_else(|| {
-            rows.push(Row { rest, cell, by_level: vec![None; named.levels.len()] });
-            rows.len() - 1
-        });
-        rows[at].by_level[level] = Some(cell);
-    }
-    // Where no row holds two levels there is nothing to compare.
-    let compares = rows.iter().any(|row| row.by_level.iter().flatten().count() > 1);
-    if !compares || rows.len() > MOST_ROWS {
-        return None;
-    }
-    rows.sort_by(|a, b| a.rest.cmp(&b.rest));
-    let unit = data.study.measures[measure].unit;
-    let used: Vec<usize> =
-        (0..named.levels.len()).filter(|level| rows.iter().any(|row| row.by_level[*level].is_some())).collect();
-    let row = |row: &Row| {
-        let name = Some(plain(&data.cell_name(row.cell, &[factor])));
-        let value_of = |level: &usize| row.by_level[*level].and_then(|cell| data.value(cell, measure));
-        let values = used.iter().map(|level| value_of(level).map(|reached| value(reached, unit)));
-        std::iter::once(name).chain(values).collect()
-    };
+/// One measure of these cells by rows and columns.
+pub(super) fn pivoted(lang: Language, data: &Data<'_>, measure: usize, pivot: &Pivot, cells: &[usize]) -> Table {
+    let has = |cell: &usize| data.value(*cell, measure).is_some();
+    let cells: Vec<usize> = cells.iter().copied().filter(has).collect();
+    let matrix = pivot.matrix(data, &cells);
     let title = &data.study.measures[measure].title;
-    let heads = used.iter().map(|level| {
-        column(&data.name_of(factor, *level), said!(lang, "study-tables-median-of-the-repeats", title = title))
+    let several = matrix.fields.iter().flatten().any(|field| field.len() > 1);
+    let heads = matrix.columns.iter().map(|name| {
+        column(name.as_deref().unwrap_or(MISSING), if several { of_several(lang, title) } else { of_one(lang, title) })
     });
-    Some(Table {
-        caption: plain(&said!(lang, "study-tables-by", title = capital(title), title2 = named.title)),
-        columns: std::iter::once(Column::new("column-all-else")).chain(heads).collect(),
-        rows: rows.iter().map(row).collect(),
-    })
+    let row = |(name, fields): (&Option<String>, &Vec<Vec<usize>>)| {
+        std::iter::once(name.clone()).chain(fields.iter().map(|cells| field(lang, data, measure, cells))).collect()
+    };
+    let factors = listed(lang, &pivot.titles(data.study));
+    Table {
+        caption: plain(&said!(lang, "study-tables-by", title = capital(title), title2 = factors)),
+        columns: std::iter::once(head(lang, data, pivot)).chain(heads).collect(),
+        rows: matrix.rows.iter().zip(&matrix.fields).map(row).collect(),
+    }
+}
+
+/// All measures beside each other, by rows.
+fn beside(lang: Language, data: &Data<'_>, pivot: &Pivot) -> Table {
+    let all: Vec<usize> = (0..data.study.cells.len()).collect();
+    let matrix = pivot.matrix(data, &all);
+    let several = matrix.fields.iter().flatten().any(|field| field.len() > 1);
+    let heads = data.measures().map(|(_, named)| {
+        column(&named.title, if several { of_several(lang, &named.title) } else { of_one(lang, &named.title) })
+    });
+    let row = |(name, fields): (&Option<String>, &Vec<Vec<usize>>)| {
+        let cells = fields.concat();
+        let values = data.measures().map(|(measure, _)| field(lang, data, measure, &cells));
+        std::iter::once(name.clone()).chain(values).collect()
+    };
+    let factors = listed(lang, &pivot.titles(data.study));
+    Table {
+        caption: plain(&said!(lang, "study-tables-by-2", factor = factors)),
+        columns: std::iter::once(head(lang, data, pivot)).chain(heads).collect(),
+        rows: matrix.rows.iter().zip(&matrix.fields).map(row).collect(),
+    }
+}
+
+/// The column of the rows' names.
+fn head(lang: Language, data: &Data<'_>, pivot: &Pivot) -> Column {
+    if pivot.rows_implied {
+        return Column::new("column-all-else");
+    }
+    let [title, _] = pivot.heads(lang, data.study);
+    column(&title, said!(lang, "study-tables-levels-of-the-row"))
+}
+
+fn of_one(lang: Language, title: &str) -> String {
+    said!(lang, "study-tables-median-of-the-repeats", title = title)
+}
+
+fn of_several(lang: Language, title: &str) -> String {
+    said!(lang, "study-tables-median-of-several", title = title)
+}
+
+/// What came out in the cells of a field: the result, or of several their median, lowest and highest.
+fn field(lang: Language, data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<String> {
+    let unit = data.study.measures[measure].unit;
+    let reached: Vec<f64> = cells.iter().filter_map(|cell| data.value(*cell, measure)).collect();
+    let (low, high) = extremes(reached.iter().copied())?;
+    let middle = value(median(reached)?, unit);
+    if low == high {
+        return Some(middle);
+    }
+    Some(said!(lang, "study-tables-of-several", median = middle, range = range(lang, low, high, unit)))
 }
 
 /// Every cell with every measure, its limit and its share of that.
@@ -109,7 +153,7 @@ pub(super) fn of_cells(lang: Language, data: &Data<'_>, caption: &str, measures:
             row.push(data.value(*cell, *measure).map(|reached| value(reached, unit)));
             if limited(measure) {
                 let limit = data.limit(*cell, *measure);
-                row.push(limit.map(|limit| range_in(lang, limit.low, limit.high, unit)));
+                row.push(limit.map(|limit| range(lang, limit.low, limit.high, unit)));
                 row.push(limit.and_then(|limit| percent(limit.share)));
             }
         }

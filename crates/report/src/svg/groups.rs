@@ -1,6 +1,8 @@
 //! Grouped bars: each group under its name, a bar for each of its members, so that long names find room on a phone too.
 
-use super::{Axis, BARS_TOP, CHARACTER, NAME_CHARS, RIGHT, Segment, WIDTH, at, reachable, short};
+use super::{
+    Axis, BARS_TOP, BELOW, CHARACTER, NAME_CHARS, RIGHT, Segment, WIDTH, at, axis_below, reachable, short, whisker,
+};
 use maud::{Markup, html};
 
 /// Height of a bar with its space, and of a group's name.
@@ -42,7 +44,7 @@ pub(crate) fn groups(title: &str, x: &Axis, all: &[Bars]) -> Markup {
     let px = |value: f64| left + x.scale.place(value) * (right - left);
     let height_of = |bars: &Bars| NAME + BAR * bars.members.len() as f64;
     let bottom = BARS_TOP + all.iter().map(height_of).sum::<f64>() + 6.0;
-    let height = bottom + 50.0;
+    let height = bottom + BELOW;
     let tops = all.iter().scan(BARS_TOP, |top, bars| {
         let mine = *top;
         *top += height_of(bars);
@@ -50,11 +52,7 @@ pub(crate) fn groups(title: &str, x: &Axis, all: &[Bars]) -> Markup {
     });
     html! {
         svg viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(title) {
-            @for (value, text) in &x.ticks {
-                line.grid x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
-                text.tick x=(at(px(*value))) y=(at(bottom + 18.0)) text-anchor="middle" { (text) }
-            }
-            text.title x=(at((left + right) / 2.0)) y=(at(height - 8.0)) text-anchor="middle" { (x.title) }
+            (axis_below(x, left, right, bottom))
             @for (bars, top) in all.iter().zip(tops) {
                 text.name.group x="0" y=(at(top + 17.0)) { (bars.name) }
                 line.axis x1=(at(left)) x2=(at(left)) y1=(at(top + NAME - 2.0)) y2=(at(top + height_of(bars) - 2.0)) {}
@@ -68,12 +66,7 @@ pub(crate) fn groups(title: &str, x: &Axis, all: &[Bars]) -> Markup {
                                 width=(at((px(member.segment.value) - left).max(1.5))) height=(at(BAR - 4.0)) {}
                         }))
                     }
-                    @if let Some((low, high)) = member.spread {
-                        path.whisker.over d=(format!(
-                            "M{0} {1}V{2}M{0} {3}H{4}M{4} {1}V{2}",
-                            at(px(low)), at(middle - 4.0), at(middle + 4.0), at(middle), at(px(high))
-                        )) {}
-                    }
+                    @if let Some((low, high)) = member.spread { (whisker(px(low), px(high), middle)) }
                     @if let Some(limit) = &member.limit {
                         g class=(limit.class) {
                             (reachable(&limit.label, html! {

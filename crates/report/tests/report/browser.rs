@@ -23,7 +23,7 @@ fn the_script_runs_and_nothing_complains() {
     let (document, console) = opened(&program, &linerate_report::html(Language::English, &sample::demonstration()));
     assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
     assert!(document.contains("Download the record (JSON)"));
-    assert_eq!(document.matches("<figure>").count(), 4);
+    assert_eq!(document.matches("<figure>").count(), 5);
     assert_eq!(console, Vec::<String>::new());
 }
 
@@ -64,8 +64,8 @@ fn a_ladder_is_drawn_and_nothing_complains() {
     let Some(program) = chromium() else { return };
     let (document, console) = opened(&program, &linerate_report::html(Language::English, &crate::ladder::record()));
     assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
-    // The ladder, and its streams.
-    assert_eq!(document.matches("<figure>").count(), 2);
+    // The ladder, its streams, and their runs.
+    assert_eq!(document.matches("<figure>").count(), 3);
     assert_eq!(console, Vec::<String>::new());
 }
 
@@ -83,7 +83,7 @@ fn a_study_is_drawn_and_nothing_complains() {
     let Some(program) = chromium() else { return };
     for (name, figures) in [("hirosaki-1998", 5), ("switches-2020", 2), ("filecopy-2003", 1), ("l3switch-2008", 1)] {
         let (document, console) =
-            opened(&program, &linerate_report::study::html(Language::English, &crate::study::published(name)));
+            opened(&program, &linerate_report::study::html(Language::English, &crate::study::published(name), None));
         assert!(document.contains("data-ready=\"yes\""), "{name}: the script did not reach its end: {console:?}");
         assert!(document.contains("Download the study (JSON)") && document.contains("Download the data (CSV)"));
         assert_eq!(document.matches("<figure>").count(), figures, "{name}");
@@ -104,7 +104,7 @@ fn limits_are_drawn_and_nothing_complains() {
 #[test]
 fn a_curve_and_rpc_are_drawn_and_nothing_complains() {
     let Some(program) = chromium() else { return };
-    for (record, figures) in [(crate::nfs::record(), 2), (crate::nfs::rpc(), 2)] {
+    for (record, figures) in [(crate::nfs::record(), 2), (crate::nfs::rpc(), 3)] {
         let (document, console) = opened(&program, &linerate_report::html(Language::English, &record));
         assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
         assert_eq!(document.matches("<figure>").count(), figures);

@@ -11,5 +11,6 @@ mod large;
 mod limits;
 mod nfs;
 mod outputs;
+mod pictures;
 mod sample;
 mod study;
