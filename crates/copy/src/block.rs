@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 /// Bytes of a block.
 pub(crate) const BLOCK: usize = 512 << 10;
-/// Blocks of a lane on one host; they are used again.
+/// Blocks of a lane on one host, where its stages are threads; they are used again.
 pub(crate) const BLOCKS: usize = 8;
 /// Files that may begin in a block: each is open until the block has passed.
 pub(crate) const FILES: usize = 32;
@@ -89,10 +89,10 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// A lane's.
-    pub(crate) fn new() -> Self {
-        let (home, free) = crossbeam_channel::bounded(BLOCKS);
-        for _ in 0..BLOCKS {
+    /// So many, a lane's.
+    pub(crate) fn new(count: usize) -> Self {
+        let (home, free) = crossbeam_channel::bounded(count);
+        for _ in 0..count {
             home.send(vec![0; BLOCK].into_boxed_slice()).expect("there is room, and the receiver is here");
         }
         Self { free, home }
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let blocks = Blocks::new();
+        let blocks = Blocks::new(BLOCKS);
         let mut block = blocks.take();
         block.folder(b"a", 0o755, -5);
         block.file(b"a/b", 0o644, 7, 5);
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_head_and_an_end_have_room_where_that_is_said() {
-        let blocks = Blocks::new();
+        let blocks = Blocks::new(BLOCKS);
         let mut block = blocks.take();
         let path = vec![b'a'; LONGEST_PATH];
         while block.has_room(u64::MAX) {
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn buffers_are_used_again() {
-        let blocks = Blocks::new();
+        let blocks = Blocks::new(BLOCKS);
         let all: Vec<Block> = (0..BLOCKS).map(|_| blocks.take()).collect();
         assert!(blocks.free.is_empty());
         drop(all);

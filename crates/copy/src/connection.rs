@@ -260,7 +260,7 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let mut from = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
         let (mut to, _) = listener.accept().expect("accepted");
-        let blocks = Blocks::new();
+        let blocks = Blocks::new(1);
         let mut block = blocks.take();
         block.folder(b"a", 1, 2);
         send(&mut from, &block).expect("sent");

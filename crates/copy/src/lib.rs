@@ -22,6 +22,7 @@ mod error;
 mod folders;
 mod half;
 mod lane;
+mod pipeline;
 mod place;
 mod side;
 mod source;

@@ -1,9 +1,10 @@
-//! Where the time goes: each thread of a stage keeps a clock that is at work, or waits for one of its neighbours.
+//! Where the time goes: each stage keeps a clock, in each thread that it is in. It is at work, or waits for one of its neighbours.
 
 use linerate_model::{CopyStage, StageTime, WorkTime};
 use linerate_sys::clock;
 use linerate_sys::thread::ThreadCost;
 use linerate_units::Nanos;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -11,22 +12,33 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Default)]
 pub(crate) struct Board(Mutex<BTreeMap<CopyStage, StageTime>>);
 
-/// The clock of one thread.
+/// Time off its core that is not looked into, nanoseconds: it would take as long to ask why.
+const SHORT: u64 = 20_000;
+
+thread_local! {
+    /// Time without a core that the thread's clocks have accounted for.
+    static QUEUED: Cell<Nanos> = Cell::new(ThreadCost::of_caller().queued);
+}
+
+/// The clock of one stage. Those of a lane may share a thread, of which at most one is at work at a time.
 pub(crate) struct Clock<'a> {
     board: &'a Board,
     stage: CopyStage,
     time: StageTime,
-    /// Since when the thread has been doing what it does.
+    /// Since when the stage has been doing what it does.
     since: u64,
-    /// What the scheduler had counted of it when the clock was started.
-    cost: ThreadCost,
+    /// What the thread had taken of a core by then.
+    cpu: u64,
+    /// It is at work.
+    works: bool,
 }
 
 impl Board {
-    /// Starts the clock of the calling thread, at work.
+    /// Starts a clock in the calling thread, at work.
     pub(crate) fn clock(&self, stage: CopyStage) -> Clock<'_> {
         let time = StageTime { threads: 1, ..StageTime::default() };
-        Clock { board: self, stage, time, since: clock::now(), cost: ThreadCost::of_caller() }
+        QUEUED.with(|_| ());
+        Clock { board: self, stage, time, since: clock::now(), cpu: clock::thread_cpu(), works: true }
     }
 
     /// All stages after `wall`: a thread that had nothing more to do waited for what did not come.
@@ -62,42 +74,66 @@ impl Board {
 }
 
 impl Clock<'_> {
+    /// Something came from the stage before.
+    pub(crate) fn begins(&mut self) {
+        let (waited, _) = self.turn();
+        self.time.waiting_for_previous = self.time.waiting_for_previous + waited;
+        self.works = true;
+    }
+
+    /// What came is done.
+    pub(crate) fn rests(&mut self) {
+        let (busy, cpu) = self.turn();
+        self.time.busy = self.time.busy + busy;
+        self.time.cpu = self.time.cpu + cpu;
+        self.works = false;
+    }
+
     /// Waits for something from the stage before.
     pub(crate) fn await_previous<T>(&mut self, wait: impl FnOnce() -> T) -> T {
-        self.work_ends();
+        self.rests();
         let got = wait();
-        self.time.waiting_for_previous = self.time.waiting_for_previous + self.turn();
+        self.begins();
         got
     }
 
     /// Waits until the stage after takes something.
     pub(crate) fn await_next<T>(&mut self, wait: impl FnOnce() -> T) -> T {
-        self.work_ends();
+        self.rests();
         let got = wait();
-        self.time.waiting_for_next = self.time.waiting_for_next + self.turn();
+        let (waited, _) = self.turn();
+        self.time.waiting_for_next = self.time.waiting_for_next + waited;
+        self.works = true;
         got
     }
 
-    fn work_ends(&mut self) {
-        self.time.busy = self.time.busy + self.turn();
+    /// Time since the last turn, and how much of it the thread was on a core. What it was ready to run besides is added up.
+    fn turn(&mut self) -> (Nanos, Nanos) {
+        let (now, cpu) = (clock::now(), clock::thread_cpu());
+        let passed = Nanos::new(now.saturating_sub(self.since));
+        let on_core = Nanos::new(cpu.saturating_sub(self.cpu));
+        (self.since, self.cpu) = (now, cpu);
+        self.time.queued = self.time.queued + queued(passed - on_core);
+        (passed, on_core)
     }
+}
 
-    /// Time since the last turn.
-    fn turn(&mut self) -> Nanos {
-        let now = clock::now();
-        let passed = now.saturating_sub(self.since);
-        self.since = now;
-        Nanos::new(passed)
+/// How much of the time that the calling thread was off its core just now it was ready to run. Each moment is told once.
+fn queued(off: Nanos) -> Nanos {
+    if off.get() < SHORT {
+        return Nanos::default();
     }
+    let queued = ThreadCost::of_caller().queued;
+    Nanos::new((queued - QUEUED.replace(queued)).get().min(off.get()))
 }
 
 impl Drop for Clock<'_> {
     fn drop(&mut self) {
-        self.work_ends();
-        let cost = ThreadCost::of_caller();
-        let (cpu, queued) = (cost.cpu - self.cost.cpu, cost.queued - self.cost.queued);
-        let busiest = WorkTime { busy: self.time.busy, cpu, queued };
-        self.time = StageTime { cpu, queued, busiest, ..self.time };
+        if self.works {
+            self.rests();
+        }
+        let StageTime { busy, cpu, queued, .. } = self.time;
+        self.time.busiest = WorkTime { busy, cpu, queued };
         self.board.add(self.stage, self.time);
     }
 }

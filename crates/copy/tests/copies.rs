@@ -106,6 +106,47 @@ fn each_stage_tells_where_its_time_went() {
     assert!(!got.stages.contains_key(&CopyStage::Verify));
 }
 
+/// Within one host a lane's thread does all stages in turn: while one works, those before and after it wait.
+#[test]
+fn stages_that_share_a_thread_share_its_time() {
+    let to = tempdir().expect("a folder");
+    let tree = made("files=300,folders=5,bytes=20M");
+    let into = CopyInto::Folder(folder(to.path()));
+    let counts = alone(OPTIONS, tree, CopyFrom::Files, into).expect("copied");
+    let side = &counts.sides[0];
+    let mut in_turn = 0;
+    for (stage, time) in &side.stages {
+        let all = time.busy + time.waiting_for_previous + time.waiting_for_next;
+        let wall = side.time.get() * u64::from(time.threads);
+        assert!(all.get().abs_diff(wall) < wall / 10 + 20_000_000, "{stage:?}: {all} of {wall} ns");
+        assert!(time.busy.get() > 0, "{stage:?} did nothing");
+        assert_eq!(time.threads, if *stage == CopyStage::List { 1 } else { 2 }, "{stage:?}");
+        in_turn += if *stage == CopyStage::List { 0 } else { time.busy.get() };
+    }
+    // What is still there when it is read back need not be hashed.
+    let expected: Vec<_> = CopyStage::ALL
+        .into_iter()
+        .filter(|stage| !matches!(stage, CopyStage::Hash | CopyStage::Send | CopyStage::Receive))
+        .collect();
+    assert_eq!(side.stages.keys().copied().collect::<Vec<_>>(), expected);
+    let wall = 2 * side.time.get();
+    assert!(in_turn < wall + wall / 20, "{in_turn} of {wall} ns");
+}
+
+/// Whatever the mask of the process, and whatever the mode: it arrives.
+#[test]
+fn permissions_arrive_as_they_are() {
+    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    for mode in [0o400, 0o600, 0o644, 0o666, 0o777, 0o1755, 0o000] {
+        let path = from.path().join(format!("{mode:o}"));
+        fs::write(&path, "x").expect("written");
+        fs::set_permissions(&path, Permissions::from_mode(mode)).expect("set");
+    }
+    let tree = || CopyTree::Folder(folder(from.path()));
+    alone(OPTIONS, tree(), CopyFrom::Files, CopyInto::Folder(folder(to.path()))).expect("copied");
+    assert_same(from.path(), to.path());
+}
+
 #[test]
 fn what_is_there_is_refused_replaced_or_kept() {
     let to = tempdir().expect("a folder");

@@ -3,10 +3,11 @@
 use super::new_file::{Head, NewFile};
 use super::root::{Root, temporary};
 use super::{Created, Verified};
-use crate::block::{FILES, Record};
+use crate::block::{FILES, Malformed, Record};
 use crate::control::Control;
+use crate::pipeline::{Gone, Onward, Work};
 use crate::side::Side;
-use crossbeam_channel::{Receiver, Sender};
+use crate::storage::Storage;
 use linerate_model::CopyStage;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,37 +19,44 @@ fn number() -> u64 {
     NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Makes what is asked for, until nothing more comes; without a root, all goes nowhere.
-pub(crate) fn run(
-    root: Option<&Root>,
-    blocks: &Receiver<Verified>,
-    out: &Sender<Created>,
-    side: &Side,
-    control: &Control,
-) {
-    let mut clock = side.board.clock(CopyStage::Create);
-    let mut storage = root.map(|root| root.storage.another());
-    while let Ok(verified) = clock.await_previous(|| blocks.recv()) {
+/// Makes what is asked for; without a root, all goes nowhere.
+pub(crate) struct Create<'a> {
+    place: Option<(&'a Root, Box<dyn Storage>)>,
+    side: &'a Side,
+    control: &'a Control,
+}
+
+impl<'a> Create<'a> {
+    pub(crate) fn new(root: Option<&'a Root>, side: &'a Side, control: &'a Control) -> Self {
+        Self { place: root.map(|root| (root, root.storage.another())), side, control }
+    }
+}
+
+impl Work<Verified> for Create<'_> {
+    type Made = Created;
+
+    fn work(&mut self, verified: Verified, on: &mut Onward<'_, '_, Created>) -> Result<(), Gone> {
+        let Self { place, side, control } = self;
         let mut files = Vec::new();
         for record in verified.block.records() {
             if control.is_stopped() || control.gave_up() {
-                return;
+                return Err(Gone);
             }
             let Ok((_, record)) = record else {
-                return control.fault(b"", CopyStage::Create, crate::block::Malformed);
+                control.fault(b"", CopyStage::Create, Malformed);
+                return Err(Gone);
             };
-            let place = root.zip(storage.as_mut());
             match record {
                 Record::File { path, mode, modified, size } => {
                     let head = Head { path, mode, modified, size };
                     let made = match place {
-                        _ if files.len() >= FILES => Err(io::Error::other(crate::block::Malformed)),
+                        _ if files.len() >= FILES => Err(io::Error::other(Malformed)),
                         None => Ok(NewFile::nowhere(&head)),
                         Some((root, storage)) => NewFile::make(&head, &mut **storage, &root.mark, number()),
                     };
                     files.push(made.map_err(|error| control.failed(path, CopyStage::Create, &error)).ok());
                 }
-                Record::Folder { path, mode, modified } => match place.map(|(root, storage)| {
+                Record::Folder { path, mode, modified } => match place.as_mut().map(|(root, storage)| {
                     storage.make_folder(path)?;
                     root.later(path, mode, modified);
                     io::Result::Ok(())
@@ -57,8 +65,10 @@ pub(crate) fn run(
                     _ => side.tally.folders.add(1),
                 },
                 Record::Link { path, target, modified } => {
-                    let name = |root: &Root| temporary(&root.mark, number());
-                    match place.map(|(root, storage)| storage.make_link(path, &name(root), target, modified)) {
+                    let made = place.as_mut().map(|(root, storage)| {
+                        storage.make_link(path, &temporary(&root.mark, number()), target, modified)
+                    });
+                    match made {
                         Some(Err(error)) => control.failed(path, CopyStage::Create, &error),
                         _ => side.tally.links.add(1),
                     }
@@ -66,8 +76,6 @@ pub(crate) fn run(
                 _ => {}
             }
         }
-        if clock.await_next(|| out.send(Created { verified, files })).is_err() {
-            return;
-        }
+        on.pass(Created { verified, files })
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct NewFile {
     /// Bytes of data that were written, and of data and holes together.
     pub(crate) bytes: u64,
     pub(crate) length: u64,
+    /// Where its holes begin and end.
+    pub(crate) holes: Vec<(u64, u64)>,
     /// When it was made, on the monotonic clock.
     pub(crate) begun: u64,
     /// Where it is; none if it goes nowhere.
@@ -33,13 +35,14 @@ impl NewFile {
     /// One that goes nowhere.
     pub(crate) fn nowhere(head: &Head<'_>) -> Self {
         let Head { path, mode, modified, size } = *head;
-        Self { path: path.to_vec(), mode, modified, size, bytes: 0, length: 0, begun: clock::now(), draft: None }
+        let (path, holes, begun) = (path.to_vec(), Vec::new(), clock::now());
+        Self { path, mode, modified, size, bytes: 0, length: 0, holes, begun, draft: None }
     }
 
     /// One in `storage`, the `number`th of the copy with `mark`.
     pub(crate) fn make(head: &Head<'_>, storage: &mut dyn Storage, mark: &str, number: u64) -> io::Result<Self> {
         let mut made = Self::nowhere(head);
-        made.draft = Some(storage.create(head.path, &temporary(mark, number))?);
+        made.draft = Some(storage.create(head.path, &temporary(mark, number), head.mode & PERMISSIONS)?);
         Ok(made)
     }
 
@@ -51,7 +54,10 @@ impl NewFile {
     }
 
     pub(crate) fn skip(&mut self, bytes: u64) -> io::Result<()> {
-        self.grow(bytes)
+        let begin = self.length;
+        self.grow(bytes)?;
+        self.holes.push((begin, self.length));
+        Ok(())
     }
 
     /// It never becomes longer than its head said.
@@ -69,6 +75,11 @@ impl NewFile {
         }
         let (length, mode, modified) = (self.length, self.mode & PERMISSIONS, self.modified);
         self.draft.as_mut().map_or(Ok(()), |draft| draft.complete(length, mode, modified))
+    }
+
+    /// Whether it goes anywhere.
+    pub(crate) fn is_somewhere(&self) -> bool {
+        self.draft.is_some()
     }
 
     /// What is in storage.

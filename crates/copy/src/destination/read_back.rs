@@ -2,60 +2,66 @@
 
 use super::Written;
 use crate::control::Control;
-use crate::side::Side;
+use crate::pipeline::{Gone, Onward, Work};
 use crate::storage::Draft;
-use crossbeam_channel::{Receiver, Sender};
 use linerate_model::{CopyStage, CopySync};
 use std::io;
 
-/// Bytes read at a time.
-const PIECE: usize = 256 << 10;
+/// Bytes read at a time: they are hashed while they are in a core's own cache.
+const PIECE: usize = 128 << 10;
 
-/// Passes on what reads back as it should, until nothing more comes.
-pub(crate) fn run(
+/// Passes on what reads back as it should.
+pub(crate) struct ReadBack<'a> {
     sync: CopySync,
-    files: &Receiver<Vec<Written>>,
-    out: &Sender<Vec<Written>>,
-    side: &Side,
-    control: &Control,
-) {
-    let mut clock = side.board.clock(CopyStage::Verify);
-    let mut piece = vec![0; PIECE];
-    while let Ok(batch) = clock.await_previous(|| files.recv()) {
+    piece: Vec<u8>,
+    hasher: blake3::Hasher,
+    control: &'a Control,
+}
+
+impl<'a> ReadBack<'a> {
+    pub(crate) fn new(sync: CopySync, control: &'a Control) -> Self {
+        Self { sync, piece: vec![0; PIECE], hasher: blake3::Hasher::new(), control }
+    }
+
+    fn hash(&mut self, draft: &mut dyn Draft) -> io::Result<blake3::Hash> {
+        if self.sync == CopySync::Each {
+            draft.forget()?;
+        }
+        self.hasher.reset();
+        let mut offset = 0;
+        while !self.control.is_stopped() {
+            match draft.read(offset, &mut self.piece)? {
+                0 => return Ok(self.hasher.finalize()),
+                read => {
+                    self.hasher.update(&self.piece[..read]);
+                    offset += read as u64;
+                }
+            }
+        }
+        Err(io::Error::other("it was stopped before all of it was read back"))
+    }
+}
+
+impl Work<Vec<Written>> for ReadBack<'_> {
+    type Made = Vec<Written>;
+
+    fn work(&mut self, batch: Vec<Written>, on: &mut Onward<'_, '_, Vec<Written>>) -> Result<(), Gone> {
         let mut sound = Vec::with_capacity(batch.len());
         for mut written in batch {
-            let found = written.file.draft().map(|draft| hash(draft, sync, &mut piece, control)).transpose();
+            let found = written.file.draft().map(|draft| self.hash(draft)).transpose();
             match found {
                 Ok(Some(digest)) if digest == written.digest => {
                     written.verified = true;
                     sound.push(written);
                 }
                 Ok(Some(_)) => {
-                    control.fault(&written.file.path, CopyStage::Verify, "what reads back is not what was written");
+                    let why = "what reads back is not what was written";
+                    self.control.fault(&written.file.path, CopyStage::Verify, why);
                 }
                 Ok(None) => sound.push(written),
-                Err(error) => control.failed(&written.file.path, CopyStage::Verify, &error),
+                Err(error) => self.control.failed(&written.file.path, CopyStage::Verify, &error),
             }
         }
-        if clock.await_next(|| out.send(sound)).is_err() {
-            return;
-        }
+        on.pass(sound)
     }
-}
-
-fn hash(draft: &mut dyn Draft, sync: CopySync, piece: &mut [u8], control: &Control) -> io::Result<blake3::Hash> {
-    if sync == CopySync::Each {
-        draft.forget()?;
-    }
-    let (mut hasher, mut offset) = (blake3::Hasher::new(), 0);
-    while !control.is_stopped() {
-        match draft.read(offset, piece)? {
-            0 => return Ok(hasher.finalize()),
-            read => {
-                hasher.update(&piece[..read]);
-                offset += read as u64;
-            }
-        }
-    }
-    Err(io::Error::other("it was stopped before all of it was read back"))
 }

@@ -3,28 +3,35 @@
 use super::Verified;
 use crate::block::{Block, DIGEST, Record};
 use crate::control::Control;
-use crate::side::Side;
+use crate::pipeline::{Gone, Onward, Work};
 use crate::source::hash::take;
-use crossbeam_channel::{Receiver, Sender};
-use linerate_model::CopyStage;
 
-/// Verifies what passes, until nothing more comes.
-pub(crate) fn run(blocks: &Receiver<Block>, out: &Sender<Verified>, side: &Side, control: &Control) {
-    let mut clock = side.board.clock(CopyStage::Verify);
-    let mut hasher = blake3::Hasher::new();
-    while let Ok(block) = clock.await_previous(|| blocks.recv()) {
+/// Verifies what passes.
+pub(crate) struct Verify<'a> {
+    hasher: blake3::Hasher,
+    control: &'a Control,
+}
+
+impl<'a> Verify<'a> {
+    pub(crate) fn new(control: &'a Control) -> Self {
+        Self { hasher: blake3::Hasher::new(), control }
+    }
+}
+
+impl Work<Block> for Verify<'_> {
+    type Made = Verified;
+
+    fn work(&mut self, block: Block, on: &mut Onward<'_, '_, Verified>) -> Result<(), Gone> {
         let mut sound = Vec::new();
         for (_, record) in block.records().flatten() {
             match record {
                 Record::End { digest } => {
-                    let found: [u8; DIGEST] = hasher.finalize().into();
+                    let found: [u8; DIGEST] = self.hasher.finalize().into();
                     sound.push(found == *digest);
                 }
-                record => take(&mut hasher, &record, control),
+                record => take(&mut self.hasher, &record, self.control),
             }
         }
-        if clock.await_next(|| out.send(Verified { block, sound })).is_err() {
-            return;
-        }
+        on.pass(Verified { block, sound })
     }
 }

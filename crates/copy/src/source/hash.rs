@@ -2,28 +2,35 @@
 
 use crate::block::{Block, DIGEST, Record};
 use crate::control::Control;
-use crate::side::Side;
-use crossbeam_channel::{Receiver, Sender};
-use linerate_model::CopyStage;
+use crate::pipeline::{Gone, Onward, Work};
 
-/// Hashes what passes, until nothing more comes.
-pub(crate) fn run<T: From<Block>>(blocks: &Receiver<Block>, out: &Sender<T>, side: &Side, control: &Control) {
-    let mut clock = side.board.clock(CopyStage::Hash);
-    let mut hasher = blake3::Hasher::new();
-    while let Ok(mut block) = clock.await_previous(|| blocks.recv()) {
+/// Hashes what passes.
+pub(crate) struct Hash<'a> {
+    hasher: blake3::Hasher,
+    control: &'a Control,
+}
+
+impl<'a> Hash<'a> {
+    pub(crate) fn new(control: &'a Control) -> Self {
+        Self { hasher: blake3::Hasher::new(), control }
+    }
+}
+
+impl Work<Block> for Hash<'_> {
+    type Made = Block;
+
+    fn work(&mut self, mut block: Block, on: &mut Onward<'_, '_, Block>) -> Result<(), Gone> {
         let mut ends: Vec<(usize, [u8; DIGEST])> = Vec::new();
         for (at, record) in block.records().flatten() {
             match record {
-                Record::End { .. } => ends.push((at, hasher.finalize().into())),
-                record => take(&mut hasher, &record, control),
+                Record::End { .. } => ends.push((at, self.hasher.finalize().into())),
+                record => take(&mut self.hasher, &record, self.control),
             }
         }
         for (at, digest) in &ends {
             block.set_digest(*at, digest);
         }
-        if clock.await_next(|| out.send(block.into())).is_err() {
-            return;
-        }
+        on.pass(block)
     }
 }
 

@@ -23,5 +23,15 @@ pub(crate) enum Origin {
     Memory(Made),
 }
 
+impl Origin {
+    /// Whether it is all on this host.
+    pub(crate) fn is_here(&self) -> bool {
+        match self {
+            Self::Folder(storage) => storage.is_here(),
+            Self::Memory(_) => true,
+        }
+    }
+}
+
 /// Some entries.
 pub(crate) type Batch = Vec<Entry>;

@@ -3,9 +3,8 @@
 use super::{Batch, Origin};
 use crate::control::Control;
 use crate::entry::{Entry, Kind};
-use crate::side::Side;
+use crate::pipeline::{Gone, Onward, Work};
 use crate::storage::{About, OpenFile, Storage, What};
-use crossbeam_channel::{Receiver, Sender};
 use linerate_model::CopyStage;
 use std::io;
 
@@ -24,37 +23,42 @@ pub(crate) enum Content {
     Made(u64),
 }
 
-/// Opens what comes, until nothing more comes.
-pub(crate) fn run(
-    origin: &Origin,
-    batches: &Receiver<Batch>,
-    out: &Sender<Vec<Opened>>,
-    side: &Side,
-    control: &Control,
-) {
-    let mut clock = side.board.clock(CopyStage::Open);
-    let mut storage = match origin {
-        Origin::Folder(storage) => Some(storage.another()),
-        Origin::Memory(_) => None,
-    };
-    while let Ok(batch) = clock.await_previous(|| batches.recv()) {
+/// Opens what comes.
+pub(crate) struct Open<'a> {
+    /// None where content is made up.
+    storage: Option<Box<dyn Storage>>,
+    control: &'a Control,
+}
+
+impl<'a> Open<'a> {
+    pub(crate) fn new(origin: &Origin, control: &'a Control) -> Self {
+        let storage = match origin {
+            Origin::Folder(storage) => Some(storage.another()),
+            Origin::Memory(_) => None,
+        };
+        Self { storage, control }
+    }
+}
+
+impl Work<Batch> for Open<'_> {
+    type Made = Vec<Opened>;
+
+    fn work(&mut self, batch: Batch, on: &mut Onward<'_, '_, Vec<Opened>>) -> Result<(), Gone> {
         let mut opened = Vec::with_capacity(batch.len());
         for entry in batch {
-            match (&entry.kind, &mut storage) {
+            match (&entry.kind, &mut self.storage) {
                 (Kind::File { content, .. }, None) => {
                     let content = Content::Made(*content);
                     opened.push(Opened { entry, content });
                 }
                 (Kind::File { .. }, Some(storage)) => match open(&entry, &mut **storage) {
                     Ok((file, about)) => opened.push(Opened { entry, content: Content::File(file, about) }),
-                    Err(error) => control.failed(&entry.path, CopyStage::Open, &error),
+                    Err(error) => self.control.failed(&entry.path, CopyStage::Open, &error),
                 },
                 _ => opened.push(Opened { entry, content: Content::None }),
             }
         }
-        if control.is_stopped() || clock.await_next(|| out.send(opened)).is_err() {
-            return;
-        }
+        if self.control.is_stopped() { Err(Gone) } else { on.pass(opened) }
     }
 }
 

@@ -4,39 +4,24 @@ use super::open::{Content, Opened};
 use crate::block::{Block, Blocks};
 use crate::control::Control;
 use crate::entry::{Entry, Kind};
+use crate::pipeline::{Gone, Onward, Work};
 use crate::side::Side;
-use crate::stage::Clock;
 use crate::storage::{About, OpenFile, What};
 use crate::tree::fill;
-use crossbeam_channel::{Receiver, Sender};
 use linerate_model::CopyStage;
 use std::io;
 
-/// Reads what comes, until nothing more comes; the last record says whether that was all.
-pub(crate) fn run<T: From<Block>>(
-    opened: &Receiver<Vec<Opened>>,
-    out: &Sender<T>,
-    blocks: &Blocks,
-    side: &Side,
-    control: &Control,
-) {
-    let mut clock = side.board.clock(CopyStage::Read);
-    let block = clock.await_next(|| blocks.take());
-    let mut reader = Reader { block, blocks, out, clock, side };
-    // What cannot be passed on any more need not be read.
-    let _ = reader.all(opened, control);
-}
-
-struct Reader<'a, T> {
+/// Reads what comes; the last record says whether that was all.
+pub(crate) struct Read<'a> {
+    /// The one that is being filled.
     block: Block,
-    blocks: &'a Blocks,
-    out: &'a Sender<T>,
-    clock: Clock<'a>,
+    blocks: Blocks,
     side: &'a Side,
+    control: &'a Control,
 }
 
-/// Nobody takes blocks any more.
-struct Gone;
+/// The way on.
+type On<'a, 'b, 'c> = &'a mut Onward<'b, 'c, Block>;
 
 /// Why a file did not become whole.
 enum Broken {
@@ -56,45 +41,58 @@ impl From<io::Error> for Broken {
     }
 }
 
-impl<T: From<Block>> Reader<'_, T> {
-    fn all(&mut self, opened: &Receiver<Vec<Opened>>, control: &Control) -> Result<(), Gone> {
-        loop {
-            // While it has to wait for more, the rest need not wait for what it has.
-            let next = match opened.try_recv() {
-                Ok(next) => Some(next),
-                Err(_) => {
-                    self.flush()?;
-                    self.clock.await_previous(|| opened.recv()).ok()
-                }
-            };
-            let Some(batch) = next else { break };
-            for opened in batch {
-                if control.is_stopped() {
-                    return Ok(());
-                }
-                if control.gave_up() {
-                    break;
-                }
-                self.one(opened, control)?;
+impl Work<Vec<Opened>> for Read<'_> {
+    type Made = Block;
+
+    fn work(&mut self, batch: Vec<Opened>, on: &mut Onward<'_, '_, Block>) -> Result<(), Gone> {
+        for opened in batch {
+            if self.control.is_stopped() {
+                return Err(Gone);
             }
+            if self.control.gave_up() {
+                break;
+            }
+            self.one(opened, on)?;
         }
-        let complete = !control.gave_up() && !control.is_stopped() && !self.side.has_ended();
-        self.room_for(0)?;
-        self.block.last(complete);
-        self.flush()
+        Ok(())
     }
 
-    fn one(&mut self, Opened { entry, mut content }: Opened, control: &Control) -> Result<(), Gone> {
+    /// While no more comes, the rest need not wait for what it has.
+    fn flush(&mut self, on: &mut Onward<'_, '_, Block>) -> Result<(), Gone> {
+        if self.block.is_empty() {
+            return Ok(());
+        }
+        let full = std::mem::replace(&mut self.block, self.blocks.none());
+        on.pass(full)?;
+        self.block = on.wait(|| self.blocks.take());
+        Ok(())
+    }
+
+    fn finish(&mut self, on: &mut Onward<'_, '_, Block>) -> Result<(), Gone> {
+        let complete = !self.control.gave_up() && !self.control.is_stopped() && !self.side.has_ended();
+        self.room_for(0, on)?;
+        self.block.last(complete);
+        self.flush(on)
+    }
+}
+
+impl<'a> Read<'a> {
+    /// Into `blocks`, of which some are free.
+    pub(crate) fn new(blocks: Blocks, side: &'a Side, control: &'a Control) -> Self {
+        Self { block: blocks.take(), blocks, side, control }
+    }
+
+    fn one(&mut self, Opened { entry, mut content }: Opened, on: On<'_, '_, '_>) -> Result<(), Gone> {
         let Entry { path, mode, modified, .. } = &entry;
         match &entry.kind {
             Kind::Folder => {
-                self.room_for(0)?;
+                self.room_for(0, on)?;
                 self.block.folder(path, *mode, *modified);
                 self.side.tally.folders.add(1);
                 return Ok(());
             }
             Kind::Link { target } => {
-                self.room_for(0)?;
+                self.room_for(0, on)?;
                 self.block.link(path, target, *modified);
                 self.side.tally.links.add(1);
                 return Ok(());
@@ -102,8 +100,8 @@ impl<T: From<Block>> Reader<'_, T> {
             Kind::File { .. } => {}
         }
         let read = match &mut content {
-            Content::File(file, about) => self.file(&entry, &mut **file, *about),
-            Content::Made(number) => self.made(&entry, *number).map_err(Broken::from),
+            Content::File(file, about) => self.file(&entry, &mut **file, *about, on),
+            Content::Made(number) => self.made(&entry, *number, on).map_err(Broken::from),
             Content::None => Ok(0),
         };
         match read {
@@ -115,7 +113,7 @@ impl<T: From<Block>> Reader<'_, T> {
             }
             Err(Broken::Gone) => Err(Gone),
             Err(Broken::Fault(why)) => {
-                control.failed(path, CopyStage::Read, &why);
+                self.control.failed(path, CopyStage::Read, &why);
                 self.block.drop_file();
                 Ok(())
             }
@@ -123,9 +121,15 @@ impl<T: From<Block>> Reader<'_, T> {
     }
 
     /// Reads a file to the size it had when it was opened; gives the bytes of its data.
-    fn file(&mut self, entry: &Entry, file: &mut dyn OpenFile, about: About) -> Result<u64, Broken> {
+    fn file(
+        &mut self,
+        entry: &Entry,
+        file: &mut dyn OpenFile,
+        about: About,
+        on: On<'_, '_, '_>,
+    ) -> Result<u64, Broken> {
         let What::File { size } = about.what else { return Ok(0) };
-        self.room_for(size)?;
+        self.room_for(size, on)?;
         self.block.file(&entry.path, about.mode, about.modified, size);
         // What was read of it, and where the data that is being read ends.
         let (mut offset, mut bytes, mut end) = (0, 0, 0);
@@ -133,14 +137,14 @@ impl<T: From<Block>> Reader<'_, T> {
             if offset >= end {
                 let (data, next) = file.extent(offset, size)?;
                 if data > offset {
-                    self.room_for_more()?;
+                    self.room_for_more(on)?;
                     self.block.hole(data - offset);
                     self.side.tally.hole_bytes.add(data - offset);
                 }
                 (offset, end) = (data, next);
                 continue;
             }
-            let room = self.room_for_more()?.min(usize::try_from(end - offset).unwrap_or(usize::MAX));
+            let room = self.room_for_more(on)?.min(usize::try_from(end - offset).unwrap_or(usize::MAX));
             let read = file.read(offset, self.block.data_space(room))?;
             if read == 0 {
                 let why = format!("it became shorter while it was read: {offset} of {size} bytes");
@@ -156,13 +160,13 @@ impl<T: From<Block>> Reader<'_, T> {
         Ok(bytes)
     }
 
-    fn made(&mut self, entry: &Entry, number: u64) -> Result<u64, Gone> {
+    fn made(&mut self, entry: &Entry, number: u64, on: On<'_, '_, '_>) -> Result<u64, Gone> {
         let Kind::File { size, .. } = entry.kind else { return Ok(0) };
-        self.room_for(size)?;
+        self.room_for(size, on)?;
         self.block.file(&entry.path, entry.mode, entry.modified, size);
         let mut offset = 0;
         while offset < size {
-            let room = self.room_for_more()?.min(usize::try_from(size - offset).unwrap_or(usize::MAX));
+            let room = self.room_for_more(on)?.min(usize::try_from(size - offset).unwrap_or(usize::MAX));
             fill(number, offset, self.block.data_space(room));
             self.block.commit_data(room);
             offset += room as u64;
@@ -171,28 +175,16 @@ impl<T: From<Block>> Reader<'_, T> {
     }
 
     /// Room for a head and some of a file's content.
-    fn room_for(&mut self, size: u64) -> Result<(), Gone> {
-        if self.block.has_room(size) { Ok(()) } else { self.flush() }
+    fn room_for(&mut self, size: u64, on: On<'_, '_, '_>) -> Result<(), Gone> {
+        if self.block.has_room(size) { Ok(()) } else { self.flush(on) }
     }
 
     /// Room for more data, of which it gives the bytes.
-    fn room_for_more(&mut self) -> Result<usize, Gone> {
+    fn room_for_more(&mut self, on: On<'_, '_, '_>) -> Result<usize, Gone> {
         const LEAST: usize = 64;
         if self.block.data_room() < LEAST {
-            self.flush()?;
+            self.flush(on)?;
         }
         Ok(self.block.data_room())
-    }
-
-    fn flush(&mut self) -> Result<(), Gone> {
-        if self.block.is_empty() {
-            return Ok(());
-        }
-        self.clock.await_next(|| {
-            let full = std::mem::replace(&mut self.block, self.blocks.none());
-            self.out.send(full.into()).map_err(|_| Gone)?;
-            self.block = self.blocks.take();
-            Ok(())
-        })
     }
 }

@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 /// A sparse file's blocks are counted in these.
 const STAT_BLOCK: i64 = 512;
+/// Permissions that a file may have before it is whole: those who may read it then may read what there is of it.
+const AT_ONCE: u32 = 0o777;
 /// The time of last access stays as it is.
 const UNTOUCHED: TimeSpec = TimeSpec::UTIME_OMIT;
 
@@ -81,6 +83,10 @@ impl Storage for LocalFolder {
         fstat(&self.root).ok().map(|about| about.st_dev)
     }
 
+    fn is_here(&self) -> bool {
+        true
+    }
+
     fn list(&mut self, path: &[u8]) -> io::Result<Listing> {
         let (parent, name) =
             if path.is_empty() { (Arc::clone(&self.root), OsStr::new(".")) } else { self.existing.parent(path)? };
@@ -111,10 +117,10 @@ impl Storage for LocalFolder {
         self.made.at(path).map(drop)
     }
 
-    fn create(&mut self, path: &[u8], temporary: &str) -> io::Result<Box<dyn Draft>> {
+    fn create(&mut self, path: &[u8], temporary: &str, mode: u32) -> io::Result<Box<dyn Draft>> {
         let (folder, name) = self.made.parent(path)?;
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let file = openat(&folder, temporary, flags, Mode::S_IRUSR | Mode::S_IWUSR)?;
+        let file = openat(&folder, temporary, flags, Mode::from_bits_truncate(mode & AT_ONCE))?;
         let (temporary, name) = (OsString::from(temporary), name.to_owned());
         Ok(Box::new(LocalDraft { file: file.into(), end: 0, folder, temporary, name, named: false }))
     }
@@ -234,7 +240,10 @@ impl Draft for LocalDraft {
         if self.end != length {
             self.file.set_len(length)?;
         }
-        fchmod(&self.file, Mode::from_bits_truncate(mode))?;
+        // Mostly it was made with them; the process's mask or the folder's own rules may have taken some away.
+        if fstat(&self.file)?.st_mode & 0o7777 != mode {
+            fchmod(&self.file, Mode::from_bits_truncate(mode))?;
+        }
         Ok(futimens(&self.file, &UNTOUCHED, &time(modified))?)
     }
 

@@ -76,8 +76,9 @@ pub(crate) trait Storage: Send + Sync {
     /// Makes the folder at `path`, unless it is there, and those on the way to it.
     fn make_folder(&mut self, path: &[u8]) -> io::Result<()>;
 
-    /// Makes the file that will be at `path`, empty, in the same folder under the name `temporary`. Folders on the way are made.
-    fn create(&mut self, path: &[u8], temporary: &str) -> io::Result<Box<dyn Draft>>;
+    /// Makes the file that will be at `path` with the permissions `mode`, empty, in the same folder under the name `temporary`. Folders on
+    /// the way are made.
+    fn create(&mut self, path: &[u8], temporary: &str, mode: u32) -> io::Result<Box<dyn Draft>>;
 
     /// Makes the symbolic link at `path`, first under the name `temporary`; it takes the place of what has its name, unless that is
     /// a folder. Folders on the way are made.
@@ -99,6 +100,11 @@ pub(crate) trait Storage: Send + Sync {
     /// Number of the device of this host that it is on, as its files have it (`st_dev`); none on a server.
     fn device(&self) -> Option<u64> {
         None
+    }
+
+    /// Whether this host's own kernel answers for it, and no server is asked over a connection of ours.
+    fn is_here(&self) -> bool {
+        false
     }
 
     /// The steps in which it keeps times, nanoseconds.

@@ -48,7 +48,7 @@ impl Storage for NfsFolder {
         Self::make_folder(self, path)
     }
 
-    fn create(&mut self, path: &[u8], temporary: &str) -> io::Result<Box<dyn Draft>> {
+    fn create(&mut self, path: &[u8], temporary: &str, _mode: u32) -> io::Result<Box<dyn Draft>> {
         let (folder, name) = split(path);
         Ok(Box::new(Self::create(self, folder, name, temporary)?))
     }

@@ -166,7 +166,7 @@ impl Storage for SmbFolder {
         self.session()?.make_folder(&self.full(path))
     }
 
-    fn create(&mut self, path: &[u8], temporary: &str) -> io::Result<Box<dyn Draft>> {
+    fn create(&mut self, path: &[u8], temporary: &str, _mode: u32) -> io::Result<Box<dyn Draft>> {
         let name = self.full(path);
         let folder = split(&name).0;
         let slash = if folder.is_empty() { &b""[..] } else { b"/" };

@@ -2,14 +2,16 @@
 
 use super::settle;
 use crate::CopyError;
-use crate::block::{Block, Blocks, FILES, Record};
+use crate::block::{BLOCKS, Block, Blocks, FILES, Record};
 use crate::connection::{self, ASKS, DONE, Door, GAVE_UP, next_length, wait};
 use crate::control::Control;
 use crate::destination::root::Root;
+use crate::destination::verify::Verify;
 use crate::destination::write::Ending;
-use crate::destination::{Verified, WAITING, verify};
+use crate::destination::{Unverified, Verified, WAITING};
 use crate::entry::{Entry, Kind};
 use crate::lane::{Shared, reading_end, writing_end};
+use crate::pipeline::{Stage, Timed, run};
 use crate::side::Side;
 use crate::source::{BATCHES, Batch, Origin, list};
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -65,7 +67,8 @@ impl Target {
             let mut ends = Vec::new();
             for lane in lanes {
                 let shared = Shared { options, side, control };
-                let blocks: Receiver<Block> = reading_end(scope, origin, wanted.clone(), shared);
+                let (blocks_in, blocks) = bounded::<Block>(WAITING);
+                reading_end(scope, origin, wanted.clone(), blocks_in, shared);
                 match lane.try_clone() {
                     Ok(answer) => ends.push(scope.spawn(move || end(answer, address, side, control))),
                     Err(error) => control.fault(b"", CopyStage::Send, error),
@@ -122,7 +125,7 @@ fn broken(error: &io::Error) -> String {
 
 /// Asks which files are there already.
 fn ask(mut asks: TcpStream, listed: &Receiver<Batch>, pending: &Sender<Batch>) {
-    let blocks = Blocks::new();
+    let blocks = Blocks::new(1);
     while let Ok(batch) = listed.recv() {
         let mut question = blocks.take();
         for Entry { path, mode, modified, kind } in &batch {
@@ -189,10 +192,13 @@ impl Arrival {
                     let (verified_in, verified) = bounded::<Verified>(WAITING);
                     if options.verify == CopyVerify::Received {
                         let (received_in, received) = bounded::<Block>(WAITING);
-                        scope.spawn(move || receive(lane, &received_in, side, control));
-                        scope.spawn(move || verify::run(&received, &verified_in, side, control));
+                        scope.spawn(move || receive(lane, received_in, side, control));
+                        scope.spawn(move || {
+                            let verify = Verify::new(control);
+                            run(&received, Timed::new(&side.board, CopyStage::Verify, verify, Box::new(verified_in)));
+                        });
                     } else {
-                        scope.spawn(move || receive(lane, &verified_in, side, control));
+                        scope.spawn(move || receive(lane, Unverified(verified_in), side, control));
                     }
                     writing_end(scope, root, verified, shared)
                 })
@@ -219,9 +225,9 @@ fn judge(ending: Ending, control: &Control) -> bool {
 }
 
 /// The stage that receives.
-fn receive<T: From<Block>>(lane: &mut TcpStream, out: &Sender<T>, side: &Side, control: &Control) {
+fn receive(lane: &mut TcpStream, mut out: impl Stage<Block>, side: &Side, control: &Control) {
     let mut clock = side.board.clock(CopyStage::Receive);
-    let blocks = Blocks::new();
+    let blocks = Blocks::new(BLOCKS);
     loop {
         let mut block = clock.await_next(|| blocks.take());
         if clock.await_previous(|| wait(lane)).is_err() {
@@ -237,7 +243,7 @@ fn receive<T: From<Block>>(lane: &mut TcpStream, out: &Sender<T>, side: &Side, c
                 }
             }
         }
-        if clock.await_next(|| out.send(block.into())).is_err() {
+        if clock.await_next(|| out.take(block)).is_err() {
             break;
         }
     }
@@ -268,7 +274,7 @@ fn fill(
 
 /// Answers which files are there already.
 fn answer(mut asks: TcpStream, root: &Root, side: &Side) {
-    let blocks = Blocks::new();
+    let blocks = Blocks::new(1);
     let mut storage = root.storage.another();
     while let Ok(Some(length)) = next_length(&mut asks) {
         let mut question = blocks.take();

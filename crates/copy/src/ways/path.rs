@@ -1,12 +1,12 @@
-//! Within one host: from one path to another, whatever is mounted there.
+//! Within one host: from one path to another, whatever is mounted there; or to or from a file server.
 
 use super::settle;
 use crate::control::Control;
-use crate::destination::Verified;
 use crate::destination::root::Root;
 use crate::destination::write::Ending;
+use crate::destination::{Unverified, Verified, WAITING};
 use crate::entry::{Entry, Kind};
-use crate::lane::{Shared, reading_end, writing_end};
+use crate::lane::{Shared, in_one_thread, reading_end, writing_end};
 use crate::side::Side;
 use crate::source::{BATCHES, Batch, Origin, list};
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -25,6 +25,7 @@ pub(crate) fn copy(
 ) -> CopySide {
     let (reading, writing) = (Side::default(), Side::default());
     let lanes = usize::from(options.lanes);
+    let here = origin.is_here() && root.is_none_or(|root| root.storage.is_here());
     let complete = thread::scope(|scope| {
         let (batches_in, batches) = bounded(BATCHES);
         let mut wanted = batches;
@@ -37,8 +38,14 @@ pub(crate) fn copy(
         let writers: Vec<_> = (0..lanes)
             .map(|_| {
                 let shared = |side| Shared { options, side, control };
-                let blocks: Receiver<Verified> = reading_end(scope, origin, wanted.clone(), shared(&reading));
-                writing_end(scope, root, blocks, shared(&writing))
+                let (reading, writing) = (shared(&reading), shared(&writing));
+                if here {
+                    return in_one_thread(scope, (origin, root), wanted.clone(), (reading, writing));
+                }
+                // While one waits for a server's answer, the others go on.
+                let (blocks_in, blocks) = bounded::<Verified>(WAITING);
+                reading_end(scope, origin, wanted.clone(), Unverified(blocks_in), reading);
+                writing_end(scope, root, blocks, writing)
             })
             .collect();
         drop(wanted);

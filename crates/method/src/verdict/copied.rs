@@ -23,6 +23,8 @@ pub(crate) struct CopyFacts {
     pub(super) server: Option<ServerEnd>,
     /// It goes from host to host.
     pub(super) crosses: bool,
+    /// One thread does all stages of a lane in turn, so that their times add up; but for `list`, which has its own.
+    pub(super) in_turn: bool,
     /// What is written is read back.
     pub(super) reads_back: bool,
     /// Each file is made durable while others are written, and not all at the end.
@@ -91,6 +93,7 @@ impl CopyFacts {
             writes: plan.into != CopyInto::Discard && server != Some(ServerEnd::Written),
             server,
             crosses,
+            in_turn: plan.way == CopyWay::Path,
             reads_back: plan.options.verify == CopyVerify::ReadBack,
             syncs_each: plan.options.sync == CopySync::Each,
             stages: shares(pair.sides.into_iter()),
@@ -122,11 +125,20 @@ impl CopyFacts {
         there.max_by(|(_, l), (_, r)| (l.cpu + l.queued).total_cmp(&(r.cpu + r.queued)))
     }
 
-    /// Of `stages`, the one that was blocked the most, and for how long.
+    /// Share of the time that `stages`, done in turn by one thread, were on a core or waited for one.
+    pub(super) fn computed(&self, stages: &[CopyStage]) -> f64 {
+        let of_lane = stages.iter().filter(|stage| **stage != CopyStage::List);
+        let share = |stage: &CopyStage| self.stage(*stage).busiest;
+        of_lane.map(share).map(|work| work.cpu + work.queued).sum::<f64>().min(1.0)
+    }
+
+    /// Of `stages`, the one that was blocked the most, and for how long: with all others of its thread, where they are done in turn.
     pub(super) fn most_blocked(&self, stages: &[CopyStage]) -> (Option<CopyStage>, f64) {
-        let there = stages.iter().filter(|stage| self.stages.contains_key(stage));
-        let worst = there.map(|stage| (Some(*stage), self.blocked(*stage))).max_by(|l, r| l.1.total_cmp(&r.1));
-        worst.unwrap_or((None, 0.0))
+        let there = || stages.iter().filter(|stage| self.stages.contains_key(stage));
+        let worst = there().map(|stage| (*stage, self.blocked(*stage))).max_by(|l, r| l.1.total_cmp(&r.1));
+        let Some((stage, share)) = worst else { return (None, 0.0) };
+        let of_lane = there().filter(|stage| self.in_turn && **stage != CopyStage::List);
+        (Some(stage), share.max(of_lane.map(|stage| self.blocked(*stage)).sum::<f64>().min(1.0)))
     }
 }
 

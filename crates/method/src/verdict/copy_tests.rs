@@ -19,6 +19,7 @@ fn facts() -> CopyFacts {
         writes: true,
         server: None,
         crosses: true,
+        in_turn: false,
         reads_back: false,
         syncs_each: false,
         stages: CopyStage::ALL.into_iter().map(|stage| (stage, share(0.3, 0.2, 0.3))).collect(),
@@ -52,6 +53,22 @@ fn what_is_busy_without_a_core_waits_for_storage_and_what_has_one_for_the_proces
     is(&with(&[(CopyStage::Read, busy)]), Limit::SenderCpu, Confidence::High);
     is(&with(&[(CopyStage::Verify, busy)]), Limit::ReceiverCpu, Confidence::High);
     is(&facts(), Limit::CannotTell, Confidence::Low);
+}
+
+/// One thread reads and writes: no stage of its is busy all the time, whatever holds it up.
+#[test]
+fn what_one_thread_does_in_turn_adds_up() {
+    let disk = [CopyStage::Open, CopyStage::Read].map(|stage| (stage, share(0.48, 0.01, 0.0)));
+    let others = [CopyStage::Hash, CopyStage::Verify, CopyStage::Create, CopyStage::Write, CopyStage::Sync];
+    let idle = others.map(|stage| (stage, share(0.01, 0.0, 0.0)));
+    let waits = with(&[&disk[..], &idle].concat());
+    assert_ne!(of_copy(&waits).limit, Limit::StorageRead);
+    let in_turn = |facts: CopyFacts| CopyFacts { in_turn: true, crosses: false, ..facts };
+    is(&in_turn(waits), Limit::StorageRead, Confidence::High);
+    let works = CopyStage::ALL.map(|stage| (stage, share(0.0, 0.0, 0.0)));
+    let busy = [(CopyStage::Read, 0.2), (CopyStage::Hash, 0.2), (CopyStage::Write, 0.4), (CopyStage::Verify, 0.18)];
+    let busy = busy.map(|(stage, cpu)| (stage, share(cpu, cpu, 0.0)));
+    is(&in_turn(with(&[&works[..], &busy].concat())), Limit::ReceiverCpu, Confidence::High);
 }
 
 #[test]

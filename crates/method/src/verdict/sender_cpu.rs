@@ -63,13 +63,23 @@ pub(super) fn of_stages(facts: &CopyFacts, end: &CopyEnd, stages: &[CopyStage], 
         return Some(Opinion::new(Stand::Strong, text).despite_steal());
     }
     let (stage, WorkShare { cpu, queued, .. }) = facts.computes(stages)?;
-    let text = format!(
+    let mut text = format!(
         "Of the {whose} stages, to {} took a core for {} of the time and waited for one for {}.",
         stage.name(),
         percent(cpu),
         percent(queued)
     );
-    let stand = match cpu + queued {
+    let mut share = cpu + queued;
+    if facts.in_turn {
+        let (own, all) = (facts.computed(stages), facts.computed(&CopyStage::ALL));
+        text += &format!(
+            " A lane does all stages in turn: together they had a core or waited for one for {}.",
+            percent(all)
+        );
+        // The end that takes more of it is what to make faster.
+        share = if own >= all / 2.0 { all } else { own };
+    }
+    let stand = match share {
         OCCUPIED.. => Stand::Strong,
         NEARLY_OCCUPIED.. => Stand::Hint,
         _ => Stand::Against,

@@ -1,0 +1,124 @@
+//! Reads back what was just written, through the file system, and compares it with what is still there of it.
+
+use super::new_file::NewFile;
+use crate::side::Side;
+use crate::stage::Clock;
+use crate::storage::Draft;
+use linerate_model::CopyStage;
+use std::io;
+
+/// Bytes read at a time: what they are compared with is in the core's own cache beside them.
+const PIECE: usize = 128 << 10;
+
+/// Compares, in the time of the stage that verifies.
+pub(crate) struct Compare<'a> {
+    piece: Vec<u8>,
+    clock: Clock<'a>,
+}
+
+impl<'a> Compare<'a> {
+    /// To be used by the thread that makes it.
+    pub(crate) fn new(side: &'a Side) -> Self {
+        let mut clock = side.board.clock(CopyStage::Verify);
+        clock.rests();
+        Self { piece: vec![0; PIECE + 1], clock }
+    }
+
+    /// Compares the last bytes that `file` got with `data`, which they are to be; nothing comes behind them.
+    pub(crate) fn last(&mut self, file: &mut NewFile, data: &[u8]) -> io::Result<()> {
+        let at = file.length - data.len() as u64;
+        self.timed(file, |piece, draft| {
+            let mut done = 0;
+            while done < data.len() {
+                done += same(draft, at + done as u64, piece, &data[done..], true)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Looks at the holes of a whole file.
+    pub(crate) fn holes(&mut self, file: &mut NewFile) -> io::Result<()> {
+        let (holes, length) = (std::mem::take(&mut file.holes), file.length);
+        self.timed(file, |piece, draft| {
+            let zeros = [0; 16 << 10];
+            for (mut at, end) in holes {
+                while at < end {
+                    let most = (end - at).min(zeros.len() as u64) as usize;
+                    at += same(draft, at, piece, &zeros[..most], at + most as u64 == length)? as u64;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn timed(
+        &mut self,
+        file: &mut NewFile,
+        action: impl FnOnce(&mut [u8], &mut dyn Draft) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Some(draft) = file.draft() else { return Ok(()) };
+        self.clock.begins();
+        let done = action(&mut self.piece, draft);
+        self.clock.rests();
+        done
+    }
+}
+
+/// How many bytes from `at` on are the first of `expected`: at least one. Where the file `ends` with them, one more would be too many.
+fn same(draft: &mut dyn Draft, at: u64, piece: &mut [u8], expected: &[u8], ends: bool) -> io::Result<usize> {
+    let most = PIECE.min(expected.len());
+    let beyond = usize::from(ends && most == expected.len());
+    let read = draft.read(at, &mut piece[..most + beyond])?;
+    let is_same = (1..=most).contains(&read) && piece[..read] == expected[..read];
+    if is_same { Ok(read) } else { Err(other()) }
+}
+
+fn other() -> io::Error {
+    io::Error::other("what reads back is not what was written")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::new_file::Head;
+    use super::*;
+    use crate::storage::Storage as _;
+    use crate::storage::local::LocalFolder;
+    use std::fs::{self, File};
+    use std::sync::Arc;
+
+    /// What is found of a file of some bytes, a hole and some bytes, after `spoil` has been at it.
+    fn found(spoil: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let mut storage = LocalFolder::new(Arc::new(File::open(folder.path())?.into())).another();
+        let (begin, end) = (vec![7; 300_000], vec![8; 5]);
+        let head = Head { path: b"file", mode: 0o644, modified: 0, size: 400_005 };
+        let mut file = NewFile::make(&head, &mut *storage, "mark", 1)?;
+        file.write(&begin)?;
+        file.skip(100_000)?;
+        file.write(&end)?;
+        file.complete()?;
+        let path = fs::read_dir(folder.path())?.next().expect("it is there")?.path();
+        let mut content = fs::read(&path)?;
+        spoil(&mut content);
+        fs::write(&path, content)?;
+        let side = Side::default();
+        let mut compare = Compare::new(&side);
+        compare.last(&mut file, &end)?;
+        compare.holes(&mut file)?;
+        // As if only that had been written so far.
+        File::options().write(true).open(&path)?.set_len(begin.len() as u64)?;
+        file.length = begin.len() as u64;
+        compare.last(&mut file, &begin)
+    }
+
+    #[test]
+    fn every_byte_that_differs_is_found() {
+        found(|_| ()).expect("it is the same");
+        for at in [0, 131_071, 131_072, 299_999, 300_000, 350_000, 399_999, 400_000, 400_004] {
+            let error = found(|content| content[at] ^= 1).expect_err("a bit is wrong");
+            assert!(error.to_string().contains("not what was written"), "{at}: {error}");
+        }
+        found(|content| content.push(0)).expect_err("there is more");
+        found(|content| content.truncate(400_004)).expect_err("there is less");
+    }
+}
