@@ -111,10 +111,39 @@ fn a_tree_goes_to_a_share_and_comes_back() {
     assert_eq!(number(&resumed.json(), "/outcome/files_kept"), 6.0);
     assert!(tree(&there) == whole, "as before, and swept");
 
+    let skipped = run(&place, &["--tree", "tree", "--replace", "--links", "skip", &to]);
+    let record = skipped.json();
+    let faults = record["outcome"]["faults"].as_array().expect("faults");
+    assert_eq!(faults.iter().map(|fault| fault["path"].as_str()).collect::<Vec<_>>(), [Some("a:b")]);
+    assert_eq!(number(&record, "/outcome/links_skipped"), 1.0);
+    assert!(
+        record["caveats"].to_string().contains("symbolic links were left out (1 of them)"),
+        "{}",
+        record["caveats"]
+    );
+
     let back = run(&place, &[&to, "local", "--into", place.path("back").to_str().expect("UTF-8")]);
     assert_eq!(back.code, Some(0), "{}", back.err);
     assert_eq!(back.json()["outcome"]["verified"], true);
     assert!(tree(&place.path("back")) == whole, "what came back is what was sent");
+}
+
+/// A made tree has links, which no share holds: the plan says that they are left out, and that is no failure.
+#[test]
+fn a_made_tree_goes_to_a_share_without_its_links() {
+    let Some(samba) = Samba::start("a_made_tree_goes_to_a_share_without_its_links") else { return };
+    let place = Place::new();
+    let tree = ["--tree", "files=200,folders=20,bytes=1M", "--from", "memory"];
+    let sent = run(&place, &[&tree[..], &[&share(&samba, "open/new")]].concat());
+    assert_eq!(sent.code, Some(0), "{}", sent.err);
+    let record = sent.json();
+    assert_eq!((number(&record, "/outcome/files"), number(&record, "/outcome/links")), (200.0, 0.0));
+    assert!(number(&record, "/outcome/links_skipped") >= 1.0);
+    assert_eq!(record["plan"]["copy"]["options"]["links"], "skip");
+    assert_eq!(record["outcome"]["verified"], true);
+    let named = run(&place, &[&tree[..], &["--links", "copy", &share(&samba, "open/other")]].concat());
+    assert_eq!(named.code, Some(1), "{}", named.err);
+    assert!(named.json()["outcome"]["faults"].to_string().contains("--links skip"), "{}", named.err);
 }
 
 /// One server, several clients: a common start and one total.

@@ -12,8 +12,8 @@ use crate::ways::linerate::{Arrival, Target};
 use crate::ways::path;
 use crate::{Control, CopyError};
 use linerate_model::{
-    Caveat, CopyCache, CopyExisting, CopyFault, CopyFrom, CopyHalf, CopyInto, CopyOnError, CopyOptions, CopyRole,
-    CopySide, CopyStage, CopySync, CopyTree, CopyVerify, TrialKey,
+    Caveat, CopyCache, CopyExisting, CopyFault, CopyFrom, CopyHalf, CopyInto, CopyLinks, CopyOnError, CopyOptions,
+    CopyRole, CopySide, CopyStage, CopySync, CopyTree, CopyVerify, TrialKey,
 };
 use linerate_rpc::NfsShare;
 use linerate_sys::clock;
@@ -252,6 +252,7 @@ impl Preparing<'_> {
             cache: CopyCache::AsIs,
             on_error: CopyOnError::Stop,
             existing: CopyExisting::Refuse,
+            links: CopyLinks::Copy,
         };
         let root = Root::new(scratch.storage.another(), CopyExisting::Refuse, self.mark());
         let making = Control::new(CopyOnError::Stop);

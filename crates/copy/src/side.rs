@@ -27,6 +27,7 @@ pub(crate) struct Tally {
     pub(crate) files: Count,
     pub(crate) folders: Count,
     pub(crate) links: Count,
+    pub(crate) links_skipped: Count,
     pub(crate) bytes: Count,
     pub(crate) hole_bytes: Count,
     pub(crate) verified: Count,
@@ -74,12 +75,13 @@ impl Side {
 
     /// All that was counted, after `time`.
     pub(crate) fn result(&self, time: Nanos, complete: bool) -> CopySide {
-        let Tally { files, folders, links, bytes, hole_bytes, verified, kept } = &self.tally;
+        let Tally { files, folders, links, links_skipped, bytes, hole_bytes, verified, kept } = &self.tally;
         CopySide {
             time,
             files: files.get(),
             folders: folders.get(),
             links: links.get(),
+            links_skipped: links_skipped.get(),
             bytes: bytes.get(),
             hole_bytes: hole_bytes.get(),
             verified: verified.get(),

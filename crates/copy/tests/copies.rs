@@ -2,7 +2,9 @@
 
 mod pair;
 
-use linerate_model::{CopyExisting, CopyFrom, CopyInto, CopyOptions, CopyStage, CopySync, CopyTree, CopyVerify};
+use linerate_model::{
+    CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOptions, CopyStage, CopySync, CopyTree, CopyVerify,
+};
 use pair::{OPTIONS, Pair, alone, assert_same, census, folder, made};
 use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
@@ -145,6 +147,25 @@ fn permissions_arrive_as_they_are() {
     let tree = || CopyTree::Folder(folder(from.path()));
     alone(OPTIONS, tree(), CopyFrom::Files, CopyInto::Folder(folder(to.path()))).expect("copied");
     assert_same(from.path(), to.path());
+}
+
+#[test]
+fn links_are_left_out_where_that_is_asked_and_counted() {
+    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    fs::write(from.path().join("file"), "x").expect("written");
+    symlink("file", from.path().join("one")).expect("a link");
+    symlink("/nowhere", from.path().join("two")).expect("a link");
+    let options = CopyOptions { links: CopyLinks::Skip, ..OPTIONS };
+    let tree = || CopyTree::Folder(folder(from.path()));
+    let into = |name: &str| CopyInto::Folder(folder(&to.path().join(name)));
+    let within = alone(options, tree(), CopyFrom::Files, into("within")).expect("copied");
+    let across = Pair::new(options).copy(tree(), CopyFrom::Files, into("across")).expect("copied");
+    for (faults, side) in [(&within.faults, &within.sides[0]), (&across.source.faults, &across.source.sides[0])] {
+        assert_eq!(*faults, []);
+        assert_eq!((side.files, side.links, side.links_skipped, side.complete), (1, 0, 2, true));
+    }
+    assert_eq!(across.destination.sides[0].links_skipped, 0, "who lists counts");
+    assert_eq!(census(to.path()).len(), 4, "two folders with a file each");
 }
 
 #[test]

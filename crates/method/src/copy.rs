@@ -59,6 +59,14 @@ pub fn doubts(plan: &CopyPlan, hosts: &[Host], trials: &[CopyTrial]) -> Vec<Cave
                     between two machines to know what one of them can do";
         all.push(Caveat::new(CaveatKind::SharedMachine, text));
     }
+    let skipped = trials.iter().map(|trial| run(plan, hosts, trial).links_skipped).max().unwrap_or_default();
+    if skipped > 0 {
+        let text = format!(
+            "the tree's symbolic links were left out ({skipped} of them) and are in no figure: --links copy copies them, and names \
+             each where the destination cannot hold it"
+        );
+        all.push(Caveat::new(CaveatKind::LeftOut, text));
+    }
     for part in trials.iter().flat_map(parts) {
         for caveat in &part.counted.caveats {
             let told = Caveat::new(caveat.kind, format!("on {}: {}", part.host, caveat.text));
@@ -77,6 +85,7 @@ fn run(plan: &CopyPlan, hosts: &[Host], trial: &CopyTrial) -> CopyOutcome {
         outcome.faults.extend(half.faults.iter().take(FAULTS_TOLD.saturating_sub(outcome.faults.len())).cloned());
         outcome.faults_total += half.faults_total;
     }
+    outcome.links_skipped = halves().flat_map(|half| &half.sides).map(|side| side.links_skipped).sum();
     for side in trial.destinations.iter().flat_map(|part| &part.counted.sides) {
         outcome.files += side.files;
         outcome.folders += side.folders;
@@ -217,8 +226,8 @@ fn sizes<'a>(sides: impl Iterator<Item = &'a CopySide>) -> Vec<SizeClass> {
 pub(crate) mod tests {
     use super::*;
     use linerate_model::{
-        CopyCache, CopyExisting, CopyFault, CopyInto, CopyOnError, CopyOptions, CopySync, CopyTree, IpVersion,
-        Observation, WorkTime,
+        CopyCache, CopyExisting, CopyFault, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTree,
+        IpVersion, Observation, WorkTime,
     };
 
     pub(crate) fn plan(destinations: &[&str]) -> CopyPlan {
@@ -236,6 +245,7 @@ pub(crate) mod tests {
                 cache: CopyCache::AsIs,
                 on_error: CopyOnError::Continue,
                 existing: CopyExisting::Refuse,
+                links: CopyLinks::Copy,
             },
             ip: IpVersion::V4,
         }
@@ -325,6 +335,17 @@ pub(crate) mod tests {
         }
         assert_eq!(found(&plan, &[], &[trial(), faulty]).expect("runs").faults, [fault]);
         assert!(!is_complete(&[trial(), broken]) && is_complete(&[trial()]));
+    }
+
+    #[test]
+    fn links_that_were_left_out_are_counted_and_a_doubt_says_so() {
+        let mut trial = trial();
+        let plan = plan(&["b", "c"]);
+        assert!(doubts(&plan, &[], &[trial.clone()]).iter().all(|doubt| doubt.kind != CaveatKind::LeftOut));
+        trial.sources[0].counted.sides.iter_mut().for_each(|side| side.links_skipped = 7);
+        assert_eq!(found(&plan, &[], &[trial.clone()]).expect("a run").links_skipped, 14, "at both destinations");
+        let doubts = doubts(&plan, &[], &[trial]);
+        assert!(doubts.iter().any(|doubt| doubt.kind == CaveatKind::LeftOut && doubt.text.contains("(14 of them)")));
     }
 
     #[test]

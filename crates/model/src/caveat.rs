@@ -51,6 +51,8 @@ pub enum CaveatKind {
     PlaceUnsure,
     /// A flow ended before its window did; what it had counted until then is kept.
     CutShort,
+    /// A copy is without something that its tree has, as was asked.
+    LeftOut,
     /// Something that was made on a server could not be removed.
     LeftBehind,
     /// The run was interrupted; what was measured until then is kept.

@@ -44,6 +44,9 @@ pub struct CopyOptions {
     pub on_error: CopyOnError,
     /// What becomes of files that are there already.
     pub existing: CopyExisting,
+    /// What becomes of symbolic links.
+    #[serde(default)]
+    pub links: CopyLinks,
 }
 
 /// A tree: a real one, or one made from a seed.
@@ -123,7 +126,7 @@ pub enum CopyInto {
     Server(FileServer),
 }
 
-/// How the bytes are verified, by BLAKE3 over each file's whole content.
+/// How the bytes are verified: by BLAKE3 over each file's whole content, or byte by byte where what was read is still there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyVerify {
@@ -157,6 +160,17 @@ pub enum CopyCache {
     Cold,
     /// The whole tree, as far as it fits: it was read once before.
     Warm,
+}
+
+/// What becomes of symbolic links.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyLinks {
+    /// They are copied as links; one that cannot be is a fault.
+    #[default]
+    Copy,
+    /// They are left out and counted.
+    Skip,
 }
 
 /// What becomes of the rest when a file cannot be copied.

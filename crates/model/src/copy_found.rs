@@ -133,6 +133,9 @@ pub struct CopySide {
     pub folders: u64,
     /// Symbolic links.
     pub links: u64,
+    /// Symbolic links that were left out, as asked. Who lists the tree counts them.
+    #[serde(default)]
+    pub links_skipped: u64,
     /// Bytes of file content, holes left out.
     pub bytes: u64,
     /// Bytes of holes in sparse files.
@@ -236,6 +239,9 @@ pub struct CopyOutcome {
     pub folders: u64,
     /// Symbolic links made.
     pub links: u64,
+    /// Symbolic links that were left out, as asked (`options.links`).
+    #[serde(default)]
+    pub links_skipped: u64,
     /// Bytes of file content, holes left out.
     pub bytes: u64,
     /// From the common start until the last destination had all in place.

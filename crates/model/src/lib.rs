@@ -52,8 +52,8 @@ pub use carried::{Carried, Packet};
 pub use caveat::{Caveat, CaveatKind};
 pub use comparison::{Change, ComparedFigure, Comparison, Quantity};
 pub use copy::{
-    BadTree, CopyCache, CopyExisting, CopyFrom, CopyHalf, CopyInto, CopyOnError, CopyOptions, CopyOrigin, CopyPlan,
-    CopyProgress, CopyRole, CopySync, CopyTree, CopyVerify, CopyWay, MadeTree, TreeKind,
+    BadTree, CopyCache, CopyExisting, CopyFrom, CopyHalf, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopyOrigin,
+    CopyPlan, CopyProgress, CopyRole, CopySync, CopyTree, CopyVerify, CopyWay, MadeTree, TreeKind,
 };
 pub use copy_found::{
     CopyClient, CopyFault, CopyHalfResult, CopyHalfStage, CopyOutcome, CopyPart, CopySide, CopyStage, CopyTrial,

@@ -13,8 +13,8 @@ use clap::{Args, ValueEnum};
 use ends::{End, Ends};
 use linerate_method::copy::is_complete;
 use linerate_model::{
-    CopyCache, CopyExisting, CopyFrom, CopyInto, CopyOnError, CopyOptions, CopyPlan, CopySync, CopyTree, CopyVerify,
-    CopyWay, HostName, IpVersion, Record,
+    CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopyPlan, CopySync, CopyTree,
+    CopyVerify, CopyWay, HostName, IpVersion, Record,
 };
 use linerate_runner::{CopyRun, Peers};
 use linerate_store::Store;
@@ -107,6 +107,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = OnError::Continue)]
     on_error: OnError,
 
+    /// What becomes of symbolic links: copied, and named where the destination cannot hold them, or left out and counted [default:
+    /// copy; skip for a made tree to an SMB server]
+    #[arg(long, value_enum)]
+    links: Option<Links>,
+
     /// Replace files of the same names; others stay
     #[arg(long, conflicts_with = "resume")]
     replace: bool,
@@ -175,6 +180,12 @@ enum Cache {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Links {
+    Copy,
+    Skip,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OnError {
     Continue,
     Stop,
@@ -190,7 +201,7 @@ impl Arguments {
         tree.into_iter().chain(self.into.clone()).filter_map(|path| absolute(path).ok()).collect()
     }
 
-    fn options(&self) -> CopyOptions {
+    fn options(&self, tree: &CopyTree) -> CopyOptions {
         CopyOptions {
             lanes: self.lanes.unwrap_or(if matches!(self.over, Way::Nfs | Way::Smb) { SERVER_LANES } else { LANES }),
             verify: match (self.verify, self.over) {
@@ -218,6 +229,12 @@ impl Arguments {
                 (_, true) => CopyExisting::Resume,
                 _ => CopyExisting::Refuse,
             },
+            links: match (self.links, self.over, tree) {
+                (Some(Links::Copy), ..) => CopyLinks::Copy,
+                (Some(Links::Skip), ..) | (None, Way::Smb, CopyTree::Made(_)) => CopyLinks::Skip,
+                // What a user's own tree loses is named.
+                _ => CopyLinks::Copy,
+            },
         }
     }
 
@@ -242,6 +259,7 @@ impl Arguments {
                 names.push(name);
             }
         }
+        let options = self.options(&tree);
         let plan = CopyPlan {
             tree,
             way: match self.over {
@@ -254,7 +272,7 @@ impl Arguments {
             destinations,
             from: content,
             into,
-            options: self.options(),
+            options,
             ip: if self.ipv6 { IpVersion::V6 } else { IpVersion::V4 },
         };
         check(&plan)?;

@@ -3,16 +3,17 @@
 use super::walk::Walk;
 use super::{BATCH, Batch, Origin};
 use crate::control::Control;
-use crate::entry::Entry;
-use crate::side::Side;
+use crate::entry::{Entry, Kind};
+use crate::side::{Count, Side};
 use crate::stage::Clock;
 use crossbeam_channel::Sender;
-use linerate_model::CopyStage;
+use linerate_model::{CopyLinks, CopyStage};
 
 /// Lists until there is nothing more, or nothing more is wanted.
-pub(crate) fn run(origin: &Origin, out: Sender<Batch>, side: &Side, control: &Control) {
+pub(crate) fn run(origin: &Origin, out: Sender<Batch>, links: CopyLinks, side: &Side, control: &Control) {
     let mut clock = side.board.clock(CopyStage::List);
-    let mut batches = Batches { batch: Vec::with_capacity(BATCH), out: &out, clock: &mut clock };
+    let skipped = (links == CopyLinks::Skip).then_some(&side.tally.links_skipped);
+    let mut batches = Batches { batch: Vec::with_capacity(BATCH), out: &out, skipped, clock: &mut clock };
     let wanted = || !control.is_stopped() && !control.gave_up() && !side.has_ended();
     match origin {
         Origin::Memory(made) => {
@@ -45,12 +46,18 @@ pub(crate) fn run(origin: &Origin, out: Sender<Batch>, side: &Side, control: &Co
 struct Batches<'a, 'b> {
     batch: Batch,
     out: &'a Sender<Batch>,
+    /// Counts the links, if they are left out.
+    skipped: Option<&'a Count>,
     clock: &'a mut Clock<'b>,
 }
 
 impl Batches<'_, '_> {
     /// Whether somebody still takes them.
     fn push(&mut self, entry: Entry) -> bool {
+        if let (Kind::Link { .. }, Some(skipped)) = (&entry.kind, self.skipped) {
+            skipped.add(1);
+            return true;
+        }
         self.batch.push(entry);
         self.batch.len() < BATCH || self.flush()
     }

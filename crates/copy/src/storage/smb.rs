@@ -217,7 +217,7 @@ impl Storage for SmbFolder {
 }
 
 fn no_links() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "a symbolic link is not copied by SMB")
+    io::Error::new(io::ErrorKind::Unsupported, "SMB cannot hold a symbolic link; --links skip leaves links out")
 }
 
 struct SmbFile {

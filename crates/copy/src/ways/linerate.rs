@@ -76,7 +76,7 @@ impl Target {
                 scope.spawn(move || send(lane, &blocks, side));
             }
             drop(wanted);
-            list::run(origin, batches_in, side, control);
+            list::run(origin, batches_in, options.links, side, control);
             let done = ends.into_iter().map(|end| end.join().unwrap_or(false)).filter(|done| *done).count();
             done == usize::from(options.lanes)
         });

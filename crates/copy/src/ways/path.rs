@@ -49,7 +49,7 @@ pub(crate) fn copy(
             })
             .collect();
         drop(wanted);
-        list::run(origin, batches_in, &reading, control);
+        list::run(origin, batches_in, options.links, &reading, control);
         let endings = writers.into_iter().map(|writer| writer.join().unwrap_or(Ending::Broken));
         endings.fold(true, |all, ending| all & (ending == Ending::Complete))
     });
@@ -57,6 +57,7 @@ pub(crate) fn copy(
     let time = Nanos::new(clock::now().saturating_sub(start));
     let mut copied = writing.result(time, complete && !control.is_stopped() && !control.gave_up());
     copied.stages.extend(reading.board.finish(time));
+    copied.links_skipped = reading.tally.links_skipped.get();
     copied
 }
 

@@ -2,8 +2,8 @@
 
 use linerate_copy::{Control, CopyError, Counts, Places, prepare};
 use linerate_model::{
-    CopyCache, CopyExisting, CopyFrom, CopyHalf, CopyInto, CopyOnError, CopyOptions, CopyOrigin, CopyRole, CopySync,
-    CopyTree, CopyVerify, TrialId, TrialKey,
+    CopyCache, CopyExisting, CopyFrom, CopyHalf, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopyOrigin, CopyRole,
+    CopySync, CopyTree, CopyVerify, TrialId, TrialKey,
 };
 use linerate_sys::clock;
 use std::collections::BTreeMap;
@@ -22,6 +22,7 @@ pub(crate) const OPTIONS: CopyOptions = CopyOptions {
     cache: CopyCache::AsIs,
     on_error: CopyOnError::Continue,
     existing: CopyExisting::Refuse,
+    links: CopyLinks::Copy,
 };
 
 /// What both ends counted.

@@ -8,8 +8,8 @@ use super::{Facts, Figure, Layer, efficiency, tcp};
 use crate::repeat::{Need, need};
 use crate::statistics::summary;
 use linerate_model::{
-    CopyCache, CopyExisting, CopyFrom, CopyInto, CopyOnError, CopyOptions, CopyPlan, CopySync, CopyTree, CopyVerify,
-    CopyWay, Limit, MadeTree, Record, RungName, Transport, TreeKind,
+    CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopyPlan, CopySync, CopyTree,
+    CopyVerify, CopyWay, Limit, MadeTree, Record, RungName, Transport, TreeKind,
 };
 use linerate_units::ByteCount;
 
@@ -57,6 +57,7 @@ pub fn next_copy(record: &Record) -> Option<CopyPlan> {
             cache: CopyCache::AsIs,
             on_error: CopyOnError::Stop,
             existing: CopyExisting::Refuse,
+            links: CopyLinks::Copy,
         },
         ip: ladder.ip,
     })

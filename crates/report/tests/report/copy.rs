@@ -2,9 +2,9 @@
 
 use crate::sample;
 use linerate_model::{
-    Confidence, CopyCache, CopyClient, CopyExisting, CopyFault, CopyFrom, CopyInto, CopyOnError, CopyOptions,
-    CopyOutcome, CopyPlan, CopyStage, CopySync, CopyTree, CopyVerify, CopyWay, IpVersion, Limit, Record, StageShare,
-    Verdict,
+    Confidence, CopyCache, CopyClient, CopyExisting, CopyFault, CopyFrom, CopyInto, CopyLinks, CopyOnError,
+    CopyOptions, CopyOutcome, CopyPlan, CopyStage, CopySync, CopyTree, CopyVerify, CopyWay, IpVersion, Limit, Record,
+    StageShare, Verdict,
 };
 use linerate_report::{Language, Style, csv, explain, html, markdown, text};
 
@@ -24,6 +24,7 @@ pub(crate) fn record() -> Record {
             cache: CopyCache::Cold,
             on_error: CopyOnError::Continue,
             existing: CopyExisting::Refuse,
+            links: CopyLinks::Copy,
         },
         ip: IpVersion::V4,
     });
