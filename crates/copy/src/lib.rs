@@ -2,7 +2,7 @@
 //!
 //! A copy is a pipeline, each stage a thread with a short queue to the next: list, open, read, hash, send on the reading end,
 //! receive, verify, create, write, sync on the writing end. What flows is blocks (`block`), which hold many small files or a part of a
-//! large one. Several lanes side by side share one list. The ways (`ways`) differ in what is between the two ends: a TCP
+//! large one. Several lanes side by side share one list. Where all storage is this host's, a lane is one thread (`lane`). The ways (`ways`) differ in what is between the two ends: a TCP
 //! connection for each lane, or nothing.
 //!
 //! What it keeps to: a file has its final name only when it is whole and was verified as asked; nothing outside the folder that
