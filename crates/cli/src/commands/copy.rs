@@ -25,6 +25,8 @@ use tokio::sync::watch;
 /// Pipelines to each destination, and where each file takes several calls to a server.
 const LANES: u16 = 2;
 const SERVER_LANES: u16 = 8;
+/// Within one host, where each is a thread, there are as many as this machine has cores, but at most so many.
+const MOST_WITHIN: usize = 8;
 
 /// In `--to`, the end that drops what it gets.
 const DISCARD: &str = "discard";
@@ -79,7 +81,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     into: Option<String>,
 
-    /// Pipelines side by side to each destination, each with a connection [default: 2, with a file server 8]
+    /// Pipelines side by side to each destination, each with a connection [default: 2; with --over path one
+    /// for each core of this machine, 2 to 8; with a file server 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     lanes: Option<u16>,
 
@@ -203,7 +206,7 @@ impl Arguments {
 
     fn options(&self, tree: &CopyTree) -> CopyOptions {
         CopyOptions {
-            lanes: self.lanes.unwrap_or(if matches!(self.over, Way::Nfs | Way::Smb) { SERVER_LANES } else { LANES }),
+            lanes: self.lanes.unwrap_or_else(|| self.usual_lanes()),
             verify: match (self.verify, self.over) {
                 _ if self.no_verify => CopyVerify::None,
                 (Some(Verify::Received), _) | (None, Way::Linerate) => CopyVerify::Received,
@@ -235,6 +238,17 @@ impl Arguments {
                 // What a user's own tree loses is named.
                 _ => CopyLinks::Copy,
             },
+        }
+    }
+
+    fn usual_lanes(&self) -> u16 {
+        match self.over {
+            Way::Linerate => LANES,
+            Way::Path => {
+                let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST_WITHIN));
+                LANES.max(cores as u16)
+            }
+            Way::Nfs | Way::Smb => SERVER_LANES,
         }
     }
 
