@@ -25,6 +25,16 @@ pub enum SmbError {
         /// What to try.
         remedy: &'static str,
     },
+    /// The signature of the server's answer to the login is not what it must be.
+    #[error(
+        "an answer of {server} to the login could not be verified: {why}; something on the way may have changed it"
+    )]
+    Unverified {
+        /// Its address.
+        server: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The share is not there, or not for this user.
     #[error("{server} has no share `{share}` for user `{user}`: {why}")]
     NoShare {

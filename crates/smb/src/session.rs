@@ -23,6 +23,9 @@ use tokio::runtime::Runtime;
 
 /// Threads for all sessions together, at most.
 const THREADS: usize = 4;
+/// How often to log in where the server's answer could not be verified: the crate `smb` has its last request on the way before it has
+/// the key for the answer, and a server on a fast path may be faster than that.
+const LOGINS: u32 = 5;
 /// How long logging in may take.
 const LOG_IN: Duration = Duration::from_secs(10);
 /// How long an answer may take of a server that is not silent meanwhile; see [`SILENCE`].
@@ -100,11 +103,33 @@ impl Client {
         Ok(Self { runtime: start(cores, "smb")?, lister: start(1, "smb list")? })
     }
 
-    /// Logs in over `connection`, which leads to the server called `server`, and opens `share`.
+    /// Logs in over a connection that leads to the server called `server`, and opens `share`.
     ///
     /// # Errors
-    /// The server is none, or it refuses the login or the share.
-    pub fn log_in(&self, connection: TcpStream, server: &str, share: &str, login: &Login) -> Result<Session, SmbError> {
+    /// There is no connection, the server is none, or it refuses the login or the share.
+    pub fn log_in<E: From<SmbError>>(
+        &self,
+        mut connect: impl FnMut() -> Result<TcpStream, E>,
+        server: &str,
+        share: &str,
+        login: &Login,
+    ) -> Result<Session, E> {
+        for _ in 1..LOGINS {
+            match self.log_in_once(connect()?, server, share, login) {
+                Err(SmbError::Unverified { .. }) => {}
+                done => return done.map_err(E::from),
+            }
+        }
+        self.log_in_once(connect()?, server, share, login).map_err(E::from)
+    }
+
+    fn log_in_once(
+        &self,
+        connection: TcpStream,
+        server: &str,
+        share: &str,
+        login: &Login,
+    ) -> Result<Session, SmbError> {
         let health = Arc::new(Health::new(SILENCE));
         let work = self.set_up(connection, server, share, login, &health);
         let done = self.runtime.block_on(async { tokio::time::timeout(LOG_IN, work).await });
@@ -157,6 +182,9 @@ impl Client {
         let session = connection.authenticate(identity).await.map_err(|error| {
             let why = to_io(&error).to_string();
             match status_of(&error) {
+                _ if matches!(error, smb::Error::TranformFailed(_)) => {
+                    SmbError::Unverified { server: server.to_owned(), why }
+                }
                 None if health.broken.get().is_some() => no_server(error),
                 None => refused(
                     why,

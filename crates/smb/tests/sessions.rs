@@ -5,8 +5,8 @@ mod samba;
 use linerate_smb::{Client, Kind, Login, Session, SmbError};
 use samba::{PASSWORD, Samba, USER};
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
-use std::net::TcpStream;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 fn login(user: &str, password: &str) -> Login {
@@ -14,8 +14,8 @@ fn login(user: &str, password: &str) -> Login {
 }
 
 fn log_in(samba: &Samba, share: &str, login: &Login) -> Result<Session, SmbError> {
-    let connection = TcpStream::connect(samba.address).expect("it listens");
-    Client::new().expect("threads").log_in(connection, "127.0.0.1", share, login)
+    let connect = || Ok(TcpStream::connect(samba.address).expect("it listens"));
+    Client::new().expect("threads").log_in(connect, "127.0.0.1", share, login)
 }
 
 fn session(samba: &Samba, share: &str) -> Session {
@@ -163,4 +163,54 @@ fn a_server_that_dies_is_lost_at_once() {
     assert_eq!(session.about(b"file").err().map(|error| error.kind()), Some(ErrorKind::NotConnected));
     drop((file, session));
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+}
+
+/// Where to connect to reach the server by way of a host that spoils the signature of its answer to the login, over the first `spoilt`
+/// connections.
+fn spoils(samba: &Samba, spoilt: usize) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let (address, server) = (listener.local_addr().expect("bound"), samba.address);
+    std::thread::spawn(move || {
+        for (connection, client) in listener.incoming().enumerate() {
+            let (mut client, mut server) = (client.expect("accepted"), TcpStream::connect(server).expect("it listens"));
+            let (mut asked, mut to_server) = (client.try_clone().expect("cloned"), server.try_clone().expect("cloned"));
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut asked, &mut to_server);
+                let _ = to_server.shutdown(Shutdown::Write);
+            });
+            std::thread::spawn(move || {
+                let mut answers = 0;
+                let mut head = [0; 4];
+                while server.read_exact(&mut head).is_ok() {
+                    let mut answer = vec![0; u32::from_be_bytes(head) as usize];
+                    server.read_exact(&mut answer).expect("whole");
+                    answers += 1;
+                    // Behind the dialects and the challenge; the signature is at 48 (MS-SMB2 2.2.1.2).
+                    if answers == 3 && connection < spoilt {
+                        answer[48] ^= 1;
+                    }
+                    let sent = client.write_all(&head).and_then(|()| client.write_all(&answer));
+                    if sent.is_err() {
+                        return;
+                    }
+                }
+                let _ = client.shutdown(Shutdown::Write);
+            });
+        }
+    });
+    address
+}
+
+/// An answer that cannot be verified is asked for again, over another connection, and not for ever.
+#[test]
+fn a_login_whose_answer_cannot_be_verified_is_tried_again() {
+    let Some(samba) = Samba::start("a_login_whose_answer_cannot_be_verified_is_tried_again") else { return };
+    let log_in = |address: SocketAddr| {
+        let connect = || Ok::<_, SmbError>(TcpStream::connect(address).expect("it listens"));
+        Client::new().expect("threads").log_in(connect, "127.0.0.1", "open", &login(USER, PASSWORD))
+    };
+    let session = log_in(spoils(&samba, 2)).expect("the third time");
+    session.make_folder(b"made").expect("it is there");
+    let error = log_in(spoils(&samba, 100)).err().expect("never").to_string();
+    assert!(error.contains("could not be verified"), "{error}");
 }

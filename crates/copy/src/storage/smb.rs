@@ -102,9 +102,12 @@ impl Share {
     fn log_in(&self) -> Result<Session, CopyError> {
         let Self { client, server, login, keep, .. } = self;
         let failed = |error: io::Error| CopyError::NoConnection(format!("connecting to {}: {error}", server.address));
-        let connection = TcpStream::connect_timeout(&server.address, CONNECT).map_err(failed)?;
-        set_up(&connection).and_then(|()| keep(&connection)).map_err(failed)?;
-        Ok(client.log_in(connection, &server.name, &server.share, login)?)
+        let connect = || {
+            let connection = TcpStream::connect_timeout(&server.address, CONNECT).map_err(failed)?;
+            set_up(&connection).and_then(|()| keep(&connection)).map_err(failed)?;
+            Ok(connection)
+        };
+        client.log_in(connect, &server.name, &server.share, login)
     }
 
     /// The session of a seat. One that is spent is replaced, and ends with the last file that is open over it. The server let the
