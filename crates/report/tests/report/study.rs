@@ -1,7 +1,7 @@
 //! The published studies: what their numbers say, and how that is shown.
 
 use linerate_method::study::StudyFile;
-use linerate_model::{Evidence, FindingKind, MeasureUnit, StudyReport};
+use linerate_model::{Evidence, FindingKind, Layer, MeasureUnit, StudyReport};
 use linerate_report::Language;
 use linerate_report::Style;
 use linerate_report::study::{self, BadPivot, Pivot};
@@ -112,6 +112,27 @@ fn the_blogs_results_are_the_testers_and_one_cannot_be_payload() {
     // What is counted is not known, so no share is said as if payload were.
     let (text, _) = only(&found, "limit-share", &["95 Mbit/s", "96.3 %"]);
     assert!(text.contains("95.71 to 98.7 Mbit/s"), "{text}");
+}
+
+/// 64 bytes at 100 Mbit/s carry 49.23 Mbit/s of payload; in a second some of a queue may come on top.
+#[test]
+fn what_linerate_counted_may_hold_what_waited_before() {
+    let above = |metric: Option<&str>, times: f64| {
+        let (toml, csv) = files("switches-2020");
+        let Ok(StudyFile::Imported(file)) = StudyFile::parse(Path::new("switches-2020"), &toml) else {
+            panic!("it names its data");
+        };
+        let mut study = file.with_data("switches-2020", &csv).expect("the data are well-formed");
+        (study.measures[0].metric, study.measures[0].counts) = (metric.map(str::to_owned), Some(Layer::Payload));
+        let values = study.cells.iter_mut().flat_map(|cell| &mut cell.values[0]);
+        let changed = values.filter(|value| **value == 77e6).map(|value| *value = 49.23e6 * times).count();
+        assert_eq!(changed, 1);
+        let report = linerate_report::studied(study);
+        report.findings.iter().any(|found| found.kind == FindingKind::AboveLimit && found.text.contains("100BASE-TX"))
+    };
+    assert!(above(None, 1.005), "what is published is a claim");
+    assert!(!above(Some("throughput"), 1.005));
+    assert!(above(Some("throughput"), 1.05));
 }
 
 #[test]
