@@ -112,7 +112,7 @@ fn bundle(language: LanguageIdentifier, source: &str) -> FluentBundle<FluentReso
 /// The text of a key in a language, with what it holds: `said!(language, "figures-runs", runs = 3)`.
 #[macro_export]
 macro_rules! said {
-    ($language:expr, $key:literal $(, $name:ident = $value:expr)* $(,)?) => {
+    ($language:expr, $key:expr $(, $name:ident = $value:expr)* $(,)?) => {
         $crate::Language::tell($language, $key, &[$((stringify!($name), ($value).to_string())),*])
     };
 }

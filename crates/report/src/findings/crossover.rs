@@ -108,32 +108,18 @@ impl Contest {
         let title = &data.study.measures[measure].title;
         let with: Vec<String> = part.conditions.iter().map(|(factor, level)| data.name_of(*factor, *level)).collect();
         let with = listed(data.lang, &with);
-        let text = match Ahead::of(data, measure) {
-            Ahead::More => said!(
-                data.lang,
-                "findings-crossover-more",
-                first = first,
-                second = second,
-                with = with,
-                title = title,
-                turned = turned,
-                here = here,
-                ahead = ahead_elsewhere,
-                elsewhere = elsewhere
-            ),
-            Ahead::Less => said!(
-                data.lang,
-                "findings-crossover-lower",
-                first = first,
-                second = second,
-                with = with,
-                title = title,
-                turned = turned,
-                here = here,
-                ahead = ahead_elsewhere,
-                elsewhere = elsewhere
-            ),
-        };
+        let text = said!(
+            data.lang,
+            Ahead::of(data, measure).either("findings-crossover-more", "findings-crossover-lower"),
+            first = first,
+            second = second,
+            with = with,
+            title = title,
+            turned = turned,
+            here = here,
+            ahead = ahead_elsewhere,
+            elsewhere = elsewhere
+        );
         let evidence = test(
             &said!(data.lang, "findings-crossover-fishers-test"),
             p,

@@ -38,6 +38,14 @@ impl Ahead {
         if data.study.measures[measure].unit.is_rate() { Self::More } else { Self::Less }
     }
 
+    /// The message for this one, of two that hold the same.
+    pub(super) fn either(self, more: &'static str, lower: &'static str) -> &'static str {
+        match self {
+            Self::More => more,
+            Self::Less => lower,
+        }
+    }
+
     /// Whether `one` is ahead of `other`.
     pub(super) fn is(self, one: f64, other: f64) -> bool {
         match self {
@@ -224,32 +232,18 @@ fn same_wire(data: &Data<'_>, measure: usize, factor: usize, one: &Match) -> Opt
     let medium = data.study.factors[factor].levels[winner].path.medium?;
     let (a, b, winner) = (data.name_of(factor, one.a), data.name_of(factor, one.b), data.name_of(factor, winner));
     let (title, median) = (&data.study.measures[measure].title, multiple(data.lang, ratio));
-    let text = match Ahead::of(data, measure) {
-        Ahead::More => said!(
-            data.lang,
-            "findings-ranking-same-medium-more",
-            a = a,
-            b = b,
-            medium = medium,
-            winner = winner,
-            title = title,
-            ahead = ahead,
-            all = one.all,
-            median = median
-        ),
-        Ahead::Less => said!(
-            data.lang,
-            "findings-ranking-same-medium-lower",
-            a = a,
-            b = b,
-            medium = medium,
-            winner = winner,
-            title = title,
-            ahead = ahead,
-            all = one.all,
-            median = median
-        ),
-    };
+    let text = said!(
+        data.lang,
+        Ahead::of(data, measure).either("findings-ranking-same-medium-more", "findings-ranking-same-medium-lower"),
+        a = a,
+        b = b,
+        medium = medium,
+        winner = winner,
+        title = title,
+        ahead = ahead,
+        all = one.all,
+        median = median
+    );
     Some(finding(FindingKind::Ranking, text, vec![evidence(data, factor, one, "")]))
 }
 
@@ -300,12 +294,8 @@ fn order(
         .collect();
     let (title, named) = (&data.study.measures[measure].title, &data.study.factors[factor].title);
     let places = said.join(&said!(data.lang, "findings-ranking-then"));
-    let mut text = match Ahead::of(data, measure) {
-        Ahead::More => said!(data.lang, "findings-ranking-most-first", title = title, factor = named, places = places),
-        Ahead::Less => {
-            said!(data.lang, "findings-ranking-lowest-first", title = title, factor = named, places = places)
-        }
-    };
+    let key = Ahead::of(data, measure).either("findings-ranking-most-first", "findings-ranking-lowest-first");
+    let mut text = said!(data.lang, key, title = title, factor = named, places = places);
     if let Some(group) = on {
         text = said!(data.lang, "findings-ranking-on-one", group = group, order = text);
     }

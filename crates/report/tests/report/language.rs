@@ -86,6 +86,9 @@ fn every_key_of_the_source_exists_and_every_message_is_used() {
         .skip(1)
         .filter_map(|rest| rest.split_once(',')?.1.trim_start().strip_prefix('"')?.split('"').next())
         .collect();
+    // One of two.
+    let pairs = source.split(".either(").skip(1).filter_map(|rest| rest.split(')').next());
+    asked.extend(pairs.flat_map(|pair| pair.split('"').skip(1).step_by(2)));
     let missing: Vec<&str> = asked
         .iter()
         .copied()
