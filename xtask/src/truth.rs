@@ -8,6 +8,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use scenario::{Said, Scenario};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -21,6 +23,13 @@ pub(crate) struct Arguments {
     /// Only scenarios whose name contains this, as in `window`.
     #[arg(long)]
     only: Option<String>,
+    /// The folder of the scenarios' files.
+    #[arg(long, value_name = "DIR", default_value = "scenarios")]
+    scenarios: PathBuf,
+    /// Keep what is named in FILE, a line each. Runs that are in it already count and are not made again, so that many runs may be
+    /// made over several days.
+    #[arg(long, value_name = "FILE")]
+    keep: Option<PathBuf>,
     /// Use this linerate instead of a build made now.
     #[arg(long)]
     program: Option<PathBuf>,
@@ -31,27 +40,82 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Runs the scenarios and prints the confusion matrix.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let mut scenarios = Scenario::all(Path::new(".")).map_err(|problem| anyhow!(problem))?;
+    let mut scenarios = Scenario::all(&arguments.scenarios).map_err(|problem| anyhow!(problem))?;
     scenarios.retain(|scenario| arguments.only.as_ref().is_none_or(|part| scenario.name.contains(part)));
     if scenarios.is_empty() {
-        bail!("no scenario has such a name; scenarios/ holds them");
+        bail!("no scenario has such a name; {} holds them", arguments.scenarios.display());
     }
+    let mut kept = arguments.keep.as_deref().map(Kept::open).transpose()?;
     let program = match &arguments.program {
         Some(program) => program.clone(),
         None => build()?,
     };
     catch_interrupts()?;
     let mut matrix = Matrix::default();
-    for run in 1..=arguments.runs {
+    let mut measured = Ok(());
+    'all: for run in 1..=arguments.runs {
         for scenario in &scenarios {
-            let said = measure(&program, scenario)?;
-            let met = if scenario.is_met_by(&said) { "" } else { "  MISSED" };
-            eprintln!("{run}: {:<26} {:<16} {:<7}{met}", scenario.name, said.limit, said.confidence);
+            let said = match kept.as_ref().and_then(|kept| kept.find(run, scenario)) {
+                Some(said) => said,
+                None => match measure(&program, scenario).and_then(|said| keep(&mut kept, run, scenario, said)) {
+                    Ok(said) => said,
+                    Err(error) => {
+                        measured = Err(error);
+                        break 'all;
+                    }
+                },
+            };
             matrix.add(scenario, &said);
         }
     }
+    // What was measured before it broke off counts all the same.
     print!("{matrix}");
-    Ok(())
+    measured
+}
+
+/// Tells what was named, and keeps it.
+fn keep(kept: &mut Option<Kept>, run: u32, scenario: &Scenario, said: Said) -> Result<Said> {
+    let met = if scenario.is_met_by(&said) { "" } else { "  MISSED" };
+    eprintln!("{run}: {:<26} {:<16} {:<7}{met}", scenario.name, said.limit, said.confidence);
+    if let Some(kept) = kept {
+        kept.add(run, scenario, &said)?;
+    }
+    Ok(said)
+}
+
+/// What was named before: a file of lines, each with the number of the run, the scenario, the limit and the confidence.
+struct Kept {
+    path: PathBuf,
+    file: File,
+    known: BTreeMap<(u32, String), Said>,
+}
+
+impl Kept {
+    fn open(path: &Path) -> Result<Self> {
+        let failed = || format!("{}", path.display());
+        let mut file = File::options().read(true).append(true).create(true).open(path).with_context(failed)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).with_context(failed)?;
+        let mut known = BTreeMap::new();
+        for line in text.lines() {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let [run, scenario, limit, confidence] = fields[..] else { bail!("{}: `{line}`", path.display()) };
+            let run = run.parse().with_context(|| format!("{}: `{line}`", path.display()))?;
+            let (limit, confidence) = (limit.to_owned(), confidence.to_owned());
+            let said = Said { limit, confidence, stolen: false, whole: String::new() };
+            known.insert((run, scenario.to_owned()), said);
+        }
+        Ok(Self { path: path.to_owned(), file, known })
+    }
+
+    fn find(&self, run: u32, scenario: &Scenario) -> Option<Said> {
+        self.known.get(&(run, scenario.name.clone())).cloned()
+    }
+
+    fn add(&mut self, run: u32, scenario: &Scenario, said: &Said) -> Result<()> {
+        let written = writeln!(self.file, "{run} {} {} {}", scenario.name, said.limit, said.confidence);
+        written.with_context(|| format!("{}", self.path.display()))
+    }
 }
 
 fn build() -> Result<PathBuf> {

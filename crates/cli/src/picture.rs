@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use linerate_report::Picture;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::fontdb::{Database, ID};
-use resvg::usvg::{FontResolver, Options, Tree};
+use resvg::usvg::{FallbackSelectionFn, FontResolver, Options, Tree};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -80,7 +80,7 @@ impl Pen {
         let (told, usual) = (Arc::clone(&lacking), FontResolver::default_fallback_selector());
         // Asked for each letter that the family lacks. What has no answer would be drawn as a box.
         let select_fallback = move |letter: char, used: &[ID], fonts: &mut Arc<Database>| {
-            let found = usual(letter, used, fonts);
+            let found = alike(letter, used, fonts, &usual);
             if found.is_none() && letter.is_alphabetic() {
                 told.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(letter);
             }
@@ -107,6 +107,23 @@ impl Pen {
     fn lacked(&self) -> Option<char> {
         self.lacking.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+/// The face for a letter that the family lacks: like the family without serifs and as bold, if there is one.
+fn alike(letter: char, used: &[ID], fonts: &mut Arc<Database>, usual: &FallbackSelectionFn<'_>) -> Option<ID> {
+    let weight = fonts.face(*used.first()?)?.weight;
+    let (mut passed, mut found) = (used.to_vec(), Vec::new());
+    while let Some(face) = usual(letter, &passed, fonts) {
+        passed.push(face);
+        found.push(face);
+    }
+    let likeness = |id: &ID| {
+        let face = fonts.face(*id);
+        let sans = face.is_some_and(|face| face.families.iter().any(|(name, _)| name.contains("Sans")));
+        (sans, face.is_some_and(|face| face.weight == weight))
+    };
+    // The first of the equally good, as the database has them: `max_by_key` gives the last.
+    found.into_iter().rev().max_by_key(likeness)
 }
 
 #[cfg(test)]
@@ -166,6 +183,38 @@ mod tests {
         let written = |name: &str| folder.path().join(name).exists();
         assert!(written("1-x.svg") && !written("1-x.png"), "the SVG is whole, a PNG would not be");
         assert!(written("2-y.svg") && written("2-y.png"), "the other is not held back");
+    }
+
+    #[test]
+    fn a_letter_that_the_family_lacks_looks_like_the_others() {
+        use resvg::usvg::fontdb::{FaceInfo, Language, Source, Stretch, Style, Weight};
+        let mut fonts = Database::new();
+        let mut face = |family: &str, weight| {
+            fonts.push_face_info(FaceInfo {
+                id: ID::dummy(),
+                source: Source::Binary(Arc::new([0_u8; 0])),
+                index: 0,
+                families: vec![(family.to_owned(), Language::English_UnitedStates)],
+                post_script_name: family.to_owned(),
+                style: Style::Normal,
+                weight,
+                stretch: Stretch::Normal,
+                monospaced: false,
+            })
+        };
+        let own = face("DejaVu Sans", Weight::NORMAL);
+        let serif = face("Noto Serif CJK JP", Weight::NORMAL);
+        let bold = face("Noto Sans CJK JP", Weight::BLACK);
+        let right = face("Noto Sans CJK JP", Weight::NORMAL);
+        let chosen = |among: Vec<ID>| {
+            let usual: FallbackSelectionFn<'_> =
+                Box::new(move |_, used, _| among.iter().copied().find(|face| !used.contains(face)));
+            alike('遅', &[own], &mut Arc::new(fonts.clone()), &usual)
+        };
+        assert_eq!(chosen(vec![serif, bold, right]), Some(right));
+        assert_eq!(chosen(vec![serif, bold]), Some(bold));
+        assert_eq!(chosen(vec![serif]), Some(serif));
+        assert_eq!(chosen(Vec::new()), None);
     }
 
     #[test]

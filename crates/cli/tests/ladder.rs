@@ -37,7 +37,11 @@ fn a_full_line_is_full_at_every_rung() {
     let frames = rung(&record, "frames");
     assert_eq!(frames["missing"], Value::Null, "{frames}");
     close("raw frames' share of the line", number(frames, "/share_of_line"), 1.0, 0.03);
-    assert_eq!(record["frame_trials"].as_array().map(Vec::len), Some(3), "as many as there are repeats");
+    assert_eq!(record["frame_trials"].as_array().map(Vec::len), Some(6), "a rate and a time for each repeat");
+    // There and back, by one clock, with no socket at either end: no more than UDP takes.
+    let timed = |name| number(rung(&record, name), "/latency_ns/p50");
+    assert!(number(frames, "/latency_ns/count") > 2_500.0, "{frames}");
+    assert!(timed("frames") > 500.0 && timed("frames") < 3.0 * timed("udp"), "{frames}");
     close("UDP's share of the line", number(rung(&record, "udp"), "/share_of_line"), 1.0, 0.03);
     close("TCP's limit", number(rung(&record, "tcp"), "/limit_bps"), LINE * 1448.0 / 1538.0, 1e-6);
     close("TCP's share of the line", number(rung(&record, "tcp"), "/share_of_line"), 1448.0 / 1472.0, 0.03);

@@ -18,7 +18,7 @@ fn planted_limits_are_named() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let place = Place::new();
     let mut missed = Vec::new();
-    for scenario in Scenario::all(&root).expect("the scenarios") {
+    for scenario in Scenario::all(&root.join("scenarios")).expect("the scenarios") {
         let run = || {
             let words = scenario.arguments(&place.path("bench.toml")).expect("the bench");
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -45,7 +45,7 @@ fn planted_limits_are_named() {
 #[test]
 fn every_limit_is_planted_three_times() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let all = Scenario::all(&root).expect("the scenarios");
+    let all = Scenario::all(&root.join("scenarios")).expect("the scenarios");
     for limit in [
         "wire",
         "shaper",

@@ -1,7 +1,7 @@
 //! One side of a copy towards one other host: its stages' times and what it counted.
 
 use crate::stage::Board;
-use linerate_model::{CopySide, SizeClassTimes};
+use linerate_model::{CopySide, SizeClassTimes, TcpFlow};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,6 +19,8 @@ pub(crate) struct Side {
     pub(crate) ended: AtomicBool,
     /// Times by size class.
     sizes: Mutex<BTreeMap<u64, SizeClassTimes>>,
+    /// What TCP says of each connection.
+    tcp: Mutex<Vec<TcpFlow>>,
 }
 
 /// Counts, each as the record has it.
@@ -73,6 +75,11 @@ impl Side {
         }
     }
 
+    /// Adds what TCP says of a connection.
+    pub(crate) fn add_connection(&self, account: TcpFlow) {
+        self.tcp.lock().unwrap_or_else(PoisonError::into_inner).push(account);
+    }
+
     /// All that was counted, after `time`.
     pub(crate) fn result(&self, time: Nanos, complete: bool) -> CopySide {
         let Tally { files, folders, links, links_skipped, bytes, hole_bytes, verified, kept } = &self.tally;
@@ -88,6 +95,7 @@ impl Side {
             kept: kept.get(),
             stages: self.board.finish(time),
             sizes: self.sizes.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            tcp: self.tcp.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             complete,
         }
     }

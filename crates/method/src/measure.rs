@@ -19,7 +19,7 @@ use crate::transfer::{Transfer, rate, transactions_per_s, transfers};
 use crate::verdict::{Facts, verdict};
 use linerate_model::{
     Caveat, CaveatKind, Ceiling, Confidence, Histogram, Host, Latency, Limit, Loss, Measurement, PathLimit, Plan,
-    ReceivedRates, Record, Repeats, SentRates, Share, StreamSpec, Summary, TcpSummary, Transport, TrialResult,
+    ReceivedRates, Record, Repeats, SentRates, Share, StreamSpec, Summary, TcpFlow, TcpSummary, Transport, TrialResult,
     TrialSpec, Verdict, Workload, WorkloadKind, ip_packets, layer_bytes, tcp_overhead, tcp_packet,
 };
 
@@ -295,6 +295,11 @@ pub(crate) fn latency_of(all: &Histogram) -> Latency {
 fn tcp(runs: &[&TrialResult]) -> Option<TcpSummary> {
     let all: Vec<_> = runs.iter().flat_map(|run| transfers(run)).collect();
     let flows: Vec<_> = all.iter().flat_map(|t| &t.sender.flows).filter_map(|flow| flow.tcp.as_ref()).collect();
+    tcp_of(&flows)
+}
+
+/// What the connections' own accounts amount to; none of no connection.
+pub(crate) fn tcp_of(flows: &[&TcpFlow]) -> Option<TcpSummary> {
     let first = flows.first()?;
     let busy: u64 = flows.iter().map(|flow| flow.busy.get()).sum();
     let share = |part: u64| if busy == 0 { 0.0 } else { part as f64 / busy as f64 };

@@ -1,6 +1,6 @@
 //! A folder tree that was copied: what the hosts counted, and what it amounts to.
 
-use crate::{Caveat, CopyProgress, Histogram, HostName, Latency, Observation, Verdict};
+use crate::{Caveat, CopyProgress, Histogram, HostName, Latency, Observation, TcpFlow, Verdict};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,6 +148,9 @@ pub struct CopySide {
     pub stages: BTreeMap<CopyStage, StageTime>,
     /// Time for each file by size class: a class holds files from its name's bytes on.
     pub sizes: BTreeMap<u64, SizeClassTimes>,
+    /// TCP's own account of each connection, by the end that sends; empty where the way is none of linerate's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tcp: Vec<TcpFlow>,
     /// Everything came to its end. If not, `faults` say why.
     pub complete: bool,
 }

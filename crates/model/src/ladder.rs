@@ -56,6 +56,9 @@ pub struct LadderPlan {
     /// The trial of the raw-frame rung; none if it is not to be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<FrameTrial>,
+    /// The trial that times what this rung takes there and back: echo requests, a few; none if it is not to be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub echoes: Option<FrameTrial>,
     /// The copy of its rung, known once TCP has been measured; its trials are the record's `copy_trials`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<CopyPlan>,
@@ -94,7 +97,8 @@ pub struct Rung {
     pub share_of_below: Option<f64>,
     /// Its payload as a share of the ground's; none where no link speed is known.
     pub share_of_line: Option<f64>,
-    /// From a request of one byte to its answer of one byte, one at a time; none where it was not measured.
+    /// From a request of one byte to its answer of one byte, one at a time; of raw frames from an echo request (RFC 792, RFC 4443 section
+    /// 4.1) to its reply. None where it was not measured.
     pub latency_ns: Option<RungLatency>,
     /// What limited it; none for the ground, and where it was not measured.
     pub verdict: Option<Verdict>,

@@ -14,7 +14,7 @@ use socket2::SockAddr;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// A flow must be connected after this.
@@ -44,7 +44,6 @@ pub(crate) struct Shared {
     /// One for each flow.
     pub(crate) meters: Vec<Meter>,
     pub(crate) halt: Halt<RpcError>,
-    pub(crate) finished: AtomicUsize,
 }
 
 /// A flow's running count since the window opened, on a cache line (pair) of its own so that no thread waits for another.
@@ -71,7 +70,7 @@ pub(crate) struct Outcome {
 impl Shared {
     pub(crate) fn new(job: Job, timeline: Timeline, flows: Vec<Flow>) -> Self {
         let meters = flows.iter().map(|_| Meter::default()).collect();
-        Self { job, timeline, flows, meters, halt: Halt::default(), finished: AtomicUsize::new(0) }
+        Self { job, timeline, flows, meters, halt: Halt::default() }
     }
 
     /// What befell flow `index`, with path and time.

@@ -6,14 +6,14 @@ use crate::flow::{Outcome, Shared};
 use crate::load::Load;
 use crate::serving::Serving;
 use linerate_model::{EndResult, EndRole, EndSpec, Progress, Received, Sent, Transactions};
-use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
+use linerate_sockets::{Crew, Hand};
+use linerate_sys::thread::EngineThread;
 use linerate_sys::{affinity, clock};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, mpsc};
-use std::thread::{self, JoinHandle};
 
 /// A flow and its connection live on for so long after the window: the kernel forgets what an ended thread cost, and whoever
 /// watches the hosts reads it at the window's close, by clocks that may differ. The server's thread ends with the connection.
@@ -23,8 +23,8 @@ const OBSERVED_NS: u64 = 200_000_000;
 #[derive(Debug)]
 pub struct Running {
     shared: Arc<Shared>,
-    /// One for each flow, in the flows' order.
-    work: Vec<JoinHandle<Option<Outcome>>>,
+    crew: Crew<Option<Outcome>>,
+    /// Those of the flows and those of the servers.
     threads: Vec<EngineThread>,
     serving: Vec<Serving>,
     loads: Vec<Arc<dyn Load>>,
@@ -37,30 +37,21 @@ impl Running {
         serving: Vec<Serving>,
         loads: Vec<Arc<dyn Load>>,
     ) -> Result<Self, RpcError> {
-        let mut running = Self { shared: Arc::new(shared), work: Vec::new(), threads: Vec::new(), serving, loads };
-        let (report, reports) = mpsc::channel();
-        for (index, mut caller) in callers.into_iter().enumerate() {
-            let (shared, report) = (Arc::clone(&running.shared), report.clone());
-            let name = format!("call {index}");
-            let own_name = name.clone();
-            let work = thread::Builder::new()
-                .name(name)
-                .spawn(move || {
-                    // The receiver is there until all threads have reported.
-                    let _ = report.send(EngineThread { name: own_name, tid: current_tid(), sends: true });
-                    drop(report);
-                    let outcome = work(&shared, index, &mut caller);
-                    if outcome.is_ok() {
-                        shared.halt.sleep_until(shared.timeline.close + OBSERVED_NS);
-                    }
-                    shared.finished.fetch_add(1, Ordering::Release);
-                    outcome.map_err(|error| shared.halt.stop(error)).ok()
-                })
-                .map_err(RpcError::socket("starting a thread"))?;
-            running.work.push(work);
-        }
-        drop(report);
-        running.threads = reports.iter().collect();
+        let mut running = Self { shared: Arc::new(shared), crew: Crew::default(), threads: Vec::new(), serving, loads };
+        let shared = &running.shared;
+        let hands = callers.into_iter().enumerate().map(|(index, mut caller)| {
+            let shared = Arc::clone(shared);
+            let work = move || {
+                let outcome = work(&shared, index, &mut caller);
+                if outcome.is_ok() {
+                    shared.halt.sleep_until(shared.timeline.close + OBSERVED_NS);
+                }
+                outcome.map_err(|error| shared.halt.stop(error)).ok()
+            };
+            Hand { name: format!("call {index}"), sends: true, work }
+        });
+        running.crew.start(hands).map_err(RpcError::socket("starting a thread"))?;
+        running.threads = running.crew.threads().to_vec();
         running.threads.extend(running.serving.iter().flat_map(|serving| serving.server.threads()));
         running.threads.sort_by_key(|thread| thread.tid);
         Ok(running)
@@ -86,7 +77,7 @@ impl Running {
             sent_bytes: 0,
             transactions: 0,
             // A server has nothing to be done with before the window closes.
-            done: shared.finished.load(Ordering::Acquire) == shared.flows.len()
+            done: self.crew.has_finished()
                 && (self.serving.is_empty() || now >= self.closes_at() || shared.halt.is_stopped()),
         };
         for meter in &shared.meters {
@@ -125,10 +116,7 @@ impl Running {
     /// Waits for the last replies, removes what the load made, lets the servers finish, and gives each end's counts, in the
     /// order of the spec's ends.
     pub fn join(mut self) -> Result<Vec<EndResult>, RpcError> {
-        let mut outcomes = Vec::new();
-        for work in std::mem::take(&mut self.work) {
-            outcomes.push(work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
+        let outcomes = self.crew.join();
         let mut remains = self.finish_loads();
         for serving in &self.serving {
             serving.stay(self.shared.timeline, || self.shared.halt.is_stopped());
@@ -170,13 +158,11 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if !self.work.is_empty() {
+        if self.crew.is_there() {
             self.stop();
         }
-        for work in self.work.drain(..) {
-            // A panic has been printed by its thread; a destructor must not panic again.
-            let _ = work.join();
-        }
+        // What the threads make is removed when they are gone.
+        drop(std::mem::take(&mut self.crew));
         self.finish_loads();
     }
 }
@@ -186,7 +172,6 @@ fn work(shared: &Shared, index: usize, caller: &mut Caller) -> Result<Outcome, R
     if !cpus.is_empty() {
         affinity::pin(cpus[index % cpus.len()])?;
     }
-    sharpen_timers();
     let flow = &shared.flows[index];
     flow.load.run(shared, index, caller)
 }

@@ -7,7 +7,7 @@ use crate::{Peers, RunError, copy_trial, frame_trial};
 use linerate_method::copy::is_complete;
 use linerate_method::device::spoilt;
 use linerate_method::ladder::{next_copy, next_frames};
-use linerate_model::{Caveat, FrameTrial, FrameTrialResult, HostName, Record, RungName};
+use linerate_model::{Caveat, CaveatKind, FrameTrial, FrameTrialResult, HostName, Record, RungName};
 use tokio::sync::watch;
 
 /// How often a trial that the tester spoilt is run again before it is taken with its caveat.
@@ -68,18 +68,29 @@ async fn frames(
     let Some(home) = record.plan.ladder.as_ref().map(|ladder| ladder.path.opener.clone()) else { return Ok(()) };
     while let Some(trial) = next_frames(&record.plan, &record.frame_trials) {
         on_event(Event::FramesBegin { trial });
-        match sound(trial, &home, peers, cancel, on_event).await {
+        let echoes = record.plan.ladder.as_ref().is_some_and(|ladder| ladder.echoes.as_ref() == Some(trial));
+        let why = match sound(trial, &home, peers, cancel, on_event).await {
             Ok(result) => {
+                let unanswered = echoes && result.streams.iter().all(|stream| stream.received == 0);
                 let doubts: Vec<Caveat> = result.caveats.iter().map(of_frames).collect();
                 record.caveats.extend(doubts);
                 record.frame_trials.push(result);
+                if !unanswered {
+                    continue;
+                }
+                String::from("the receiving host answers no echo requests")
             }
             Err(RunError::Interrupted) => return Err(RunError::Interrupted),
-            Err(error) => {
-                if let Some(ladder) = &mut record.plan.ladder {
-                    ladder.without.insert(RungName::Frames, error.to_string());
-                }
-            }
+            Err(error) => error.to_string(),
+        };
+        let Some(ladder) = &mut record.plan.ladder else { break };
+        if echoes {
+            // The rung has its rate all the same.
+            ladder.echoes = None;
+            let text = format!("raw frames: how long they take there and back is not known: {why}");
+            record.caveats.push(Caveat::new(CaveatKind::NotMeasured, text));
+        } else {
+            ladder.without.insert(RungName::Frames, why);
         }
     }
     record.caveats.sort();

@@ -5,13 +5,15 @@
 //!
 //! The protocol itself is the crate `smb`, which runs on the threads of a [`Client`]. What that crate gets wrong is set right here and
 //! nowhere else: its transport waits for acknowledgements (`transport`), its listings race with themselves (`listing`), its errors for
-//! content lose their kind (`error`). Messages are signed and encrypted as the server demands; they are never compressed.
+//! content lose their kind (`error`), its files end where they did when they were opened (`endless`). Messages are signed and encrypted as the server demands; they are never compressed.
 //!
 //! Paths are below the share, `/` between the names. What SMB cannot hold as a name is refused, never changed (`path`).
 
+mod endless;
 mod error;
 mod listing;
 mod path;
+mod pieces;
 mod reader;
 mod session;
 mod transport;

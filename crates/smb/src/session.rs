@@ -1,8 +1,10 @@
 //! A connection to a server, logged in to one share.
 
+use crate::endless::{self, Endless};
 use crate::error::{SmbError, status, status_of, to_io};
 use crate::listing::Listing;
 use crate::path::wire;
+use crate::pieces::Buffers;
 use crate::reader::Reader;
 use crate::transport::{CREDITS, Health, SILENCE, Transport};
 use crate::writer::Writer;
@@ -77,6 +79,8 @@ pub(crate) struct Shared {
     health: Arc<Health>,
     /// Until the end.
     open: Option<Open>,
+    endless: Endless,
+    pub(crate) buffers: Buffers,
     /// Bytes that one message may read and write.
     pub(crate) read_most: usize,
     pub(crate) write_most: usize,
@@ -208,6 +212,8 @@ impl Client {
                 server: server.to_owned(),
                 health: Arc::clone(health),
                 open: Some(Open { tree, session, connection }),
+                endless: Endless::default(),
+                buffers: Buffers::default(),
                 read_most: read_most as usize,
                 write_most: write_most as usize,
             }),
@@ -254,14 +260,9 @@ impl Session {
     /// # Errors
     /// It is not there, or the server refuses.
     pub fn open(&self, path: &[u8]) -> io::Result<Reader> {
-        self.open_up_to(path, None)
-    }
-
-    /// The same, of a file that is known to hold so many bytes: the server is not asked how many.
-    pub(crate) fn open_up_to(&self, path: &[u8], size: Option<u64>) -> io::Result<Reader> {
         let access = FileAccessMask::new().with_file_read_data(true).with_file_read_attributes(true);
         match self.open_as(path, CreateDisposition::Open, access, file_options())? {
-            Resource::File(file) => match size.map_or_else(|| self.shared.wait(file.get_len()), Ok) {
+            Resource::File(file) => match self.shared.wait(file.get_len()) {
                 Ok(size) => Ok(Reader::new(self.clone(), path, file, size)),
                 Err(error) => {
                     self.shared.close(Resource::File(file));
@@ -280,22 +281,43 @@ impl Session {
     /// # Errors
     /// It is there already, its folder is not, or the server refuses.
     pub fn create(&self, path: &[u8]) -> io::Result<Writer> {
-        match self.open_as(path, CreateDisposition::Create, writing(), file_options())? {
-            Resource::File(file) => Ok(Writer::new(self.clone(), path, file)),
-            other => {
-                self.shared.close(other);
-                Err(io::ErrorKind::IsADirectory.into())
-            }
-        }
+        Ok(Writer::new(self.clone(), path, self.open_to_write(path, CreateDisposition::Create)?))
     }
 
     /// Opens a file that is being written, to go on with it.
     pub(crate) fn reopen(&self, path: &[u8]) -> io::Result<Arc<smb::File>> {
-        match self.open_as(path, CreateDisposition::Open, writing(), file_options())? {
-            Resource::File(file) => Ok(Arc::new(file)),
+        self.open_to_write(path, CreateDisposition::Open)
+    }
+
+    fn open_to_write(&self, path: &[u8], disposition: CreateDisposition) -> io::Result<Arc<smb::File>> {
+        // First, so that nothing was made where that fails.
+        let endless = match self.shared.endless.take() {
+            Some(endless) => endless,
+            None => self.make_endless()?,
+        };
+        let failed = match self.open_as(path, disposition, writing(), file_options()) {
+            Ok(Resource::File(file)) => return Ok(Arc::new(endless::with_handle_of(endless, file))),
+            Ok(other) => {
+                self.shared.close(other);
+                io::ErrorKind::IsADirectory.into()
+            }
+            Err(error) => error,
+        };
+        self.shared.endless.put(endless);
+        Err(failed)
+    }
+
+    /// A file to take the handles of others. Its first one is the share's own, for it has to have one.
+    fn make_endless(&self) -> io::Result<smb::File> {
+        let access = FileAccessMask::new().with_file_read_attributes(true);
+        match self.open_as(b"", CreateDisposition::Open, access, folder_options())? {
+            Resource::Directory(folder) => {
+                let closed = self.shared.wait(folder.handle.close());
+                closed.map(|()| endless::of(folder.handle))
+            }
             other => {
                 self.shared.close(other);
-                Err(io::ErrorKind::IsADirectory.into())
+                Err(io::ErrorKind::NotADirectory.into())
             }
         }
     }
@@ -360,9 +382,10 @@ impl Session {
     }
 }
 
-/// To write a file, set its time, and rename or remove it.
+/// To write a file, read it back, set its time, and rename or remove it.
 fn writing() -> FileAccessMask {
     FileAccessMask::new()
+        .with_file_read_data(true)
         .with_file_write_data(true)
         .with_file_read_attributes(true)
         .with_file_write_attributes(true)
@@ -476,12 +499,26 @@ impl Shared {
             let _ = file.handle().close().await;
         });
     }
+
+    /// Closes a file that was written, likewise.
+    pub(crate) fn close_written(&self, file: &Arc<smb::File>) {
+        let (file, endless) = (Arc::clone(file), self.endless.clone());
+        self.spawn(async move {
+            // Whoever wrote it may not have let go of it yet.
+            if file.handle().close().await.is_ok()
+                && let Some(file) = Arc::into_inner(file)
+            {
+                endless.put(file);
+            }
+        });
+    }
 }
 
 /// What the crate `smb` has, it drops on its own threads only.
 impl Drop for Shared {
     fn drop(&mut self) {
         let _threads = self.client.runtime.enter();
+        self.endless.clear();
         let Some(Open { tree, session, connection }) = self.open.take() else { return };
         if self.health.broken.get().is_some() {
             return;

@@ -1,8 +1,9 @@
 //! A file that is being written: several pieces on their way, under a name that it changes when it is whole.
 
 use crate::path::wire;
-use crate::reader::Reader;
+use crate::pieces::Pieces;
 use crate::session::{Session, collides, set_time};
+use futures_util::future::join;
 use smb::{File, FileDispositionInformation, FileEndOfFileInformation, FileRenameInformation};
 use std::collections::VecDeque;
 use std::io;
@@ -20,18 +21,33 @@ pub struct Writer {
     file: Arc<File>,
     session: Session,
     ahead: VecDeque<JoinHandle<smb::Result<()>>>,
+    /// The last piece, and its place: not on its way until it is known what comes next.
+    last: Option<(u64, Arc<[u8]>)>,
     /// Where what was written ends.
     end: u64,
-    /// Open once it is read back.
-    reader: Option<Reader>,
+    /// Its time of change, until it has it.
+    modified: Option<i64>,
+    /// What is read back.
+    pieces: Option<Pieces>,
     /// It has its name, or was removed.
     settled: bool,
 }
 
 impl Writer {
-    pub(crate) fn new(session: Session, path: &[u8], file: File) -> Self {
-        let (path, file) = (path.to_vec(), Arc::new(file));
-        Self { session, path, file, ahead: VecDeque::new(), end: 0, reader: None, settled: false }
+    /// `file` is one without an end: see [`crate::endless`].
+    pub(crate) fn new(session: Session, path: &[u8], file: Arc<File>) -> Self {
+        let path = path.to_vec();
+        Self {
+            session,
+            path,
+            file,
+            ahead: VecDeque::new(),
+            last: None,
+            end: 0,
+            modified: None,
+            pieces: None,
+            settled: false,
+        }
     }
 
     /// Writes at `offset`. What fails may show only later, in [`Self::complete`] at the latest.
@@ -41,10 +57,8 @@ impl Writer {
     pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut at = offset;
         for piece in data.chunks(self.session.shared.write_most) {
-            while self.ahead.len() >= AHEAD {
-                self.await_one()?;
-            }
-            self.ahead.push_back(self.session.shared.spawn(write(Arc::clone(&self.file), at, piece.into())));
+            self.send_last()?;
+            self.last = Some((at, piece.into()));
             at += piece.len() as u64;
         }
         self.end = self.end.max(at);
@@ -61,30 +75,40 @@ impl Writer {
     /// # Errors
     /// The server refuses, has no room for what was written, or is lost.
     pub fn move_to(&mut self, session: Session) -> io::Result<()> {
+        self.send_last()?;
         while !self.ahead.is_empty() {
             self.await_one()?;
         }
-        self.reader = None;
+        self.pieces = None;
         let file = session.reopen(&self.path)?;
-        self.session.shared.close_file(&self.file);
+        self.session.shared.close_written(&self.file);
         self.file = file;
         self.session = session;
         Ok(())
     }
 
-    /// All was written: waits for it, and gives the file its length and time of change.
+    /// All was written: waits for it, and gives the file its length. Its time of change it has as soon as it is durable or has its name.
     ///
     /// # Errors
     /// The server refuses, has no room, or is lost.
     pub fn complete(&mut self, length: u64, modified: i64) -> io::Result<()> {
-        while !self.ahead.is_empty() {
-            self.await_one()?;
-        }
-        if self.end != length {
-            self.session.shared.wait(self.file.set_info(FileEndOfFileInformation { end_of_file: length }))?;
-            self.end = length;
-        }
-        self.session.shared.wait(set_time(self.file.handle(), modified))
+        let (ahead, file, end, last) = (&mut self.ahead, &self.file, &mut self.end, self.last.take());
+        self.session.shared.wait(async {
+            // Most files are one piece: no other thread need be woken for it.
+            if let Some((at, piece)) = last {
+                write(Arc::clone(file), at, piece).await?;
+            }
+            while let Some(first) = ahead.pop_front() {
+                first.await??;
+            }
+            if *end != length {
+                file.set_info(FileEndOfFileInformation { end_of_file: length }).await?;
+                *end = length;
+            }
+            Ok(())
+        })?;
+        self.modified = Some(modified);
+        Ok(())
     }
 
     /// Makes it durable, as far as the server does what it is asked for.
@@ -92,19 +116,20 @@ impl Writer {
     /// # Errors
     /// The server refuses, has no room, or is lost.
     pub fn sync(&mut self) -> io::Result<()> {
-        self.session.shared.wait(async { Ok(self.file.flush().await?) })
+        let modified = self.modified.take();
+        self.session.shared.wait(async {
+            time(&self.file, modified).await?;
+            Ok(self.file.flush().await?)
+        })
     }
 
-    /// Reads back some bytes from `offset` on, by a new handle; 0 at the end.
+    /// Some bytes of what was written, read back from `offset` on; none at the end. It is fast in the order of the file.
     ///
     /// # Errors
     /// The server refuses, or is lost.
-    pub fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        let reader = match self.reader.take() {
-            Some(reader) => reader,
-            None => self.session.open_up_to(&self.path, Some(self.end))?,
-        };
-        self.reader.insert(reader).read(offset, into)
+    pub fn read(&mut self, offset: u64) -> io::Result<&[u8]> {
+        let pieces = self.pieces.get_or_insert_with(|| Pieces::new(&self.file, self.end));
+        pieces.read(&self.session.shared, offset)
     }
 
     /// Gives it the name at `path`, in place of the file that has it.
@@ -112,21 +137,21 @@ impl Writer {
     /// # Errors
     /// Another name stands there that the server takes for the same; the server refuses, or is lost.
     pub fn name(&mut self, path: &[u8]) -> io::Result<()> {
-        self.reader = None;
+        self.pieces = None;
         let to = wire(path)?;
-        let shared = &self.session.shared;
-        let named = shared.wait(async {
-            match rename(&self.file, &to, false).await {
-                Err(error) if collides(&error) => Ok(false),
-                named => named.map(|()| true),
+        let (shared, modified) = (&self.session.shared, self.modified.take());
+        // Neither waits for the other: on a long or busy path that is a round trip for each file.
+        let calls = join(time(&self.file, modified), rename(&self.file, &to, false));
+        let (timed, named) = shared.wait(async { Ok(calls.await) })?;
+        match named {
+            Err(error) if collides(&error) => {
+                self.check_twin(path)?;
+                shared.wait(rename(&self.file, &to, true))?;
             }
-        })?;
-        if !named {
-            self.check_twin(path)?;
-            shared.wait(rename(&self.file, &to, true))?;
+            named => named.map_err(|error| shared.failed(&error))?,
         }
         self.settled = true;
-        Ok(())
+        timed.map_err(|error| shared.failed(&error))
     }
 
     /// Removes it.
@@ -134,7 +159,7 @@ impl Writer {
     /// # Errors
     /// The server refuses, or is lost.
     pub fn discard(&mut self) -> io::Result<()> {
-        self.reader = None;
+        self.pieces = None;
         self.settled = true;
         let delete = FileDispositionInformation { delete_pending: true.into() };
         self.session.shared.wait(async {
@@ -158,6 +183,16 @@ impl Writer {
         Ok(())
     }
 
+    /// Sends the last piece on its way.
+    fn send_last(&mut self) -> io::Result<()> {
+        let Some((at, piece)) = self.last.take() else { return Ok(()) };
+        while self.ahead.len() >= AHEAD {
+            self.await_one()?;
+        }
+        self.ahead.push_back(self.session.shared.spawn(write(Arc::clone(&self.file), at, piece)));
+        Ok(())
+    }
+
     fn await_one(&mut self) -> io::Result<()> {
         match self.ahead.pop_front() {
             Some(first) => self.session.shared.finish(first),
@@ -178,6 +213,13 @@ async fn write(file: Arc<File>, at: u64, piece: Arc<[u8]>) -> smb::Result<()> {
     Ok(())
 }
 
+async fn time(file: &File, modified: Option<i64>) -> smb::Result<()> {
+    match modified {
+        Some(modified) => set_time(file.handle(), modified).await,
+        None => Ok(()),
+    }
+}
+
 async fn rename(file: &File, to: &str, replace: bool) -> smb::Result<()> {
     file.set_info(FileRenameInformation { replace_if_exists: replace.into(), root_directory: 0, file_name: to.into() })
         .await
@@ -189,6 +231,6 @@ impl Drop for Writer {
             // Nobody is there to be told.
             let _ = self.discard();
         }
-        self.session.shared.close_file(&self.file);
+        self.session.shared.close_written(&self.file);
     }
 }

@@ -1,15 +1,17 @@
-//! What the engines of streams and of calls share: their sockets, checks of what is asked of them, and how they are stopped.
+//! What the engines of streams and of calls share: their sockets, checks of what is asked of them, their threads, and how these are stopped.
 //!
 //! Sockets have the trial's options set. Buffers and segment size must be set before a connection is made, for the
 //! window scale and the MSS are told in its first packet.
 
 mod account;
 mod asked;
+mod crew;
 mod error;
 mod halt;
 
 pub use account::tcp_flow;
 pub use asked::{check_flows, check_half, check_rate};
+pub use crew::{Crew, Hand};
 pub use error::{FlowsMissing, SocketError, failed};
 pub use halt::Halt;
 

@@ -8,7 +8,7 @@ use linerate_model::{FlowResult, Received, Sent, Transactions};
 use linerate_sockets::Halt;
 use linerate_sys::clock;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicU64;
 
 /// One flow at one end.
 #[derive(Debug)]
@@ -58,7 +58,6 @@ pub(crate) struct Shared {
     /// One for each flow.
     pub(crate) meters: Vec<Meter>,
     pub(crate) halt: Halt<StreamError>,
-    pub(crate) finished: AtomicUsize,
 }
 
 /// A flow's running count since the window opened, on a cache line (pair) of its own so that no thread waits for another.
@@ -72,7 +71,7 @@ pub(crate) struct Meter {
 impl Shared {
     pub(crate) fn new(job: Job, timeline: Timeline, flows: Vec<Flow>) -> Self {
         let meters = flows.iter().map(|_| Meter::default()).collect();
-        Self { job, timeline, flows, meters, halt: Halt::default(), finished: AtomicUsize::new(0) }
+        Self { job, timeline, flows, meters, halt: Halt::default() }
     }
 
     /// Ends all threads, because of `reason` unless there was one before.

@@ -5,14 +5,14 @@ use crate::flow::{Link, Outcome, Shared, plain};
 use crate::window::joint_length;
 use crate::{bulk_tcp, bulk_udp, transact};
 use linerate_model::{EndResult, Progress, Received, Sent, Transactions, Workload};
-use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
+use linerate_sockets::{Crew, Hand};
+use linerate_sys::thread::EngineThread;
 use linerate_sys::{affinity, clock};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, mpsc};
-use std::thread::{self, JoinHandle};
 
 /// A thread lives on for so long after its window: the kernel forgets what an ended thread cost, and whoever watches the host
 /// reads it at the window's close.
@@ -22,38 +22,25 @@ const OBSERVED_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub struct Running {
     shared: Arc<Shared>,
-    /// One for each flow, in the flows' order.
-    work: Vec<JoinHandle<Option<Outcome>>>,
-    threads: Vec<EngineThread>,
+    crew: Crew<Option<Outcome>>,
 }
 
 impl Running {
     pub(crate) fn spawn(shared: Shared) -> Result<Self, StreamError> {
-        let mut running = Self { shared: Arc::new(shared), work: Vec::new(), threads: Vec::new() };
-        let (report, reports) = mpsc::channel();
-        for (index, name, cpu) in plan(&running.shared) {
-            let (shared, report) = (Arc::clone(&running.shared), report.clone());
-            let sends = shared.flows[index].sends();
-            let own_name = name.clone();
-            let work = thread::Builder::new()
-                .name(name)
-                .spawn(move || {
-                    // The receiver is there until all threads have reported.
-                    let _ = report.send(EngineThread { name: own_name, tid: current_tid(), sends });
-                    drop(report);
-                    let outcome = work(&shared, index, cpu);
-                    if outcome.is_ok() {
-                        shared.halt.sleep_until(shared.timeline.close + OBSERVED_NS);
-                    }
-                    shared.finished.fetch_add(1, Ordering::Release);
-                    outcome.map_err(|error| shared.stop(error)).ok()
-                })
-                .map_err(StreamError::socket("starting a thread"))?;
-            running.work.push(work);
-        }
-        drop(report);
-        running.threads = reports.iter().collect();
-        running.threads.sort_by_key(|thread| thread.tid);
+        let mut running = Self { shared: Arc::new(shared), crew: Crew::default() };
+        let shared = &running.shared;
+        let hands = plan(shared).into_iter().map(|(index, name, cpu)| {
+            let (sends, shared) = (shared.flows[index].sends(), Arc::clone(shared));
+            let work = move || {
+                let outcome = work(&shared, index, cpu);
+                if outcome.is_ok() {
+                    shared.halt.sleep_until(shared.timeline.close + OBSERVED_NS);
+                }
+                outcome.map_err(|error| shared.stop(error)).ok()
+            };
+            Hand { name, sends, work }
+        });
+        running.crew.start(hands).map_err(StreamError::socket("starting a thread"))?;
         Ok(running)
     }
 
@@ -79,13 +66,13 @@ impl Running {
             received_bytes: sum(false),
             sent_bytes: sum(true),
             transactions: shared.meters.iter().map(|meter| meter.transactions.load(Ordering::Relaxed)).sum(),
-            done: shared.finished.load(Ordering::Acquire) == shared.flows.len(),
+            done: self.crew.has_finished(),
         }
     }
 
     /// The threads that carry the load.
     pub fn threads(&self) -> Vec<EngineThread> {
-        self.threads.clone()
+        self.crew.threads().to_vec()
     }
 
     /// This host's address on each path.
@@ -104,10 +91,7 @@ impl Running {
 
     /// Waits for the stragglers and gives each end's counts, in the order of the spec's ends.
     pub fn join(mut self) -> Result<Vec<EndResult>, StreamError> {
-        let mut outcomes = Vec::new();
-        for work in std::mem::take(&mut self.work) {
-            outcomes.push(work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
+        let outcomes = self.crew.join();
         if let Some(error) = self.shared.halt.take_failure() {
             return Err(error);
         }
@@ -141,13 +125,8 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.work.is_empty() {
-            return;
-        }
-        self.stop();
-        for work in self.work.drain(..) {
-            // A panic has been printed by its thread; a destructor must not panic again.
-            let _ = work.join();
+        if self.crew.is_there() {
+            self.stop();
         }
     }
 }
@@ -183,7 +162,6 @@ fn work(shared: &Shared, index: usize, cpu: Option<u32>) -> Result<Outcome, Stre
     if let Some(cpu) = cpu {
         affinity::pin(cpu)?;
     }
-    sharpen_timers();
     let flow = &shared.flows[index];
     match (&shared.job.workload, &flow.link) {
         (Workload::Stream(spec), Link::Tcp(stream)) if flow.sends() => bulk_tcp::send(shared, index, spec, stream),

@@ -3,13 +3,19 @@
 pub(crate) use linerate_pace::Timeline;
 use linerate_units::Nanos;
 
+/// A window is opened late beyond this part of it.
+const LATE: u64 = 10;
+
 /// Counts a running total over the window.
 ///
 /// Each edge is taken at the first sample on or after it, together with the sample's own time, so that count and length
-/// belong together however long the call lasted that straddled the edge.
+/// belong together however long the call lasted that straddled the edge. Where that is late by a tenth of the window and more, the last
+/// sample before the window may be nearer, and is the edge; so of a call that outlasts the window the whole counts, over its own time.
 #[derive(Debug)]
 pub(crate) struct Window {
     timeline: Timeline,
+    /// The last sample before the window, at the latest the start: nothing had been counted then.
+    before: (u64, u64),
     opened: Option<(u64, u64)>,
     closed: Option<(u64, u64)>,
 }
@@ -26,17 +32,26 @@ pub(crate) enum Edge {
 impl Window {
     /// A window that no sample has reached yet.
     pub(crate) fn new(timeline: Timeline) -> Self {
-        Self { timeline, opened: None, closed: None }
+        Self { timeline, before: (timeline.start, 0), opened: None, closed: None }
     }
 
     /// Takes note that `total` stood at `now`; tells if that passed an edge.
     #[inline]
     pub(crate) fn sample(&mut self, now: u64, total: u64) -> Option<Edge> {
-        if now < self.timeline.open || self.closed.is_some() {
+        if self.closed.is_some() {
+            return None;
+        }
+        if now < self.timeline.open {
+            self.before = (now, total);
             return None;
         }
         if self.opened.is_none() {
-            self.opened = Some((now, total));
+            let sample = (now, total);
+            self.opened = Some(if self.is_nearer(self.before.0, now) { self.before } else { sample });
+            if now >= self.timeline.close {
+                self.closed = Some(sample);
+                return Some(Edge::Closed);
+            }
             return Some(Edge::Opened);
         }
         if now < self.timeline.close {
@@ -44,6 +59,14 @@ impl Window {
         }
         self.closed = Some((now, total));
         Some(Edge::Closed)
+    }
+
+    /// The last sample before the window tells its beginning better than the first one behind it: a thread that was kept from its core
+    /// may come to that when the window is nearly over, or over.
+    fn is_nearer(&self, before: u64, now: u64) -> bool {
+        let Timeline { open, close, .. } = self.timeline;
+        let late = now - open;
+        now >= close || late > (close - open) / LATE && open - before < late
     }
 
     /// A sample at `now` would pass an edge.
@@ -71,10 +94,9 @@ impl Window {
         self.opened.map_or(0, |(_, before)| total.saturating_sub(before))
     }
 
-    /// The count between the edges, and the time between them; none if no sample fell into the window.
+    /// The count between the edges, and the time between them; none if it has not closed.
     pub(crate) fn counted(&self) -> Option<(u64, Nanos)> {
-        let ((from, before), (to, after)) =
-            (self.opened.filter(|(from, _)| *from < self.timeline.close)?, self.closed?);
+        let ((from, before), (to, after)) = (self.opened?, self.closed?);
         Some((after - before, Nanos::new(to - from)))
     }
 }
@@ -118,17 +140,40 @@ mod tests {
         }
     }
 
+    /// A host that is hardly let run may have a thread wait for longer than the window.
     #[test]
-    fn an_unfinished_window_has_no_count() {
+    fn a_call_that_outlasts_the_window_counts_over_its_own_time() {
+        let mut window = Window::new(TIMELINE);
+        assert_eq!(window.sample(90, 9), None);
+        assert_eq!(window.sample(290, 29), Some(Edge::Closed));
+        assert_eq!(window.counted(), Some((20, Nanos::new(200))));
+        assert!(window.is_closed());
+    }
+
+    #[test]
+    fn a_window_that_opens_late_begins_before_if_that_is_nearer() {
+        for (before, late, counted) in [
+            ((90, 9), (130, 13), Some((12, 120))),
+            ((50, 5), (130, 13), Some((8, 80))),
+            ((99, 9), (108, 10), Some((11, 102))),
+        ] {
+            let mut window = Window::new(TIMELINE);
+            window.sample(before.0, before.1);
+            assert_eq!(window.sample(late.0, late.1), Some(Edge::Opened));
+            window.sample(210, 21);
+            assert_eq!(window.counted(), counted.map(|(count, length)| (count, Nanos::new(length))));
+        }
+    }
+
+    #[test]
+    fn an_unfinished_window_has_no_count_and_of_a_missed_one_the_whole_counts() {
         let mut window = Window::new(TIMELINE);
         assert_eq!(window.since_open(5), 0);
-        window.sample(300, 5);
-        assert!(!window.is_closed());
-        assert_eq!(window.counted(), None);
-        // What is counted after the window says nothing about it.
-        window.sample(310, 6);
-        assert!(window.is_closed());
-        assert_eq!(window.counted(), None);
+        window.sample(150, 5);
+        assert_eq!((window.is_closed(), window.counted()), (false, None));
+        let mut missed = Window::new(TIMELINE);
+        missed.sample(310, 6);
+        assert_eq!((missed.is_closed(), missed.counted()), (true, Some((6, Nanos::new(310)))));
     }
 
     #[test]

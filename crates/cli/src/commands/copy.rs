@@ -25,8 +25,8 @@ use tokio::sync::watch;
 /// Pipelines to each destination, and where each file takes several calls to a server.
 const LANES: u16 = 2;
 const SERVER_LANES: u16 = 8;
-/// Within one host, where each is a thread, there are as many as this machine has cores, but at most so many.
-const MOST_WITHIN: usize = 8;
+/// Within one host, where each is a thread, there are as many as it has cores, but at most so many.
+const MOST_WITHIN: u32 = 8;
 
 /// In `--to`, the end that drops what it gets.
 const DISCARD: &str = "discard";
@@ -82,7 +82,7 @@ pub(crate) struct Arguments {
     into: Option<String>,
 
     /// Pipelines side by side to each destination, each with a connection [default: 2; with --over path one
-    /// for each core of this machine, 2 to 8; with a file server 8]
+    /// for each core of the host, 2 to 8; with a file server 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     lanes: Option<u16>,
 
@@ -243,11 +243,8 @@ impl Arguments {
 
     fn usual_lanes(&self) -> u16 {
         match self.over {
-            Way::Linerate => LANES,
-            Way::Path => {
-                let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST_WITHIN));
-                LANES.max(cores as u16)
-            }
+            // Within one host there may be more, once it is known: see [`lanes_within`].
+            Way::Linerate | Way::Path => LANES,
             Way::Nfs | Way::Smb => SERVER_LANES,
         }
     }
@@ -402,7 +399,7 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
         )));
     }
     arguments.results.out.as_deref().map_or(Ok(()), super::report::check_report_file)?;
-    let (plan, parties) = arguments.plan()?;
+    let (mut plan, parties) = arguments.plan()?;
     let repeats = arguments.repeats(&plan)?;
     let password = match plan.way {
         CopyWay::Smb => arguments.smb.password().map_err(Failure::usage)?,
@@ -410,6 +407,9 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
     };
     let store = Store::open(arguments.results.store.store.as_deref()).map_err(Failure::measure)?;
     let company = reach(&book, &parties, cancel.clone()).await?;
+    if arguments.lanes.is_none() && plan.way == CopyWay::Path {
+        plan.options.lanes = lanes_within(&plan, &company.peers);
+    }
     let outcome = match apart(&plan, &company.peers) {
         Ok(()) => {
             let (peers, prove) = (&company.peers, arguments.prove);
@@ -424,6 +424,12 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
     let outcome = outcome?;
     let judged = judge(&outcome.record);
     conclude(outcome, &arguments.results).and(judged)
+}
+
+/// Lanes of copies within hosts: one for each core of the host that has the fewest.
+fn lanes_within(plan: &CopyPlan, peers: &Peers) -> u16 {
+    let cores = plan.sources.iter().filter_map(|host| Some(peers.find(host).ok()?.host.cores)).min();
+    LANES.max(cores.unwrap_or_default().min(MOST_WITHIN) as u16)
 }
 
 /// Whether all that was to be copied was.

@@ -34,10 +34,9 @@ pub(crate) struct Said {
 }
 
 impl Scenario {
-    /// All of them, by name; `root` is the project's.
-    pub(crate) fn all(root: &Path) -> Result<Vec<Self>, String> {
-        let directory = root.join("scenarios");
-        let entries = fs::read_dir(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    /// All of a directory, by name.
+    pub(crate) fn all(directory: &Path) -> Result<Vec<Self>, String> {
+        let entries = fs::read_dir(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
         paths.sort();
         paths

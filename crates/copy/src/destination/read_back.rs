@@ -30,12 +30,13 @@ impl<'a> ReadBack<'a> {
         self.hasher.reset();
         let mut offset = 0;
         while !self.control.is_stopped() {
-            match draft.read(offset, &mut self.piece)? {
+            let hasher = &mut self.hasher;
+            let mut see = |bytes: &[u8]| {
+                hasher.update(bytes);
+            };
+            match draft.show(offset, &mut self.piece, &mut see)? {
                 0 => return Ok(self.hasher.finalize()),
-                read => {
-                    self.hasher.update(&self.piece[..read]);
-                    offset += read as u64;
-                }
+                read => offset += read as u64,
             }
         }
         Err(io::Error::other("it was stopped before all of it was read back"))

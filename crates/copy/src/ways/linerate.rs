@@ -16,10 +16,12 @@ use crate::side::Side;
 use crate::source::{BATCHES, Batch, Origin, list};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use linerate_model::{CopyExisting, CopyOptions, CopySide, CopyStage, CopyVerify, TrialKey};
-use linerate_sys::clock;
+use linerate_sockets::tcp_flow;
+use linerate_sys::{clock, tcp};
 use linerate_units::Nanos;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
 use std::thread;
 
 /// Questions that may be on their way.
@@ -100,6 +102,10 @@ fn send(mut lane: TcpStream, blocks: &Receiver<Block>, side: &Side) {
 fn end(mut lane: TcpStream, address: SocketAddr, side: &Side, control: &Control) -> bool {
     let mut word = [0];
     let heard = lane.read_exact(&mut word);
+    // Behind the last word all has been acknowledged, and the figures are those of its last round trips.
+    if let Ok(after) = tcp::info(lane.as_fd()) {
+        side.add_connection(tcp_flow(&lane, &tcp::Info::default(), &after));
+    }
     match (heard, word[0]) {
         (Ok(()), DONE) => return true,
         // The destination itself says why.

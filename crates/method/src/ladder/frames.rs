@@ -3,21 +3,29 @@
 //!
 //! The sending port offers what the line carries, or all that it can where no speed is known; what arrives counts. A rate
 //! without loss, as `linerate device throughput` finds it, would be too strict beside streams that may lose.
+//!
+//! Two hosts have two clocks. So what a frame takes there and back is timed by the sending port alone: by echo requests, which the
+//! kernel of the receiving host answers before any socket hears of them.
 
 use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload, udp};
 use crate::device::spoilt;
 use crate::repeat::{Need, need};
 use crate::statistics::summary;
 use linerate_model::{
-    Confidence, FrameEngine, FrameTrial, FrameTrialResult, IpVersion, Limit, Plan, RungName, Summary, Transport,
-    Verdict,
+    Confidence, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream, FrameTrial, FrameTrialResult,
+    Histogram, IpVersion, Limit, Plan, RungLatency, RungName, Summary, Transport, Verdict,
 };
-use linerate_units::BitRate;
+use linerate_units::{BitRate, FrameRate, FrameSize};
 
 /// A line this full has no room: the rest is within the error of the clocks.
 const FULL: f64 = 0.98;
 /// Loss below this share is none that the rate hangs on.
 const NO_LOSS: f64 = 0.01;
+/// Echo requests a second at the most: so many that what sends them does not sleep in between, no more than the transactions of
+/// the rungs above do.
+const ECHOES: u64 = 10_000;
+/// The share of a line of known speed that they may take: none waits for the one before.
+const OF_LINE: u64 = 10;
 
 pub(super) struct Frames;
 
@@ -25,8 +33,41 @@ pub(super) struct Frames;
 pub fn next_frames<'a>(plan: &'a Plan, done: &[FrameTrialResult]) -> Option<&'a FrameTrial> {
     let ladder = plan.ladder.as_ref()?;
     let trial = ladder.frames.as_ref().filter(|_| !ladder.without.contains_key(&RungName::Frames))?;
-    let figures: Vec<f64> = done.iter().map(|result| payload_bps(result, ladder.ip, ladder.mtu)).collect();
-    (need(&plan.repeats, &figures) == Need::More).then_some(trial)
+    let figures: Vec<f64> = of(done, trial).map(|result| payload_bps(result, ladder.ip, ladder.mtu)).collect();
+    // Each is timed after its rate was measured, as often as that.
+    let untimed = ladder.echoes.as_ref().filter(|echoes| of(done, echoes).count() < figures.len());
+    untimed.or_else(|| (need(&plan.repeats, &figures) == Need::More).then_some(trial))
+}
+
+/// Those of `done` that are runs of `trial`.
+fn of<'a>(done: &'a [FrameTrialResult], trial: &FrameTrial) -> impl Iterator<Item = &'a FrameTrialResult> {
+    let name = trial.name.clone();
+    done.iter().filter(move |result| result.trial.name == name)
+}
+
+/// Echo requests by the port that sends `full` to where that goes, as small as they can be; none where nothing goes anywhere.
+pub(super) fn echoes(full: &FrameTrial) -> Option<FrameTrial> {
+    let sent = full.streams.first()?;
+    let headers = FrameHeaders { payload: FramePayload::Echo, ..sent.headers.clone() };
+    let size = headers.smallest_frame();
+    let bytes = |size: FrameSize| u64::from(size.on_the_wire());
+    let most = sent.rate.map(|rate| rate.get() * bytes(sent.size) / bytes(size) / OF_LINE);
+    let stream = FrameStream {
+        from: 0,
+        to: 0,
+        size,
+        rate: Some(FrameRate::per_second(most.unwrap_or(ECHOES).clamp(1, ECHOES))),
+        headers,
+        form: FrameForm::default(),
+        ..sent.clone()
+    };
+    Some(FrameTrial {
+        name: String::from("echo of frames"),
+        ports: vec![full.ports.get(usize::from(sent.from))?.clone()],
+        streams: vec![stream],
+        hosts: Vec::new(),
+        ..full.clone()
+    })
 }
 
 impl Layer for Frames {
@@ -36,10 +77,11 @@ impl Layer for Frames {
 
     fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
         let (ip, mtu) = (facts.plan.ip, facts.plan.mtu);
-        if facts.frame_trials.is_empty() {
+        let full = facts.plan.frames.as_ref().map_or_else(Vec::new, |trial| of(facts.frame_trials, trial).collect());
+        if full.is_empty() {
             return Err("the run ended before it was measured".to_owned());
         }
-        let sound: Vec<&FrameTrialResult> = facts.frame_trials.iter().filter(|trial| spoilt(trial).is_none()).collect();
+        let sound: Vec<&FrameTrialResult> = full.into_iter().filter(|trial| spoilt(trial).is_none()).collect();
         let runs = sound.iter().map(|result| payload_bps(result, ip, mtu)).collect();
         let payload_bps = summary(runs)
             .ok_or("something else held up what sends the frames in every trial; measure when the machine is quiet")?;
@@ -50,7 +92,7 @@ impl Layer for Frames {
             verdict: Some(verdict),
             payload_bps,
             efficiency: efficiency(Transport::Udp, ip, largest_datagram(ip, mtu), mtu),
-            latency: None,
+            latency: facts.plan.echoes.as_ref().and_then(|trial| latency(of(facts.frame_trials, trial))),
             results: Vec::new(),
         })
     }
@@ -60,6 +102,14 @@ impl Layer for Frames {
          tester's own ports with `linerate device calibrate`"
             .to_owned()
     }
+}
+
+/// The time there and back in all trials together; none where no request was answered.
+fn latency<'a>(timed: impl Iterator<Item = &'a FrameTrialResult>) -> Option<RungLatency> {
+    let mut all = Histogram::default();
+    timed.flat_map(|result| &result.streams).for_each(|stream| all.merge(&stream.latency));
+    let answered = all.count() > 0;
+    answered.then(|| RungLatency { p50: all.quantile(0.5), p99: all.quantile(0.99), count: all.count() })
 }
 
 /// Payload that arrived in one trial, bit/s: what came behind the first frame, in the time from it to the last.

@@ -121,7 +121,8 @@ pub fn onto(mut plan: Plan, asked: &Asked) -> Plan {
         Ok(trial) => (Some(trial), BTreeMap::new()),
         Err(why) => (None, BTreeMap::from([(RungName::Frames, why)])),
     };
-    plan.ladder = Some(LadderPlan { path, ip, mtu, frames, copy: None, without });
+    let echoes = frames.as_ref().and_then(frames::echoes);
+    plan.ladder = Some(LadderPlan { path, ip, mtu, frames, echoes, copy: None, without });
     plan
 }
 

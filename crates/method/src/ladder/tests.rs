@@ -119,7 +119,8 @@ impl Planted {
         let (plan, trials) = self.measured();
         let results = measurements(&plan, &[host("a", self.line), host("b", self.line)], &trials, None);
         let mut plan = plan.ladder.expect("a ladder");
-        if !self.frames.is_empty() {
+        if let Some(full) = self.frames.first() {
+            (plan.frames, plan.echoes) = (Some(full.trial.clone()), super::frames::echoes(&full.trial));
             plan.without.clear();
         }
         climb(&Facts { plan: &plan, results: &results, frame_trials: &self.frames, copy: None })
@@ -408,16 +409,48 @@ fn trials_of_frames_that_were_held_up_count_for_nothing() {
 }
 
 #[test]
-fn frames_are_sent_as_often_as_the_plan_repeats_and_not_where_they_cannot_be() {
-    let done = frames(FRAMES, FRAMES);
-    let mut plan = onto(empty(), &Asked { frames: Ok(done[0].trial.clone()), ..asked() });
-    for count in 0..3 {
-        assert_eq!(next_frames(&plan, &done[..count]), Some(&done[0].trial));
+fn frames_are_sent_and_timed_as_often_as_the_plan_repeats_and_not_where_they_cannot_be() {
+    let full = &frames(FRAMES, FRAMES)[0];
+    let mut plan = onto(empty(), &Asked { frames: Ok(full.trial.clone()), ..asked() });
+    let (mut done, mut order) = (Vec::new(), Vec::new());
+    while let Some(trial) = next_frames(&plan, &done) {
+        order.push(trial.name.clone());
+        done.push(FrameTrialResult { trial: trial.clone(), ..full.clone() });
     }
-    assert_eq!(next_frames(&plan, &done), None);
+    assert_eq!(order, ["frames 1518", "echo of frames"].repeat(3));
+    plan.ladder.as_mut().expect("a ladder").echoes = None;
+    assert_eq!(next_frames(&plan, &done[..2]).map(|trial| &trial.name), Some(&full.trial.name), "untimed");
     plan.ladder.as_mut().expect("a ladder").without.insert(RungName::Frames, "refused".to_owned());
     assert_eq!(next_frames(&plan, &[]), None);
     assert_eq!(next_frames(&onto(empty(), &asked()), &[]), None);
+}
+
+/// Only the sending port has a part in it, and nothing of it is in the rung's rate.
+#[test]
+fn frames_are_timed_there_and_back_by_one_port() {
+    let mut trials = frames(FRAMES, FRAMES);
+    let echoes = super::frames::echoes(&trials[0].trial).expect("a stream");
+    let [stream] = &echoes.streams[..] else { panic!("{echoes:?}") };
+    assert_eq!((&echoes.ports[..], stream.from, stream.to), (&["a:eth0".into()][..], 0, 0));
+    assert_eq!((stream.headers.payload, stream.size.get()), (FramePayload::Echo, 64));
+    // A tenth of the line is 148,809 a second.
+    assert_eq!(stream.rate, Some(FrameRate::per_second(10_000)));
+    let mut slow = trials[0].trial.clone();
+    slow.streams[0].rate = Some(FrameRate::per_second(812));
+    let slow = super::frames::echoes(&slow).expect("a stream");
+    assert_eq!(slow.streams[0].rate, Some(FrameRate::per_second(812 * 1538 / 84 / 10)));
+    assert_eq!(stream.headers.destination, trials[0].trial.streams[0].headers.destination);
+    let mut timed = FrameTrialResult { trial: echoes, ..trials[0].clone() };
+    timed.streams[0].received = 1_000;
+    timed.streams[0].latency.record_many(12_000, 500);
+    timed.streams[0].latency.record_many(40_000, 500);
+    trials.extend([timed.clone(), timed]);
+    let ladder = Planted { frames: trials, ..Planted::full(UDP, TCP) }.ladder();
+    let raw = rung(&ladder, RungName::Frames);
+    close(raw.share_of_line.expect("the line is known"), 1.0);
+    let RungLatency { p50, p99, count } = raw.latency_ns.expect("it was timed");
+    assert_eq!(count, 2_000);
+    assert!((11_900..=12_100).contains(&p50) && (39_700..=40_300).contains(&p99), "{p50} {p99}");
 }
 
 /// NFS stands on RPC, and its rungs have what file data their calls moved.

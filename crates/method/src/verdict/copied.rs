@@ -1,10 +1,11 @@
 //! What the rules weigh of a copy: where the stages of its slowest pair spent their time, and what their hosts saw.
 
-use super::facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, THROTTLED};
-use crate::copy::{last_pair, shares};
+use super::facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, THROTTLED, Tcp};
+use crate::copy::{LastPair, last_pair, shares};
+use crate::measure::tcp_of;
 use linerate_model::{
     CopyFrom, CopyHalfResult, CopyInto, CopyPlan, CopyStage, CopySync, CopyTrial, CopyVerify, CopyWay, Host, HostName,
-    InterfaceCounters, Observation, StageShare, Stand, WorkShare,
+    InterfaceCounters, Observation, StageShare, Stand, TcpFlow, WorkShare,
 };
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ pub(crate) struct CopyFacts {
     pub(super) destination: CopyEnd,
     /// The rate of the fullest link whose speed is known, and the share of it that was used.
     pub(super) line: Option<(BitRate, f64)>,
+    /// What TCP says of the connections; none where the way is none of linerate's own.
+    pub(super) tcp: Option<Tcp>,
     /// Share of a host's time that the hypervisor took, the most of any.
     pub(super) steal: f64,
 }
@@ -55,6 +58,8 @@ pub(super) struct CopyEnd {
     pub(super) throttled: Option<(f64, f64)>,
     /// The busiest of the disks that hold its folders, and the share of the time that it had work.
     pub(super) disk: Option<(String, f64)>,
+    /// Share of the time that some task of the host waited for storage, whoever's (PSI); none where the kernel keeps no count.
+    pub(super) stalled: Option<f64>,
 }
 
 impl CopyFacts {
@@ -96,10 +101,11 @@ impl CopyFacts {
             in_turn: plan.way == CopyWay::Path,
             reads_back: plan.options.verify == CopyVerify::ReadBack,
             syncs_each: plan.options.sync == CopySync::Each,
-            stages: shares(pair.sides.into_iter()),
+            stages: shares(pair.sides.iter().copied()),
             source: CopyEnd::of(&source.1.observation),
             destination: CopyEnd::of(&destination.1.observation),
             line: line.filter(|_| crosses),
+            tcp: tcp(&pair),
             steal: [source, destination].into_iter().map(|(_, half)| steal(half)).fold(0.0, f64::max),
         })
     }
@@ -117,6 +123,17 @@ impl CopyFacts {
     /// Share of the time that a stage had nothing to do.
     pub(super) fn starved(&self, stage: CopyStage) -> f64 {
         self.stage(stage).waiting_for_previous
+    }
+
+    /// Share of the time that data waited to be sent while the destination had none. What the hypervisor took looks like waiting.
+    pub(super) fn held_on_path(&self) -> f64 {
+        self.blocked(CopyStage::Send).min(self.starved(CopyStage::Receive)) - self.steal
+    }
+
+    /// What TCP says of a path that its hosts had time for; none where that is not known.
+    pub(super) fn path(&self) -> Option<&Tcp> {
+        let stopped = self.source.is_throttled() || self.destination.is_throttled();
+        self.tcp.as_ref().filter(|_| self.crosses && !stopped)
     }
 
     /// Of `stages`, the one that was on a core or waiting for one the most in its busiest lane, and for how long.
@@ -150,6 +167,7 @@ impl CopyEnd {
         Self {
             throttled: throttled.map(|quota| (quota.throttled as f64 / quota.periods as f64, quota.cores)),
             disk: disks.max_by(|l, r| l.1.total_cmp(&r.1)),
+            stalled: seen.pressure.map(|pressure| (pressure.io.some.get() as f64 / window).min(1.0)),
         }
     }
 
@@ -157,6 +175,14 @@ impl CopyEnd {
     pub(super) fn is_throttled(&self) -> bool {
         self.throttled.is_some_and(|(share, _)| share >= THROTTLED)
     }
+}
+
+/// What TCP says of the pair's connections, each of which had the whole time.
+fn tcp(pair: &LastPair<'_>) -> Option<Tcp> {
+    let side = pair.sides.iter().find(|side| !side.tcp.is_empty())?;
+    let (flows, seconds): (Vec<&TcpFlow>, _) = (side.tcp.iter().collect(), pair.time.as_secs_f64());
+    let each = side.bytes as f64 * 8.0 / seconds.max(f64::MIN_POSITIVE) / flows.len() as f64;
+    Some(Tcp::of(&tcp_of(&flows)?, &flows, seconds * flows.len() as f64, each))
 }
 
 /// How well a share of the time at work supports a limit: with no time to spare it is what the others wait for.

@@ -1,6 +1,7 @@
 //! Each rule of copies against facts that are made up for it, and what the whole makes of them.
 
 use super::copied::{CopyEnd, CopyFacts, ServerEnd};
+use super::facts::Tcp;
 use super::of_copy;
 use linerate_model::{Confidence, CopyStage, Limit, StageShare, Stand, Verdict, WorkShare};
 use linerate_units::BitRate;
@@ -26,6 +27,7 @@ fn facts() -> CopyFacts {
         source: CopyEnd::default(),
         destination: CopyEnd::default(),
         line: None,
+        tcp: None,
         steal: 0.0,
     }
 }
@@ -94,6 +96,15 @@ fn to_make_durable_at_the_end_adds_to_what_was_written() {
 }
 
 #[test]
+fn what_the_disk_and_those_who_wait_for_it_show_is_said() {
+    let disk = Some((String::from("vda"), 0.93));
+    let blocked = [(CopyStage::Read, share(0.97, 0.03, 0.0))];
+    let source = CopyEnd { disk, stalled: Some(0.88), ..CopyEnd::default() };
+    let said = is(&CopyFacts { source, ..with(&blocked) }, Limit::StorageRead, Confidence::High);
+    assert!(said.evidence[0].contains("vda had work for 93 %, and some task of that host waited for storage for 88 %"));
+}
+
+#[test]
 fn an_end_that_has_no_storage_is_not_blamed() {
     let blocked = [(CopyStage::Read, share(0.97, 0.03, 0.0)), (CopyStage::Write, share(0.97, 0.03, 0.0))];
     let from_memory = CopyFacts { reads: false, ..with(&blocked) };
@@ -127,6 +138,35 @@ fn data_that_waits_to_be_sent_while_none_arrives_is_held_up_on_the_path() {
     let slow = [(CopyStage::Send, share(0.98, 0.04, 0.0)), (CopyStage::Receive, share(0.04, 0.03, 0.96))];
     is(&with(&slow), Limit::CannotTell, Confidence::Low);
     is(&CopyFacts { crosses: false, ..held }, Limit::CannotTell, Confidence::Low);
+}
+
+/// What TCP says of the connections tells what it is on the path that holds the data up.
+#[test]
+fn what_holds_data_up_on_the_path_is_told_by_tcp() {
+    let stages = [(CopyStage::Send, share(0.98, 0.04, 0.0)), (CopyStage::Receive, share(0.04, 0.03, 0.0))];
+    let calm = Tcp {
+        congestion: String::from("cubic"),
+        rtt: 0.02,
+        min_rtt: 0.02,
+        segment_bits: 11_584.0,
+        flow_bps: 7.1e6,
+        ..Tcp::default()
+    };
+    let over = |tcp: &Tcp| CopyFacts { tcp: Some(tcp.clone()), ..with(&stages) };
+    let queue = Tcp { min_rtt: 0.000_1, flow_bps: 50e6, ..calm.clone() };
+    is(&over(&queue), Limit::Shaper, Confidence::High);
+    is(&over(&Tcp { resent: 0.01, ..queue.clone() }), Limit::Shaper, Confidence::Medium);
+    is(&over(&Tcp { window_limited: 0.9, ..calm.clone() }), Limit::Window, Confidence::High);
+    is(&over(&Tcp { buffer_limited: 0.4, ..calm.clone() }), Limit::Window, Confidence::Medium);
+    // At 1 % and 20 ms TCP has 12.2 segments under way: see the test of streams.
+    let lossy = Tcp { resent: 0.01, ..calm };
+    is(&over(&lossy), Limit::PathLoss, Confidence::Medium);
+    // A queue says nothing where a destination does not take what has come.
+    let slow = [(CopyStage::Send, share(0.98, 0.04, 0.0)), (CopyStage::Receive, share(0.04, 0.03, 0.96))];
+    is(&CopyFacts { tcp: Some(queue.clone()), ..with(&slow) }, Limit::CannotTell, Confidence::Low);
+    // Nor where a host is stopped by its quota.
+    let throttled = CopyEnd { throttled: Some((0.98, 0.1)), ..CopyEnd::default() };
+    is(&CopyFacts { source: throttled, ..over(&queue) }, Limit::SenderCpu, Confidence::High);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use crate::measure::main_figure;
 use crate::statistics::summary;
 use crate::transfer::{Transfer, rate, transfers};
 use linerate_model::{
-    Arrivals, Ceiling, HostName, Limit, Measurement, Observation, Offered, PathLimit, ThreadUse, Transport,
-    TrialResult, Workload, WorkloadKind,
+    Arrivals, Ceiling, HostName, Limit, Measurement, Observation, Offered, PathLimit, TcpFlow, TcpSummary, ThreadUse,
+    Transport, TrialResult, Workload, WorkloadKind,
 };
 use std::collections::BTreeSet;
 
@@ -383,7 +383,7 @@ fn offer_of(run: &TrialResult) -> Option<Offer> {
 
 fn tcp(result: &Measurement, runs: &[&TrialResult]) -> Option<Tcp> {
     let account = result.tcp.as_ref()?;
-    let flows: Vec<_> = runs
+    let flows: Vec<&TcpFlow> = runs
         .iter()
         .flat_map(|run| transfers(run))
         .flat_map(|transfer| transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref()))
@@ -396,21 +396,28 @@ fn tcp(result: &Measurement, runs: &[&TrialResult]) -> Option<Tcp> {
             .sum::<u64>()
     };
     let time = runs.iter().map(windows).sum::<u64>() as f64 / 1e9;
-    let timeouts = account.timeouts as f64 * SHORTEST_TIMEOUT;
     let reached = result.received.as_ref().map_or(0.0, |received| received.payload_bps.median);
-    Some(Tcp {
-        congestion: account.congestion.clone(),
-        resent: account.retransmits as f64 / account.segments.max(1) as f64,
-        stalled: if time > 0.0 { (timeouts / time).min(1.0) } else { 0.0 },
-        rtt: account.rtt_ns as f64 / 1e9,
-        min_rtt: account.min_rtt_ns as f64 / 1e9,
-        window_limited: account.receive_window_limited,
-        buffer_limited: account.send_buffer_limited,
-        segment_bits: f64::from(account.mss) * 8.0,
-        flow_bps: reached / each.max(1.0),
-        peer_window: median(flows.iter().map(|flow| f64::from(flow.peer_window))),
-        congestion_window: median(flows.iter().map(|flow| f64::from(flow.congestion_window) * f64::from(flow.mss))),
-    })
+    Some(Tcp::of(account, &flows, time, reached / each.max(1.0)))
+}
+
+impl Tcp {
+    /// What `account` of `flows` says, which had `time` seconds together and brought `flow_bps` each.
+    pub(super) fn of(account: &TcpSummary, flows: &[&TcpFlow], time: f64, flow_bps: f64) -> Self {
+        let timeouts = account.timeouts as f64 * SHORTEST_TIMEOUT;
+        Self {
+            congestion: account.congestion.clone(),
+            resent: account.retransmits as f64 / account.segments.max(1) as f64,
+            stalled: if time > 0.0 { (timeouts / time).min(1.0) } else { 0.0 },
+            rtt: account.rtt_ns as f64 / 1e9,
+            min_rtt: account.min_rtt_ns as f64 / 1e9,
+            window_limited: account.receive_window_limited,
+            buffer_limited: account.send_buffer_limited,
+            segment_bits: f64::from(account.mss) * 8.0,
+            flow_bps,
+            peer_window: median(flows.iter().map(|flow| f64::from(flow.peer_window))),
+            congestion_window: median(flows.iter().map(|flow| f64::from(flow.congestion_window) * f64::from(flow.mss))),
+        }
+    }
 }
 
 fn udp(runs: &[&TrialResult]) -> Udp {

@@ -84,13 +84,15 @@ type CopyRule = fn(&CopyFacts) -> Option<Opinion>;
 
 /// One rule a limit of copies, in the order of the path. Storage comes after the wire, which is known exactly, and before the
 /// processors: what waits for storage waits for no core.
-const COPY_RULES: [(Limit, CopyRule); 7] = [
+const COPY_RULES: [(Limit, CopyRule); 9] = [
     (Limit::Wire, wire::of_copy),
     (Limit::Server, server::of_copy),
     (Limit::StorageRead, storage_read::weigh),
     (Limit::StorageWrite, storage_write::weigh),
     (Limit::ReceiverCpu, receiver_cpu::of_copy),
     (Limit::SenderCpu, sender_cpu::of_copy),
+    (Limit::Window, window::of_copy),
+    (Limit::PathLoss, path_loss::of_copy),
     (Limit::Shaper, shaper::of_copy),
 ];
 

@@ -8,8 +8,9 @@
 //! the formulas hold for that too: at one load, a policer and a bad path look the same. So loss is never named with high
 //! confidence for TCP until a load without bursts has shown that it stays (--prove).
 
+use super::copied::stand;
 use super::facts::{Tcp, Work, bits, percent, time};
-use super::{Facts, Opinion};
+use super::{CopyFacts, Facts, Opinion};
 use linerate_model::Stand;
 
 /// Share of datagrams whose loss is more than a stumble.
@@ -35,6 +36,14 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         Work::Udp => of_datagrams(facts),
         Work::Tcp => of_tcp(facts.tcp.as_ref()?),
     }
+}
+
+/// Loss under a copy, while data waited to be sent and the destination had none.
+pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
+    let opinion = of_tcp(facts.path()?)?;
+    let next = "Measure the path alone: `linerate stream --prove` between the same hosts tells a bad path from one that is full.";
+    let stand = opinion.stand.min(stand(facts.held_on_path()));
+    Some(Opinion { stand, ..opinion }.despite_steal().then(next))
 }
 
 fn of_datagrams(facts: &Facts) -> Option<Opinion> {

@@ -1,7 +1,7 @@
 //! A shaper or policer: the path lets through less than any link of known speed on it carries, and the hosts are idle.
 
 use super::copied::stand;
-use super::facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, Work, bits, percent, time};
+use super::facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, Tcp, Work, bits, percent, time};
 use super::offered_load::NEARLY_MET;
 use super::path_loss::{FAR, NOTABLE, USUAL, active, allowed, goes_by_loss, is_heavy, is_stalled, queued};
 use super::wire::MOSTLY_FULL;
@@ -53,11 +53,38 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         percent(sending),
         percent(starved)
     );
-    // Delay, loss and small windows look the same from here: no more than a good sign.
-    let stand = stand(sending.min(starved)).min(Stand::For);
+    let (most, why) = match facts.path() {
+        Some(tcp) => of_connections(tcp),
+        // Delay, loss and small windows look the same from here: no more than a good sign.
+        None => (Stand::For, String::new()),
+    };
     let next =
         "Measure the path alone: `linerate stream` between the same hosts tells a shaper from loss, delay and windows.";
-    Some(Opinion::new(stand, text).then(next))
+    Some(Opinion::new(stand(facts.held_on_path()).min(most), text + &why).despite_steal().then(next))
+}
+
+/// How well what TCP says of a copy's connections supports a shaper at the most, and why.
+fn of_connections(tcp: &Tcp) -> (Stand, String) {
+    let held_back = tcp.window_limited + tcp.buffer_limited;
+    if held_back >= HELD_BACK {
+        return (Stand::Against, format!(" TCP was held back by windows and buffers for {}.", percent(held_back)));
+    }
+    if queued(tcp) {
+        let why = format!(
+            " Meanwhile a round trip grew from {} to {} in a queue on the path.",
+            time(tcp.min_rtt),
+            time(tcp.rtt)
+        );
+        return (if tcp.resent <= NOTABLE { Stand::Strong } else { Stand::For }, why);
+    }
+    let lost = percent(tcp.resent);
+    let allows_more = tcp.resent <= 0.0 || allowed(tcp, tcp.min_rtt) / active(tcp) >= FAR && !is_heavy(tcp);
+    match goes_by_loss(tcp) {
+        _ if is_stalled(tcp) => (Stand::Hint, format!(" TCP lost {lost}, and waited for timeouts.")),
+        true if !allows_more => (Stand::Hint, format!(" TCP lost {lost}, as by a policer or a bad path.")),
+        false if tcp.resent <= NOTABLE => (Stand::Strong, String::from(" No window, buffer or loss explains it.")),
+        _ => (Stand::For, format!(" TCP lost {lost}, which would allow more.")),
+    }
 }
 
 fn of_datagrams(facts: &Facts) -> Option<Opinion> {

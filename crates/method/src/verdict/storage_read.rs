@@ -33,7 +33,10 @@ pub(super) fn stopped(does: &str) -> Opinion {
     Opinion::new(Stand::Unknown, text)
 }
 
-/// What the disk itself counted, where there is one.
+/// What the disk itself counted, where there is one, and what the kernel says of those that wait for it.
 pub(super) fn of_disk(end: &CopyEnd) -> String {
-    end.disk.as_ref().map_or(String::new(), |(name, busy)| format!("; its disk {name} had work for {}", percent(*busy)))
+    let Some((name, busy)) = &end.disk else { return String::new() };
+    let stalled =
+        end.stalled.map(|share| format!(", and some task of that host waited for storage for {}", percent(share)));
+    format!("; its disk {name} had work for {}{}", percent(*busy), stalled.unwrap_or_default())
 }

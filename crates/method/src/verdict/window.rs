@@ -1,7 +1,8 @@
 //! The window: TCP had data to send and might not have more under way.
 
+use super::copied::stand;
 use super::facts::{End, NEARLY_OCCUPIED, Work, bits, percent, time};
-use super::{Facts, Opinion};
+use super::{CopyFacts, Facts, Opinion};
 use linerate_model::Stand;
 
 /// Held back for most of the time with data to send.
@@ -16,11 +17,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     }
     let tcp = facts.tcp.as_ref()?;
     let (by_window, by_buffer) = (tcp.window_limited, tcp.buffer_limited);
-    let text = format!(
-        "The receiver's window held TCP back for {} of the time with data to send, its own send buffer for {}.",
-        percent(by_window),
-        percent(by_buffer)
-    );
+    let text = held_back(by_window, by_buffer);
     let most = by_window.max(by_buffer);
     if most < OFTEN {
         return Some(Opinion::new(Stand::Against, text));
@@ -54,4 +51,25 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     } else {
         "A larger send buffer (--send-buffer, or none so that the system grows it), or more flows, fills the path."
     }))
+}
+
+/// The window of a copy's connections, while data waited to be sent and the destination had none.
+pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
+    let tcp = facts.path()?;
+    let text = held_back(tcp.window_limited, tcp.buffer_limited);
+    let most = match tcp.window_limited.max(tcp.buffer_limited) {
+        MOSTLY.. => Stand::Strong,
+        OFTEN.. => Stand::For,
+        _ => Stand::Against,
+    };
+    let next = "More lanes (--lanes), or larger buffers at the system (net.ipv4.tcp_rmem, tcp_wmem), fill the path.";
+    Some(Opinion::new(stand(facts.held_on_path()).min(most), text).despite_steal().then(next))
+}
+
+fn held_back(by_window: f64, by_buffer: f64) -> String {
+    format!(
+        "The receiver's window held TCP back for {} of the time with data to send, its own send buffer for {}.",
+        percent(by_window),
+        percent(by_buffer)
+    )
 }

@@ -18,6 +18,8 @@ pub struct NfsDraft {
     temporary: String,
     name: Vec<u8>,
     named: bool,
+    /// Its permissions and time of change, until it has them.
+    settings: Settings,
     written: Written,
     /// Where what was written ends.
     end: u64,
@@ -38,7 +40,18 @@ struct Written {
 impl NfsDraft {
     pub(super) fn new(folder: NfsFolder, file: Handle, directory: Handle, temporary: String, name: Vec<u8>) -> Self {
         let written = Written::default();
-        Self { folder, file, directory, temporary, name, named: false, written, end: 0, reading: None }
+        Self {
+            folder,
+            file,
+            directory,
+            temporary,
+            name,
+            named: false,
+            settings: Settings::default(),
+            written,
+            end: 0,
+            reading: None,
+        }
     }
 
     /// Sends `data` for `offset` on its way; what fails then shows later, in [`Self::complete`] at the latest.
@@ -59,7 +72,7 @@ impl NfsDraft {
         self.written.look(&self.file)
     }
 
-    /// All was written: waits until the server has it, and gives it its length, permissions and time of change.
+    /// All was written: waits until the server has it, and gives it its length. Its permissions and time of change it gets with its name.
     pub fn complete(&mut self, length: u64, mode: u32, modified: i64) -> io::Result<()> {
         while !self.written.under_way.is_empty() {
             self.written.hear(&self.file)?;
@@ -67,9 +80,12 @@ impl NfsDraft {
         if let Some(line) = self.written.line.take() {
             self.folder.server.lines.give(line);
         }
-        let size = (length != self.end).then_some(length);
-        self.end = length;
-        self.folder.set(&self.file, Settings { mode: Some(mode), size, modified: Some(time(modified)) })
+        if length != self.end {
+            self.folder.set(&self.file, Settings { size: Some(length), ..Settings::default() })?;
+            self.end = length;
+        }
+        self.settings = Settings { mode: Some(mode), size: None, modified: Some(time(modified)) };
+        Ok(())
     }
 
     /// Makes it durable.
@@ -93,9 +109,13 @@ impl NfsDraft {
 
     /// Gives it its name, in place of what has it.
     pub fn name(&mut self) -> io::Result<()> {
-        self.folder.rename(&self.directory, self.temporary.as_bytes(), &self.name)?;
+        let (directory, from, to) = (&self.directory, self.temporary.as_bytes(), &self.name[..]);
+        // Neither waits for the other: on a long or busy path that is a round trip for each file.
+        let calls = [("SETATTR", Ask::Set(&self.file, self.settings)), ("RENAME", Ask::Rename { directory, from, to })];
+        let [set, named] = self.folder.server.lines.both(calls, super::done)?;
+        named?;
         self.named = true;
-        Ok(())
+        set
     }
 }
 

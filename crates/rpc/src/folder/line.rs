@@ -147,6 +147,32 @@ impl Lines {
         self.on(self.fresh()?, call, ask, take)
     }
 
+    /// Two calls that do not wait for each other, and what came of each: `done` takes their answers.
+    pub(super) fn both(
+        &self,
+        calls: [(&str, Ask<'_>); 2],
+        done: fn(Answer<'_>) -> Result<(), Failure>,
+    ) -> io::Result<[io::Result<()>; 2]> {
+        let mut line = self.take()?;
+        let xids = [line.ask(&calls[0].1)?, line.ask(&calls[1].1)?];
+        let mut taken = [None, None];
+        while taken.iter().any(Option::is_none) {
+            line.hear(|xid, answer| {
+                if let Some(at) = xids.iter().position(|known| *known == xid) {
+                    taken[at] = Some(answer.map_err(|()| Failure::Unfit).and_then(done));
+                }
+            })?;
+        }
+        self.give(line);
+        let [first, second] = taken;
+        let settle = |(call, ask): &(&str, Ask<'_>), taken: Option<Result<(), Failure>>| match taken {
+            // It is asked again by itself.
+            Some(Err(Failure::Status(status::JUKEBOX))) | None => self.one(call, ask, done),
+            Some(taken) => taken.map_err(|failure| failure.of(call)),
+        };
+        Ok([settle(&calls[0], first), settle(&calls[1], second)])
+    }
+
     fn on<T>(
         &self,
         mut line: Line,
