@@ -61,10 +61,13 @@ impl Iterator for Listing {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let found = match self.names.blocking_recv()? {
-                Ok(found) => found,
-                Err(error) if crate::error::status_of(&error) == Some(NO_SUCH_FILE) => return None,
-                Err(error) => return Some(Err(self.session.shared.failed(&error))),
+            let shared = &self.session.shared;
+            let found = match shared.wait(async { Ok(self.names.recv().await) }) {
+                Ok(None) => return None,
+                Ok(Some(Ok(found))) => found,
+                Ok(Some(Err(error))) if crate::error::status_of(&error) == Some(NO_SUCH_FILE) => return None,
+                Ok(Some(Err(error))) => return Some(Err(shared.failed(&error))),
+                Err(lost) => return Some(Err(lost)),
             };
             let about = About {
                 kind: kind(found.file_attributes),

@@ -32,6 +32,8 @@ const LOGINS: u32 = 5;
 const LOG_IN: Duration = Duration::from_secs(10);
 /// How long an answer may take of a server that is not silent meanwhile; see [`SILENCE`].
 const ANSWER: Duration = Duration::from_secs(3600);
+/// How often to look whether the connection of a call that waits is of any more use.
+const LOOK: Duration = Duration::from_secs(1);
 /// How long a session waits for its end.
 const LOG_OUT: Duration = Duration::from_secs(2);
 /// Bytes of content in one message, at most.
@@ -437,15 +439,16 @@ pub(crate) async fn set_time(open: &ResourceHandle, modified: i64) -> smb::Resul
 impl Shared {
     /// Waits for a call's end.
     pub(crate) fn wait<T>(&self, call: impl Future<Output = smb::Result<T>>) -> io::Result<T> {
+        let lost = |after| Err(smb::Error::OperationTimeout(TimedOutTask::ReceiveNextMessage, after));
         let done = self.client.runtime.block_on(async {
             let mut call = std::pin::pin!(call);
             loop {
-                match tokio::time::timeout(SILENCE, &mut call).await {
+                match tokio::time::timeout(LOOK, &mut call).await {
                     Ok(done) => break done,
+                    // The crate answers the calls that wait when the connection ends, but not one that comes in that moment.
+                    Err(_) if self.health.broken.get().is_some() => break lost(LOOK),
                     // A call that waits for credits has no end of its own, and the server owes nothing then.
-                    Err(_) if self.health.quiet() >= SILENCE * 2 => {
-                        break Err(smb::Error::OperationTimeout(TimedOutTask::ReceiveNextMessage, SILENCE * 2));
-                    }
+                    Err(_) if self.health.quiet() >= SILENCE * 2 => break lost(SILENCE * 2),
                     Err(_) => {}
                 }
             }
@@ -536,4 +539,30 @@ impl Drop for Shared {
 /// Whether a file has the name already.
 pub(crate) fn collides(error: &smb::Error) -> bool {
     status_of(error) == Some(status::COLLISION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn a_call_over_a_connection_that_is_lost_ends() {
+        let health = Arc::new(Health::new(SILENCE));
+        let shared = Shared {
+            client: Client::new().expect("threads"),
+            server: String::from("192.0.2.1"),
+            health: Arc::clone(&health),
+            open: None,
+            endless: Endless::default(),
+            buffers: Buffers::default(),
+            read_most: 0,
+            write_most: 0,
+        };
+        health.broken.set(String::from("the server closed the connection")).expect("it was not");
+        let began = Instant::now();
+        let error = shared.wait(std::future::pending::<smb::Result<()>>()).expect_err("no answer comes");
+        assert_eq!(error.to_string(), "the connection to 192.0.2.1 is lost: the server closed the connection");
+        assert!(began.elapsed() < SILENCE, "{:?}", began.elapsed());
+    }
 }
