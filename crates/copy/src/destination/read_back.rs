@@ -30,14 +30,12 @@ impl<'a> ReadBack<'a> {
         self.hasher.reset();
         let mut offset = 0;
         while !self.control.is_stopped() {
-            let hasher = &mut self.hasher;
-            let mut see = |bytes: &[u8]| {
-                hasher.update(bytes);
-            };
-            match draft.show(offset, &mut self.piece, &mut see)? {
-                0 => return Ok(self.hasher.finalize()),
-                read => offset += read as u64,
+            let read = draft.read(offset, &mut self.piece)?;
+            if read.is_empty() {
+                return Ok(self.hasher.finalize());
             }
+            self.hasher.update(read);
+            offset += read.len() as u64;
         }
         Err(io::Error::other("it was stopped before all of it was read back"))
     }

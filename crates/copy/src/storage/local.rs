@@ -258,8 +258,9 @@ impl Draft for LocalDraft {
         Ok(())
     }
 
-    fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        self.file.read_at(into, offset)
+    fn read<'a>(&'a mut self, offset: u64, room: &'a mut [u8]) -> io::Result<&'a [u8]> {
+        let read = self.file.read_at(room, offset)?;
+        Ok(&room[..read])
     }
 
     fn name(&mut self) -> io::Result<()> {

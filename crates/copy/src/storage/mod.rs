@@ -146,15 +146,9 @@ pub(crate) trait Draft: Send {
         self.sync()
     }
 
-    /// Reads some bytes of what was written from `offset` on, in the order of the file; 0 at its end.
-    fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
-
-    /// Reads them likewise and shows them to `see`; how many there were. They need not come to be in `room`.
-    fn show(&mut self, offset: u64, room: &mut [u8], see: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        let read = self.read(offset, room)?;
-        see(&room[..read]);
-        Ok(read)
-    }
+    /// Reads some bytes of what was written from `offset` on, in the order of the file; none at its end. They are as many as `room`
+    /// holds at most, and need not be in it.
+    fn read<'a>(&'a mut self, offset: u64, room: &'a mut [u8]) -> io::Result<&'a [u8]>;
 
     /// Gives it its name, in place of the file or link that has it.
     fn name(&mut self) -> io::Result<()>;

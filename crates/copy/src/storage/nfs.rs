@@ -102,8 +102,9 @@ impl Draft for NfsDraft {
         Self::sync(self)
     }
 
-    fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        Self::read(self, offset, into)
+    fn read<'a>(&'a mut self, offset: u64, room: &'a mut [u8]) -> io::Result<&'a [u8]> {
+        let read = Self::read(self, offset, room)?;
+        Ok(&room[..read])
     }
 
     fn name(&mut self) -> io::Result<()> {

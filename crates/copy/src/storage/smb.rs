@@ -275,19 +275,10 @@ impl Draft for SmbDraft {
         self.writer.sync()
     }
 
-    fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+    fn read<'a>(&'a mut self, offset: u64, room: &'a mut [u8]) -> io::Result<&'a [u8]> {
         self.refresh()?;
         let some = self.writer.read(offset)?;
-        let most = some.len().min(into.len());
-        into[..most].copy_from_slice(&some[..most]);
-        Ok(most)
-    }
-
-    fn show(&mut self, offset: u64, _room: &mut [u8], see: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        self.refresh()?;
-        let some = self.writer.read(offset)?;
-        see(some);
-        Ok(some.len())
+        Ok(&some[..some.len().min(room.len())])
     }
 
     fn name(&mut self) -> io::Result<()> {
