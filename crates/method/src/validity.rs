@@ -8,6 +8,9 @@ const STEAL_BEARABLE: f64 = 0.05;
 /// Offered load below the intended one by more than this share is the tester's failing.
 const SHORTFALL_BEARABLE: f64 = 0.005;
 
+/// A window that is off the one asked for by more than this part of it says something else than was asked.
+const OFF_BEARABLE: f64 = 0.1;
+
 /// Why this trial should be run again, if it should.
 pub fn spoilt(result: &TrialResult) -> Option<Caveat> {
     let (host, steal) = result
@@ -59,6 +62,25 @@ pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
                 ),
             )
         })
+    })
+}
+
+/// An end that counted over another time than was asked for, in words.
+pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
+    let asked = result.spec.timing.measure.as_secs_f64();
+    transfers(result).iter().find_map(|transfer| {
+        let sent = transfer.sender.sent.as_ref().map(|sent| (transfer.from, "sent", sent.window));
+        let received = transfer.receiver.received.as_ref().map(|received| (transfer.to, "received", received.window));
+        let (host, did, window) = [sent, received].into_iter().flatten().find(|(_, _, window)| {
+            let seconds = window.as_secs_f64();
+            seconds > 0.0 && (seconds - asked).abs() > asked * OFF_BEARABLE
+        })?;
+        let text = format!(
+            "what {host} {did} was counted over {:.2} s, where {asked:.2} s were asked for: its threads were kept from their cores at \
+             the window's edges; the rate is that of this time; measure longer (--time)",
+            window.as_secs_f64()
+        );
+        Some(Caveat::new(CaveatKind::OffWindow, text))
     })
 }
 
@@ -114,6 +136,23 @@ mod tests {
         };
         assert_eq!(with(1), None);
         assert!(with(100).is_some_and(|caveat| caveat.text.starts_with("100 of 1000")));
+    }
+
+    #[test]
+    fn a_count_over_another_time_is_told() {
+        let mut result = trial(1000, 0);
+        assert_eq!(off_window(&result), None);
+        let asked = result.spec.timing.measure.get();
+        let mut with = |window| {
+            if let Some(received) = &mut result.paths[0].listener.received {
+                received.window = Nanos::new(window);
+            }
+            off_window(&result)
+        };
+        assert_eq!(with(asked + asked / 20), None);
+        let told = with(asked * 3).expect("three times as long");
+        assert!(told.text.starts_with("what b received was counted over 3.00 s, where 1.00 s"), "{}", told.text);
+        assert!(with(asked / 2).is_some());
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub enum CaveatKind {
     UnknownLinkSpeed,
     /// More arrived in the window than the line carries in that time: data held back before it counted in it.
     AboveLimit,
+    /// A host counted over a time well apart from the window asked for: it was kept from its cores at the window's edges.
+    OffWindow,
     /// Other traffic crossed the interface during the window.
     OtherTraffic,
     /// A loss could not be told apart between places.

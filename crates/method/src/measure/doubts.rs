@@ -4,7 +4,7 @@ use super::path::PathFacts;
 use super::{main_figure, nfs};
 use crate::loaded_latency::doubts;
 use crate::transfer::transfers;
-use crate::validity::{shortfall, spoilt};
+use crate::validity::{off_window, shortfall, spoilt};
 use linerate_model::{
     Caveat, CaveatKind, Direction, Measurement, Nic, ProbeResult, ReceiveBy, Repeats, Transport, TrialResult,
     TrialSpec, Workload, WorkloadKind, ip_packets,
@@ -28,6 +28,7 @@ pub(super) fn caveats(
     let mut found: Vec<Caveat> = runs.iter().flat_map(|run| run.caveats.clone()).collect();
     found.extend(runs.iter().filter_map(|run| spoilt(run)));
     found.extend(runs.iter().find_map(|run| shortfall(run)));
+    found.extend(runs.iter().find_map(|run| off_window(run)));
     found.extend(result.loaded_latency.iter().flat_map(|probed| doubts(probed, runs)));
     found.extend(nfs::doubts(runs));
     let mut add = |kind, text: &str| found.push(Caveat::new(kind, text));
