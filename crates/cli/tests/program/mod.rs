@@ -8,8 +8,12 @@ use serde_json::Value;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// No run of a test takes so long, even on a slow machine.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// A place of its own for one test.
 pub(crate) struct Place {
@@ -59,7 +63,7 @@ impl Place {
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        self.command(arguments).output().expect("the program starts").into()
+        self.start(arguments).end()
     }
 
     /// Runs, demands success, and reads the one record on standard output.
@@ -146,8 +150,18 @@ impl Running {
     }
 
     pub(crate) fn end(mut self) -> Ran {
+        let pid = self.pid();
         let child = std::mem::replace(&mut self.child, Command::new("true").spawn().expect("true(1) starts"));
-        child.wait_with_output().expect("the program can be waited for").into()
+        let (ended, end) = channel();
+        std::thread::spawn(move || ended.send(child.wait_with_output()));
+        match end.recv_timeout(LONGEST) {
+            Ok(output) => output.expect("the program can be waited for").into(),
+            Err(_) => {
+                let state = threads(pid);
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+                panic!("the program still ran after {LONGEST:?}, its threads and its children's:\n{state}");
+            }
+        }
     }
 }
 
@@ -156,6 +170,17 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What the threads of a process, and of those that it started, wait for.
+fn threads(pid: i32) -> String {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let own = tasks.map(|task| {
+        let [name, state] =
+            ["comm", "wchan"].map(|file| std::fs::read_to_string(task.path().join(file)).unwrap_or_default());
+        format!("{pid} {}: {state}\n", name.trim())
+    });
+    own.chain(children(pid).into_iter().map(threads)).collect()
 }
 
 /// Direct children of a process, whichever of its threads started them.
