@@ -138,35 +138,43 @@ fn keep(health: &Health, error: &io::Error) -> TransportError {
 }
 
 impl Reading {
-    /// Fills `out`, however long that takes as long as something passes.
-    async fn fill(&mut self, mut out: &mut [u8]) -> io::Result<()> {
-        while !out.is_empty() {
-            match tokio::time::timeout(self.health.silence / 4, self.half.read(out)).await {
-                Ok(Ok(0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(Ok(some)) => {
+    /// The next bytes, so many, however long that takes as long as something passes.
+    async fn next(&mut self, bytes: usize) -> Result<Vec<u8>> {
+        // Its memory is not cleared before it is filled.
+        let mut out = Vec::with_capacity(bytes);
+        while out.len() < bytes {
+            let mut rest = (&mut self.half).take((bytes - out.len()) as u64);
+            let error = match tokio::time::timeout(self.health.silence / 4, rest.read_buf(&mut out)).await {
+                Ok(Ok(0)) => io::ErrorKind::UnexpectedEof.into(),
+                Ok(Ok(_)) => {
                     self.health.stir();
-                    out = &mut out[some..];
+                    continue;
                 }
-                Ok(Err(error)) => return Err(error),
-                Err(_) if self.health.is_silent() => return Err(io::ErrorKind::TimedOut.into()),
-                Err(_) => {}
-            }
+                Ok(Err(error)) => error,
+                Err(_) if self.health.is_silent() => io::ErrorKind::TimedOut.into(),
+                Err(_) => continue,
+            };
+            return Err(keep(&self.health, &error));
         }
-        Ok(())
+        Ok(out)
     }
 }
 
 impl SmbTransportRead for Reading {
     fn receive_exact<'a>(&'a mut self, out: &'a mut [u8]) -> BoxFuture<'a, Result<()>> {
-        async { self.fill(out).await.map_err(|error| keep(&self.health, &error)) }.boxed()
+        async {
+            out.copy_from_slice(&self.next(out.len()).await?);
+            Ok(())
+        }
+        .boxed()
     }
 
     fn receive<'a>(&'a mut self) -> BoxFuture<'a, Result<Vec<u8>>> {
         async {
-            let mut head = [0; 4];
-            self.receive_exact(&mut head).await?;
-            let mut message = vec![0; (u32::from_be_bytes(head) & 0xff_ffff) as usize];
-            self.receive_exact(&mut message).await?;
+            // MS-SMB2 2.1: a zero byte, and the length in three.
+            let head = self.next(4).await?;
+            let length = head.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
+            let message = self.next(length & 0xff_ffff).await?;
             self.health.note(&message);
             Ok(message)
         }
@@ -184,7 +192,6 @@ impl SmbTransportWrite for Writing {
             // What it owes, it owes from now on.
             self.health.stir();
             self.health.sent.fetch_add(1, Ordering::Relaxed);
-            // MS-SMB2 2.1: a zero byte, and the length in three.
             let head = (message.total_size() as u32).to_be_bytes();
             let parts = std::iter::once(&head[..]).chain(message.iter().map(|part| &part[..]));
             let mut parts: Vec<IoSlice<'_>> = parts.map(IoSlice::new).collect();
