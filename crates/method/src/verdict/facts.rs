@@ -1,6 +1,7 @@
 //! What the rules weigh: the facts of a result and its trials, medians over the runs.
 
 use super::calls::Calls;
+use super::path_loss::queued;
 use crate::measure::main_figure;
 use crate::statistics::summary;
 use crate::transfer::{Transfer, rate, transfers};
@@ -27,6 +28,11 @@ pub(super) const NEARLY_OCCUPIED: f64 = 0.75;
 pub(super) const AMPLE: f64 = 0.6;
 /// A core with less than this to do has room for a thread.
 const SPARE: f64 = 0.5;
+/// TCP held back by windows or buffers for more than this does not show what the path lets through.
+pub(super) const HELD_BACK: f64 = 0.2;
+/// A sender that has the processor sends, and does so in system calls: even through a device of the same host these take two fifths of its
+/// time and more. With more soft interrupts than this it waits for what they do.
+pub(super) const INTERRUPTED: f64 = 0.7;
 /// What is kept from a core for this share of the time lets rings and buffers overflow, which hold some milliseconds.
 const KEPT_WAITING: f64 = 0.25;
 
@@ -87,6 +93,9 @@ pub(super) struct End {
     pub(super) busy: f64,
     /// Share in which they were ready and had none; zero where that is not counted.
     pub(super) waited: f64,
+    /// Of what its threads' clocks show, the share at the least that was spent on soft interrupts: all that programs and system calls of
+    /// its hosts took is less by so much.
+    pub(super) interrupted: f64,
     /// Of the periods of its CPU quota, the share in which that was used up, and the cores' worth it allows.
     pub(super) throttled: Option<(f64, f64)>,
     /// Share of the time that its host's busiest core was busy, whatever ran there.
@@ -211,6 +220,27 @@ impl Facts {
         self.lost_behind_sender().max(resent) > super::path_loss::NOTABLE
     }
 
+    /// The ends did more than the path let through, whatever the clocks of their threads show: those run on while soft interrupts run
+    /// on top of a thread, others' as well.
+    ///
+    /// Of TCP a queue stood on the path, so that the sender was ahead of it, and no window was full, as a receiver's soon is that does not
+    /// take what arrives. A UDP sender without a rate of its own makes system calls all the time, if it is not held up by soft interrupts: those
+    /// of a queue that lets packets go, since sending itself brings few.
+    pub(super) fn outrun_the_path(&self) -> bool {
+        let short = |end: &End| end.is_throttled();
+        if short(&self.sender) || short(&self.receiver) || self.late_kernel_thread().is_some() {
+            return false;
+        }
+        match (self.work, &self.tcp) {
+            (Work::Tcp, Some(tcp)) => {
+                let held_back = tcp.window_limited + tcp.buffer_limited;
+                queued(tcp) && held_back < HELD_BACK && self.receiver.busiest_core < OCCUPIED
+            }
+            (Work::Udp, _) => self.offer.is_none() && self.sender.interrupted >= INTERRUPTED,
+            _ => false,
+        }
+    }
+
     /// The kernel's thread that receives, if it was too late. What waits and is not lost costs no rate; and a thread of the
     /// whole machine is only to blame for what this host is known to have dropped.
     pub(super) fn late_kernel_thread(&self) -> Option<&KernelThread> {
@@ -252,6 +282,7 @@ impl End {
         Self {
             busy: middle(|end| end.busy),
             waited: middle(|end| end.waited),
+            interrupted: middle(|end| end.interrupted),
             throttled: ends.iter().filter_map(|end| end.throttled).max_by(|l, r| l.0.total_cmp(&r.0)),
             busiest_core: middle(|end| end.busiest_core),
             spare_cores: ends.iter().map(|end| end.spare_cores).min().unwrap_or(0),
@@ -273,6 +304,8 @@ impl End {
         let average = |of: fn(&ThreadUse) -> u64| {
             threads.iter().map(|(host, thread)| share(of(thread), host)).sum::<f64>() / threads.len().max(1) as f64
         };
+        let clocks: u64 = threads.iter().map(|(_, thread)| thread.cpu.get()).sum();
+        let programs: u64 = hosts.iter().flat_map(|host| &host.cores).map(|core| (core.user + core.system).get()).sum();
         let throttled = hosts.iter().filter_map(|host| host.quota).filter(|quota| quota.periods > 0);
         let dropped = |transfer: &Transfer<'_>| {
             let host = run.hosts.get(transfer.to)?;
@@ -298,6 +331,7 @@ impl End {
         Self {
             busy: average(|thread| thread.cpu.get()),
             waited: average(|thread| thread.waited.map_or(0, |waited| waited.get())),
+            interrupted: clocks.saturating_sub(programs) as f64 / clocks.max(1) as f64,
             throttled: throttled
                 .map(|quota| (quota.throttled as f64 / quota.periods as f64, quota.cores))
                 .max_by(|l, r| l.0.total_cmp(&r.0)),

@@ -1,7 +1,7 @@
 //! The receiver's processor: its threads always had work, or its kernel dropped what it had no time for.
 
 use super::facts::{Work, percent};
-use super::sender_cpu::{of_end, of_requests, of_stages};
+use super::sender_cpu::{of_end, of_requests, of_stages, of_stream};
 use super::{CopyFacts, Facts, Opinion, receiver_buffer};
 use linerate_model::{CopyStage, Stand};
 
@@ -29,7 +29,8 @@ pub(super) fn of_host(facts: &Facts) -> Opinion {
     let end = &facts.receiver;
     let own = match facts.work {
         Work::Transact => of_end(&of_requests(facts, end), "answering"),
-        Work::Tcp | Work::Udp => of_end(end, "receiving"),
+        Work::Tcp => of_stream(facts, end, "receiving"),
+        Work::Udp => of_end(end, "receiving"),
     };
     let next =
         "A faster core, larger messages, or receiving spread over more cores (--flows, the NIC's queues) takes more.";

@@ -2,7 +2,7 @@
 
 use super::calls::Calls;
 use super::copied::CopyEnd;
-use super::facts::{End, NEARLY_OCCUPIED, OCCUPIED, Work, percent};
+use super::facts::{End, INTERRUPTED, NEARLY_OCCUPIED, OCCUPIED, Work, percent, time};
 use super::{CopyFacts, Facts, Opinion};
 use linerate_model::{CopyStage, Stand, WorkShare};
 
@@ -37,9 +37,39 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         return Some(Opinion::new(Stand::Against, text));
     }
     Some(
-        of_end(end, "sending")
+        of_stream(facts, end, "sending")
             .then("A faster core, a larger message, offloads, or more flows on more cores (--flows) send more."),
     )
+}
+
+/// What an end of a stream says of its own time: nothing where both ends were ahead of the path, and never surely where soft interrupts
+/// took it, which may be anybody's.
+pub(super) fn of_stream(facts: &Facts, end: &End, does: &str) -> Opinion {
+    let opinion = of_end(end, does);
+    if opinion.stand < Stand::Hint || end.is_throttled() {
+        return opinion;
+    }
+    if !facts.outrun_the_path() {
+        return match end.interrupted {
+            INTERRUPTED.. => {
+                let text = format!("{} {} of that were soft interrupts.", opinion.text, percent(end.interrupted));
+                Opinion::new(opinion.stand.min(Stand::For), text)
+            }
+            _ => opinion,
+        };
+    }
+    let why = match &facts.tcp {
+        Some(tcp) => format!(
+            "But what was sent stood in a queue on the path, where a round trip grew from {} to {}, and the receiver's window was open.",
+            time(tcp.min_rtt),
+            time(tcp.rtt)
+        ),
+        None => format!(
+            "But {} of that at the least were soft interrupts, those of a queue that lets packets go.",
+            percent(facts.sender.interrupted)
+        ),
+    };
+    Opinion::new(Stand::Against, format!("{} {why}", opinion.text))
 }
 
 /// An end of requests: where each waits for the one before, it works in turn with the other end.

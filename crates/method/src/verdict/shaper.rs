@@ -1,15 +1,13 @@
 //! A shaper or policer: the path lets through less than any link of known speed on it carries, and the hosts are idle.
 
 use super::copied::stand;
-use super::facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, Tcp, Work, bits, percent, time};
+use super::facts::{AMPLE, HELD_BACK, NEARLY_OCCUPIED, OCCUPIED, Tcp, Work, bits, percent, time};
 use super::offered_load::NEARLY_MET;
 use super::path_loss::{FAR, NOTABLE, USUAL, active, allowed, goes_by_loss, is_heavy, is_stalled, queued};
 use super::wire::MOSTLY_FULL;
 use super::{CopyFacts, Facts, Opinion};
 use linerate_model::{CopyStage, Stand};
 
-/// TCP held back by windows or buffers for more than this does not show what the path lets through.
-const HELD_BACK: f64 = 0.2;
 /// No path is so bad that it loses this share by chance, and still carries what it does.
 const MOST: f64 = 0.5;
 /// With so much of the line used, the line itself may be what is full.
@@ -99,12 +97,18 @@ fn of_datagrams(facts: &Facts) -> Option<Opinion> {
         if let Some(busy) = hosts_are_busy(facts) {
             return Some(busy);
         }
+        let (stand, text) = match sender < NEARLY_OCCUPIED {
+            true => (Stand::Strong, "had time to spare"),
+            false if facts.outrun_the_path() => {
+                (Stand::For, "were held up by soft interrupts, those of a queue on the path")
+            }
+            false => (Stand::Hint, "had little time to spare"),
+        };
         let text = format!(
-            "The sending threads had time to spare (occupied for {}), but were not let send more than {}.",
+            "The sending threads {text} (occupied for {}), but were not let send more than {}.",
             percent(sender),
             facts.reached_in_words()
         );
-        let stand = if sender >= NEARLY_OCCUPIED { Stand::Hint } else { Stand::Strong };
         return Some(Opinion::new(stand, text));
     }
     let text = format!(
@@ -129,7 +133,9 @@ fn of_datagrams(facts: &Facts) -> Option<Opinion> {
 fn hosts_are_busy(facts: &Facts) -> Option<Opinion> {
     let ends = [&facts.sender, &facts.receiver];
     let busiest = ends.iter().map(|end| end.occupied()).fold(0.0, f64::max);
-    let busy = busiest >= OCCUPIED || ends.iter().any(|end| end.is_throttled()) || facts.late_kernel_thread().is_some();
+    let busy = busiest >= OCCUPIED && !facts.outrun_the_path()
+        || ends.iter().any(|end| end.is_throttled())
+        || facts.late_kernel_thread().is_some();
     busy.then(|| {
         Opinion::new(Stand::Against, "A host had no time to spare, so what the path would let through is not seen.")
     })
@@ -146,8 +152,9 @@ fn of_tcp(facts: &Facts) -> Option<Opinion> {
         let text = format!("TCP was held back by windows and buffers for {} of the time.", percent(held_back));
         return Some(Opinion::new(Stand::Against, text));
     }
+    let spare = if busiest < OCCUPIED { "The hosts had time to spare" } else { "The hosts were ahead of the path" };
     let text = format!(
-        "The hosts had time to spare (occupied for {}), and nothing held TCP back but the path: it let through {}",
+        "{spare} (occupied for {}), and nothing held TCP back but the path: it let through {}",
         percent(busiest),
         bits(tcp.flow_bps)
     );

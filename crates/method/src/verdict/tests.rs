@@ -362,7 +362,7 @@ fn the_class_that_is_slow_is_named() {
 
 #[test]
 fn facts_come_from_the_trials() {
-    use linerate_model::{CpuQuota, KernelThreadUse, ThreadUse};
+    use linerate_model::{CoreUse, CpuQuota, KernelThreadUse, ThreadUse};
     use linerate_units::Nanos;
     let mut run = trial(9_000, 0);
     if let Some(b) = run.hosts.get_mut(&"b".into()) {
@@ -374,6 +374,8 @@ fn facts_come_from_the_trials() {
             sends: false,
         };
         b.threads = vec![thread("receive 0", 300, 100), thread("receive 1", 500, 300)];
+        let (user, softirq) = (Nanos::from_millis(100), Nanos::from_millis(700));
+        b.cores = vec![CoreUse { user, system: user, softirq, ..CoreUse::default() }];
         b.quota = Some(CpuQuota { cores: 0.5, periods: 10, throttled: 4 });
         let kernel = |name: &str, cpu| KernelThreadUse {
             name: name.into(),
@@ -387,7 +389,33 @@ fn facts_come_from_the_trials() {
     let found = Facts::of(&result, &[&run]);
     assert!((found.receiver.busy - 0.4).abs() < 1e-9 && (found.receiver.waited - 0.2).abs() < 1e-9, "{found:?}");
     assert_eq!(found.receiver.throttled, Some((0.4, 0.5)));
+    assert!((found.receiver.interrupted - 0.75).abs() < 1e-9, "600 of 800 ms: {found:?}");
     let own = found.receiver.kernel.as_ref().map(|thread| (thread.name.as_str(), thread.own, thread.busy));
     assert_eq!(own, Some(("napi/eth0-2", true, 0.2)), "another interface's is left out");
     assert_eq!(found.work, Work::Udp);
+}
+
+/// Measured in the lab over a shaper of 500 Mbit/s: soft interrupts of the whole path run on top of whatever thread is on a core.
+#[test]
+fn threads_under_soft_interrupts_do_not_hide_a_shaper() {
+    let crowded = End { busy: 0.67, waited: 0.31, busiest_core: 0.6, ..End::default() };
+    let queue = Tcp { rtt: 0.004_5, min_rtt: 0.000_013, flow_bps: 467e6, congestion: String::from("bbr"), ..tcp() };
+    let shaped = Facts { receiver: crowded.clone(), tcp: Some(queue.clone()), ..facts() };
+    is(&shaped, Limit::Shaper, Confidence::Medium);
+    let said = verdict(&shaped).evidence[0].clone();
+    assert!(said.contains("ahead of the path (occupied for 98 %)"), "{said}");
+    // A receiver that does not take what arrives fills its window; one without a core to spare may really be late.
+    let full = Tcp { window_limited: 0.3, ..queue.clone() };
+    is(&Facts { tcp: Some(full), ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
+    let busy = End { busiest_core: 0.97, ..crowded.clone() };
+    is(&Facts { receiver: busy, ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
+    let quota = End { throttled: Some((0.9, 0.3)), ..crowded.clone() };
+    is(&Facts { receiver: quota, ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
+    is(&Facts { tcp: Some(tcp()), ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
+    let interrupted = End { interrupted: 0.87, ..crowded.clone() };
+    is(&Facts { tcp: Some(tcp()), receiver: interrupted, ..shaped }, Limit::ReceiverCpu, Confidence::Medium);
+
+    let datagrams = |interrupted| Facts { sender: End { interrupted, ..crowded.clone() }, ..udp(Udp::default()) };
+    is(&datagrams(0.92), Limit::Shaper, Confidence::Medium);
+    is(&datagrams(0.6), Limit::SenderCpu, Confidence::High);
 }
