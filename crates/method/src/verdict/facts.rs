@@ -227,8 +227,8 @@ impl Facts {
     /// take what arrives. A UDP sender without a rate of its own makes system calls all the time, if it is not held up by soft interrupts: those
     /// of a queue that lets packets go, since sending itself brings few.
     pub(super) fn outrun_the_path(&self) -> bool {
-        let short = |end: &End| end.is_throttled();
-        if short(&self.sender) || short(&self.receiver) || self.late_kernel_thread().is_some() {
+        let throttled = self.sender.is_throttled() || self.receiver.is_throttled();
+        if throttled || self.late_kernel_thread().is_some() {
             return false;
         }
         match (self.work, &self.tcp) {
