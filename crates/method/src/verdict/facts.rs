@@ -30,6 +30,8 @@ pub(super) const AMPLE: f64 = 0.6;
 const SPARE: f64 = 0.5;
 /// TCP held back by windows or buffers for more than this does not show what the path lets through.
 pub(super) const HELD_BACK: f64 = 0.2;
+/// Of a window that is full all the time nearly so much arrives each round trip; some of that is the time an acknowledgement takes.
+const WINDOW_FULL: f64 = 0.9;
 /// A sender that has the processor sends, and does so in system calls: even through a device of the same host these take two fifths of its
 /// time and more. With more soft interrupts than this it waits for what they do.
 pub(super) const INTERRUPTED: f64 = 0.7;
@@ -435,6 +437,13 @@ fn tcp(result: &Measurement, runs: &[&TrialResult]) -> Option<Tcp> {
 }
 
 impl Tcp {
+    /// A window of data a round trip is what the receiver allows (RFC 9293 section 3.8), and so much came, of the shortest round trips
+    /// even: no path and no host gives more. TCP's own count of the time that the window held it back does not tell: BBR sends at
+    /// the rate that came through before, a window each round trip, and meets the window's end by chance.
+    pub(super) fn fills_window(&self) -> bool {
+        self.peer_window > 0.0 && self.flow_bps * self.min_rtt / 8.0 >= WINDOW_FULL * self.peer_window
+    }
+
     /// What `account` of `flows` says, which had `time` seconds together and brought `flow_bps` each.
     pub(super) fn of(account: &TcpSummary, flows: &[&TcpFlow], time: f64, flow_bps: f64) -> Self {
         let timeouts = account.timeouts as f64 * SHORTEST_TIMEOUT;

@@ -145,7 +145,12 @@ fn a_window_that_is_full_limits_and_one_that_is_not_does_not() {
     // 12 Mbit/s over 43 ms are 64,500 bytes under way.
     is(&held(0.45, 0.043), Limit::Window, Confidence::High);
     is(&held(0.95, 0.001), Limit::Window, Confidence::High);
-    assert_ne!(verdict(&held(0.05, 0.043)).limit, Limit::Window);
+    // BBR sends that each round trip of itself, and seldom meets the window's end. Half a window is none.
+    is(&held(0.05, 0.043), Limit::Window, Confidence::High);
+    is(&held(0.05, 0.021), Limit::Shaper, Confidence::Medium);
+    // The load that was asked for came, whatever else is full.
+    let met = Offer { sent: 1.0, arrived: 1.0 };
+    is(&Facts { offer: Some(met), ..held(0.05, 0.043) }, Limit::OfferedLoad, Confidence::High);
     let slow_reader = Facts { receiver: End { busy: 0.95, ..End::default() }, ..held(0.95, 0.001) };
     is(&slow_reader, Limit::ReceiverCpu, Confidence::High);
 }

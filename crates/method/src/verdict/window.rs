@@ -2,6 +2,7 @@
 
 use super::copied::stand;
 use super::facts::{End, NEARLY_OCCUPIED, Work, bits, percent, time};
+use super::offered_load::NEARLY_MET;
 use super::{CopyFacts, Facts, Opinion};
 use linerate_model::Stand;
 
@@ -19,7 +20,8 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     let (by_window, by_buffer) = (tcp.window_limited, tcp.buffer_limited);
     let text = held_back(by_window, by_buffer);
     let most = by_window.max(by_buffer);
-    if most < OFTEN {
+    let full = tcp.fills_window() && facts.offer.is_none_or(|offer| offer.arrived < NEARLY_MET);
+    if most < OFTEN && !full {
         return Some(Opinion::new(Stand::Against, text));
     }
     // A reader or writer without time leaves the same trace.
@@ -28,8 +30,9 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         return Some(Opinion::new(Stand::Against, format!("{text} But a host had no time to read or write faster.")));
     }
     let flight = tcp.flow_bps * tcp.rtt / 8.0;
+    let of_receiver = full || by_window >= by_buffer;
     // What the window or buffer allows is under way, and congestion control would let more.
-    let filled = match by_window >= by_buffer {
+    let filled = match of_receiver {
         true => flight >= FILLED * tcp.peer_window,
         false => flight <= FILLED * tcp.congestion_window,
     };
@@ -41,12 +44,13 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         tcp.congestion_window
     );
     let stand = match most {
+        _ if full => Stand::Strong,
         MOSTLY.. => Stand::Strong,
         // What is lost is kept in the buffers until it has been resent.
         _ if filled && !facts.loses() => Stand::Strong,
         _ => Stand::For,
     };
-    Some(Opinion::new(stand, text).despite_steal_if(facts.idle_despite_steal()).then(if by_window >= by_buffer {
+    Some(Opinion::new(stand, text).despite_steal_if(facts.idle_despite_steal()).then(if of_receiver {
         "A larger receive buffer (--receive-buffer, or none so that the system grows it), or more flows, fills the path."
     } else {
         "A larger send buffer (--send-buffer, or none so that the system grows it), or more flows, fills the path."
@@ -58,6 +62,7 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     let tcp = facts.path()?;
     let text = held_back(tcp.window_limited, tcp.buffer_limited);
     let most = match tcp.window_limited.max(tcp.buffer_limited) {
+        _ if tcp.fills_window() => Stand::Strong,
         MOSTLY.. => Stand::Strong,
         OFTEN.. => Stand::For,
         _ => Stand::Against,
