@@ -1,7 +1,7 @@
 //! What the rules weigh: the facts of a result and its trials, medians over the runs.
 
 use super::calls::Calls;
-use super::path_loss::queued;
+use super::path_loss::{goes_by_loss, queued};
 use crate::measure::main_figure;
 use crate::statistics::summary;
 use crate::transfer::{Transfer, rate, transfers};
@@ -32,6 +32,8 @@ const SPARE: f64 = 0.5;
 pub(super) const HELD_BACK: f64 = 0.2;
 /// Of a window that is full all the time nearly so much arrives each round trip; some of that is the time an acknowledgement takes.
 const WINDOW_FULL: f64 = 0.9;
+/// A window of which this share is under way, on average over the round trips, is full whenever it matters.
+pub(super) const FILLED: f64 = 0.75;
 /// A sender that has the processor sends, and does so in system calls: even through a device of the same host these take two fifths of its
 /// time and more. With more soft interrupts than this it waits for what they do.
 pub(super) const INTERRUPTED: f64 = 0.7;
@@ -152,6 +154,8 @@ pub(super) struct Tcp {
     pub(super) peer_window: f64,
     /// The congestion window, bytes.
     pub(super) congestion_window: f64,
+    /// The send buffer asked for, bytes; zero where the system chooses.
+    pub(super) send_buffer: f64,
 }
 
 /// What became of UDP's datagrams, as shares of those sent.
@@ -433,7 +437,12 @@ fn tcp(result: &Measurement, runs: &[&TrialResult]) -> Option<Tcp> {
     };
     let time = runs.iter().map(windows).sum::<u64>() as f64 / 1e9;
     let reached = result.received.as_ref().map_or(0.0, |received| received.payload_bps.median);
-    Some(Tcp::of(account, &flows, time, reached / each.max(1.0)))
+    let asked = runs.iter().find_map(|run| match &run.spec.workload {
+        Workload::Stream(stream) => stream.socket.send_buffer,
+        _ => None,
+    });
+    let tcp = Tcp::of(account, &flows, time, reached / each.max(1.0));
+    Some(Tcp { send_buffer: asked.map_or(0.0, |bytes| bytes.get() as f64), ..tcp })
 }
 
 impl Tcp {
@@ -442,6 +451,19 @@ impl Tcp {
     /// the rate that came through before, a window each round trip, and meets the window's end by chance.
     pub(super) fn fills_window(&self) -> bool {
         self.peer_window > 0.0 && self.flow_bps * self.min_rtt / 8.0 >= WINDOW_FULL * self.peer_window
+    }
+
+    /// Bytes under way, on average.
+    pub(super) fn flight(&self) -> f64 {
+        self.flow_bps * self.rtt / 8.0
+    }
+
+    /// What the send buffer holds was under way, of the shortest round trips even, while a congestion control that goes by loss would
+    /// have let more go and saw none. Of a buffer asked for Linux makes twice that, book-keeping included (socket(7)). TCP's own count
+    /// goes only while nothing at all waits to be sent, which a buffer that fills again in time prevents.
+    pub(super) fn fills_send_buffer(&self) -> bool {
+        let full = self.send_buffer > 0.0 && self.flow_bps * self.min_rtt / 8.0 >= self.send_buffer;
+        full && goes_by_loss(self) && self.resent <= 0.0 && self.flight() <= FILLED * self.congestion_window
     }
 
     /// What `account` of `flows` says, which had `time` seconds together and brought `flow_bps` each.
@@ -459,6 +481,7 @@ impl Tcp {
             flow_bps,
             peer_window: median(flows.iter().map(|flow| f64::from(flow.peer_window))),
             congestion_window: median(flows.iter().map(|flow| f64::from(flow.congestion_window) * f64::from(flow.mss))),
+            send_buffer: 0.0,
         }
     }
 }

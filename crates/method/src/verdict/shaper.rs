@@ -192,6 +192,9 @@ fn of_tcp(facts: &Facts) -> Option<Opinion> {
         };
         return Some(Opinion::new(stand, text));
     }
+    if tcp.fills_send_buffer() {
+        return Some(Opinion::new(Stand::Hint, format!("{text}; but congestion control would have let more go.")));
+    }
     let room = allowed(tcp, tcp.min_rtt) / active(tcp);
     if tcp.resent <= 0.0 || room >= FAR && !is_heavy(tcp) {
         let stand = if busiest >= NEARLY_OCCUPIED { Stand::Hint } else { Stand::For };

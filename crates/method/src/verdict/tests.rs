@@ -148,6 +148,13 @@ fn a_window_that_is_full_limits_and_one_that_is_not_does_not() {
     // BBR sends that each round trip of itself, and seldom meets the window's end. Half a window is none.
     is(&held(0.05, 0.043), Limit::Window, Confidence::High);
     is(&held(0.05, 0.021), Limit::Shaper, Confidence::Medium);
+    // A send buffer of 16 KiB that is under way, with room for three times as much.
+    let buffered = |congestion_window| Facts {
+        tcp: Some(Tcp { send_buffer: 16_384.0, congestion_window, ..held(0.0, 0.021).tcp.unwrap_or_default() }),
+        ..held(0.0, 0.021)
+    };
+    is(&buffered(95_000.0), Limit::Window, Confidence::Medium);
+    is(&buffered(32_000.0), Limit::Shaper, Confidence::Medium);
     // The load that was asked for came, whatever else is full.
     let met = Offer { sent: 1.0, arrived: 1.0 };
     is(&Facts { offer: Some(met), ..held(0.05, 0.043) }, Limit::OfferedLoad, Confidence::High);

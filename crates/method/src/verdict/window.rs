@@ -1,7 +1,7 @@
 //! The window: TCP had data to send and might not have more under way.
 
 use super::copied::stand;
-use super::facts::{End, NEARLY_OCCUPIED, Work, bits, percent, time};
+use super::facts::{End, FILLED, NEARLY_OCCUPIED, Work, bits, percent, time};
 use super::offered_load::NEARLY_MET;
 use super::{CopyFacts, Facts, Opinion};
 use linerate_model::Stand;
@@ -9,8 +9,6 @@ use linerate_model::Stand;
 /// Held back for most of the time with data to send.
 const MOSTLY: f64 = 0.5;
 const OFTEN: f64 = 0.2;
-/// A window of which this share is under way, on average over the round trips, is full whenever it matters.
-const FILLED: f64 = 0.75;
 
 pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     if facts.work != Work::Tcp {
@@ -20,8 +18,9 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     let (by_window, by_buffer) = (tcp.window_limited, tcp.buffer_limited);
     let text = held_back(by_window, by_buffer);
     let most = by_window.max(by_buffer);
-    let full = tcp.fills_window() && facts.offer.is_none_or(|offer| offer.arrived < NEARLY_MET);
-    if most < OFTEN && !full {
+    let met = facts.offer.is_some_and(|offer| offer.arrived >= NEARLY_MET);
+    let (full, empties) = (tcp.fills_window() && !met, tcp.fills_send_buffer() && !met);
+    if most < OFTEN && !full && !empties {
         return Some(Opinion::new(Stand::Against, text));
     }
     // A reader or writer without time leaves the same trace.
@@ -29,8 +28,8 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     if slow(&facts.receiver) || slow(&facts.sender) {
         return Some(Opinion::new(Stand::Against, format!("{text} But a host had no time to read or write faster.")));
     }
-    let flight = tcp.flow_bps * tcp.rtt / 8.0;
-    let of_receiver = full || by_window >= by_buffer;
+    let flight = tcp.flight();
+    let of_receiver = full || by_window >= by_buffer && !empties;
     // What the window or buffer allows is under way, and congestion control would let more.
     let filled = match of_receiver {
         true => flight >= FILLED * tcp.peer_window,
@@ -47,7 +46,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         _ if full => Stand::Strong,
         MOSTLY.. => Stand::Strong,
         // What is lost is kept in the buffers until it has been resent.
-        _ if filled && !facts.loses() => Stand::Strong,
+        OFTEN.. if filled && !facts.loses() => Stand::Strong,
         _ => Stand::For,
     };
     Some(Opinion::new(stand, text).despite_steal_if(facts.idle_despite_steal()).then(if of_receiver {
