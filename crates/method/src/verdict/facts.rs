@@ -6,9 +6,10 @@ use crate::measure::main_figure;
 use crate::statistics::summary;
 use crate::transfer::{Transfer, rate, transfers};
 use linerate_model::{
-    Arrivals, Ceiling, HostName, Limit, Measurement, Observation, Offered, PathLimit, TcpFlow, TcpSummary, ThreadUse,
-    Transport, TrialResult, Workload, WorkloadKind,
+    Arrivals, Ceiling, CoreUse, HostName, Limit, Measurement, Observation, Offered, PathLimit, TcpFlow, TcpSummary,
+    ThreadUse, Transport, TrialResult, Workload, WorkloadKind,
 };
+use linerate_units::Nanos;
 use std::collections::BTreeSet;
 
 /// What a socket holds of payload where nothing is asked for: half of net.core.rmem_default, as its book-keeping takes about
@@ -100,6 +101,8 @@ pub(super) struct End {
     /// Of what its threads' clocks show, the share at the least that was spent on soft interrupts: all that programs and system calls of
     /// its hosts took is less by so much.
     pub(super) interrupted: f64,
+    /// The share at the most: all soft interrupts of its hosts, which may have run on top of other programs or on idle cores as well.
+    pub(super) interruptible: f64,
     /// Of the periods of its CPU quota, the share in which that was used up, and the cores' worth it allows.
     pub(super) throttled: Option<(f64, f64)>,
     /// Share of the time that its host's busiest core was busy, whatever ran there.
@@ -289,6 +292,7 @@ impl End {
             busy: middle(|end| end.busy),
             waited: middle(|end| end.waited),
             interrupted: middle(|end| end.interrupted),
+            interruptible: middle(|end| end.interruptible),
             throttled: ends.iter().filter_map(|end| end.throttled).max_by(|l, r| l.0.total_cmp(&r.0)),
             busiest_core: middle(|end| end.busiest_core),
             spare_cores: ends.iter().map(|end| end.spare_cores).min().unwrap_or(0),
@@ -311,7 +315,10 @@ impl End {
             threads.iter().map(|(host, thread)| share(of(thread), host)).sum::<f64>() / threads.len().max(1) as f64
         };
         let clocks: u64 = threads.iter().map(|(_, thread)| thread.cpu.get()).sum();
-        let programs: u64 = hosts.iter().flat_map(|host| &host.cores).map(|core| (core.user + core.system).get()).sum();
+        let sum =
+            |of: fn(&CoreUse) -> Nanos| hosts.iter().flat_map(|host| &host.cores).map(|core| of(core).get()).sum();
+        let (programs, interrupts): (u64, u64) =
+            (sum(|core| core.user + core.system), sum(|core| core.irq + core.softirq));
         let throttled = hosts.iter().filter_map(|host| host.quota).filter(|quota| quota.periods > 0);
         let dropped = |transfer: &Transfer<'_>| {
             let host = run.hosts.get(transfer.to)?;
@@ -338,6 +345,7 @@ impl End {
             busy: average(|thread| thread.cpu.get()),
             waited: average(|thread| thread.waited.map_or(0, |waited| waited.get())),
             interrupted: clocks.saturating_sub(programs) as f64 / clocks.max(1) as f64,
+            interruptible: (interrupts as f64 / clocks.max(1) as f64).min(1.0),
             throttled: throttled
                 .map(|quota| (quota.throttled as f64 / quota.periods as f64, quota.cores))
                 .max_by(|l, r| l.0.total_cmp(&r.0)),

@@ -50,9 +50,10 @@ pub(super) fn of_stream(facts: &Facts, end: &End, does: &str) -> Opinion {
         return opinion;
     }
     if !facts.outrun_the_path() {
-        return match end.interrupted {
+        return match end.interruptible {
             INTERRUPTED.. => {
-                let text = format!("{} {} of that were soft interrupts.", opinion.text, percent(end.interrupted));
+                let most = percent(end.interruptible);
+                let text = format!("{} Up to {most} of that may have been soft interrupts.", opinion.text);
                 Opinion::new(opinion.stand.min(Stand::For), text)
             }
             _ => opinion,

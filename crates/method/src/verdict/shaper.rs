@@ -1,7 +1,7 @@
 //! A shaper or policer: the path lets through less than any link of known speed on it carries, and the hosts are idle.
 
 use super::copied::stand;
-use super::facts::{AMPLE, HELD_BACK, NEARLY_OCCUPIED, OCCUPIED, Tcp, Work, bits, percent, time};
+use super::facts::{AMPLE, HELD_BACK, INTERRUPTED, NEARLY_OCCUPIED, OCCUPIED, Tcp, Work, bits, percent, time};
 use super::offered_load::NEARLY_MET;
 use super::path_loss::{FAR, NOTABLE, USUAL, active, allowed, goes_by_loss, is_heavy, is_stalled, queued};
 use super::wire::MOSTLY_FULL;
@@ -138,7 +138,9 @@ fn of_datagrams(facts: &Facts) -> Option<Opinion> {
 fn hosts_are_busy(facts: &Facts) -> Option<Opinion> {
     let ends = [&facts.sender, &facts.receiver];
     let busiest = ends.iter().map(|end| end.occupied()).fold(0.0, f64::max);
-    let busy = busiest >= OCCUPIED && !facts.outrun_the_path()
+    // Where soft interrupts may have taken a UDP sender's time, a queue's may have.
+    let unsure = facts.work == Work::Udp && facts.sender.interruptible >= INTERRUPTED;
+    let busy = busiest >= OCCUPIED && !facts.outrun_the_path() && !unsure
         || ends.iter().any(|end| end.is_throttled())
         || facts.late_kernel_thread().is_some();
     busy.then(|| {

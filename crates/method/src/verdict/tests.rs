@@ -402,6 +402,7 @@ fn facts_come_from_the_trials() {
     assert!((found.receiver.busy - 0.4).abs() < 1e-9 && (found.receiver.waited - 0.2).abs() < 1e-9, "{found:?}");
     assert_eq!(found.receiver.throttled, Some((0.4, 0.5)));
     assert!((found.receiver.interrupted - 0.75).abs() < 1e-9, "600 of 800 ms: {found:?}");
+    assert!((found.receiver.interruptible - 0.875).abs() < 1e-9, "700 of 800 ms: {found:?}");
     let own = found.receiver.kernel.as_ref().map(|thread| (thread.name.as_str(), thread.own, thread.busy));
     assert_eq!(own, Some(("napi/eth0-2", true, 0.2)), "another interface's is left out");
     assert_eq!(found.work, Work::Udp);
@@ -424,10 +425,15 @@ fn threads_under_soft_interrupts_do_not_hide_a_shaper() {
     let quota = End { throttled: Some((0.9, 0.3)), ..crowded.clone() };
     is(&Facts { receiver: quota, ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
     is(&Facts { tcp: Some(tcp()), ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
-    let interrupted = End { interrupted: 0.87, ..crowded.clone() };
+    let interrupted = End { interruptible: 0.87, ..crowded.clone() };
     is(&Facts { tcp: Some(tcp()), receiver: interrupted, ..shaped }, Limit::ReceiverCpu, Confidence::Medium);
 
-    let datagrams = |interrupted| Facts { sender: End { interrupted, ..crowded.clone() }, ..udp(Udp::default()) };
-    is(&datagrams(0.92), Limit::Shaper, Confidence::Medium);
-    is(&datagrams(0.6), Limit::SenderCpu, Confidence::High);
+    let datagrams = |interrupted, interruptible| Facts {
+        sender: End { interrupted, interruptible, ..crowded.clone() },
+        ..udp(Udp::default())
+    };
+    is(&datagrams(0.92, 1.0), Limit::Shaper, Confidence::Medium);
+    is(&datagrams(0.3, 0.6), Limit::SenderCpu, Confidence::High);
+    // With other programs about it cannot be told what the soft interrupts ran on top of.
+    is(&datagrams(0.0, 0.95), Limit::SenderCpu, Confidence::Medium);
 }
