@@ -1,6 +1,7 @@
 //! What went wrong, with the server's own status in its text.
 
-use std::io;
+use std::sync::Arc;
+use std::{fmt, io};
 
 /// Why a session could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -59,8 +60,13 @@ pub enum SmbError {
 
 /// Statuses (MS-ERREF 2.3.1) that mean something here.
 pub(crate) mod status {
-    pub(crate) const NOT_FOUND: u32 = 0xC000_0034;
-    pub(crate) const PATH_NOT_FOUND: u32 = 0xC000_003A;
+    /// Of a login: one more step.
+    pub(crate) const MORE: u32 = 0xC000_0016;
+    /// Of a listing: there are no more names, or none that fit.
+    pub(crate) const NO_MORE_FILES: u32 = 0x8000_0006;
+    pub(crate) const NO_SUCH_FILE: u32 = 0xC000_000F;
+    const NOT_FOUND: u32 = 0xC000_0034;
+    const PATH_NOT_FOUND: u32 = 0xC000_003A;
     pub(crate) const END_OF_FILE: u32 = 0xC000_0011;
     pub(crate) const COLLISION: u32 = 0xC000_0035;
     const LOGON_FAILURE: u32 = 0xC000_006D;
@@ -74,7 +80,7 @@ pub(crate) mod status {
     const DELETE_PENDING: u32 = 0xC000_0056;
     const NOT_A_DIRECTORY: u32 = 0xC000_0103;
     const IS_A_DIRECTORY: u32 = 0xC000_00BA;
-    const SESSION_DELETED: u32 = 0xC000_0203;
+    pub(crate) const SESSION_DELETED: u32 = 0xC000_0203;
     const NAME_DELETED: u32 = 0xC000_00C9;
     const SESSION_EXPIRED: u32 = 0xC000_035C;
 
@@ -104,44 +110,43 @@ pub(crate) mod status {
     }
 }
 
-/// The server's status in an error, if it is one.
-pub(crate) fn status_of(error: &smb::Error) -> Option<u32> {
-    match error {
-        smb::Error::ReceivedErrorMessage(status, _) | smb::Error::UnexpectedMessageStatus(status) => Some(*status),
-        // Errors for content come as text only, and the status in it ends in a number.
-        smb::Error::IoError(error) => status_in(&error.to_string()),
-        _ => None,
+/// Why a call failed.
+#[derive(Debug, Clone)]
+pub(crate) enum CallError {
+    /// The server says so.
+    Status(u32),
+    /// It sent what is no answer: what of it is not understood.
+    Malformed(&'static str),
+    /// The connection is of no more use.
+    Lost(Arc<str>),
+}
+
+impl CallError {
+    /// As the system's own errors are; `server` is whose connection it is.
+    pub(crate) fn into_io(self, server: &str) -> io::Error {
+        match &self {
+            Self::Status(status) => match status::meaning(*status) {
+                Some((kind, _)) => io::Error::new(kind, self.to_string()),
+                None => io::Error::other(self.to_string()),
+            },
+            Self::Malformed(_) => io::Error::new(io::ErrorKind::InvalidData, self.to_string()),
+            Self::Lost(why) => {
+                io::Error::new(io::ErrorKind::NotConnected, format!("the connection to {server} is lost: {why}"))
+            }
+        }
     }
 }
 
-/// Whether a file ended before what was asked for.
-pub(crate) fn is_end(error: &smb::Error) -> bool {
-    status_of(error) == Some(status::END_OF_FILE)
-}
-
-/// The last hexadecimal number in a text about a status.
-fn status_in(text: &str) -> Option<u32> {
-    let number = &text[text.rfind("status: ").and_then(|_| text.rfind("0x"))? + 2..];
-    let end = number.find(|letter: char| !letter.is_ascii_hexdigit()).unwrap_or(number.len());
-    u32::from_str_radix(&number[..end], 16).ok()
-}
-
-/// As the system's own errors are.
-pub(crate) fn to_io(error: &smb::Error) -> io::Error {
-    match error {
-        smb::Error::OperationTimeout(_, after) => {
-            io::Error::new(io::ErrorKind::NotConnected, format!("the server did not answer for {after:?}"))
-        }
-        error => match status_of(error) {
-            Some(status) => match status::meaning(status) {
-                Some((kind, name)) => io::Error::new(kind, format!("the server says: {name}")),
-                None => {
-                    let name = smb::Status::try_display_as_status(status);
-                    io::Error::other(format!("the server says: {name}"))
-                }
+impl fmt::Display for CallError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => match status::meaning(*status) {
+                Some((_, name)) => write!(out, "the server says: {name}"),
+                None => write!(out, "the server says: status {status:#010x} (MS-ERREF 2.3.1)"),
             },
-            None => io::Error::other(error.to_string()),
-        },
+            Self::Malformed(what) => write!(out, "the server sent what is not understood: {what}"),
+            Self::Lost(why) => out.write_str(why),
+        }
     }
 }
 
@@ -150,16 +155,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_found_where_only_text_is_left() {
-        let full = smb::Error::UnexpectedMessageStatus(0xC000_007F);
-        for error in [&full, &smb::Error::IoError(io::Error::other(full.to_string()))] {
-            assert_eq!(to_io(error).kind(), io::ErrorKind::StorageFull, "{error}");
-        }
-        let denied = smb::Error::UnexpectedMessageStatus(0xC000_0022);
-        let denied = to_io(&smb::Error::IoError(io::Error::other(denied.to_string())));
-        assert!(denied.to_string().contains("STATUS_ACCESS_DENIED"), "{denied}");
-        let other = to_io(&smb::Error::UnexpectedMessageStatus(0xC000_9999));
-        assert!(other.to_string().contains("0xc0009999"), "{other}");
-        assert_eq!(status_of(&smb::Error::IoError(io::Error::other("read 0x10 bytes"))), None);
+    fn a_status_has_its_kind_and_its_name() {
+        let full = CallError::Status(0xC000_007F).into_io("x");
+        assert_eq!((full.kind(), full.to_string().contains("STATUS_DISK_FULL")), (io::ErrorKind::StorageFull, true));
+        let other = CallError::Status(0xC000_9999).into_io("x").to_string();
+        assert!(other.contains("0xc0009999"), "{other}");
+        let lost = CallError::Lost("it was silent".into()).into_io("192.0.2.1");
+        assert_eq!(lost.kind(), io::ErrorKind::NotConnected);
+        assert_eq!(lost.to_string(), "the connection to 192.0.2.1 is lost: it was silent");
     }
 }

@@ -3,27 +3,32 @@
 //! A [`Session`] is one connection, logged in to one share. Its calls may be made by several threads at once, and each thread's are
 //! answered in their own time. Content goes over it in large pieces, several of them on their way: [`Reader`], [`Writer`].
 //!
-//! The protocol itself is the crate `smb`, which runs on the threads of a [`Client`]. What that crate gets wrong is set right here and
-//! nowhere else: its transport waits for acknowledgements (`transport`), its listings race with themselves (`listing`), its errors for
-//! content lose their kind (`error`), its files end where they did when they were opened (`endless`). Messages are signed and encrypted as the server demands; they are never compressed.
+//! It speaks MS-SMB2 from version 2.0.2 to 3.1.1, as a client that asks for no leases and follows no links: logging in (`login`), the
+//! messages (`request`, `answer`, `wire`), their protection (`crypto`), and the connection that they share (`connection`). Messages are
+//! signed and encrypted as the server demands; they are never compressed. The login, and with it what was negotiated, is protected in any case.
 //!
 //! Paths are below the share, `/` between the names. What SMB cannot hold as a name is refused, never changed (`path`).
 
-mod endless;
+mod answer;
+mod connection;
+mod crypto;
 mod error;
 mod listing;
+mod login;
 mod path;
 mod pieces;
 mod reader;
+mod request;
 mod session;
-mod transport;
+mod wire;
 mod writer;
 
 pub use error::SmbError;
 pub use listing::Listing;
+pub use login::Login;
 pub use path::check;
 pub use reader::Reader;
-pub use session::{Client, Login, Session};
+pub use session::Session;
 pub use writer::Writer;
 
 /// The steps in which SMB keeps times, nanoseconds (MS-DTYP 2.3.3, FILETIME).

@@ -1,57 +1,48 @@
 //! The names in a folder.
-//!
-//! The crate `smb` asks for more names once the last one that came was taken, and tells so by a signal that is lost if nobody waits for
-//! it yet: then the listing hangs. Its asking and our taking therefore share one thread, and the taker lets the asker go first. That
-//! thread always runs: an asker that stands still, with its place in the queue for the connection, would stop all others.
 
-use crate::session::{Session, kind};
-use crate::{About, unix_ns};
-use futures_util::StreamExt as _;
-use smb::{Directory, FileDirectoryInformation};
+use crate::About;
+use crate::connection::Ticket;
+use crate::error::{CallError, status};
+use crate::request::Request;
+use crate::session::Handle;
 use std::io;
-use std::sync::Arc;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::task::yield_now;
+use std::vec::IntoIter;
 
-/// Names that wait to be taken.
-const WAITING: usize = 64;
-/// STATUS_NO_SUCH_FILE: no name fits the pattern.
-const NO_SUCH_FILE: u32 = 0xC000_000F;
+/// Bytes of names that are asked for at a time: some hundred names.
+const PAGE: usize = 64 << 10;
 
 /// The names in a folder, `.` and `..` left out, with what is known of each. An error ends it.
 pub struct Listing {
-    /// Dropped before its session: what comes last of a connection is dropped on its own threads.
-    folder: Arc<Directory>,
-    names: Receiver<smb::Result<FileDirectoryInformation>>,
-    session: Session,
+    folder: Handle,
+    pattern: String,
+    names: IntoIter<(Option<String>, About)>,
+    /// The next names, on their way; none at the end.
+    next: Option<Ticket>,
 }
 
 impl Listing {
-    pub(crate) fn start(session: Session, folder: Directory, pattern: &str) -> Self {
-        let (found, names) = channel(WAITING);
-        let folder = Arc::new(folder);
-        session.shared.spawn_listing(list(Arc::clone(&folder), pattern.to_owned(), found));
-        Self { session, folder, names }
+    pub(crate) fn start(folder: Handle, pattern: &str) -> io::Result<Self> {
+        let mut listing = Self { folder, pattern: pattern.to_owned(), names: Vec::new().into_iter(), next: None };
+        listing.ask()?;
+        Ok(listing)
     }
-}
 
-async fn list(folder: Arc<Directory>, pattern: String, found: Sender<smb::Result<FileDirectoryInformation>>) {
-    let mut names = match Directory::query::<FileDirectoryInformation>(&folder, &pattern).await {
-        Ok(names) => names,
-        Err(error) => return drop(found.send(Err(error)).await),
-    };
-    loop {
-        // Whoever asks runs until it waits, or has passed on a hundred names and is not far from that.
-        yield_now().await;
-        yield_now().await;
-        match names.next().await {
-            Some(Ok(name)) => {
-                if found.send(Ok(name)).await.is_err() {
-                    return;
-                }
+    fn ask(&mut self) -> io::Result<()> {
+        let request = Request::query_directory(&self.folder.id, &self.pattern, PAGE);
+        self.next = Some(self.folder.session.submit(request).map_err(|error| self.folder.session.failed(error))?);
+        Ok(())
+    }
+
+    /// Whether there are more names.
+    fn turn_page(&mut self) -> io::Result<bool> {
+        let Some(next) = self.next.take() else { return Ok(false) };
+        match next.wait().and_then(|answer| answer.names()) {
+            Ok(names) => {
+                self.names = names.into_iter();
+                self.ask().map(|()| true)
             }
-            Some(Err(error)) => return drop(found.send(Err(error)).await),
-            None => return,
+            Err(CallError::Status(status::NO_MORE_FILES | status::NO_SUCH_FILE)) => Ok(false),
+            Err(error) => Err(self.folder.session.failed(error)),
         }
     }
 }
@@ -61,37 +52,19 @@ impl Iterator for Listing {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let shared = &self.session.shared;
-            let found = match shared.wait(async { Ok(self.names.recv().await) }) {
-                Ok(None) => return None,
-                Ok(Some(Ok(found))) => found,
-                Ok(Some(Err(error))) if crate::error::status_of(&error) == Some(NO_SUCH_FILE) => return None,
-                Ok(Some(Err(error))) => return Some(Err(shared.failed(&error))),
-                Err(lost) => return Some(Err(lost)),
-            };
-            let about = About {
-                kind: kind(found.file_attributes),
-                size: found.end_of_file,
-                modified: unix_ns(*found.last_write_time),
-            };
-            let name = match String::try_from(found.file_name) {
-                Ok(name) if name == "." || name == ".." => continue,
-                Ok(name) => name.into_bytes(),
-                Err(_) => {
+            match self.names.next() {
+                Some((Some(name), _)) if name == "." || name == ".." => {}
+                Some((Some(name), about)) => return Some(Ok((name.into_bytes(), about))),
+                Some((None, _)) => {
                     let why = "a name in this folder is not UTF-16; rename it on the server";
                     return Some(Err(io::Error::new(io::ErrorKind::InvalidData, why)));
                 }
-            };
-            return Some(Ok((name, about)));
+                None => match self.turn_page() {
+                    Ok(true) => {}
+                    Ok(false) => return None,
+                    Err(error) => return Some(Err(error)),
+                },
+            }
         }
-    }
-}
-
-impl Drop for Listing {
-    fn drop(&mut self) {
-        let folder = Arc::clone(&self.folder);
-        self.session.shared.spawn(async move {
-            let _ = folder.handle.close().await;
-        });
     }
 }

@@ -1,28 +1,23 @@
 //! A file that is being written: several pieces on their way, under a name that it changes when it is whole.
 
+use crate::connection::Ticket;
+use crate::error::{CallError, status};
+use crate::file_time;
 use crate::path::wire;
 use crate::pieces::Pieces;
-use crate::session::{Session, collides, set_time};
-use futures_util::future::join;
-use smb::{File, FileDispositionInformation, FileEndOfFileInformation, FileRenameInformation};
+use crate::request::Request;
+use crate::session::Handle;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
-use tokio::task::JoinHandle;
 
 /// Pieces on their way.
 const AHEAD: usize = 8;
 
 /// A new file. Dropped before it has its name, it is removed.
 pub struct Writer {
-    /// Its path so far.
-    path: Vec<u8>,
-    /// Dropped before its session: what comes last of a connection is dropped on its own threads.
-    file: Arc<File>,
-    session: Session,
-    ahead: VecDeque<JoinHandle<smb::Result<()>>>,
-    /// The last piece, and its place: not on its way until it is known what comes next.
-    last: Option<(u64, Arc<[u8]>)>,
+    file: Handle,
+    /// Pieces on their way, and their lengths.
+    ahead: VecDeque<(Ticket, usize)>,
     /// Where what was written ends.
     end: u64,
     /// Its time of change, until it has it.
@@ -34,20 +29,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// `file` is one without an end: see [`crate::endless`].
-    pub(crate) fn new(session: Session, path: &[u8], file: Arc<File>) -> Self {
-        let path = path.to_vec();
-        Self {
-            session,
-            path,
-            file,
-            ahead: VecDeque::new(),
-            last: None,
-            end: 0,
-            modified: None,
-            pieces: None,
-            settled: false,
-        }
+    pub(crate) fn new(file: Handle) -> Self {
+        Self { file, ahead: VecDeque::new(), end: 0, modified: None, pieces: None, settled: false }
     }
 
     /// Writes at `offset`. What fails may show only later, in [`Self::complete`] at the latest.
@@ -56,34 +39,15 @@ impl Writer {
     /// The server refuses, or is lost.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut at = offset;
-        for piece in data.chunks(self.session.shared.write_most) {
-            self.send_last()?;
-            self.last = Some((at, piece.into()));
+        for piece in data.chunks(self.file.session.shared.write_most) {
+            if self.ahead.len() >= AHEAD {
+                self.await_one()?;
+            }
+            let sent = self.submit(Request::write(&self.file.id, at, piece))?;
+            self.ahead.push_back((sent, piece.len()));
             at += piece.len() as u64;
         }
         self.end = self.end.max(at);
-        Ok(())
-    }
-
-    /// Whether its session is spent: see [`Session::is_spent`].
-    pub fn is_spent(&self) -> bool {
-        self.session.is_spent()
-    }
-
-    /// Goes on over another session.
-    ///
-    /// # Errors
-    /// The server refuses, has no room for what was written, or is lost.
-    pub fn move_to(&mut self, session: Session) -> io::Result<()> {
-        self.send_last()?;
-        while !self.ahead.is_empty() {
-            self.await_one()?;
-        }
-        self.pieces = None;
-        let file = session.reopen(&self.path)?;
-        self.session.shared.close_written(&self.file);
-        self.file = file;
-        self.session = session;
         Ok(())
     }
 
@@ -92,21 +56,13 @@ impl Writer {
     /// # Errors
     /// The server refuses, has no room, or is lost.
     pub fn complete(&mut self, length: u64, modified: i64) -> io::Result<()> {
-        let (ahead, file, end, last) = (&mut self.ahead, &self.file, &mut self.end, self.last.take());
-        self.session.shared.wait(async {
-            // Most files are one piece: no other thread need be woken for it.
-            if let Some((at, piece)) = last {
-                write(Arc::clone(file), at, piece).await?;
-            }
-            while let Some(first) = ahead.pop_front() {
-                first.await??;
-            }
-            if *end != length {
-                file.set_info(FileEndOfFileInformation { end_of_file: length }).await?;
-                *end = length;
-            }
-            Ok(())
-        })?;
+        while !self.ahead.is_empty() {
+            self.await_one()?;
+        }
+        if self.end != length {
+            self.file.session.call(Request::set_length(&self.file.id, length))?;
+            self.end = length;
+        }
         self.modified = Some(modified);
         Ok(())
     }
@@ -116,11 +72,10 @@ impl Writer {
     /// # Errors
     /// The server refuses, has no room, or is lost.
     pub fn sync(&mut self) -> io::Result<()> {
-        let modified = self.modified.take();
-        self.session.shared.wait(async {
-            time(&self.file, modified).await?;
-            Ok(self.file.flush().await?)
-        })
+        if let Some(modified) = self.modified.take() {
+            self.file.session.call(self.set_time(modified))?;
+        }
+        self.file.session.call(Request::flush(&self.file.id)).map(drop)
     }
 
     /// Some bytes of what was written, read back from `offset` on; none at the end. It is fast in the order of the file.
@@ -128,8 +83,8 @@ impl Writer {
     /// # Errors
     /// The server refuses, or is lost.
     pub fn read(&mut self, offset: u64) -> io::Result<&[u8]> {
-        let pieces = self.pieces.get_or_insert_with(|| Pieces::new(&self.file, self.end));
-        pieces.read(&self.session.shared, offset)
+        let pieces = self.pieces.get_or_insert_with(|| Pieces::new(self.end));
+        pieces.read(&self.file.session, &self.file.id, offset)
     }
 
     /// Gives it the name at `path`, in place of the file that has it.
@@ -139,19 +94,18 @@ impl Writer {
     pub fn name(&mut self, path: &[u8]) -> io::Result<()> {
         self.pieces = None;
         let to = wire(path)?;
-        let (shared, modified) = (&self.session.shared, self.modified.take());
         // Neither waits for the other: on a long or busy path that is a round trip for each file.
-        let calls = join(time(&self.file, modified), rename(&self.file, &to, false));
-        let (timed, named) = shared.wait(async { Ok(calls.await) })?;
+        let timed = self.modified.take().map(|modified| self.submit(self.set_time(modified))).transpose()?;
+        let named = self.submit(Request::rename(&self.file.id, &to, false))?.wait();
         match named {
-            Err(error) if collides(&error) => {
+            Err(CallError::Status(status::COLLISION)) => {
                 self.check_twin(path)?;
-                shared.wait(rename(&self.file, &to, true))?;
+                self.file.session.call(Request::rename(&self.file.id, &to, true)).map(drop)?;
             }
-            named => named.map_err(|error| shared.failed(&error))?,
+            named => named.map(drop).map_err(|error| self.file.session.failed(error))?,
         }
         self.settled = true;
-        timed.map_err(|error| shared.failed(&error))
+        timed.map_or(Ok(()), |timed| timed.wait().map(drop)).map_err(|error| self.file.session.failed(error))
     }
 
     /// Removes it.
@@ -161,18 +115,15 @@ impl Writer {
     pub fn discard(&mut self) -> io::Result<()> {
         self.pieces = None;
         self.settled = true;
-        let delete = FileDispositionInformation { delete_pending: true.into() };
-        self.session.shared.wait(async {
-            self.file.set_info(delete).await?;
-            self.file.handle().close().await
-        })
+        self.file.session.call(Request::remove(&self.file.id))?;
+        self.file.close()
     }
 
     /// Refuses to replace what only looks the same to a server that does not tell upper from lower case.
     fn check_twin(&self, path: &[u8]) -> io::Result<()> {
         let cut = path.iter().rposition(|byte| *byte == b'/');
         let (folder, name) = cut.map_or((&[][..], path), |cut| (&path[..cut], &path[cut + 1..]));
-        for found in self.session.list(folder, &String::from_utf8_lossy(name))? {
+        for found in self.file.session.list(folder, &String::from_utf8_lossy(name))? {
             let (found, _) = found?;
             if found != name {
                 let found = String::from_utf8_lossy(&found);
@@ -183,46 +134,22 @@ impl Writer {
         Ok(())
     }
 
-    /// Sends the last piece on its way.
-    fn send_last(&mut self) -> io::Result<()> {
-        let Some((at, piece)) = self.last.take() else { return Ok(()) };
-        while self.ahead.len() >= AHEAD {
-            self.await_one()?;
-        }
-        self.ahead.push_back(self.session.shared.spawn(write(Arc::clone(&self.file), at, piece)));
-        Ok(())
+    fn set_time(&self, modified: i64) -> Request<'static> {
+        Request::set_time(&self.file.id, file_time(modified))
+    }
+
+    fn submit(&self, request: Request<'_>) -> io::Result<Ticket> {
+        self.file.session.submit(request).map_err(|error| self.file.session.failed(error))
     }
 
     fn await_one(&mut self) -> io::Result<()> {
-        match self.ahead.pop_front() {
-            Some(first) => self.session.shared.finish(first),
-            None => Ok(()),
+        let Some((first, length)) = self.ahead.pop_front() else { return Ok(()) };
+        let written = first.wait().and_then(|answer| answer.written());
+        match written.map_err(|error| self.file.session.failed(error))? {
+            all if all >= length => Ok(()),
+            _ => Err(io::Error::new(io::ErrorKind::WriteZero, "the server wrote less than it was given")),
         }
     }
-}
-
-async fn write(file: Arc<File>, at: u64, piece: Arc<[u8]>) -> smb::Result<()> {
-    let mut written = file.write_block_zc(Arc::clone(&piece), at, None).await?;
-    // A server may take less than it is given.
-    while written < piece.len() {
-        match file.write_block(&piece[written..], at + written as u64, None).await? {
-            0 => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
-            more => written += more,
-        }
-    }
-    Ok(())
-}
-
-async fn time(file: &File, modified: Option<i64>) -> smb::Result<()> {
-    match modified {
-        Some(modified) => set_time(file.handle(), modified).await,
-        None => Ok(()),
-    }
-}
-
-async fn rename(file: &File, to: &str, replace: bool) -> smb::Result<()> {
-    file.set_info(FileRenameInformation { replace_if_exists: replace.into(), root_directory: 0, file_name: to.into() })
-        .await
 }
 
 impl Drop for Writer {
@@ -231,6 +158,5 @@ impl Drop for Writer {
             // Nobody is there to be told.
             let _ = self.discard();
         }
-        self.session.shared.close_written(&self.file);
     }
 }

@@ -6,7 +6,7 @@ use super::{About, Draft, Found, Listing, OpenFile, Storage, What, split};
 use crate::CopyError;
 use crate::connection::{CONNECT, set_up};
 use linerate_model::{Password, SmbServer};
-use linerate_smb::{Client, Kind, Login, Reader, Session, TIME_STEP, Writer};
+use linerate_smb::{Kind, Login, Reader, Session, TIME_STEP, Writer};
 use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +32,6 @@ pub(super) struct SmbFolder {
 
 /// A share, and the sessions with it.
 struct Share {
-    client: Client,
     server: SmbServer,
     login: Login,
     keep: Keep,
@@ -53,7 +52,6 @@ impl SmbFolder {
         let password = password.map(|Password(text)| text.clone()).unwrap_or_default();
         let login = Login { user: server.user.clone(), password };
         let share = Share {
-            client: Client::new()?,
             server: server.clone(),
             login,
             keep,
@@ -100,21 +98,17 @@ impl SmbFolder {
 
 impl Share {
     fn log_in(&self) -> Result<Session, CopyError> {
-        let Self { client, server, login, keep, .. } = self;
+        let Self { server, login, keep, .. } = self;
         let failed = |error: io::Error| CopyError::NoConnection(format!("connecting to {}: {error}", server.address));
-        let connect = || {
-            let connection = TcpStream::connect_timeout(&server.address, CONNECT).map_err(failed)?;
-            set_up(&connection).and_then(|()| keep(&connection)).map_err(failed)?;
-            Ok(connection)
-        };
-        client.log_in(connect, &server.name, &server.share, login)
+        let connection = TcpStream::connect_timeout(&server.address, CONNECT).map_err(failed)?;
+        set_up(&connection).and_then(|()| keep(&connection)).map_err(failed)?;
+        Ok(Session::log_in(connection, &server.name, &server.share, login)?)
     }
 
-    /// The session of a seat. One that is spent is replaced, and ends with the last file that is open over it. The server let the
-    /// first one in, so it is lost if it lets another in no more.
+    /// The session of a seat. The server let the first one in, so it is lost if it lets another in no more.
     fn session(&self, seat: usize) -> io::Result<Session> {
         let mut place = self.sessions[seat].lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(session) = place.as_ref().filter(|session| !session.is_spent()) {
+        if let Some(session) = &*place {
             return Ok(session.clone());
         }
         let lost = |error| format!("the connection to {} is lost: {error}", self.server.address.ip());
@@ -162,7 +156,7 @@ impl Storage for SmbFolder {
     fn open(&mut self, path: &[u8]) -> io::Result<(Box<dyn OpenFile>, About)> {
         let reader = self.session()?.open(&self.full(path))?;
         let about = reader.opened();
-        Ok((Box::new(SmbFile { share: Arc::clone(&self.share), seat: self.seat, reader }), about.into()))
+        Ok((Box::new(reader), about.into()))
     }
 
     fn make_folder(&mut self, path: &[u8]) -> io::Result<()> {
@@ -184,14 +178,7 @@ impl Storage for SmbFolder {
             }
             made => made?,
         };
-        Ok(Box::new(SmbDraft {
-            share: Arc::clone(&self.share),
-            seat: self.seat,
-            writer,
-            temporary,
-            name,
-            named: false,
-        }))
+        Ok(Box::new(SmbDraft { share: Arc::clone(&self.share), writer, temporary, name, named: false }))
     }
 
     fn make_link(&mut self, _path: &[u8], _temporary: &str, _target: &[u8], _modified: i64) -> io::Result<()> {
@@ -223,28 +210,18 @@ fn no_links() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "SMB cannot hold a symbolic link; --links skip leaves links out")
 }
 
-struct SmbFile {
-    share: Arc<Share>,
-    seat: usize,
-    reader: Reader,
-}
-
-impl OpenFile for SmbFile {
+impl OpenFile for Reader {
     fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        if self.reader.is_spent() {
-            self.reader.move_to(&self.share.session(self.seat)?)?;
-        }
-        self.reader.read(offset, into)
+        Self::read(self, offset, into)
     }
 
     fn about(&mut self) -> io::Result<About> {
-        self.reader.about().map(About::from)
+        Self::about(self).map(About::from)
     }
 }
 
 struct SmbDraft {
     share: Arc<Share>,
-    seat: usize,
     writer: Writer,
     /// Its paths below the share.
     temporary: Vec<u8>,
@@ -252,18 +229,8 @@ struct SmbDraft {
     named: bool,
 }
 
-impl SmbDraft {
-    fn refresh(&mut self) -> io::Result<()> {
-        match self.writer.is_spent() {
-            true => self.writer.move_to(self.share.session(self.seat)?),
-            false => Ok(()),
-        }
-    }
-}
-
 impl Draft for SmbDraft {
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.refresh()?;
         self.writer.write(offset, data)
     }
 
@@ -276,7 +243,6 @@ impl Draft for SmbDraft {
     }
 
     fn read<'a>(&'a mut self, offset: u64, room: &'a mut [u8]) -> io::Result<&'a [u8]> {
-        self.refresh()?;
         let some = self.writer.read(offset)?;
         Ok(&some[..some.len().min(room.len())])
     }

@@ -31,18 +31,23 @@ pub(crate) struct Samba {
 impl Samba {
     /// Starts one; none where that cannot be, which is said aloud, and a failure in CI.
     pub(crate) fn start(test: &str) -> Option<Self> {
+        Self::start_with(test, "")
+    }
+
+    /// Likewise, with `settings` of its own.
+    pub(crate) fn start_with(test: &str, settings: &str) -> Option<Self> {
         let missing = ["smbd", "smbpasswd"].into_iter().find(|name| program(name).is_none());
         let why = match missing {
             Some(name) => format!("it needs {name} (Debian package samba)"),
             None if !nix::unistd::geteuid().is_root() => String::from("it needs root"),
-            None => return Some(Self::start_here()),
+            None => return Some(Self::start_here(settings)),
         };
         assert!(std::env::var_os("CI").is_none(), "{test} must not be skipped in CI: {why}");
         eprintln!("SKIPPED: {test}: {why}");
         None
     }
 
-    fn start_here() -> Self {
+    fn start_here(settings: &str) -> Self {
         let directory = tempfile::tempdir().expect("a folder");
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
         let address = port.expect("a free port");
@@ -50,7 +55,8 @@ impl Samba {
         let mut conf = format!(
             "[global]\nserver role = standalone server\nmap to guest = Bad User\nsmb ports = {}\ninterfaces = lo\n\
              bind interfaces only = yes\ndisable netbios = yes\nload printers = no\nprintcap name = /dev/null\n\
-             disable spoolss = yes\npassdb backend = tdbsam:{here}/passdb.tdb\nlog file = {here}/log\nlog level = 1\n",
+             disable spoolss = yes\npassdb backend = tdbsam:{here}/passdb.tdb\nlog file = {here}/log\nlog level = 1\n\
+             {settings}\n",
             address.port()
         );
         for name in

@@ -49,8 +49,8 @@ impl SmbUser {
         let Typed { server, port, share, folder } = Typed::read(text)?;
         let user = self.user.clone().ok_or_else(|| {
             format!(
-                "{text}: name the user with --user; guests have no session here, for their messages are not signed (on Samba, \
-                 `smbpasswd -a NAME` adds a user)"
+                "{text}: name the user with --user, or `--user guest` where the server takes guests (on Samba, `smbpasswd -a NAME` adds a \
+                 user)"
             )
         })?;
         let address = SocketAddr::new(resolve(&server, ip)?, port);

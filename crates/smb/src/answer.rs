@@ -1,0 +1,202 @@
+//! What a server answers (MS-SMB2 2.2).
+
+use crate::error::CallError;
+use crate::request::{FileId, Protection};
+use crate::wire::{FLAGS, HEADER, SESSION, STATUS, TREE, from_utf16, part, u16_at, u32_at, u64_at};
+use crate::{About, Kind, unix_ns};
+use std::ops::Range;
+
+/// An answer, as it came.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) bytes: Vec<u8>,
+    /// Where its header begins: behind the head of one that was encrypted.
+    pub(crate) begins: usize,
+    /// Encrypted, or not yet known to be protected.
+    pub(crate) protection: Protection,
+}
+
+/// What a negotiation came to.
+pub(crate) struct Negotiated {
+    pub(crate) dialect: u16,
+    pub(crate) signing_required: bool,
+    pub(crate) capabilities: u32,
+    /// Bytes that one message may read and write.
+    pub(crate) read_most: usize,
+    pub(crate) write_most: usize,
+    /// Chosen of those offered, by the dialects that choose.
+    pub(crate) cipher: Option<u16>,
+    pub(crate) signing: Option<u16>,
+}
+
+impl Answer {
+    /// Header and body.
+    pub(crate) fn message(&self) -> &[u8] {
+        &self.bytes[self.begins..]
+    }
+
+    fn body(&self) -> &[u8] {
+        self.message().get(HEADER..).unwrap_or_default()
+    }
+
+    pub(crate) fn status(&self) -> u32 {
+        u32_at(self.message(), STATUS).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn session(&self) -> u64 {
+        u64_at(self.message(), SESSION).unwrap_or_default()
+    }
+
+    pub(crate) fn tree(&self) -> u32 {
+        u32_at(self.message(), TREE).unwrap_or_default()
+    }
+
+    /// It says that the answer comes later (MS-SMB2 3.2.5.1.5).
+    pub(crate) fn is_interim(&self) -> bool {
+        const PENDING: u32 = 0x103;
+        const ASYNC: u32 = 2;
+        self.status() == PENDING && u32_at(self.message(), FLAGS).unwrap_or_default() & ASYNC != 0
+    }
+
+    pub(crate) fn negotiated(&self) -> Result<Negotiated, CallError> {
+        self.try_negotiated().ok_or(CallError::Malformed("its answer to the negotiation"))
+    }
+
+    fn try_negotiated(&self) -> Option<Negotiated> {
+        let (message, body) = (self.message(), self.body());
+        let (mut cipher, mut signing) = (None, None);
+        let dialect = u16_at(body, 4)?;
+        if dialect == 0x311 {
+            let mut at = u32_at(body, 60)? as usize;
+            for _ in 0..u16_at(body, 6)? {
+                at = at.next_multiple_of(8);
+                let context = part(message, at.checked_add(8)?, u16_at(message, at.checked_add(2)?)?.into())?;
+                match u16_at(message, at)? {
+                    2 => cipher = u16_at(context, 2),
+                    8 => signing = u16_at(context, 2),
+                    _ => {}
+                }
+                at += 8 + context.len();
+            }
+        }
+        Some(Negotiated {
+            dialect,
+            signing_required: u16_at(body, 2)? & 2 != 0,
+            capabilities: u32_at(body, 24)?,
+            read_most: u32_at(body, 32)? as usize,
+            write_most: u32_at(body, 36)? as usize,
+            cipher,
+            signing,
+        })
+    }
+
+    /// The flags of a session that is set up, or is being so, and the server's token.
+    pub(crate) fn set_up(&self) -> Result<(u16, &[u8]), CallError> {
+        let body = self.body();
+        let found = || {
+            let token = part(self.message(), u16_at(body, 4)?.into(), u16_at(body, 6)?.into())?;
+            Some((u16_at(body, 2)?, token))
+        };
+        found().ok_or(CallError::Malformed("its answer to the login"))
+    }
+
+    /// The flags of a share.
+    pub(crate) fn share_flags(&self) -> Result<u32, CallError> {
+        u32_at(self.body(), 4).ok_or(CallError::Malformed("its answer about the share"))
+    }
+
+    /// A handle, and what is known of it.
+    pub(crate) fn created(&self) -> Result<(FileId, About), CallError> {
+        let body = self.body();
+        let found = || {
+            let about =
+                About { kind: kind(u32_at(body, 56)?), size: u64_at(body, 48)?, modified: unix_ns(u64_at(body, 24)?) };
+            Some((part(body, 64, 16)?.try_into().ok()?, about))
+        };
+        found().ok_or(CallError::Malformed("its answer to an opening"))
+    }
+
+    /// Where in [`Self::bytes`] the data that was read is.
+    pub(crate) fn read(&self) -> Result<Range<usize>, CallError> {
+        let body = self.body();
+        let found = || {
+            let (at, length) = (usize::from(*body.get(2)?), u32_at(body, 4)? as usize);
+            part(self.message(), at, length)?;
+            Some(self.begins + at..self.begins + at + length)
+        };
+        found().ok_or(CallError::Malformed("its answer to a reading"))
+    }
+
+    /// Bytes that were written.
+    pub(crate) fn written(&self) -> Result<usize, CallError> {
+        u32_at(self.body(), 4).map(|bytes| bytes as usize).ok_or(CallError::Malformed("its answer to a writing"))
+    }
+
+    /// What is known of a file (MS-FSCC 2.4.29).
+    pub(crate) fn about(&self) -> Result<About, CallError> {
+        let found = || {
+            let info = self.information()?;
+            let (size, modified) = (u64_at(info, 40)?, unix_ns(u64_at(info, 16)?));
+            Some(About { kind: kind(u32_at(info, 48)?), size, modified })
+        };
+        found().ok_or(CallError::Malformed("what it knows of a file"))
+    }
+
+    /// Names in a folder, in their order (MS-FSCC 2.4.10); one that is no UTF-16 is none.
+    pub(crate) fn names(&self) -> Result<Vec<(Option<String>, About)>, CallError> {
+        let found = || {
+            let (mut names, mut rest) = (Vec::new(), self.information()?);
+            loop {
+                let length = u32_at(rest, 60)? as usize;
+                let about = About {
+                    kind: kind(u32_at(rest, 56)?),
+                    size: u64_at(rest, 40)?,
+                    modified: unix_ns(u64_at(rest, 24)?),
+                };
+                names.push((from_utf16(part(rest, 64, length)?), about));
+                match u32_at(rest, 0)? as usize {
+                    0 => return Some(names),
+                    next => rest = rest.get(next..)?,
+                }
+            }
+        };
+        found().ok_or(CallError::Malformed("what it lists"))
+    }
+
+    fn information(&self) -> Option<&[u8]> {
+        part(self.message(), u16_at(self.body(), 2)?.into(), u32_at(self.body(), 4)? as usize)
+    }
+}
+
+/// MS-FSCC 2.6.
+fn kind(attributes: u32) -> Kind {
+    const FOLDER: u32 = 0x10;
+    const REPARSE: u32 = 0x400;
+    match attributes {
+        reparse if reparse & REPARSE != 0 => Kind::Reparse,
+        folder if folder & FOLDER != 0 => Kind::Folder,
+        _ => Kind::File,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever a server sends is refused or understood.
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), dialect in any::<bool>()) {
+            let mut bytes = bytes;
+            if dialect && bytes.len() > HEADER + 8 {
+                bytes[HEADER + 4..HEADER + 6].copy_from_slice(&[0x11, 3]);
+            }
+            let answer = Answer { bytes, begins: 0, protection: Protection::None };
+            let _ = (answer.status(), answer.session(), answer.tree(), answer.is_interim());
+            let _ = (answer.negotiated().is_ok(), answer.set_up().is_ok(), answer.share_flags().is_ok());
+            let _ = (answer.created().is_ok(), answer.read().is_ok(), answer.written().is_ok());
+            let _ = (answer.about().is_ok(), answer.names().is_ok());
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! From a connection to a session: the dialect, who it is, and the keys (MS-SMB2 3.2.4.2).
+
+use crate::answer::{Answer, Negotiated};
+use crate::connection::{Connection, Keys};
+use crate::crypto::{Cipher, Sealer, Signer, Transcript, derive};
+use crate::error::{CallError, SmbError, status};
+use crate::request::{Offer, Request};
+use sspi::{
+    AuthIdentity, BufferType, ClientRequestFlags, CredentialUse, Credentials, CredentialsBuffers, DataRepresentation,
+    Negotiate, NegotiateConfig, SecurityBuffer, SecurityStatus, Sspi, SspiImpl as _, Username,
+};
+use std::sync::Arc;
+
+/// Versions of SMB: 2.0.2, 2.1, 3.0, 3.0.2 and 3.1.1.
+const DIALECTS: [u16; 5] = [0x202, 0x210, 0x300, 0x302, V3_1_1];
+const V3: u16 = 0x300;
+pub(crate) const V3_1_1: u16 = 0x311;
+/// Signatures, best first: AES-GMAC, AES-CMAC.
+const GMAC: u16 = 2;
+const SIGNING: [u16; 2] = [GMAC, 1];
+/// Encryption, best first: AES-128-GCM, AES-256-GCM, AES-128-CCM.
+const CIPHERS: [u16; 3] = [2, 4, 1];
+/// A server of version 3.0 that can encrypt.
+const ENCRYPTION: u32 = 0x40;
+/// Steps of a login, at most.
+const STEPS: usize = 8;
+/// What this machine is called to the server.
+const WORKSTATION: &str = "linerate";
+
+/// A user of a server. `guest` is one that needs no password, where the server lets guests in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    /// `NAME`, `DOMAIN\NAME` or `NAME@DOMAIN`.
+    pub user: String,
+    /// The password.
+    pub password: String,
+}
+
+/// The password stays out of what is printed.
+impl std::fmt::Debug for Login {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "user `{}`", self.user)
+    }
+}
+
+/// What a server is to whoever is logged in.
+pub(crate) struct Welcome {
+    pub(crate) negotiated: Negotiated,
+    /// Of a guest nothing is signed: there are no keys.
+    pub(crate) guest: bool,
+    /// All is to be encrypted.
+    pub(crate) sealed: bool,
+}
+
+/// Logs in to `server`.
+pub(crate) fn log_in(connection: &Arc<Connection>, server: &str, login: &Login) -> Result<Welcome, SmbError> {
+    let no_server = |error: CallError| SmbError::NoServer { server: server.to_owned(), why: error.to_string() };
+    let refused =
+        |why: String, remedy| SmbError::Refused { server: server.to_owned(), user: login.user.clone(), why, remedy };
+    let unverified = |why: String| SmbError::Unverified { server: server.to_owned(), why };
+    let mut transcript = Transcript::new();
+    let negotiated = negotiate(connection, &mut transcript).map_err(no_server)?;
+
+    let username = Username::parse(&login.user)
+        .map_err(|error| refused(format!("it is no user name ({error})"), "write NAME, DOMAIN\\NAME or NAME@DOMAIN"))?;
+    let identity = AuthIdentity { username, password: login.password.clone().into() };
+    let not_ours = |error: sspi::Error| refused(error.to_string(), "does it take NTLM? linerate has no Kerberos");
+    let mut proof = Proof::of(identity).map_err(not_ours)?;
+    let mut token = proof.step(&[]).map_err(not_ours)?;
+    let mut steps = 0..STEPS;
+    let (mut last, flags) = loop {
+        let request = Request::session_setup(&token);
+        let answer = connection.submit_and(request, |sent| transcript.add(sent)).and_then(|asked| asked.wait_any());
+        let answer = answer.map_err(no_server)?;
+        connection.be_of(answer.session());
+        let more = match answer.status() {
+            status::MORE if steps.next().is_some() => true,
+            0 => false,
+            other => {
+                let why = CallError::Status(other).to_string();
+                return Err(refused(why, "check --user, and the password in LINERATE_SMB_PASSWORD or --password-file"));
+            }
+        };
+        let (flags, server_token) = answer.set_up().map_err(no_server)?;
+        if !more {
+            break (answer, flags);
+        }
+        token = proof.step(server_token).map_err(not_ours)?;
+        transcript.add(answer.message());
+    };
+    const GUEST: u16 = 1;
+    const NOBODY: u16 = 2;
+    const ENCRYPT: u16 = 4;
+    let guest = flags & (GUEST | NOBODY) != 0;
+    if guest {
+        if !login.user.eq_ignore_ascii_case("guest") {
+            return Err(refused(
+                String::from("it would take this user for a guest"),
+                "does the server know this user? Name one that it knows (on Samba, `smbpasswd -a NAME` adds one), or --user guest where \
+                 a guest will do, whose messages nothing protects",
+            ));
+        }
+        return Ok(Welcome { negotiated, guest, sealed: false });
+    }
+    let key = proof.key().map_err(|error| unverified(error.to_string()))?;
+    let keys = keys(&negotiated, &key, &transcript.0, last.session());
+    if !verify(&mut last, &keys, negotiated.dialect) {
+        return Err(unverified(String::from("its signature is wrong")));
+    }
+    if let Ok((_, token)) = last.set_up()
+        && !token.is_empty()
+    {
+        proof.step(token).map_err(|error| unverified(error.to_string()))?;
+    }
+    connection.protect(keys);
+    Ok(Welcome { negotiated, guest, sealed: flags & ENCRYPT != 0 })
+}
+
+fn negotiate(connection: &Arc<Connection>, transcript: &mut Transcript) -> Result<Negotiated, CallError> {
+    let (client, salt) = (rand::random(), rand::random());
+    let offer = Offer { dialects: &DIALECTS, client, salt, signing: &SIGNING, ciphers: &CIPHERS };
+    let asked = connection.submit_and(Request::negotiate(&offer), |sent| transcript.add(sent))?;
+    let answer = asked.wait()?;
+    transcript.add(answer.message());
+    let negotiated = answer.negotiated()?;
+    match DIALECTS.contains(&negotiated.dialect) {
+        true => Ok(negotiated),
+        false => Err(CallError::Malformed("a version of SMB that was not offered")),
+    }
+}
+
+/// The answer that ends a login is signed, from version 3.0 on: by the key that only a server has which knows the password.
+fn verify(answer: &mut Answer, keys: &Keys, dialect: u16) -> bool {
+    let begins = answer.begins;
+    let signed = keys.signer.as_ref().is_some_and(|signer| signer.verify(&mut answer.bytes[begins..]));
+    signed || dialect < V3
+}
+
+/// MS-SMB2 3.2.5.3.1.
+fn keys(negotiated: &Negotiated, key: &[u8; 16], transcript: &[u8; 64], session: u64) -> Keys {
+    if negotiated.dialect < V3 {
+        return Keys { signer: Some(Signer::hmac(key)), sealer: None };
+    }
+    if negotiated.dialect < V3_1_1 {
+        let sealer = || {
+            let to_server = Cipher::ccm_128(&derive(key, b"SMB2AESCCM\0", b"ServerIn \0"));
+            Sealer::new(session, to_server, Cipher::ccm_128(&derive(key, b"SMB2AESCCM\0", b"ServerOut\0")))
+        };
+        let signer = Signer::cmac(&derive(key, b"SMB2AESCMAC\0", b"SmbSign\0"));
+        return Keys { signer: Some(signer), sealer: (negotiated.capabilities & ENCRYPTION != 0).then(sealer) };
+    }
+    let signing = derive(key, b"SMBSigningKey\0", transcript);
+    let signer = match negotiated.signing {
+        Some(GMAC) => Signer::gmac(&signing),
+        _ => Some(Signer::cmac(&signing)),
+    };
+    let cipher = |label: &[u8]| match negotiated.cipher? {
+        1 => Some(Cipher::ccm_128(&derive(key, label, transcript))),
+        2 => Cipher::gcm_128(&derive(key, label, transcript)),
+        4 => Cipher::gcm_256(&derive(key, label, transcript)),
+        _ => None,
+    };
+    let (to_server, from_server) = (cipher(b"SMBC2SCipherKey\0"), cipher(b"SMBS2CCipherKey\0"));
+    let sealer =
+        to_server.zip(from_server).map(|(to_server, from_server)| Sealer::new(session, to_server, from_server));
+    Keys { signer, sealer }
+}
+
+/// Proves who it is, by NTLM (MS-NLMP) within SPNEGO (RFC 4178).
+struct Proof {
+    negotiate: Negotiate,
+    credentials: Option<CredentialsBuffers>,
+}
+
+impl Proof {
+    fn of(identity: AuthIdentity) -> sspi::Result<Self> {
+        let methods = Some(String::from("ntlm,!kerberos,!pku2u"));
+        let config = NegotiateConfig::new(Box::<sspi::ntlm::NtlmConfig>::default(), methods, WORKSTATION.to_owned());
+        let mut negotiate = Negotiate::new_client(config)?;
+        let acquired = negotiate
+            .acquire_credentials_handle()
+            .with_credential_use(CredentialUse::Outbound)
+            .with_auth_data(&Credentials::AuthIdentity(identity))
+            .execute(&mut negotiate)?;
+        Ok(Self { negotiate, credentials: acquired.credentials_handle })
+    }
+
+    /// The answer to a token of the server.
+    fn step(&mut self, token: &[u8]) -> sspi::Result<Vec<u8>> {
+        let flags =
+            ClientRequestFlags::MUTUAL_AUTH | ClientRequestFlags::INTEGRITY | ClientRequestFlags::USE_SESSION_KEY;
+        let mut output = [SecurityBuffer::new(Vec::new(), BufferType::Token)];
+        let mut input = [SecurityBuffer::new(token.to_vec(), BufferType::Token)];
+        let mut context = self
+            .negotiate
+            .initialize_security_context()
+            .with_credentials_handle(&mut self.credentials)
+            .with_context_requirements(flags)
+            .with_target_data_representation(DataRepresentation::Native)
+            .with_output(&mut output)
+            .with_input(&mut input);
+        let done = self.negotiate.initialize_security_context_impl(&mut context)?.resolve_to_result()?;
+        match done.status {
+            SecurityStatus::Ok | SecurityStatus::ContinueNeeded => {
+                let [output] = output;
+                Ok(output.buffer)
+            }
+            other => Err(sspi::Error::new(sspi::ErrorKind::InternalError, format!("NTLM ended with {other:?}"))),
+        }
+    }
+
+    fn key(&self) -> sspi::Result<[u8; 16]> {
+        let key = self.negotiate.query_context_session_key()?;
+        let first = key.session_key.as_ref().first_chunk().copied();
+        first.ok_or_else(|| sspi::Error::new(sspi::ErrorKind::InternalError, "the session's key is too short"))
+    }
+}
