@@ -142,21 +142,24 @@ impl Answer {
         found().ok_or(CallError::Malformed("what it knows of a file"))
     }
 
-    /// Names in a folder, in their order (MS-FSCC 2.4.10); one that is no UTF-16 is none.
+    /// Names in a folder, in their order (MS-FSCC 2.4.14); one that is no UTF-16 is none.
     pub(crate) fn names(&self) -> Result<Vec<(Option<String>, About)>, CallError> {
+        const NAME: usize = 68;
         let found = || {
             let (mut names, mut rest) = (Vec::new(), self.information()?);
             loop {
                 let length = u32_at(rest, 60)? as usize;
                 let about = About {
-                    kind: kind(u32_at(rest, 56)?),
+                    kind: listed(u32_at(rest, 56)?, u32_at(rest, 64)?),
                     size: u64_at(rest, 40)?,
                     modified: unix_ns(u64_at(rest, 24)?),
                 };
-                names.push((from_utf16(part(rest, 64, length)?), about));
+                names.push((from_utf16(part(rest, NAME, length)?), about));
                 match u32_at(rest, 0)? as usize {
                     0 => return Some(names),
-                    next => rest = rest.get(next..)?,
+                    // Each name has its own bytes.
+                    next if next >= NAME + length => rest = rest.get(next..)?,
+                    _ => return None,
                 }
             }
         };
@@ -168,21 +171,39 @@ impl Answer {
     }
 }
 
-/// MS-FSCC 2.6.
+/// What is open, by its attributes (MS-FSCC 2.6): the server has followed what leads elsewhere.
 fn kind(attributes: u32) -> Kind {
     const FOLDER: u32 = 0x10;
+    if attributes & FOLDER != 0 { Kind::Folder } else { Kind::File }
+}
+
+/// What is listed. Of a reparse point there is a tag, in place of the size of extended attributes.
+fn listed(attributes: u32, tag: u32) -> Kind {
     const REPARSE: u32 = 0x400;
-    match attributes {
-        reparse if reparse & REPARSE != 0 => Kind::Reparse,
-        folder if folder & FOLDER != 0 => Kind::Folder,
-        _ => Kind::File,
-    }
+    /// Of a tag that stands for another file (MS-FSCC 2.1.2.1).
+    const SURROGATE: u32 = 0x2000_0000;
+    /// Links of a distributed file system, and its replication's.
+    const DFS: [u32; 2] = [0x8000_000A, 0x8000_0012];
+    // Others read as any file: deduplicated ones, and those that come from an archive or a cloud.
+    let leads_away = tag == 0 || tag & SURROGATE != 0 || DFS.contains(&tag);
+    if attributes & REPARSE != 0 && leads_away { Kind::Reparse } else { kind(attributes) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_leads_away_is_told_from_what_reads_as_a_file() {
+        let (file, folder, reparse) = (0x20, 0x10, 0x400);
+        assert_eq!((listed(file, 7), listed(folder, 0)), (Kind::File, Kind::Folder));
+        // A symbolic link, a mount point, a link of DFS, one without a tag.
+        for tag in [0xA000_000C, 0xA000_0003, 0x8000_000A, 0] {
+            assert_eq!(listed(file | reparse, tag), Kind::Reparse, "{tag:#x}");
+        }
+        assert_eq!(listed(file | reparse, 0x8000_0013), Kind::File, "a deduplicated one");
+    }
 
     proptest! {
         /// Whatever a server sends is refused or understood.

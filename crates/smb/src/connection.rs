@@ -7,10 +7,14 @@ use crate::answer::Answer;
 use crate::crypto::{Sealer, Signer};
 use crate::error::{CallError, status};
 use crate::request::{Protection, ROOM, Request};
-use crate::wire::{CHARGE, CREDITS, HEADER, MESSAGE_ID, SESSION, TRANSFORM, TREE, u16_at, u64_at};
+use crate::session::PIECE;
+use crate::wire::{
+    CHARGE, COMMAND, CREDITS, FLAGS, FROM_SERVER, HEADER, MESSAGE_ID, SESSION, TRANSFORM, TREE, u16_at, u32_at, u64_at,
+};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{MsgFlags, sendmsg};
+use nix::sys::socket::{MsgFlags, recv, sendmsg};
+use socket2::SockRef;
 use std::collections::HashMap;
 use std::io::{self, IoSlice, Read as _};
 use std::net::{Shutdown, TcpStream};
@@ -25,6 +29,8 @@ use std::time::{Duration, Instant};
 pub(crate) const SILENCE: Duration = Duration::from_secs(20);
 /// How often to look whether it is.
 const LOOK: Duration = Duration::from_secs(1);
+/// A server that is silent for this part of that is asked whether it is there: it may be at work on what takes long (MS-SMB2 2.2.28).
+const DOUBT: u64 = 4;
 /// How long to wait for room to send while another thread receives.
 const STEP: u16 = 50;
 /// Credits (MS-SMB2 1.3) to have: for all pieces that files have on their way.
@@ -34,7 +40,13 @@ const CREDIT: usize = 64 << 10;
 /// A small answer and its length come with one call to the system.
 const AHEAD: usize = 16 << 10;
 /// Buffers of content that are kept for more of it: new ones come from the system page by page.
-const KEPT: usize = 16;
+const KEPT: usize = 4;
+/// No answer is longer than the longest piece of content and what comes with it.
+const LONGEST: usize = PIECE + CREDIT;
+/// Bytes that are read at a time: that they come shows that the server is there.
+const GULP: usize = 256 << 10;
+/// Bytes that may wait to be sent in the system, beside those under way: what leaves it shows that too.
+const UNSENT: u32 = 128 << 10;
 /// Those who wait for credits, and no answer.
 const CREDIT_SEEKER: u64 = u64::MAX;
 
@@ -66,6 +78,8 @@ struct State {
     credits: u32,
     next: u64,
     calls: HashMap<u64, Call>,
+    /// The last time that the server was asked whether it is there.
+    echo: Option<u64>,
     /// Those who sleep until their call is answered, or another one leaves off receiving.
     sleepers: Vec<(u64, Thread)>,
     lost: Option<Arc<str>>,
@@ -92,16 +106,18 @@ struct Receiver {
 pub(crate) struct Ticket {
     connection: Arc<Connection>,
     id: u64,
+    command: Option<u16>,
     protection: Protection,
 }
 
 impl Connection {
     pub(crate) fn new(stream: TcpStream, silence: Duration) -> io::Result<Arc<Self>> {
         stream.set_nodelay(true)?;
+        SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT)?;
         stream.set_read_timeout(Some(LOOK.min(silence)))?;
         let receiver = Receiver { ahead: vec![0; AHEAD], from: 0, to: 0, message: None };
         // One message may be sent before any was answered (MS-SMB2 3.2.4.1.2).
-        let state = State { credits: 1, next: 0, calls: HashMap::new(), sleepers: Vec::new(), lost: None };
+        let state = State { credits: 1, next: 0, calls: HashMap::new(), echo: None, sleepers: Vec::new(), lost: None };
         let connection = Self {
             stream,
             silence: AtomicU64::default(),
@@ -147,12 +163,11 @@ impl Connection {
         let Request { mut message, data, carries, tree, protection } = request;
         let charge = carries.div_ceil(CREDIT).max(1) as u16;
         let (id, wanted) = self.wait_until(CREDIT_SEEKER, |state| state.begin(charge))?;
+        let command = u16_at(&message[ROOM..], COMMAND);
         // It is abandoned if it cannot be sent.
-        let ticket = Ticket { connection: Arc::clone(self), id, protection };
+        let ticket = Ticket { connection: Arc::clone(self), id, command, protection };
         let header = &mut message[ROOM..ROOM + HEADER];
-        header[CHARGE..CHARGE + 2].copy_from_slice(&charge.to_le_bytes());
-        header[CREDITS..CREDITS + 2].copy_from_slice(&wanted.to_le_bytes());
-        header[MESSAGE_ID..MESSAGE_ID + 8].copy_from_slice(&id.to_le_bytes());
+        number(header, id, charge, wanted);
         header[TREE..TREE + 4].copy_from_slice(&tree.to_le_bytes());
         header[SESSION..SESSION + 8].copy_from_slice(&self.session.load(Ordering::Relaxed).to_le_bytes());
         note(&message[ROOM..]);
@@ -173,22 +188,51 @@ impl Connection {
                 (0, &[][..])
             }
         };
-        // MS-SMB2 2.1: a zero byte, and the length in three.
-        let length = message.len() - begins - 4 + data.len();
-        message[begins..begins + 4].copy_from_slice(&(length as u32).to_be_bytes());
+        frame(&mut message[begins..], data.len());
         self.stir();
         let sent = self.send(&message[begins..], data);
         sent.map_err(|error| self.lose(&self.why(&error)))?;
         Ok(ticket)
     }
 
+    /// Asks whether the server is there, unless it was asked before or something else is being sent. Nobody waits for the answer.
+    fn ask_for_life(&self) -> io::Result<()> {
+        let Ok(_turn) = self.sending.try_lock() else { return Ok(()) };
+        let mut state = self.state();
+        if state.echo.is_some_and(|id| state.calls.contains_key(&id)) {
+            return Ok(());
+        }
+        let Some((id, wanted)) = state.begin(1) else { return Ok(()) };
+        // Of no session, and so neither signed nor encrypted.
+        let mut message = Request::echo().message;
+        number(&mut message[ROOM..], id, 1, wanted);
+        frame(&mut message[TRANSFORM..], 0);
+        match self.offer(&[IoSlice::new(&message[TRANSFORM..])]) {
+            Ok(sent) if sent == message.len() - TRANSFORM => {
+                state.calls.insert(id, Call::Abandoned);
+                state.echo = Some(id);
+                Ok(())
+            }
+            Ok(_) => Err(io::Error::other("half of a message could be sent")),
+            Err(Errno::EAGAIN | Errno::EINTR) => {
+                state.calls.remove(&id);
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends as much as goes at once.
+    fn offer(&self, parts: &[IoSlice<'_>]) -> nix::Result<usize> {
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        sendmsg::<()>(self.stream.as_raw_fd(), parts, &[], flags, None)
+    }
+
     /// Sends a message: all of it before any other one.
     fn send(&self, mut head: &[u8], mut data: &[u8]) -> io::Result<()> {
         let _turn = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         while !(head.is_empty() && data.is_empty()) {
-            let parts = [IoSlice::new(head), IoSlice::new(data)];
-            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-            match sendmsg::<()>(self.stream.as_raw_fd(), &parts, &[], flags, None) {
+            match self.offer(&[IoSlice::new(head), IoSlice::new(data)]) {
                 Ok(sent) => {
                     self.stir();
                     let of_head = sent.min(head.len());
@@ -213,7 +257,10 @@ impl Connection {
         };
         match self.receiver.try_lock() {
             Ok(mut receiver) => {
-                if wait(PollFlags::POLLOUT | PollFlags::POLLIN, LOOK.as_millis() as u16)?.contains(PollFlags::POLLIN) {
+                if receiver.has_whole()
+                    || wait(PollFlags::POLLOUT | PollFlags::POLLIN, LOOK.as_millis() as u16)?
+                        .contains(PollFlags::POLLIN)
+                {
                     receiver.step(self)?;
                 }
                 drop(receiver);
@@ -223,7 +270,7 @@ impl Connection {
                 wait(PollFlags::POLLOUT, STEP)?;
             }
         }
-        if self.is_quiet() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+        if self.is_quiet(1) { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
     }
 
     /// Waits until `ready`, and receives meanwhile if nobody else does. `id` is the call that it is about.
@@ -289,6 +336,10 @@ impl Connection {
         ) else {
             return Err(invalid("it sent what is no message of SMB 2 or 3"));
         };
+        // What was sent must not come back as its own answer, whose signature would fit.
+        if u32_at(message, FLAGS).unwrap_or_default() & FROM_SERVER == 0 {
+            return Err(invalid("it sent a request; something on the way may have changed it"));
+        }
         let answer = Answer { bytes, begins, protection };
         let mut state = self.state();
         if credits > 0 {
@@ -370,11 +421,33 @@ impl Connection {
         self.stirred.store(self.since.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// Nothing has passed for too long.
-    fn is_quiet(&self) -> bool {
+    /// Nothing has passed for this part of the time for which the server may be silent.
+    fn is_quiet(&self, part: u64) -> bool {
         let now = self.since.elapsed().as_millis() as u64;
-        now.saturating_sub(self.stirred.load(Ordering::Relaxed)) >= self.silence.load(Ordering::Relaxed)
+        now.saturating_sub(self.stirred.load(Ordering::Relaxed)) >= self.silence.load(Ordering::Relaxed) / part
     }
+
+    /// The server has ended it, and nothing was under way.
+    pub(crate) fn is_ended(&self) -> bool {
+        let state = self.state();
+        let peeked = || recv(self.stream.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
+        state.lost.is_none()
+            && state.calls.is_empty()
+            && !matches!(peeked(), Ok(1..) | Err(Errno::EAGAIN | Errno::EINTR))
+    }
+}
+
+/// Gives a message its number, what it costs, and the credits that it asks for.
+fn number(header: &mut [u8], id: u64, charge: u16, wanted: u16) {
+    header[CHARGE..CHARGE + 2].copy_from_slice(&charge.to_le_bytes());
+    header[CREDITS..CREDITS + 2].copy_from_slice(&wanted.to_le_bytes());
+    header[MESSAGE_ID..MESSAGE_ID + 8].copy_from_slice(&id.to_le_bytes());
+}
+
+/// Puts the length of a message in front of it, `more` bytes of which are elsewhere (MS-SMB2 2.1: a zero byte, and three of it).
+fn frame(message: &mut [u8], more: usize) {
+    let length = (message.len() - 4 + more) as u32;
+    message[..4].copy_from_slice(&length.to_be_bytes());
 }
 
 impl State {
@@ -417,7 +490,8 @@ impl Receiver {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                 let owes = connection.state().owes();
                 match owes {
-                    true if connection.is_quiet() => Err(io::ErrorKind::TimedOut.into()),
+                    true if connection.is_quiet(1) => Err(io::ErrorKind::TimedOut.into()),
+                    true if connection.is_quiet(DOUBT) => connection.ask_for_life(),
                     true => Ok(()),
                     // Whoever waits then, waits for credits.
                     false => Err(io::Error::other("the server lets nothing more be asked")),
@@ -434,11 +508,9 @@ impl Receiver {
             let Some((message, length)) = &mut self.message else {
                 if let Some(head) = self.ahead[self.from..self.to].first_chunk::<4>() {
                     let length = u32::from_be_bytes(*head) as usize;
-                    if length >> 24 != 0 {
-                        return Err(io::Error::new(
-                            io::ErrorKind::InvalidData,
-                            "it sent what is no message of SMB 2 or 3",
-                        ));
+                    if length > LONGEST {
+                        let why = "it sent what is no message of SMB 2 or 3, or none that was asked for";
+                        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
                     }
                     self.from += 4;
                     self.message = Some((connection.room(length), length));
@@ -461,16 +533,23 @@ impl Receiver {
                 (self.from, self.to) = (0, Self::some(connection, (&connection.stream).read(&mut self.ahead)?)?);
             } else {
                 // Its memory is not cleared before it is filled.
-                let before = message.len();
-                let read = (&connection.stream).take(missing as u64).read_to_end(message);
+                let (before, gulp) = (message.len(), missing.min(GULP));
+                let read = (&connection.stream).take(gulp as u64).read_to_end(message);
                 if message.len() > before {
                     connection.stir();
                 }
-                read.and_then(
-                    |_| if message.len() < *length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) },
-                )?;
+                if read? < gulp {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
             }
         }
+    }
+
+    /// A whole message has come and was not taken.
+    fn has_whole(&self) -> bool {
+        let there = &self.ahead[self.from..self.to];
+        let whole = |head: &[u8; 4]| there.len() - 4 >= u32::from_be_bytes(*head) as usize;
+        self.message.is_none() && there.first_chunk().is_some_and(whole)
     }
 
     /// So many bytes came; none means that no more will.
@@ -490,7 +569,8 @@ impl Ticket {
         }
     }
 
-    /// The answer, whatever its status. It is known to be the server's, where its request was protected.
+    /// The answer, whatever its status. Where its request was protected it is known to be the server's, but for one that says that the
+    /// session is no more.
     pub(crate) fn wait_any(self) -> Result<Answer, CallError> {
         let mut answer = self.connection.wait_until(self.id, |state| match state.calls.get(&self.id) {
             Some(Call::Answered(_)) => match state.calls.remove(&self.id) {
@@ -507,8 +587,9 @@ impl Ticket {
             }
             wanted => answer.protection >= wanted,
         };
+        let answers = u16_at(answer.message(), COMMAND) == self.command;
         // A server that no longer knows the session has no key of it.
-        if !protected && answer.status() != status::SESSION_DELETED {
+        if !(answers && (protected || answer.status() == status::SESSION_DELETED)) {
             return Err(self
                 .connection
                 .lose("an answer could not be verified; something on the way may have changed it"));
@@ -532,7 +613,6 @@ impl Drop for Ticket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::COMMAND;
     use std::io::Write as _;
     use std::net::{Ipv4Addr, TcpListener};
 
@@ -560,6 +640,7 @@ mod tests {
         let length = (HEADER + data.len()) as u32;
         let mut answer = length.to_be_bytes().to_vec();
         answer.extend_from_slice(&request[..HEADER]);
+        answer[4 + FLAGS] |= FROM_SERVER as u8;
         answer.extend_from_slice(data);
         answer
     }
@@ -635,6 +716,62 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_is_at_work_for_long_is_asked_whether_it_is_there() {
+        let silence = Duration::from_secs(2);
+        let connection = connect(silence, move |mut client| {
+            let first = request(&mut client).expect("one");
+            client.write_all(&answer(&first, b"")).expect("sent");
+            let slow = request(&mut client).expect("another");
+            let until = Instant::now() + silence * 2;
+            while Instant::now() < until {
+                let echo = request(&mut client).expect("asked");
+                assert_eq!(echo[COMMAND], 13);
+                client.write_all(&answer(&echo, b"")).expect("sent");
+            }
+            client.write_all(&answer(&slow, b"")).expect("sent");
+        });
+        begin(&connection);
+        connection.submit(read(1)).and_then(Ticket::wait).expect("answered at last");
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_no_answer() {
+        let reflecting = connect(SILENCE, |mut client| {
+            let sent = request(&mut client).expect("one");
+            let back = [&(sent.len() as u32).to_be_bytes()[..], &sent].concat();
+            client.write_all(&back).expect("sent");
+        });
+        let lost = reflecting.submit(read(1)).and_then(Ticket::wait).expect_err("its own").to_string();
+        assert!(lost.starts_with("it sent a request"), "{lost}");
+        let another = connect(SILENCE, |mut client| {
+            let mut sent = request(&mut client).expect("one");
+            sent[COMMAND] = 9;
+            client.write_all(&answer(&sent, b"")).expect("sent");
+        });
+        let lost = another.submit(read(1)).and_then(Ticket::wait).expect_err("another's").to_string();
+        assert!(lost.starts_with("an answer could not be verified"), "{lost}");
+        let long = connect(SILENCE, |mut client| client.write_all(&[0, 0x20, 0, 0]).expect("sent"));
+        let lost = long.submit(read(1)).and_then(Ticket::wait).expect_err("2 MiB").to_string();
+        assert!(lost.contains("none that was asked for"), "{lost}");
+    }
+
+    #[test]
+    fn an_end_while_nothing_is_under_way_is_seen() {
+        let connection = connect(SILENCE, |mut client| {
+            let first = request(&mut client).expect("one");
+            client.write_all(&answer(&first, b"")).expect("sent");
+            thread::sleep(Duration::from_millis(500));
+        });
+        begin(&connection);
+        assert!(!connection.is_ended());
+        let until = Instant::now() + Duration::from_secs(10);
+        while !connection.is_ended() {
+            assert!(Instant::now() < until, "it is never seen");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    #[test]
     fn a_server_that_lets_nothing_more_be_asked_is_not_waited_for() {
         let connection = connect(Duration::from_secs(1), |mut client| {
             while let Some(mut asked) = request(&mut client) {
@@ -655,7 +792,7 @@ mod tests {
         assert_eq!(gone.submit(read(1)).err().expect("still so").to_string(), lost);
         let other = connect(SILENCE, |mut client| client.write_all(b"220 mail.example ESMTP\r\n").expect("sent"));
         let lost = other.submit(read(1)).and_then(Ticket::wait).expect_err("none").to_string();
-        assert_eq!(lost, "it sent what is no message of SMB 2 or 3");
+        assert!(lost.starts_with("it sent what is no message of SMB 2 or 3"), "{lost}");
     }
 
     /// A server that answers one request after the other takes no more of them while nobody takes its answers.

@@ -2,7 +2,7 @@
 //!
 //! MS-SMB2 3.1.4.1 (signing), 3.1.4.2 (keys: the counter mode of NIST SP 800-108 with HMAC-SHA256), 3.1.4.3 (encryption).
 
-use crate::wire::{FLAGS, HEADER, MESSAGE_ID, SIGNATURE, TRANSFORM, u16_at, u32_at, u64_at};
+use crate::wire::{COMMAND, FLAGS, FROM_SERVER, HEADER, MESSAGE_ID, SIGNATURE, TRANSFORM, u16_at, u32_at, u64_at};
 use aes::Aes128;
 use ccm::Ccm;
 use ccm::aead::AeadInOut as _;
@@ -15,8 +15,6 @@ use subtle::ConstantTimeEq as _;
 
 /// Of a signed message.
 const SIGNED: u32 = 8;
-/// From the server.
-const FROM_SERVER: u32 = 1;
 const CANCEL: u16 = 12;
 /// Where the nonce of an encrypted message is, and what is authenticated with it (MS-SMB2 2.2.41).
 const NONCE: usize = 20;
@@ -53,6 +51,11 @@ pub(crate) fn derive<const N: usize>(key: &[u8], label: &[u8], context: &[u8]) -
     derived
 }
 
+/// Whether a message says that it is signed.
+pub(crate) fn claims_signature(message: &[u8]) -> bool {
+    u32_at(message, FLAGS).unwrap_or_default() & SIGNED != 0
+}
+
 /// Signs messages, and verifies their signatures.
 pub(crate) enum Signer {
     Hmac(hmac::Key),
@@ -85,7 +88,7 @@ impl Signer {
 
     /// Whether `message` has its signature, which it loses.
     pub(crate) fn verify(&self, message: &mut [u8]) -> bool {
-        if message.len() < HEADER || u32_at(message, FLAGS).unwrap_or_default() & SIGNED == 0 {
+        if message.len() < HEADER || !claims_signature(message) {
             return false;
         }
         let mut claimed = [0; HEADER - SIGNATURE];
@@ -106,7 +109,7 @@ impl Signer {
             Self::Gmac(key) => {
                 // MS-SMB2 3.1.4.1: the message's number, who sent it, and whether it cancels another one.
                 let sent = u32_at(message, FLAGS).unwrap_or_default() & FROM_SERVER;
-                let cancels = u32::from(u16_at(message, 12) == Some(CANCEL)) << 1;
+                let cancels = u32::from(u16_at(message, COMMAND) == Some(CANCEL)) << 1;
                 let mut nonce = [0; NONCE_LEN];
                 nonce[..8].copy_from_slice(&u64_at(message, MESSAGE_ID).unwrap_or_default().to_le_bytes());
                 nonce[8..].copy_from_slice(&(sent | cancels).to_le_bytes());

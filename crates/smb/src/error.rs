@@ -69,7 +69,7 @@ pub(crate) mod status {
     const PATH_NOT_FOUND: u32 = 0xC000_003A;
     pub(crate) const END_OF_FILE: u32 = 0xC000_0011;
     pub(crate) const COLLISION: u32 = 0xC000_0035;
-    const LOGON_FAILURE: u32 = 0xC000_006D;
+    pub(crate) const LOGON_FAILURE: u32 = 0xC000_006D;
     const BAD_NETWORK_NAME: u32 = 0xC000_00CC;
     const ACCESS_DENIED: u32 = 0xC000_0022;
     const WRITE_PROTECTED: u32 = 0xC000_00A2;
@@ -89,6 +89,7 @@ pub(crate) mod status {
         use std::io::ErrorKind;
         Some(match status {
             NOT_FOUND => (ErrorKind::NotFound, "STATUS_OBJECT_NAME_NOT_FOUND"),
+            NO_SUCH_FILE => (ErrorKind::NotFound, "STATUS_NO_SUCH_FILE"),
             PATH_NOT_FOUND => (ErrorKind::NotFound, "STATUS_OBJECT_PATH_NOT_FOUND"),
             COLLISION => (ErrorKind::AlreadyExists, "STATUS_OBJECT_NAME_COLLISION"),
             ACCESS_DENIED => (ErrorKind::PermissionDenied, "permission denied, STATUS_ACCESS_DENIED"),

@@ -5,7 +5,8 @@
 //!
 //! It speaks MS-SMB2 from version 2.0.2 to 3.1.1, as a client that asks for no leases and follows no links: logging in (`login`), the
 //! messages (`request`, `answer`, `wire`), their protection (`crypto`), and the connection that they share (`connection`). Messages are
-//! signed and encrypted as the server demands; they are never compressed. The login, and with it what was negotiated, is protected in any case.
+//! signed and encrypted as the server demands; they are never compressed. By 3.1.1 the login and what was negotiated are protected in
+//! any case, but for guests.
 //!
 //! Paths are below the share, `/` between the names. What SMB cannot hold as a name is refused, never changed (`path`).
 
@@ -52,7 +53,7 @@ pub enum Kind {
     File,
     /// A folder.
     Folder,
-    /// A reparse point: a link, or a thing that only its server's programs understand.
+    /// A reparse point that leads to something else: a link.
     Reparse,
 }
 

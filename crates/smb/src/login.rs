@@ -2,7 +2,7 @@
 
 use crate::answer::{Answer, Negotiated};
 use crate::connection::{Connection, Keys};
-use crate::crypto::{Cipher, Sealer, Signer, Transcript, derive};
+use crate::crypto::{Cipher, Sealer, Signer, Transcript, claims_signature, derive};
 use crate::error::{CallError, SmbError, status};
 use crate::request::{Offer, Request};
 use sspi::{
@@ -77,8 +77,13 @@ pub(crate) fn log_in(connection: &Arc<Connection>, server: &str, login: &Login) 
             status::MORE if steps.next().is_some() => true,
             0 => false,
             other => {
-                let why = CallError::Status(other).to_string();
-                return Err(refused(why, "check --user, and the password in LINERATE_SMB_PASSWORD or --password-file"));
+                let remedy = match other {
+                    status::LOGON_FAILURE => {
+                        "check --user, and the password in LINERATE_SMB_PASSWORD or --password-file"
+                    }
+                    _ => "the server's log may tell more",
+                };
+                return Err(refused(CallError::Status(other).to_string(), remedy));
             }
         };
         let (flags, server_token) = answer.set_up().map_err(no_server)?;
@@ -129,11 +134,12 @@ fn negotiate(connection: &Arc<Connection>, transcript: &mut Transcript) -> Resul
     }
 }
 
-/// The answer that ends a login is signed, from version 3.0 on: by the key that only a server has which knows the password.
+/// The answer that ends a login is signed by the key that only a server has which knows the password: always in 3.1.1, before that where it
+/// says so.
 fn verify(answer: &mut Answer, keys: &Keys, dialect: u16) -> bool {
     let begins = answer.begins;
     let signed = keys.signer.as_ref().is_some_and(|signer| signer.verify(&mut answer.bytes[begins..]));
-    signed || dialect < V3
+    signed || dialect < V3_1_1 && !claims_signature(answer.message())
 }
 
 /// MS-SMB2 3.2.5.3.1.

@@ -30,7 +30,7 @@ pub(crate) fn wire(path: &[u8]) -> io::Result<String> {
 }
 
 fn check_name(name: &str) -> io::Result<()> {
-    if let Some(bad) = name.chars().find(|letter| RESERVED.contains(*letter) || letter.is_control()) {
+    if let Some(bad) = name.chars().find(|letter| RESERVED.contains(*letter) || *letter < ' ') {
         return Err(refused(&format!("SMB cannot hold a name with {bad:?}; rename it")));
     }
     if name.is_empty() || name.ends_with(['.', ' ']) {

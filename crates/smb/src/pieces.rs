@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 
 /// Pieces on their way.
-const AHEAD: usize = 8;
+const AHEAD: usize = 4;
 
 /// The pieces of a file from its beginning to its end.
 #[derive(Default)]
@@ -39,7 +39,12 @@ impl Pieces {
                 self.ahead.clear();
                 self.asked = offset;
             }
-            self.take_next(session, file, offset).map_err(|error| session.failed(error))?;
+            self.take_next(session, file, offset).map_err(|error| {
+                // What comes behind it is not what it would be taken for.
+                self.ahead.clear();
+                self.asked = offset;
+                session.failed(error)
+            })?;
         }
         let from = usize::try_from(offset - self.at).unwrap_or(usize::MAX).min(self.piece.len());
         Ok(&self.answer[self.piece.clone()][from..])
@@ -70,10 +75,11 @@ impl Pieces {
             }
             Err(error) => return Err(error),
         };
-        self.piece = answer.read()?;
+        let most = usize::try_from(self.size - offset).unwrap_or(usize::MAX).min(session.shared.read_most);
+        let Range { start, end } = answer.read()?;
+        self.piece = start..end.min(start + most);
         self.answer = answer.bytes;
-        let most = (session.shared.read_most as u64).min(self.size - offset);
-        if (self.piece.len() as u64) < most {
+        if self.piece.len() < most {
             // A server may give less than it is asked for: the rest is asked for again.
             self.ahead.clear();
             self.asked = offset + self.piece.len() as u64;

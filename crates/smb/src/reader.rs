@@ -7,7 +7,7 @@ use crate::session::Handle;
 use std::io;
 
 /// Files up to this size are asked for as soon as they are open: whoever opens many before it reads does not wait for each.
-const SMALL: u64 = 64 << 10;
+const SMALL: u64 = 16 << 10;
 
 /// An open file. Its content is asked for ahead, in the file's order.
 pub struct Reader {

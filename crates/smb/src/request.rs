@@ -57,7 +57,7 @@ pub(crate) type FileId = [u8; 16];
 
 /// Classes of what is known of a file (MS-FSCC 2.4).
 mod class {
-    pub(super) const DIRECTORY: u8 = 1;
+    pub(super) const FULL_DIRECTORY: u8 = 2;
     pub(super) const BASIC: u8 = 4;
     pub(super) const RENAME: u8 = 10;
     pub(super) const DISPOSITION: u8 = 13;
@@ -77,6 +77,7 @@ enum Command {
     Flush = 7,
     Read = 8,
     Write = 9,
+    Echo = 13,
     QueryDirectory = 14,
     QueryInfo = 16,
     SetInfo = 17,
@@ -162,6 +163,11 @@ impl<'d> Request<'d> {
     /// The end of the session.
     pub(crate) fn log_off() -> Self {
         Self::new(Command::Logoff).with(|body| body.u32(4))
+    }
+
+    /// Whether the server is there (MS-SMB2 2.2.28).
+    pub(crate) fn echo() -> Self {
+        Self::new(Command::Echo).with(|body| body.u32(4))
     }
 
     /// A share, as in `\\server\share` (MS-SMB2 2.2.9).
@@ -262,7 +268,7 @@ impl<'d> Request<'d> {
         let pattern = utf16(pattern);
         let request = Self::new(Command::QueryDirectory).with(|body| {
             body.u16(33);
-            body.u8(class::DIRECTORY);
+            body.u8(class::FULL_DIRECTORY);
             body.u8(0);
             body.u32(0);
             body.put(folder);

@@ -21,7 +21,7 @@ const LOG_IN: Duration = Duration::from_secs(10);
 /// How long a session waits for its end.
 const LOG_OUT: Duration = Duration::from_secs(2);
 /// Bytes of content in one message, at most; without leave for large messages (MS-SMB2 3.1.5.2), what one credit is for.
-const PIECE: usize = 1 << 20;
+pub(crate) const PIECE: usize = 1 << 20;
 const SMALL_PIECE: usize = 64 << 10;
 
 /// A connection to a server, logged in to one share. Clones share it; the last one ends it.
@@ -44,6 +44,7 @@ pub(crate) struct Shared {
 pub(crate) struct Handle {
     pub(crate) session: Session,
     pub(crate) id: FileId,
+    closed: bool,
 }
 
 impl Session {
@@ -66,11 +67,14 @@ impl Session {
         };
         // The share is asked for under a signature, which binds what was negotiated (MS-SMB2 3.2.4.1.1).
         let binds = negotiated.dialect == V3_1_1 && !welcome.guest;
-        let no_share = |error: CallError| SmbError::NoShare {
-            server: server.to_owned(),
-            share: share.to_owned(),
-            user: login.user.clone(),
-            why: error.to_string(),
+        let no_share = |error: CallError| {
+            let (server, why) = (server.to_owned(), error.to_string());
+            match error {
+                CallError::Status(_) => {
+                    SmbError::NoShare { server, share: share.to_owned(), user: login.user.clone(), why }
+                }
+                CallError::Malformed(_) | CallError::Lost(_) => SmbError::NoServer { server, why },
+            }
         };
         let request = Request::tree_connect(&format!("\\\\{server}\\{share}"));
         let protection = if binds { of_session.max(Protection::Signed) } else { of_session };
@@ -91,6 +95,11 @@ impl Session {
                 write_most: negotiated.write_most.clamp(1, most),
             }),
         })
+    }
+
+    /// The server has ended it while nothing was under way, as some do after a time without use: another one takes its place.
+    pub fn is_ended(&self) -> bool {
+        self.shared.connection.is_ended()
     }
 
     /// Lists the folder at `path`, those names that fit `pattern` (`*` for all).
@@ -164,14 +173,14 @@ impl Session {
     /// It is not there, or the server refuses.
     pub fn remove(&self, path: &[u8]) -> io::Result<()> {
         let options = options::FILE | options::DELETE_ON_CLOSE;
-        let (file, _) = self.open_as(path, Disposition::Open, access::DELETE, options)?;
+        let (mut file, _) = self.open_as(path, Disposition::Open, access::DELETE, options)?;
         file.close()
     }
 
     fn open_as(&self, path: &[u8], disposition: Disposition, access: u32, options: u32) -> io::Result<(Handle, About)> {
         let answer = self.call(Request::create(&wire(path)?, access, disposition, options))?;
         let (id, about) = answer.created().map_err(|error| self.failed(error))?;
-        Ok((Handle { session: self.clone(), id }, about))
+        Ok((Handle { session: self.clone(), id, closed: false }, about))
     }
 
     /// Sends a request.
@@ -199,13 +208,16 @@ impl Drop for Shared {
 
 impl Handle {
     /// Closes it, and waits for that.
-    pub(crate) fn close(&self) -> io::Result<()> {
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        self.closed = true;
         self.session.call(Request::close(&self.id)).map(drop)
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let _ = self.session.submit(Request::close(&self.id));
+        if !self.closed {
+            let _ = self.session.submit(Request::close(&self.id));
+        }
     }
 }

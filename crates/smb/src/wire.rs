@@ -8,6 +8,8 @@ pub(crate) const STATUS: usize = 8;
 pub(crate) const COMMAND: usize = 12;
 pub(crate) const CREDITS: usize = 14;
 pub(crate) const FLAGS: usize = 16;
+/// Of what the server sends (MS-SMB2 2.2.1.2).
+pub(crate) const FROM_SERVER: u32 = 1;
 pub(crate) const MESSAGE_ID: usize = 24;
 pub(crate) const TREE: usize = 36;
 pub(crate) const SESSION: usize = 40;

@@ -95,11 +95,14 @@ impl Writer {
         self.pieces = None;
         let to = wire(path)?;
         // Neither waits for the other: on a long or busy path that is a round trip for each file.
-        let timed = self.modified.take().map(|modified| self.submit(self.set_time(modified))).transpose()?;
+        let mut timed = self.modified.take().map(|modified| self.submit(self.set_time(modified))).transpose()?;
         let named = self.submit(Request::rename(&self.file.id, &to, false))?.wait();
         match named {
             Err(CallError::Status(status::COLLISION)) => {
                 self.check_twin(path)?;
+                // Nothing is replaced by what has gone wrong.
+                let timed = timed.take().map_or(Ok(()), |timed| timed.wait().map(drop));
+                timed.map_err(|error| self.file.session.failed(error))?;
                 self.file.session.call(Request::rename(&self.file.id, &to, true)).map(drop)?;
             }
             named => named.map(drop).map_err(|error| self.file.session.failed(error))?,
