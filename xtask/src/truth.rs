@@ -3,7 +3,7 @@
 #[path = "../../crates/cli/tests/scenario/mod.rs"]
 mod scenario;
 
-use crate::process::{Running, cargo, catch_interrupts};
+use crate::process::{Running, cargo, catch_interrupts, check_interrupt};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use scenario::{Said, Scenario};
@@ -52,25 +52,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     catch_interrupts()?;
     let mut matrix = Matrix::default();
-    let mut measured = Ok(());
+    let mut not_measured = 0;
     'all: for run in 1..=arguments.runs {
         for scenario in &scenarios {
             let said = match kept.as_ref().and_then(|kept| kept.find(run, scenario)) {
                 Some(said) => said,
-                None => match measure(&program, scenario).and_then(|said| keep(&mut kept, run, scenario, said)) {
-                    Ok(said) => said,
+                None => match measure(&program, scenario) {
+                    Ok(said) => keep(&mut kept, run, scenario, said)?,
+                    Err(_) if check_interrupt().is_err() => break 'all,
                     Err(error) => {
-                        measured = Err(error);
-                        break 'all;
+                        eprintln!("{run}: {:<26} NOT MEASURED: {error:#}", scenario.name);
+                        not_measured += 1;
+                        continue;
                     }
                 },
             };
             matrix.add(scenario, &said);
         }
     }
-    // What was measured before it broke off counts all the same.
+    // What was measured before it was interrupted counts all the same.
     print!("{matrix}");
-    measured
+    check_interrupt()?;
+    if not_measured > 0 {
+        bail!(
+            "{not_measured} runs of scenarios could not be measured and count nowhere; with --keep only they are made again"
+        );
+    }
+    Ok(())
 }
 
 /// Tells what was named, and keeps it.
