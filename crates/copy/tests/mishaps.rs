@@ -3,7 +3,7 @@
 mod pair;
 
 use linerate_model::{CopyExisting, CopyFrom, CopyInto, CopyOnError, CopyOptions, CopyStage, CopyTree};
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use pair::{OPTIONS, Pair, alone, assert_same, census, folder, made};
 use std::fs::{self, File};
@@ -59,6 +59,15 @@ fn an_interrupted_copy_goes_on_to_the_same_tree() {
     assert_same(whole.path(), to.path());
 }
 
+/// What is mounted in a folder, which could not be removed while it is.
+struct Mounted<'a>(&'a Path);
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        let _ = umount2(self.0, MntFlags::MNT_DETACH);
+    }
+}
+
 #[test]
 fn a_full_disk_is_named_and_leaves_nothing_half_written() {
     let to = tempdir().expect("a folder");
@@ -71,6 +80,7 @@ fn a_full_disk_is_named_and_leaves_nothing_half_written() {
         eprintln!("SKIPPED: a_full_disk_is_named: mounting a small tmpfs: {error}");
         return;
     }
+    let _mounted = Mounted(to.path());
     let from = tempdir().expect("a folder");
     fs::write(from.path().join("too large"), vec![7; 3 << 20]).expect("written");
     fs::write(from.path().join("small"), "s").expect("written");

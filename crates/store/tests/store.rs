@@ -6,7 +6,7 @@ use linerate_model::{
 };
 use linerate_store::{Query, Store, StoreError};
 use linerate_units::{ByteCount, Nanos};
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -82,8 +82,6 @@ fn a_record_comes_back_as_it_was_stored() {
 
 #[test]
 fn a_killed_run_keeps_its_trials() {
-    let folder = folder();
-    let path = folder.path().join("results.db");
     // The child is this test binary again, told by the variable to store two trials and die without a word.
     let child = |path: &Path| {
         let store = Store::open(Some(path)).expect("opens");
@@ -95,6 +93,8 @@ fn a_killed_run_keeps_its_trials() {
     if let Some(path) = std::env::var_os("LINERATE_TEST_KILLED_STORE") {
         child(Path::new(&path));
     }
+    let folder = folder();
+    let path = folder.path().join("results.db");
     let status = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "a_killed_run_keeps_its_trials"])
         .env("LINERATE_TEST_KILLED_STORE", &path)
@@ -223,6 +223,22 @@ fn places_that_cannot_be_written_are_named() {
     assert!(error.contains(&*folder.path().to_string_lossy()), "{error}");
 }
 
+/// A small disk in a folder, which could not be removed while there is one.
+struct Disk<'a>(&'a Path);
+
+impl<'a> Disk<'a> {
+    fn mount(folder: &'a TempDir, size: &str) -> Self {
+        mount(Some("tmpfs"), folder.path(), Some("tmpfs"), MsFlags::empty(), Some(size)).expect("a small disk");
+        Self(folder.path())
+    }
+}
+
+impl Drop for Disk<'_> {
+    fn drop(&mut self) {
+        let _ = umount2(self.0, MntFlags::MNT_DETACH);
+    }
+}
+
 /// Runs `test` in a thread with mounts of its own; they go with it.
 fn with_private_mounts(name: &str, test: impl FnOnce() + Send) {
     thread::scope(|scope| {
@@ -248,7 +264,7 @@ fn with_private_mounts(name: &str, test: impl FnOnce() + Send) {
 fn a_full_disk_is_named_and_costs_only_the_trial_at_hand() {
     with_private_mounts("a_full_disk_is_named_and_costs_only_the_trial_at_hand", || {
         let folder = folder();
-        mount(Some("tmpfs"), folder.path(), Some("tmpfs"), MsFlags::empty(), Some("size=512k")).expect("a small disk");
+        let _disk = Disk::mount(&folder, "size=512k");
         let store = open(&folder);
         store.begin(&record("full", 1)).expect("begin");
         let mut stored = 0;
@@ -274,7 +290,7 @@ fn a_full_disk_is_named_and_costs_only_the_trial_at_hand() {
 fn a_disk_without_any_room_is_named() {
     with_private_mounts("a_disk_without_any_room_is_named", || {
         let folder = folder();
-        mount(Some("tmpfs"), folder.path(), Some("tmpfs"), MsFlags::empty(), Some("size=16k")).expect("a tiny disk");
+        let _disk = Disk::mount(&folder, "size=16k");
         let error = Store::open(Some(&folder.path().join("results.db"))).err().expect("no room");
         assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
     });
@@ -284,7 +300,7 @@ fn a_disk_without_any_room_is_named() {
 fn a_read_only_disk_is_named() {
     with_private_mounts("a_read_only_disk_is_named", || {
         let folder = folder();
-        mount(Some("tmpfs"), folder.path(), Some("tmpfs"), MsFlags::empty(), Some("size=1m")).expect("a disk");
+        let _disk = Disk::mount(&folder, "size=1m");
         let path = folder.path().join("results.db");
         Store::open(Some(&path)).expect("opens").begin(&record("one", 1)).expect("begin");
         let read_only = MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
