@@ -68,7 +68,6 @@ pub(crate) struct Connection {
 }
 
 /// What protects messages, as far as that was agreed on.
-#[derive(Default)]
 pub(crate) struct Keys {
     pub(crate) signer: Option<Signer>,
     pub(crate) sealer: Option<Sealer>,
@@ -215,7 +214,9 @@ impl Connection {
             }
             Ok(_) => Err(io::Error::other("half of a message could be sent")),
             Err(Errno::EAGAIN | Errno::EINTR) => {
+                // It never was: its number and its credit are the next call's.
                 state.calls.remove(&id);
+                (state.next, state.credits) = (id, state.credits + 1);
                 Ok(())
             }
             Err(error) => Err(error.into()),

@@ -105,7 +105,8 @@ impl Share {
         Ok(Session::log_in(connection, &server.name, &server.share, login)?)
     }
 
-    /// The session of a seat: a new one where the server ended it while it was not used. The server let the first one in, so it is lost if it lets another in no more.
+    /// The session of a seat: a new one where the server ended it while it was not used. The server let the first one in, so it is lost
+    /// if it lets another in no more.
     fn session(&self, seat: usize) -> io::Result<Session> {
         let mut place = self.sessions[seat].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = place.as_ref().filter(|session| !session.is_ended()) {

@@ -13,7 +13,7 @@ const MOST: f64 = 0.5;
 /// With so much of the line used, the line itself may be what is full.
 const NEARLY_FULL: f64 = 0.98;
 /// Why a path is not seen behind a window.
-const WINDOW_FULL: &str = " The receiver's window was full: what the path would let through is not seen.";
+const WINDOW_FULL: &str = "The receiver's window was full: what the path would let through is not seen.";
 
 pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     if facts.work == Work::Transact {
@@ -70,7 +70,7 @@ fn of_connections(tcp: &Tcp) -> (Stand, String) {
         return (Stand::Against, format!(" TCP was held back by windows and buffers for {}.", percent(held_back)));
     }
     if tcp.fills_window() {
-        return (Stand::Against, String::from(WINDOW_FULL));
+        return (Stand::Against, format!(" {WINDOW_FULL}"));
     }
     if queued(tcp) {
         let why = format!(
@@ -160,7 +160,7 @@ fn of_tcp(facts: &Facts) -> Option<Opinion> {
         return Some(Opinion::new(Stand::Against, text));
     }
     if tcp.fills_window() {
-        return Some(Opinion::new(Stand::Against, WINDOW_FULL.trim_start()));
+        return Some(Opinion::new(Stand::Against, WINDOW_FULL));
     }
     let spare = if busiest < OCCUPIED { "The hosts had time to spare" } else { "The hosts were ahead of the path" };
     let text = format!(
