@@ -4,7 +4,7 @@
 //! answered in their own time. Content goes over it in large pieces, several of them on their way: [`Reader`], [`Writer`].
 //!
 //! It speaks MS-SMB2 from version 2.0.2 to 3.1.1, as a client that asks for no leases and follows no links: logging in (`login`), the
-//! messages (`request`, `answer`, `wire`), their protection (`crypto`), and the connection that they share (`connection`). Messages are
+//! messages (`request`, `answer`, `wire`), their protection (`crypto`), and the connection that they share (`connection`, `receiver`). Messages are
 //! signed and encrypted as the server demands; they are never compressed. By 3.1.1 the login and what was negotiated are protected in
 //! any case, but for guests.
 //!
@@ -19,6 +19,7 @@ mod login;
 mod path;
 mod pieces;
 mod reader;
+mod receiver;
 mod request;
 mod session;
 mod wire;
