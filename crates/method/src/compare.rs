@@ -1,16 +1,14 @@
 //! Two records held against each other: which figures changed by more than chance and by more than matters.
 //!
-//! The runs of each figure are two samples of unequal variance: Welch's t test (B. L. Welch, Biometrika 34, 1947) says how
-//! probable their difference is if nothing changed. Of many figures some differ by chance alone: the probabilities are
-//! corrected by Holm's step-down procedure (S. Holm, Scandinavian Journal of Statistics 6, 1979), so that the confidence
-//! holds for all that is said together.
+//! The runs of each figure are two samples of unequal variance: Welch's t test says how probable their difference is if
+//! nothing changed. Of many figures some differ by chance alone: Holm's procedure corrects the probabilities, so that the
+//! confidence holds for all figures together.
 
-use crate::statistics::summary;
+use crate::statistics::{holm, summary, welch_test};
 use crate::transfer::{Transfer, figure, transfers};
 use linerate_model::{
     Change, ComparedFigure, Comparison, Histogram, Interval, Quantity, Record, Summary, TrialResult, TrialSpec,
 };
-use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Loss is compared as it stands: a change of this share of all datagrams matters, whatever was lost before.
@@ -133,79 +131,33 @@ fn latency(trial: &TrialResult) -> Option<Histogram> {
 }
 
 fn weigh(name: &str, quantity: Quantity, before: Summary, after: Summary, confidence_percent: f64) -> ComparedFigure {
-    let (old, new) = (moments(&before.values), moments(&after.values));
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (old, new) = (mean(&before.values), mean(&after.values));
     // A loss is a share already; other figures are compared as shares of what they were.
-    let unit = if quantity == Quantity::LossRatio { 1.0 } else { old.mean };
+    let unit = if quantity == Quantity::LossRatio { 1.0 } else { old };
     let share = |difference: f64| if unit == 0.0 { None } else { Some(difference / unit) };
-    let test = welch(&old, &new, confidence_percent);
+    let test = welch_test(&before.values, &after.values, confidence_percent);
     let interval = test.as_ref().and_then(|test| {
-        let (low, high) = (share(test.low)?, share(test.high)?);
-        Some(Interval { percent: confidence_percent, low, high })
+        let (low, high) = (share(test.difference.low)?, share(test.difference.high)?);
+        Some(Interval { low, high, ..test.difference })
     });
     ComparedFigure {
         name: name.to_owned(),
         quantity,
         before,
         after,
-        difference: share(new.mean - old.mean),
+        difference: share(new - old),
         interval,
         p: test.map(|test| test.p),
         change: Change::Unclear,
     }
 }
 
-/// Mean and variance of a sample.
-struct Moments {
-    count: f64,
-    mean: f64,
-    variance: f64,
-}
-
-fn moments(values: &[f64]) -> Moments {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    Moments { count, mean, variance }
-}
-
-struct Welch {
-    /// Two-sided.
-    p: f64,
-    /// Of the difference of the means.
-    low: f64,
-    high: f64,
-}
-
-/// Welch's test with the degrees of freedom of Welch and Satterthwaite; none with fewer than two runs on a side.
-fn welch(old: &Moments, new: &Moments, confidence_percent: f64) -> Option<Welch> {
-    if old.count < 2.0 || new.count < 2.0 {
-        return None;
-    }
-    let difference = new.mean - old.mean;
-    let (a, b) = (old.variance / old.count, new.variance / new.count);
-    let error = (a + b).sqrt();
-    if error == 0.0 {
-        // Runs that are all alike, as where nothing was lost.
-        let p = if difference == 0.0 { 1.0 } else { 0.0 };
-        return Some(Welch { p, low: difference, high: difference });
-    }
-    let freedom = (a + b).powi(2) / (a.powi(2) / (old.count - 1.0) + b.powi(2) / (new.count - 1.0));
-    let t = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    let p = 2.0 * t.cdf(-(difference / error).abs());
-    let half = t.inverse_cdf(0.5 + confidence_percent / 200.0) * error;
-    Some(Welch { p, low: difference - half, high: difference + half })
-}
-
-/// Holm's correction: the k-th smallest of m probabilities counts m - k + 1 times, and none less than the one before it.
+/// Corrects the p-values for their number.
 fn correct(figures: &mut [ComparedFigure]) {
-    let mut tested: Vec<&mut f64> = figures.iter_mut().filter_map(|figure| figure.p.as_mut()).collect();
-    tested.sort_by(|left, right| left.total_cmp(right));
-    let count = tested.len();
-    let mut least: f64 = 0.0;
-    for (index, p) in tested.into_iter().enumerate() {
-        least = least.max((*p * (count - index) as f64).min(1.0));
-        *p = least;
-    }
+    let tested: Vec<&mut f64> = figures.iter_mut().filter_map(|figure| figure.p.as_mut()).collect();
+    let corrected = holm(&tested.iter().map(|p| **p).collect::<Vec<_>>());
+    tested.into_iter().zip(corrected).for_each(|(p, corrected)| *p = corrected);
 }
 
 fn judge(figure: &ComparedFigure, tolerance: f64, confidence_percent: f64) -> Change {
@@ -239,8 +191,6 @@ mod tests {
         found.figures.into_iter().find(|figure| figure.quantity == Quantity::PayloadBps).expect("a stream has a rate")
     }
 
-    /// Samples 1000, 1010, 990 and 900, 920, 880: means 1000 and 900, variances 100 and 400, error sqrt(500/3) = 12.910,
-    /// t = -7.746, freedom (500/3)^2 / ((100/3)^2/2 + (400/3)^2/2) = 2.941, and from tables of t p = 0.0048.
     #[test]
     fn a_fall_beyond_chance_and_tolerance_is_worse() {
         let figure = payload(&[1000, 1010, 990], &[900, 920, 880]);
@@ -287,14 +237,13 @@ mod tests {
     }
 
     #[test]
-    fn holm_corrects_the_smallest_most() {
+    fn p_values_are_corrected_for_their_number() {
         let mut figures: Vec<ComparedFigure> = [0.01, 0.04, 0.03]
             .into_iter()
             .map(|p| ComparedFigure { p: Some(p), ..payload(&[1000, 1001, 999], &[1002, 1003, 1001]) })
             .collect();
         correct(&mut figures);
         let corrected: Vec<f64> = figures.iter().filter_map(|figure| figure.p).collect();
-        // 0.01 x 3, 0.03 x 2, and 0.04 x 1, which may not be less than the one before.
         for (p, expected) in corrected.iter().zip([0.03, 0.06, 0.06]) {
             assert!((p - expected).abs() < 1e-12, "{corrected:?}");
         }

@@ -2,11 +2,12 @@
 
 use crate::charts::{Chart, SERIES};
 use crate::figures::{percent, plain};
-use crate::findings::words::{extremes, median, value};
+use crate::findings::words::{extremes, value};
 use crate::language::Language;
 use crate::said;
 use crate::svg::{self, Axis, Run, Strip, Strips};
 use crate::tables::{Column, Table};
+use linerate_method::statistics::median;
 use linerate_model::{MeasureUnit, Measurement, Record};
 
 /// More nobody looks at.

@@ -213,7 +213,7 @@ fn what_ran_into_another_limit_does_not_speak_against_the_first() {
 fn the_calibration_is_the_test_of_a_device_and_a_tester() {
     let cell = tcp_cell();
     let mut result = tcp_result(&cell, "cubic", 0, Limit::Device);
-    let reached = crate::summary(vec![1e9]).expect("one run");
+    let reached = crate::statistics::summary(vec![1e9]).expect("one run");
     result.ceiling = Some(Ceiling { record: RecordId("bypassed".into()), reached, share: 0.1 });
     let mut results = [result];
     settle(&plan(vec![cell]), &mut results);

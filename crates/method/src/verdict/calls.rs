@@ -1,6 +1,6 @@
 //! What is known of calls to a server, of RPC and NFS: how long they took, and how much of that the server had them.
 
-use crate::statistics::summary;
+use crate::statistics::median;
 use crate::transfer::transfers;
 use linerate_model::{Measurement, NfsClass, TrialResult, Workload};
 
@@ -41,7 +41,7 @@ impl Calls {
             // Little's law.
             under_way: (per_s * response).min(f64::from(slots) * paths),
             per_s,
-            round_trip: summary(trips.collect()).map(|all| all.median),
+            round_trip: median(trips.collect()),
             classes: result.classes.iter().map(|(class, figures)| (*class, figures.mean_ms / 1e3)).collect(),
         })
     }

@@ -3,7 +3,7 @@
 use super::calls::Calls;
 use super::path_loss::{goes_by_loss, queued};
 use crate::measure::main_figure;
-use crate::statistics::summary;
+use crate::statistics;
 use crate::transfer::{Transfer, rate, transfers};
 use linerate_model::{
     Arrivals, Ceiling, CoreUse, HostName, Limit, Measurement, Observation, Offered, PathLimit, TcpFlow, TcpSummary,
@@ -384,7 +384,7 @@ fn foremost(threads: impl Iterator<Item = KernelThread>) -> Option<KernelThread>
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
-    summary(values.collect()).map_or(0.0, |all| all.median)
+    statistics::median(values.collect()).unwrap_or(0.0)
 }
 
 /// The load asked for, the middle of the runs, of the transfer that fell shortest.

@@ -58,7 +58,7 @@ fn one_at_a_time(busy: f64) -> Facts {
 }
 
 fn at_ceiling(facts: Facts, share: f64) -> Facts {
-    let reached = crate::summary(vec![80e6]).expect("one run");
+    let reached = crate::statistics::summary(vec![80e6]).expect("one run");
     Facts { ceiling: Some((Ceiling { record: RecordId("calibration".into()), reached, share }, false)), ..facts }
 }
 

@@ -1,10 +1,10 @@
 //! Results against the tester's own ceiling: what reaches it says nothing of the device.
 
 use super::data::Data;
-use super::exact::{SIGNIFICANT, sign_test};
 use super::words::{extremes, listed, p_value, share, value};
 use super::{bound, finding, test};
 use crate::said;
+use linerate_method::statistics::{SIGNIFICANT, sign_test};
 use linerate_model::{Finding, FindingKind};
 
 /// From this share of the ceiling on a result is at it, where each is one value and their spread is not known.

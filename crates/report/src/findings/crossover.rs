@@ -1,11 +1,11 @@
 //! Where the order of two levels turns round.
 
 use super::data::{Data, Pair};
-use super::exact::{SIGNIFICANT, fisher};
 use super::ranking::Ahead;
-use super::words::{listed, median, p_value};
+use super::words::{listed, p_value};
 use super::{finding, test};
 use crate::said;
+use linerate_method::statistics::{SIGNIFICANT, fisher_test, median};
 use linerate_model::{Finding, FindingKind};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,7 +88,7 @@ impl Contest {
                 && median(ratios).is_some_and(|ratio| ratio >= WORTH_SAYING)
         };
         let chance = |part: &Part| {
-            let p = fisher(all.len(), behind, part.members.len(), self.turned(&part.members));
+            let p = fisher_test(all.len(), behind, part.members.len(), self.turned(&part.members));
             (p * looked_at as f64).min(1.0)
         };
         let (part, p) = parts

@@ -1,11 +1,11 @@
 //! Growth with a factor whose levels are numbers, or none because the medium is full.
 
 use super::data::{Data, Group};
-use super::exact::{SIGNIFICANT, Trend, holm, trend_test};
-use super::words::{extremes, listed, median, p_value, share, times, times_range, value};
+use super::words::{extremes, listed, p_value, share, times, times_range, value};
 use super::{bound, finding, test};
 use crate::language::Language;
 use crate::said;
+use linerate_method::statistics::{SIGNIFICANT, Trend, holm, median, trend_test};
 use linerate_model::{Evidence, Finding, FindingKind};
 use std::collections::BTreeMap;
 
@@ -56,7 +56,10 @@ impl Course {
 
     /// The test behind it.
     pub(super) fn test(&self, lang: Language) -> String {
-        self.trend.test(lang)
+        match self.trend.counted {
+            true => said!(lang, "findings-exact-kendall"),
+            false => said!(lang, "findings-exact-kendall-bounded"),
+        }
     }
 }
 

@@ -8,7 +8,6 @@ mod ceiling;
 mod claims;
 mod crossover;
 pub(crate) mod data;
-mod exact;
 mod growth;
 mod limit_share;
 mod limiter;

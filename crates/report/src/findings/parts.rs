@@ -1,10 +1,10 @@
 //! Two measures of the same thing's capacity: near each other, one part limits both; far apart, different parts do.
 
 use super::data::Data;
-use super::exact::separation_test;
 use super::words::{extremes, p_value, times, times_range, value};
 use super::{bound, finding, test};
 use crate::said;
+use linerate_method::statistics::separation_test;
 use linerate_model::{Evidence, Finding, FindingKind, MeasurePair};
 
 /// Measures this near each other count as equal, so far apart as different; between the two nothing is said.

@@ -1,13 +1,13 @@
 //! What speed costs, and whether a dearer option pays.
 
 use super::data::{Data, Pair};
-use super::exact::{SIGNIFICANT, sign_test};
 use super::ranking::{Ahead, Match, adjusted, sign_test_of};
 use super::words::{extremes, money, p_value, times, times_range};
 use super::{bound, finding, test};
 use crate::language::Language;
 use crate::said;
 use crate::sentences::sentence;
+use linerate_method::statistics::{SIGNIFICANT, sign_test};
 use linerate_model::{Finding, FindingKind, MeasureUnit, Price};
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {

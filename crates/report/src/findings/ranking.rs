@@ -1,12 +1,12 @@
 //! Which level of a factor is ahead, in cells that agree in all else.
 
 use super::data::{Data, Group, Pair};
-use super::exact::{SIGNIFICANT, holm, sign_test};
-use super::words::{listed, median, multiple, p_value};
+use super::words::{listed, multiple, p_value};
 use super::{finding, test};
 use crate::language::Language;
 use crate::said;
 use crate::sentences::sentence;
+use linerate_method::statistics::{SIGNIFICANT, holm, median, sign_test};
 use linerate_model::{Evidence, Finding, FindingKind};
 
 /// Levels of a factor that are told pair by pair, where media are told apart.

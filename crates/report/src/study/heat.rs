@@ -6,11 +6,12 @@ use super::tables::pivoted;
 use crate::charts::Chart;
 use crate::figures::MISSING;
 use crate::findings::data::Data;
-use crate::findings::words::{median, value};
+use crate::findings::words::value;
 use crate::heat_map::{HeatMap, Told};
 use crate::language::Language;
 use crate::said;
 use crate::sentences::listed;
+use linerate_method::statistics::median;
 
 /// A heat map of each measure, where rows and columns have several levels.
 pub(super) fn charts(lang: Language, data: &Data<'_>, pivot: &Pivot) -> Vec<Chart> {

@@ -4,11 +4,12 @@ use super::charts::capital;
 use super::pivot::Pivot;
 use crate::figures::{MISSING, percent, plain};
 use crate::findings::data::Data;
-use crate::findings::words::{extremes, median, range, value};
+use crate::findings::words::{extremes, range, value};
 use crate::language::Language;
 use crate::said;
 use crate::sentences::listed;
 use crate::tables::{Column, Table};
+use linerate_method::statistics::median;
 
 /// Rows of a table that a reader looks at.
 const MOST_ROWS: usize = 400;

@@ -1,20 +1,31 @@
-//! Median, spread and confidence interval.
+//! Median, range and confidence interval of one quantity's runs.
 
 use linerate_model::{Interval, Summary};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Confidence given with every summary, percent.
-const USUAL_CONFIDENCE: f64 = 95.0;
+const CONFIDENCE: f64 = 95.0;
 
 /// Summarises the runs of one quantity; none without runs.
 pub fn summary(values: Vec<f64>) -> Option<Summary> {
     let mut sorted = values.clone();
     sorted.sort_by(f64::total_cmp);
     let (low, high) = (*sorted.first()?, *sorted.last()?);
-    let middle = sorted.len() / 2;
-    let median = if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 };
-    let interval = confidence_interval(&values, USUAL_CONFIDENCE);
+    let median = middle_of(&sorted)?;
+    let interval = confidence_interval(&values, CONFIDENCE);
     Some(Summary { median, low, high, runs: values.len() as u32, values, interval })
+}
+
+/// The median: the mean of the two middle values where their number is even. None without values.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    middle_of(&values)
+}
+
+fn middle_of(sorted: &[f64]) -> Option<f64> {
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[middle - 1] + upper) / 2.0 })
 }
 
 /// The interval that holds the mean with `percent` confidence, by Student's t distribution, assuming runs that are
@@ -41,6 +52,7 @@ mod tests {
         assert_eq!(of(&[3.0, 1.0, 2.0]), Some((2.0, 1.0, 3.0, 3)));
         assert_eq!(of(&[4.0, 1.0, 2.0, 3.0]), Some((2.5, 1.0, 4.0, 4)));
         assert_eq!(of(&[]), None);
+        assert_eq!((median(vec![4.0, 1.0, 2.0, 3.0]), median(Vec::new())), (Some(2.5), None));
     }
 
     /// Textbook: mean 10, s = 1, n = 4, t(0.975; 3) = 3.1824.
