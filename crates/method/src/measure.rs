@@ -16,7 +16,7 @@ use crate::loaded_latency::loaded_latency;
 use crate::proof::settle;
 use crate::statistics::summary;
 use crate::transfer::{Transfer, rate, transactions_per_s, transfers};
-use crate::verdict::{Facts, verdict};
+use crate::verdict::{self, FlowFacts};
 use linerate_model::{
     Caveat, CaveatKind, Ceiling, Confidence, Histogram, Host, Latency, Limit, Loss, Measurement, PathLimit, Plan,
     ReceivedRates, Record, Repeats, SentRates, Share, StreamSpec, Summary, TcpFlow, TcpSummary, Transport, TrialResult,
@@ -143,7 +143,7 @@ fn measurement(
     };
     result.ceiling = calibration.and_then(|calibration| ceiling(&result, calibration));
     result.caveats = caveats(&result, cell, repeats, &path, runs);
-    result.verdict = verdict(&Facts::of(&result, runs));
+    result.verdict = verdict::of_flows(&FlowFacts::of(&result, runs));
     if result.verdict.limit == Limit::Tester {
         let text = "at the tester's own ceiling: the device may do more than this tester can show; use faster hosts";
         result.caveats.push(Caveat::new(CaveatKind::TesterCeiling, text));

@@ -4,7 +4,7 @@ mod settle;
 
 pub(crate) use settle::{bypassed, rises, settle, stays, take};
 
-use crate::verdict::{Facts, NOTABLE_LOSS, bits};
+use crate::verdict::{FlowFacts, NOTABLE_LOSS, bits};
 use linerate_model::{
     Counterproof, Direction, Expects, Host, Limit, Measurement, Offered, Record, RpcSpec, StreamSpec, TransactSpec,
     TransactStyle, Transport, TrialResult, TrialSpec, Workload,
@@ -41,7 +41,7 @@ pub fn counterproofs(record: &Record) -> Vec<TrialSpec> {
 fn tests_of(cell: &TrialSpec, result: &Measurement, runs: &[&TrialResult], hosts: &[Host]) -> Vec<TrialSpec> {
     let tests = match &cell.workload {
         Workload::Stream(stream) => {
-            let subject = Subject { cell, stream, result, facts: Facts::of(result, runs), hosts };
+            let subject = Subject { cell, stream, result, facts: FlowFacts::of(result, runs), hosts };
             subject.tests()
         }
         Workload::Transact(transact) => of_transact(transact, result.verdict.limit).into_iter().collect(),
@@ -87,7 +87,7 @@ struct Subject<'a> {
     cell: &'a TrialSpec,
     stream: &'a StreamSpec,
     result: &'a Measurement,
-    facts: Facts,
+    facts: FlowFacts,
     hosts: &'a [Host],
 }
 

@@ -1,7 +1,6 @@
 //! Each rule of copies against facts that are made up for it, and what the whole makes of them.
 
-use super::copied::{CopyEnd, CopyFacts, ServerEnd};
-use super::facts::Tcp;
+use super::facts::{CopyEnd, CopyFacts, ServerEnd, Tcp};
 use super::of_copy;
 use linerate_model::{Confidence, CopyStage, Limit, StageShare, Stand, Verdict, WorkShare};
 use linerate_units::BitRate;

@@ -1,13 +1,12 @@
 //! The device: with it bypassed the same hosts reached more.
 
-use super::facts::percent;
-use super::tester::AT_CEILING;
-use super::{Facts, Opinion};
+use super::Opinion;
+use super::facts::{AT_TESTER_LIMIT, FlowFacts, percent};
 use linerate_model::Stand;
 
-pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let (ceiling, overlaps) = facts.ceiling.as_ref().filter(|_| facts.bypassed)?;
-    if ceiling.share >= AT_CEILING || *overlaps {
+    if ceiling.share >= AT_TESTER_LIMIT || *overlaps {
         return Some(Opinion::new(Stand::Against, "With the device bypassed the same hosts reached no more."));
     }
     let text =

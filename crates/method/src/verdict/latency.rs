@@ -1,14 +1,14 @@
 //! Latency: each request waits for the answer to the one before, so the rate is the number under way over the time one takes
 //! (Little's law).
 
-use super::facts::{NEARLY_OCCUPIED, Work, time};
-use super::{Facts, Opinion, server};
+use super::Opinion;
+use super::facts::{FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, Work, time};
 use linerate_model::Stand;
 
 /// A round trip so many times the shortest has a queue in it.
 const QUEUED: f64 = 4.0;
 
-pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.work != Work::Transact {
         return None;
     }
@@ -16,8 +16,8 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     let text = format!("{:.1} requests under way at a time took {} each.", closed.outstanding, time(closed.latency));
     if let Some(calls) = &facts.calls {
         let elsewhere = match (calls.in_server(), calls.round_trip) {
-            (Some(share), _) => share >= server::MOST,
-            (None, Some(round_trip)) => calls.response >= server::MANY_ROUND_TRIPS * round_trip,
+            (Some(share), _) => share >= MOSTLY_IN_SERVER,
+            (None, Some(round_trip)) => calls.response >= MANY_ROUND_TRIPS * round_trip,
             (None, None) => return Some(Opinion::new(Stand::Hint, text)),
         };
         let waits = calls.overlap() && (facts.sender.is_kept_waiting() || facts.receiver.is_kept_waiting());

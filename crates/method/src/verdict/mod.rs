@@ -1,31 +1,34 @@
-//! What limited a result: one file for each limit, each weighing what speaks for and against its own.
+//! What limited a result: one file for each limit, which weighs the evidence for and against it.
 //!
-//! A rule sees the [`Facts`] and nothing else, and knows nothing of the other rules. The best supported limit is the verdict;
-//! it is sure where its sign is strong and nothing speaks for another. Where nothing speaks for any, the verdict is
-//! `cannot-tell`, and says what was missing.
+//! A verdict takes three steps:
+//! 1. **FlowFacts** (`facts/`) are drawn once from the trials. Thresholds that several rules share stand there too.
+//! 2. **Rules**: each weighs its own limit from the facts alone, and never asks what another rule found. What rules of one
+//!    kind share is in `processor.rs` and `storage.rs`.
+//! 3. **Exclusion** ([`judge`]): the best supported limit is the verdict. Its confidence is high where its evidence is strong
+//!    and no other limit is supported too. Where no limit is supported, the verdict is `cannot-tell`, and says what was
+//!    missing.
 
-mod calls;
-mod copied;
 mod device;
 mod facts;
 mod latency;
 mod offered_load;
 mod path_loss;
+mod processor;
 mod receiver_buffer;
 mod receiver_cpu;
 mod sender_cpu;
 mod server;
 mod shaper;
+mod storage;
 mod storage_read;
 mod storage_write;
 mod tester;
 mod window;
 mod wire;
 
-pub(crate) use copied::CopyFacts;
-pub(crate) use facts::{Facts, bits, percent};
-pub(crate) use path_loss::NOTABLE as NOTABLE_LOSS;
+pub(crate) use facts::{CopyFacts, FlowFacts, NOTABLE_LOSS, bits, percent};
 
+use facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED};
 use linerate_model::{Confidence, Limit, Stand, Verdict, Weighed};
 
 /// What a rule says of its limit.
@@ -35,7 +38,7 @@ struct Opinion {
     text: String,
     /// What to try, if it is the limit.
     next: &'static str,
-    /// Whatever time the hypervisor took, it cannot have brought this about.
+    /// Whatever time the hypervisor took, it cannot have caused this.
     despite_steal: bool,
 }
 
@@ -48,69 +51,91 @@ impl Opinion {
         Self { next, ..self }
     }
 
-    /// Holds whatever time the hypervisor took.
+    /// Marks an opinion that holds whatever time the hypervisor took.
     fn despite_steal(self) -> Self {
         self.despite_steal_if(true)
     }
 
-    /// The same where `sure` says so.
-    fn despite_steal_if(self, sure: bool) -> Self {
-        Self { despite_steal: sure, ..self }
+    /// The same where `holds`.
+    fn despite_steal_if(self, holds: bool) -> Self {
+        Self { despite_steal: holds, ..self }
     }
 }
 
-/// A rule; none where its limit has no meaning for this kind of result.
-type Rule = fn(&Facts) -> Option<Opinion>;
+/// How a limit is weighed, by the facts that it needs. A function returns none where its limit has no meaning for what was
+/// measured.
+enum Rule {
+    /// Needs the facts of a load of flows.
+    Flows(fn(&FlowFacts) -> Option<Opinion>),
+    /// Needs the facts of a copy.
+    Copy(fn(&CopyFacts) -> Option<Opinion>),
+    /// Can be weighed from either.
+    Either(fn(&FlowFacts) -> Option<Opinion>, fn(&CopyFacts) -> Option<Opinion>),
+}
 
-/// One rule a limit, in the order of the path: what comes first rules where two are equally well supported, since a load
-/// that is met asks no more of the wire, a wire that is full no more of the hosts, and so on.
-const RULES: [(Limit, Rule); 12] = [
-    (Limit::OfferedLoad, offered_load::weigh),
-    (Limit::Wire, wire::weigh),
-    (Limit::Tester, tester::weigh),
-    (Limit::Server, server::weigh),
-    (Limit::ReceiverBuffer, receiver_buffer::weigh),
-    (Limit::ReceiverCpu, receiver_cpu::weigh),
-    (Limit::SenderCpu, sender_cpu::weigh),
-    (Limit::Window, window::weigh),
-    (Limit::PathLoss, path_loss::weigh),
-    (Limit::Device, device::weigh),
-    (Limit::Shaper, shaper::weigh),
-    (Limit::Latency, latency::weigh),
+impl Rule {
+    fn of_flows(&self, facts: &FlowFacts) -> Option<Opinion> {
+        match self {
+            Self::Flows(weigh) | Self::Either(weigh, _) => weigh(facts),
+            Self::Copy(_) => None,
+        }
+    }
+
+    fn of_copy(&self, facts: &CopyFacts) -> Option<Opinion> {
+        match self {
+            Self::Copy(weigh) | Self::Either(_, weigh) => weigh(facts),
+            Self::Flows(_) => None,
+        }
+    }
+}
+
+/// Every limit and its rule, in the order of the path. Of two equally well supported limits the first is the verdict: a load
+/// that is met asks no more of the wire, and a full wire asks no more of the hosts. Storage comes before the processors, as
+/// a thread that waits for storage does not wait for a core.
+const RULES: [(Limit, Rule); 14] = [
+    (Limit::OfferedLoad, Rule::Flows(offered_load::weigh)),
+    (Limit::Wire, Rule::Either(wire::weigh, wire::of_copy)),
+    (Limit::Tester, Rule::Flows(tester::weigh)),
+    (Limit::Server, Rule::Either(server::weigh, server::of_copy)),
+    (Limit::StorageRead, Rule::Copy(storage_read::weigh)),
+    (Limit::StorageWrite, Rule::Copy(storage_write::weigh)),
+    (Limit::ReceiverBuffer, Rule::Flows(receiver_buffer::weigh)),
+    (Limit::ReceiverCpu, Rule::Either(receiver_cpu::weigh, receiver_cpu::of_copy)),
+    (Limit::SenderCpu, Rule::Either(sender_cpu::weigh, sender_cpu::of_copy)),
+    (Limit::Window, Rule::Either(window::weigh, window::of_copy)),
+    (Limit::PathLoss, Rule::Either(path_loss::weigh, path_loss::of_copy)),
+    (Limit::Device, Rule::Flows(device::weigh)),
+    (Limit::Shaper, Rule::Either(shaper::weigh, shaper::of_copy)),
+    (Limit::Latency, Rule::Flows(latency::weigh)),
 ];
 
-/// A rule of copies.
-type CopyRule = fn(&CopyFacts) -> Option<Opinion>;
+/// Share of a host's time taken by the hypervisor above which confidence is not high, where that time could have caused the
+/// result.
+const STEAL_NOTABLE: f64 = 0.05;
 
-/// One rule a limit of copies, in the order of the path. Storage comes after the wire, which is known exactly, and before the
-/// processors: what waits for storage waits for no core.
-const COPY_RULES: [(Limit, CopyRule); 9] = [
-    (Limit::Wire, wire::of_copy),
-    (Limit::Server, server::of_copy),
-    (Limit::StorageRead, storage_read::weigh),
-    (Limit::StorageWrite, storage_write::weigh),
-    (Limit::ReceiverCpu, receiver_cpu::of_copy),
-    (Limit::SenderCpu, sender_cpu::of_copy),
-    (Limit::Window, window::of_copy),
-    (Limit::PathLoss, path_loss::of_copy),
-    (Limit::Shaper, shaper::of_copy),
-];
-
-/// With more of a host's time taken by the hypervisor, no verdict is sure that this time could have brought about.
-const STEAL_SURE: f64 = 0.05;
-
-/// The verdict on a result.
-pub(crate) fn verdict(facts: &Facts) -> Verdict {
-    rule(RULES.iter().filter_map(|(limit, weigh)| Some((*limit, weigh(facts)?))).collect(), facts.steal)
+/// The verdict on a load of flows.
+pub(crate) fn of_flows(facts: &FlowFacts) -> Verdict {
+    judge(RULES.iter().filter_map(|(limit, rule)| Some((*limit, rule.of_flows(facts)?))).collect(), facts.steal)
 }
 
 /// The verdict on a copy.
 pub(crate) fn of_copy(facts: &CopyFacts) -> Verdict {
-    rule(COPY_RULES.iter().filter_map(|(limit, weigh)| Some((*limit, weigh(facts)?))).collect(), facts.steal)
+    judge(RULES.iter().filter_map(|(limit, rule)| Some((*limit, rule.of_copy(facts)?))).collect(), facts.steal)
 }
 
-/// The best supported limit of those weighed; `steal` is the share of a host's time that the hypervisor took.
-fn rule(opinions: Vec<(Limit, Opinion)>, steal: f64) -> Verdict {
+/// How well a share of the time at work supports a limit: what has no time to spare is what the others wait for.
+fn support(share: f64) -> Stand {
+    match share {
+        OCCUPIED.. => Stand::Strong,
+        NEARLY_OCCUPIED.. => Stand::For,
+        AMPLE.. => Stand::Hint,
+        _ => Stand::Against,
+    }
+}
+
+/// The best supported limit of those weighed, and which others it does not exclude. `steal` is the share of a host's time
+/// that the hypervisor took.
+fn judge(opinions: Vec<(Limit, Opinion)>, steal: f64) -> Verdict {
     let weighed = opinions
         .iter()
         .map(|(limit, opinion)| Weighed { limit: *limit, stand: opinion.stand, text: opinion.text.clone() })
@@ -124,11 +149,11 @@ fn rule(opinions: Vec<(Limit, Opinion)>, steal: f64) -> Verdict {
         let evidence = told.map(|(_, opinion)| opinion.text.clone()).collect();
         return Verdict { weighed, ..Verdict::new(Limit::CannotTell, Confidence::Low, evidence) };
     };
-    // Where all that was asked for arrived, or all that the line carries, nothing else can have held it back.
-    let bound = best.stand == Stand::Strong && matches!(limit, Limit::OfferedLoad | Limit::Wire);
-    let speaks = |(other, opinion): &&(Limit, Opinion)| !bound && other != limit && opinion.stand >= Stand::For;
-    let rivals: Vec<&(Limit, Opinion)> = opinions.iter().filter(speaks).collect();
-    let stolen = steal > STEAL_SURE && !best.despite_steal;
+    // A load that was met and a line that is full exclude every other limit: nothing else can have held the result back.
+    let excludes = best.stand == Stand::Strong && matches!(limit, Limit::OfferedLoad | Limit::Wire);
+    let supported = |(other, opinion): &&(Limit, Opinion)| !excludes && other != limit && opinion.stand >= Stand::For;
+    let rivals: Vec<&(Limit, Opinion)> = opinions.iter().filter(supported).collect();
+    let stolen = steal > STEAL_NOTABLE && !best.despite_steal;
     let confidence = match (best.stand, rivals.is_empty()) {
         (Stand::Strong, true) if !stolen => Confidence::High,
         (Stand::Strong, _) | (Stand::For, true) => Confidence::Medium,

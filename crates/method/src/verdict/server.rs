@@ -5,18 +5,14 @@
 //! takes no call from its socket; so its processor is looked at too. Of a server that tells nothing only this much can be said: calls
 //! took far longer than the path's round trip while the link and the caller had time.
 
-use super::copied::{ServerEnd, stand};
-use super::facts::{NEARLY_OCCUPIED, percent, time};
-use super::{CopyFacts, Facts, Opinion, receiver_cpu};
-use crate::verdict::calls::Calls;
+use super::facts::{
+    Calls, CopyFacts, FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, ServerEnd, percent, time,
+};
+use super::{Opinion, processor, support};
 use linerate_model::{CopyStage, NfsClass, Stand};
 
 /// With so many of the calls under way in the server, nothing else could make them much faster.
 const NEARLY_ALL: f64 = 0.8;
-/// With more than half in it, no other part has more.
-pub(super) const MOST: f64 = 0.5;
-/// A call that takes so many round trips spends its time elsewhere.
-pub(super) const MANY_ROUND_TRIPS: f64 = 10.0;
 /// A link with so much of it in use may make calls wait.
 const LINK_IN_USE: f64 = 0.5;
 /// One class takes so many times as long as another: it is for the storage, not for the server as a whole.
@@ -25,13 +21,13 @@ const CLASSES_APART: f64 = 3.0;
 const NEXT: &str =
     "Look at the server: its disks (iostat), its threads (nfsstat -s) and its processor. The path has room.";
 
-pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let calls = facts.calls.as_ref()?;
     let time = match calls.in_server() {
         Some(share) => by_its_account(facts, calls, share),
         None => from_outside(facts, calls),
     };
-    let processor = receiver_cpu::of_host(facts);
+    let processor = processor::of_receiver(facts);
     let said = if processor.stand >= Stand::Hint && processor.stand >= time.stand {
         Opinion::new(processor.stand, format!("{} {}", processor.text, time.text))
     } else {
@@ -42,11 +38,11 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     Some(said.despite_steal_if(sure).then(NEXT))
 }
 
-fn by_its_account(facts: &Facts, calls: &Calls, share: f64) -> Opinion {
+fn by_its_account(facts: &FlowFacts, calls: &Calls, share: f64) -> Opinion {
     // A server that is kept from its core by others has calls for longer than it takes itself.
     let stand = match share {
         NEARLY_ALL.. if !facts.receiver.is_kept_waiting() => Stand::Strong,
-        MOST.. => Stand::For,
+        MOSTLY_IN_SERVER.. => Stand::For,
         _ => Stand::Against,
     };
     let service = calls.service.unwrap_or_default();
@@ -62,7 +58,7 @@ fn by_its_account(facts: &Facts, calls: &Calls, share: f64) -> Opinion {
 }
 
 /// What a server that tells nothing may be blamed for.
-fn from_outside(facts: &Facts, calls: &Calls) -> Opinion {
+fn from_outside(facts: &FlowFacts, calls: &Calls) -> Opinion {
     let response = time(calls.response);
     let Some(round_trip) = calls.round_trip else {
         let text = format!(
@@ -119,5 +115,5 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     let text = format!("{what} waited for the server's answers for {} of the time.", percent(share));
     let next = "More lanes (--lanes) ask more at a time; `linerate nfs` or `linerate stream` to the same host tells a slow server \
                 from a slow path.";
-    Some(Opinion::new(stand(share).min(Stand::For), text).then(next))
+    Some(Opinion::new(support(share).min(Stand::For), text).then(next))
 }

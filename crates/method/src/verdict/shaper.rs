@@ -1,11 +1,10 @@
 //! A shaper or policer: the path lets through less than any link of known speed on it carries, and the hosts are idle.
 
-use super::copied::stand;
-use super::facts::{AMPLE, HELD_BACK, INTERRUPTED, NEARLY_OCCUPIED, OCCUPIED, Tcp, Work, bits, percent, time};
-use super::offered_load::NEARLY_MET;
-use super::path_loss::{FAR, NOTABLE, USUAL, active, allowed, goes_by_loss, is_heavy, is_stalled, queued};
-use super::wire::MOSTLY_FULL;
-use super::{CopyFacts, Facts, Opinion};
+use super::facts::{
+    AMPLE, CopyFacts, FAR, FlowFacts, HELD_BACK, INTERRUPTED, MOSTLY_FULL, NEARLY_OCCUPIED, NOTABLE_LOSS, OCCUPIED,
+    Tcp, USUAL_LOSS, Work, bits, percent, time,
+};
+use super::{Opinion, support};
 use linerate_model::{CopyStage, Stand};
 
 /// No path is so bad that it loses this share by chance, and still carries what it does.
@@ -15,7 +14,7 @@ const NEARLY_FULL: f64 = 0.98;
 /// Why a path is not seen behind a window.
 const WINDOW_FULL: &str = "The receiver's window was full: what the path would let through is not seen.";
 
-pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.work == Work::Transact {
         return None;
     }
@@ -28,7 +27,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
         Work::Udp => of_datagrams(facts),
         _ => of_tcp(facts),
     }?;
-    let nearly_met = facts.offer.is_some_and(|offer| offer.arrived >= NEARLY_MET);
+    let nearly_met = facts.offer.is_some_and(|offer| offer.is_nearly_met());
     let stand = if nearly_met { opinion.stand.min(Stand::Hint) } else { opinion.stand };
     Some(Opinion { stand, ..opinion }.despite_steal_if(facts.idle_despite_steal()).then(next))
 }
@@ -60,7 +59,7 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     };
     let next =
         "Measure the path alone: `linerate stream` between the same hosts tells a shaper from loss, delay and windows.";
-    Some(Opinion::new(stand(facts.held_on_path()).min(most), text + &why).despite_steal().then(next))
+    Some(Opinion::new(support(facts.held_on_path()).min(most), text + &why).despite_steal().then(next))
 }
 
 /// How well what TCP says of a copy's connections supports a shaper at the most, and why.
@@ -72,33 +71,33 @@ fn of_connections(tcp: &Tcp) -> (Stand, String) {
     if tcp.fills_window() {
         return (Stand::Against, format!(" {WINDOW_FULL}"));
     }
-    if queued(tcp) {
+    if tcp.queued() {
         let why = format!(
             " Meanwhile a round trip grew from {} to {} in a queue on the path.",
             time(tcp.min_rtt),
             time(tcp.rtt)
         );
-        return (if tcp.resent <= NOTABLE { Stand::Strong } else { Stand::For }, why);
+        return (if tcp.resent <= NOTABLE_LOSS { Stand::Strong } else { Stand::For }, why);
     }
     let lost = percent(tcp.resent);
-    let allows_more = tcp.resent <= 0.0 || allowed(tcp, tcp.min_rtt) / active(tcp) >= FAR && !is_heavy(tcp);
-    match goes_by_loss(tcp) {
-        _ if is_stalled(tcp) => (Stand::Hint, format!(" TCP lost {lost}, and waited for timeouts.")),
+    let allows_more = tcp.resent <= 0.0 || tcp.allowed(tcp.min_rtt) / tcp.active() >= FAR && !tcp.is_heavy();
+    match tcp.goes_by_loss() {
+        _ if tcp.is_stalled() => (Stand::Hint, format!(" TCP lost {lost}, and waited for timeouts.")),
         true if !allows_more => (Stand::Hint, format!(" TCP lost {lost}, as by a policer or a bad path.")),
-        false if tcp.resent <= NOTABLE => (Stand::Strong, String::from(" No window, buffer or loss explains it.")),
+        false if tcp.resent <= NOTABLE_LOSS => (Stand::Strong, String::from(" No window, buffer or loss explains it.")),
         _ => (Stand::For, format!(" TCP lost {lost}, which would allow more.")),
     }
 }
 
-fn of_datagrams(facts: &Facts) -> Option<Opinion> {
+fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
     let udp = facts.udp?;
     let (lost, taken_late) = (udp.wire, udp.receiver_queue + udp.socket_buffer);
-    if taken_late > NOTABLE && taken_late >= lost {
+    if taken_late > NOTABLE_LOSS && taken_late >= lost {
         let text = format!("The path delivered more than the receiver took: {} was lost there.", percent(taken_late));
         return Some(Opinion::new(Stand::Against, text));
     }
     let sender = facts.sender.occupied();
-    if facts.offer.is_none() && lost < USUAL {
+    if facts.offer.is_none() && lost < USUAL_LOSS {
         if let Some(busy) = hosts_are_busy(facts) {
             return Some(busy);
         }
@@ -127,15 +126,15 @@ fn of_datagrams(facts: &Facts) -> Option<Opinion> {
         .map_or(String::new(), |line| format!(", {} of what the links are known to carry", percent(line.share)));
     let stand = match lost {
         MOST.. => Stand::Strong,
-        USUAL.. => Stand::For,
-        NOTABLE.. => Stand::Hint,
+        USUAL_LOSS.. => Stand::For,
+        NOTABLE_LOSS.. => Stand::Hint,
         _ => Stand::Against,
     };
     Some(Opinion::new(stand, format!("{text}{room}.")))
 }
 
 /// A host without time to spare hides what the path would let through.
-fn hosts_are_busy(facts: &Facts) -> Option<Opinion> {
+fn hosts_are_busy(facts: &FlowFacts) -> Option<Opinion> {
     let ends = [&facts.sender, &facts.receiver];
     let busiest = ends.iter().map(|end| end.occupied()).fold(0.0, f64::max);
     // Where soft interrupts may have taken a UDP sender's time, a queue's may have.
@@ -148,7 +147,7 @@ fn hosts_are_busy(facts: &Facts) -> Option<Opinion> {
     })
 }
 
-fn of_tcp(facts: &Facts) -> Option<Opinion> {
+fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
     let tcp = facts.tcp.as_ref()?;
     let busiest = facts.sender.occupied().max(facts.receiver.occupied());
     if let Some(busy) = hosts_are_busy(facts) {
@@ -170,26 +169,26 @@ fn of_tcp(facts: &Facts) -> Option<Opinion> {
     );
     // Who has work for most of the time may have been short of it in each burst.
     let ample = if busiest < AMPLE { Stand::Strong } else { Stand::For };
-    if queued(tcp) {
+    if tcp.queued() {
         let text =
             format!("{text} while a round trip grew from {} to {} in a queue on it.", time(tcp.min_rtt), time(tcp.rtt));
         // Of what is lost more often the receiver's acknowledgements come late, which makes round trips grow as well.
-        let sure = busiest < NEARLY_OCCUPIED && tcp.resent <= NOTABLE;
+        let sure = busiest < NEARLY_OCCUPIED && tcp.resent <= NOTABLE_LOSS;
         let stand = if sure { Stand::Strong } else { Stand::For };
         return Some(Opinion::new(stand, text));
     }
     let lost = percent(tcp.resent);
     let alike = "as by a policer, which at one load looks like a bad path";
-    if is_stalled(tcp) {
+    if tcp.is_stalled() {
         let text = format!("{text}; TCP lost {lost} and waited for timeouts for {}, {alike}.", percent(tcp.stalled));
         return Some(Opinion::new(Stand::Hint, text));
     }
-    if !goes_by_loss(tcp) {
+    if !tcp.goes_by_loss() {
         let (stand, text) = match () {
             () if busiest >= NEARLY_OCCUPIED => {
                 (Stand::Hint, format!("{text}, with no window or buffer to explain it."))
             }
-            () if is_heavy(tcp) => (Stand::For, format!("{text} and lost {lost}, more than a bad path does.")),
+            () if tcp.is_heavy() => (Stand::For, format!("{text} and lost {lost}, more than a bad path does.")),
             () => (ample, format!("{text}, with no window, buffer or loss to explain it.")),
         };
         return Some(Opinion::new(stand, text));
@@ -197,8 +196,8 @@ fn of_tcp(facts: &Facts) -> Option<Opinion> {
     if tcp.fills_send_buffer() {
         return Some(Opinion::new(Stand::Hint, format!("{text}; but congestion control would have let more go.")));
     }
-    let room = allowed(tcp, tcp.min_rtt) / active(tcp);
-    if tcp.resent <= 0.0 || room >= FAR && !is_heavy(tcp) {
+    let room = tcp.allowed(tcp.min_rtt) / tcp.active();
+    if tcp.resent <= 0.0 || room >= FAR && !tcp.is_heavy() {
         let stand = if busiest >= NEARLY_OCCUPIED { Stand::Hint } else { Stand::For };
         return Some(Opinion::new(stand, format!("{text}; the loss of {lost} would allow more.")));
     }

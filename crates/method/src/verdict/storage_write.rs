@@ -1,9 +1,8 @@
 //! The destination's storage: the stages that make, write and read back files and make them durable waited for it.
 
-use super::Opinion;
-use super::copied::{CopyFacts, stand};
-use super::facts::percent;
-use super::storage_read::{of_disk, stopped};
+use super::facts::{CopyFacts, percent};
+use super::storage::{of_disk, stopped};
+use super::{Opinion, support};
 use linerate_model::CopyStage;
 
 pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
@@ -30,5 +29,5 @@ pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
     let next = "Copy with --to discard to know what the rest of the path can do; a faster disk, or leaving it to the system \
                 when data is made durable (--sync none), writes more.";
     // What the hypervisor took looks like waiting.
-    Some(Opinion::new(stand(share - facts.steal), text).then(next).despite_steal())
+    Some(Opinion::new(support(share - facts.steal), text).then(next).despite_steal())
 }

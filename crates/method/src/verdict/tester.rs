@@ -1,14 +1,10 @@
 //! The tester: with the device bypassed it reached no more.
 
-use super::facts::percent;
-use super::{Facts, Opinion};
+use super::Opinion;
+use super::facts::{AT_TESTER_LIMIT, FlowFacts, percent};
 use linerate_model::Stand;
 
-/// A result this close to the calibrated ceiling says nothing of the device. Where the runs scatter more than this, their
-/// spread decides.
-pub(super) const AT_CEILING: f64 = 0.95;
-
-pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let (ceiling, overlaps) = facts.ceiling.as_ref()?;
     let share = percent(ceiling.share);
     let text = match facts.bypassed {
@@ -17,7 +13,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
             format!("The result is {share} of what the asking host reaches with a server of its own and no network.")
         }
     };
-    Some(match (ceiling.share >= AT_CEILING, overlaps) {
+    Some(match (ceiling.share >= AT_TESTER_LIMIT, overlaps) {
         (true, _) => Opinion::new(Stand::Strong, text).then("Faster hosts can show more of the device."),
         (_, true) => Opinion::new(Stand::Hint, format!("{text} The runs of both overlap.")),
         _ => Opinion::new(Stand::Against, text),

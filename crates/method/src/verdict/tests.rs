@@ -1,16 +1,15 @@
 //! Each rule against facts that are made up for it, and what the whole makes of them.
 
-use super::calls::Calls;
-use super::facts::{ClosedLoop, End, Facts, KernelThread, Offer, Tcp, Udp, Work};
-use super::verdict;
+use super::facts::{Calls, ClosedLoop, End, FlowFacts, KernelThread, Offer, Tcp, Udp, Work};
+use super::of_flows;
 use crate::transfer::tests::trial;
 use linerate_model::{Ceiling, Confidence, Limit, PathLimit, RecordId, Stand};
 use linerate_units::BitRate;
 
 /// A TCP stream of 500 Mbit/s over a path of unknown speed between idle hosts, with nothing to explain it.
-fn facts() -> Facts {
+fn facts() -> FlowFacts {
     let end = End { busy: 0.2, ..End::default() };
-    Facts {
+    FlowFacts {
         work: Work::Tcp,
         reached: 500e6,
         line: None,
@@ -41,30 +40,30 @@ fn tcp() -> Tcp {
     }
 }
 
-fn with_line(share: f64) -> Facts {
+fn with_line(share: f64) -> FlowFacts {
     let (line_bps, payload_bps) = (BitRate::per_second(1_000_000_000), BitRate::per_second(941_000_000));
-    Facts { line: Some(PathLimit { line_bps, mtu: 1500, payload_bps, share }), ..facts() }
+    FlowFacts { line: Some(PathLimit { line_bps, mtu: 1500, payload_bps, share }), ..facts() }
 }
 
-fn udp(udp: Udp) -> Facts {
-    Facts { work: Work::Udp, tcp: None, udp: Some(Udp { buffer_time: 0.01, ..udp }), ..facts() }
+fn udp(udp: Udp) -> FlowFacts {
+    FlowFacts { work: Work::Udp, tcp: None, udp: Some(Udp { buffer_time: 0.01, ..udp }), ..facts() }
 }
 
 /// Requests one after the other between hosts that are busy for this share of the time.
-fn one_at_a_time(busy: f64) -> Facts {
+fn one_at_a_time(busy: f64) -> FlowFacts {
     let end = End { busy, ..End::default() };
     let closed_loop = Some(ClosedLoop { outstanding: 1.0, latency: 0.000_05 });
-    Facts { work: Work::Transact, tcp: None, sender: end.clone(), receiver: end, closed_loop, ..facts() }
+    FlowFacts { work: Work::Transact, tcp: None, sender: end.clone(), receiver: end, closed_loop, ..facts() }
 }
 
-fn at_ceiling(facts: Facts, share: f64) -> Facts {
+fn at_ceiling(facts: FlowFacts, share: f64) -> FlowFacts {
     let reached = crate::statistics::summary(vec![80e6]).expect("one run");
-    Facts { ceiling: Some((Ceiling { record: RecordId("calibration".into()), reached, share }, false)), ..facts }
+    FlowFacts { ceiling: Some((Ceiling { record: RecordId("calibration".into()), reached, share }, false)), ..facts }
 }
 
 #[track_caller]
-fn is(facts: &Facts, limit: Limit, confidence: Confidence) {
-    let said = verdict(facts);
+fn is(facts: &FlowFacts, limit: Limit, confidence: Confidence) {
+    let said = of_flows(facts);
     assert_eq!((said.limit, said.confidence), (limit, confidence), "{said:#?}");
 }
 
@@ -77,29 +76,29 @@ fn a_full_line_is_the_wire_even_at_the_ceiling() {
 #[test]
 fn at_the_ceiling_below_the_line_it_is_the_tester_and_below_the_ceiling_the_device() {
     let busy = End { busy: 0.5, ..End::default() };
-    let queued = |share| at_ceiling(Facts { sender: busy.clone(), ..with_line(0.4) }, share);
-    assert_eq!(verdict(&queued(0.99)).limit, Limit::Tester);
-    assert_eq!(verdict(&queued(0.5)).limit, Limit::Device);
+    let queued = |share| at_ceiling(FlowFacts { sender: busy.clone(), ..with_line(0.4) }, share);
+    assert_eq!(of_flows(&queued(0.99)).limit, Limit::Tester);
+    assert_eq!(of_flows(&queued(0.5)).limit, Limit::Device);
 }
 
 #[test]
 fn a_thread_that_always_has_work_is_the_limit_unless_it_kept_its_load() {
     let occupied = End { busy: 0.7, waited: 0.25, ..End::default() };
-    let slow = Facts { sender: occupied.clone(), ..facts() };
+    let slow = FlowFacts { sender: occupied.clone(), ..facts() };
     is(&slow, Limit::SenderCpu, Confidence::High);
-    is(&Facts { receiver: occupied.clone(), ..facts() }, Limit::ReceiverCpu, Confidence::High);
-    let kept = Facts { offer: Some(Offer { sent: 1.0, arrived: 1.0 }), ..slow.clone() };
+    is(&FlowFacts { receiver: occupied.clone(), ..facts() }, Limit::ReceiverCpu, Confidence::High);
+    let kept = FlowFacts { offer: Some(Offer { sent: 1.0, arrived: 1.0 }), ..slow.clone() };
     is(&kept, Limit::OfferedLoad, Confidence::High);
     // What is sent in vain is not the sender's limit.
-    let outrun = Facts { sender: occupied, ..udp(Udp { wire: 0.4, ..Udp::default() }) };
-    assert_eq!(verdict(&outrun).limit, Limit::Shaper);
+    let outrun = FlowFacts { sender: occupied, ..udp(Udp { wire: 0.4, ..Udp::default() }) };
+    assert_eq!(of_flows(&outrun).limit, Limit::Shaper);
 }
 
 #[test]
 fn a_quota_that_is_used_up_stops_the_threads_however_idle_they_look() {
     let throttled = End { busy: 0.05, throttled: Some((0.98, 0.05)), ..End::default() };
-    is(&Facts { sender: throttled.clone(), ..facts() }, Limit::SenderCpu, Confidence::High);
-    let dropped = Facts { receiver: throttled, ..udp(Udp { socket_buffer: 0.6, ..Udp::default() }) };
+    is(&FlowFacts { sender: throttled.clone(), ..facts() }, Limit::SenderCpu, Confidence::High);
+    let dropped = FlowFacts { receiver: throttled, ..udp(Udp { socket_buffer: 0.6, ..Udp::default() }) };
     is(&dropped, Limit::ReceiverCpu, Confidence::High);
 }
 
@@ -108,28 +107,28 @@ fn a_full_buffer_is_the_readers_fault_only_if_it_had_no_time() {
     let lost = Udp { socket_buffer: 0.3, ..Udp::default() };
     is(&udp(lost), Limit::ReceiverBuffer, Confidence::High);
     let late = End { busy: 0.1, waited: 0.4, ..End::default() };
-    is(&Facts { receiver: late.clone(), ..udp(lost) }, Limit::ReceiverCpu, Confidence::High);
+    is(&FlowFacts { receiver: late.clone(), ..udp(lost) }, Limit::ReceiverCpu, Confidence::High);
     // A buffer of two datagrams overflows however soon the reader comes.
     let tiny = Udp { buffer_time: 0.000_05, ..lost };
-    let tiny = Facts { udp: Some(tiny), receiver: late, ..udp(lost) };
-    assert_eq!(verdict(&tiny).limit, Limit::ReceiverBuffer);
+    let tiny = FlowFacts { udp: Some(tiny), receiver: late, ..udp(lost) };
+    assert_eq!(of_flows(&tiny).limit, Limit::ReceiverBuffer);
 }
 
 #[test]
 fn a_kernel_thread_kept_from_its_core_is_the_receivers_processor() {
     let thread = KernelThread { name: String::from("napi/eth0-7"), own: true, busy: 0.3, waited: 0.4 };
     let kernel = Some(thread.clone());
-    let late = Facts { receiver: End { kernel, ..End::default() }, ..facts() };
+    let late = FlowFacts { receiver: End { kernel, ..End::default() }, ..facts() };
     let bbr = Tcp { congestion: String::from("bbr"), resent: 0.1, ..tcp() };
-    let lossy = Facts { tcp: Some(bbr), ..late.clone() };
+    let lossy = FlowFacts { tcp: Some(bbr), ..late.clone() };
     is(&lossy, Limit::ReceiverCpu, Confidence::High);
     // What waits and is not lost costs no rate.
-    assert_ne!(verdict(&late).limit, Limit::ReceiverCpu);
+    assert_ne!(of_flows(&late).limit, Limit::ReceiverCpu);
     // A thread of the whole machine may be late with what is another's.
     let of_machine = KernelThread { name: String::from("ksoftirqd/1"), own: false, ..thread };
     let blamed = |dropped| {
         let receiver = End { kernel: Some(of_machine.clone()), dropped, ..End::default() };
-        verdict(&Facts { receiver, ..lossy.clone() }).limit
+        of_flows(&FlowFacts { receiver, ..lossy.clone() }).limit
     };
     assert_ne!(blamed(0.0), Limit::ReceiverCpu);
     assert_eq!(blamed(0.01), Limit::ReceiverCpu);
@@ -137,7 +136,7 @@ fn a_kernel_thread_kept_from_its_core_is_the_receivers_processor() {
 
 #[test]
 fn a_window_that_is_full_limits_and_one_that_is_not_does_not() {
-    let held = |window_limited, rtt: f64| Facts {
+    let held = |window_limited, rtt: f64| FlowFacts {
         tcp: Some(Tcp { window_limited, rtt, min_rtt: rtt, flow_bps: 12e6, peer_window: 65_536.0, ..tcp() }),
         reached: 12e6,
         ..facts()
@@ -149,7 +148,7 @@ fn a_window_that_is_full_limits_and_one_that_is_not_does_not() {
     is(&held(0.05, 0.043), Limit::Window, Confidence::High);
     is(&held(0.05, 0.021), Limit::Shaper, Confidence::Medium);
     // A send buffer of 16 KiB that is under way, with room for three times as much.
-    let buffered = |congestion_window| Facts {
+    let buffered = |congestion_window| FlowFacts {
         tcp: Some(Tcp { send_buffer: 16_384.0, congestion_window, ..held(0.0, 0.021).tcp.unwrap_or_default() }),
         ..held(0.0, 0.021)
     };
@@ -157,26 +156,26 @@ fn a_window_that_is_full_limits_and_one_that_is_not_does_not() {
     is(&buffered(32_000.0), Limit::Shaper, Confidence::Medium);
     // The load that was asked for came, whatever else is full.
     let met = Offer { sent: 1.0, arrived: 1.0 };
-    is(&Facts { offer: Some(met), ..held(0.05, 0.043) }, Limit::OfferedLoad, Confidence::High);
-    let slow_reader = Facts { receiver: End { busy: 0.95, ..End::default() }, ..held(0.95, 0.001) };
+    is(&FlowFacts { offer: Some(met), ..held(0.05, 0.043) }, Limit::OfferedLoad, Confidence::High);
+    let slow_reader = FlowFacts { receiver: End { busy: 0.95, ..End::default() }, ..held(0.95, 0.001) };
     is(&slow_reader, Limit::ReceiverCpu, Confidence::High);
 }
 
 /// At 1 % loss and 20 ms CUBIC has 12.2 segments under way (Reno's, RFC 9438 section 4.3): 7.1 Mbit/s.
 #[test]
 fn loss_rules_where_the_formula_gives_what_was_reached() {
-    let lossy = |resent, flow_bps, rtt, min_rtt| Facts {
+    let lossy = |resent, flow_bps, rtt, min_rtt| FlowFacts {
         tcp: Some(Tcp { resent, flow_bps, rtt, min_rtt, ..tcp() }),
         reached: flow_bps,
         ..facts()
     };
     is(&lossy(0.01, 7.1e6, 0.02, 0.02), Limit::PathLoss, Confidence::Medium);
     // The same loss over a short path would allow far more.
-    assert_ne!(verdict(&lossy(0.01, 7.1e6, 0.000_2, 0.000_2)).limit, Limit::PathLoss);
+    assert_ne!(of_flows(&lossy(0.01, 7.1e6, 0.000_2, 0.000_2)).limit, Limit::PathLoss);
     // Loss out of a queue that fills is the queue's.
     is(&lossy(0.000_1, 95e6, 0.022, 0.000_1), Limit::Shaper, Confidence::High);
     let bbr = Tcp { congestion: String::from("bbr"), resent: 0.01, flow_bps: 95e6, ..tcp() };
-    is(&Facts { tcp: Some(bbr), ..facts() }, Limit::Shaper, Confidence::High);
+    is(&FlowFacts { tcp: Some(bbr), ..facts() }, Limit::Shaper, Confidence::High);
 }
 
 /// What a policer makes of TCP, as it was measured: no one load tells it from a bad path, so nothing is said surely.
@@ -184,7 +183,7 @@ fn loss_rules_where_the_formula_gives_what_was_reached() {
 fn a_policer_and_a_bad_path_look_the_same_to_tcp() {
     let lossy = |congestion: &str, resent, stalled, flow_bps, rtt, min_rtt| {
         let tcp = Tcp { congestion: congestion.into(), resent, stalled, flow_bps, rtt, min_rtt, ..tcp() };
-        verdict(&Facts { tcp: Some(tcp), reached: flow_bps, ..facts() })
+        of_flows(&FlowFacts { tcp: Some(tcp), reached: flow_bps, ..facts() })
     };
     for (name, said) in [
         ("100 Mbit/s, 20 ms", lossy("cubic", 0.021, 0.0, 5.2e6, 0.0204, 0.02)),
@@ -206,11 +205,11 @@ fn a_policer_and_a_bad_path_look_the_same_to_tcp() {
 fn who_was_busy_for_most_of_the_time_is_not_surely_idle() {
     let busy = End { busy: 0.7, ..End::default() };
     let bbr = Tcp { congestion: String::from("bbr"), flow_bps: 17e9, ..tcp() };
-    let paced = Facts { tcp: Some(bbr.clone()), sender: busy, ..facts() };
+    let paced = FlowFacts { tcp: Some(bbr.clone()), sender: busy, ..facts() };
     is(&paced, Limit::Shaper, Confidence::Medium);
     let busier = End { busy: 0.8, ..End::default() };
-    is(&Facts { sender: busier, ..paced.clone() }, Limit::SenderCpu, Confidence::Low);
-    is(&Facts { sender: End { busy: 0.3, ..End::default() }, ..paced }, Limit::Shaper, Confidence::High);
+    is(&FlowFacts { sender: busier, ..paced.clone() }, Limit::SenderCpu, Confidence::Low);
+    is(&FlowFacts { sender: End { busy: 0.3, ..End::default() }, ..paced }, Limit::Shaper, Confidence::High);
 }
 
 #[test]
@@ -222,10 +221,12 @@ fn what_floods_and_mostly_vanishes_was_not_lost_by_chance() {
 
 #[test]
 fn datagrams_lost_at_a_load_that_was_sent_are_the_paths() {
-    let lost =
-        |wire| Facts { offer: Some(Offer { sent: 1.0, arrived: 1.0 - wire }), ..udp(Udp { wire, ..Udp::default() }) };
+    let lost = |wire| FlowFacts {
+        offer: Some(Offer { sent: 1.0, arrived: 1.0 - wire }),
+        ..udp(Udp { wire, ..Udp::default() })
+    };
     is(&lost(0.01), Limit::PathLoss, Confidence::Medium);
-    assert_eq!(verdict(&lost(0.4)).limit, Limit::Shaper);
+    assert_eq!(of_flows(&lost(0.4)).limit, Limit::Shaper);
     is(&lost(0.0), Limit::OfferedLoad, Confidence::High);
 }
 
@@ -235,15 +236,15 @@ fn requests_one_after_the_other_wait_for_each_other() {
     is(&closed, Limit::Latency, Confidence::High);
     // Two ends that take turns on one core wait for each other.
     let in_turns = End { busy: 0.45, waited: 0.5, ..End::default() };
-    is(&Facts { sender: in_turns.clone(), receiver: in_turns, ..closed.clone() }, Limit::Latency, Confidence::High);
+    is(&FlowFacts { sender: in_turns.clone(), receiver: in_turns, ..closed.clone() }, Limit::Latency, Confidence::High);
     let busy = End { busy: 0.95, ..End::default() };
-    is(&Facts { receiver: busy, ..closed }, Limit::ReceiverCpu, Confidence::High);
+    is(&FlowFacts { receiver: busy, ..closed }, Limit::ReceiverCpu, Confidence::High);
 }
 
 #[test]
 fn otherwise_it_cannot_tell_and_says_what_was_missing() {
     // A TCP whose own account is missing says nothing of the path.
-    let said = verdict(&Facts { tcp: None, ..facts() });
+    let said = of_flows(&FlowFacts { tcp: None, ..facts() });
     assert_eq!((said.limit, said.confidence), (Limit::CannotTell, Confidence::Low), "{said:#?}");
     assert!(said.evidence.iter().any(|text| text.contains("speed of no link is known")), "{:?}", said.evidence);
     assert!(said.weighed.iter().any(|one| one.limit == Limit::SenderCpu && one.stand == Stand::Against));
@@ -251,15 +252,15 @@ fn otherwise_it_cannot_tell_and_says_what_was_missing() {
 
 #[test]
 fn time_taken_by_the_hypervisor_makes_verdicts_less_sure_that_it_could_have_brought_about() {
-    let stolen = |facts: Facts| Facts { steal: 0.2, ..facts };
+    let stolen = |facts: FlowFacts| FlowFacts { steal: 0.2, ..facts };
     // Hosts with two thirds of their time to spare are held back by no fifth of it that was taken ...
     let queue = Tcp { rtt: 0.01, ..tcp() };
-    is(&stolen(Facts { tcp: Some(queue), ..facts() }), Limit::Shaper, Confidence::High);
+    is(&stolen(FlowFacts { tcp: Some(queue), ..facts() }), Limit::Shaper, Confidence::High);
     let tcp = Tcp { window_limited: 0.95, ..tcp() };
-    is(&stolen(Facts { tcp: Some(tcp.clone()), ..facts() }), Limit::Window, Confidence::High);
+    is(&stolen(FlowFacts { tcp: Some(tcp.clone()), ..facts() }), Limit::Window, Confidence::High);
     // ... hosts that were at work for most of it may be.
     let end = End { busy: 0.56, ..End::default() };
-    let held = verdict(&stolen(Facts { tcp: Some(tcp), sender: end, ..facts() }));
+    let held = of_flows(&stolen(FlowFacts { tcp: Some(tcp), sender: end, ..facts() }));
     assert_eq!((held.limit, held.confidence), (Limit::Window, Confidence::Medium), "{held:#?}");
     assert!(held.evidence.iter().any(|text| text.contains("hypervisor took 20 %")), "{:?}", held.evidence);
     // A buffer of some milliseconds overflows in one pause of its reader, whatever time is left over.
@@ -267,7 +268,7 @@ fn time_taken_by_the_hypervisor_makes_verdicts_less_sure_that_it_could_have_brou
     is(&stolen(overflown), Limit::ReceiverBuffer, Confidence::Medium);
     // A quota that is used up stops its threads whatever else is taken.
     let throttled = End { busy: 0.05, throttled: Some((0.98, 0.05)), ..End::default() };
-    is(&stolen(Facts { sender: throttled, ..facts() }), Limit::SenderCpu, Confidence::High);
+    is(&stolen(FlowFacts { sender: throttled, ..facts() }), Limit::SenderCpu, Confidence::High);
     // A line that is full is full.
     is(&stolen(with_line(0.998)), Limit::Wire, Confidence::High);
     // Of one request after the other the answer's way is most, however the hosts' share of it is counted ...
@@ -277,7 +278,7 @@ fn time_taken_by_the_hypervisor_makes_verdicts_less_sure_that_it_could_have_brou
 }
 
 /// Four calls under way at a time on an idle path of 50 us, of which the server has each for `service` of 2 ms.
-fn calls(service: Option<f64>) -> Facts {
+fn calls(service: Option<f64>) -> FlowFacts {
     let calls = Calls {
         nfs: true,
         response: 0.002,
@@ -288,7 +289,7 @@ fn calls(service: Option<f64>) -> Facts {
         classes: Vec::new(),
     };
     let closed_loop = Some(ClosedLoop { outstanding: 4.0, latency: 0.002 });
-    Facts { work: Work::Transact, reached: 2_000.0, tcp: None, closed_loop, calls: Some(calls), ..facts() }
+    FlowFacts { work: Work::Transact, reached: 2_000.0, tcp: None, closed_loop, calls: Some(calls), ..facts() }
 }
 
 #[test]
@@ -303,58 +304,58 @@ fn calls_that_spend_their_time_in_the_server_are_the_servers() {
     beyond.calls.as_mut().expect("calls").response = 0.5;
     is(&beyond, Limit::Server, Confidence::High);
     // All that was asked for was done: no limit was met, however slow each call.
-    is(&Facts { offer: Some(Offer { sent: 1.0, arrived: 1.0 }), ..beyond }, Limit::OfferedLoad, Confidence::High);
+    is(&FlowFacts { offer: Some(Offer { sent: 1.0, arrived: 1.0 }), ..beyond }, Limit::OfferedLoad, Confidence::High);
 }
 
 #[test]
 fn a_server_without_a_processor_is_slow_whatever_its_own_account_says() {
     let starved = End { busy: 0.05, throttled: Some((0.97, 0.05)), ..End::default() };
-    let facts = Facts { receiver: starved, ..calls(Some(0.0001)) };
+    let facts = FlowFacts { receiver: starved, ..calls(Some(0.0001)) };
     is(&facts, Limit::Server, Confidence::High);
-    let said = verdict(&facts);
+    let said = of_flows(&facts);
     assert!(said.evidence[0].contains("quota (0.05 of a core)"), "{said:#?}");
     is(
-        &Facts { receiver: End { busy: 0.97, ..End::default() }, ..calls(Some(0.0016)) },
+        &FlowFacts { receiver: End { busy: 0.97, ..End::default() }, ..calls(Some(0.0016)) },
         Limit::Server,
         Confidence::High,
     );
     // A caller that has no time itself is the limit, though its calls take long.
-    let slow = Facts { sender: End { throttled: Some((0.97, 0.05)), ..End::default() }, ..calls(Some(0.0001)) };
+    let slow = FlowFacts { sender: End { throttled: Some((0.97, 0.05)), ..End::default() }, ..calls(Some(0.0001)) };
     is(&slow, Limit::SenderCpu, Confidence::High);
     let crowded = End { busy: 0.3, waited: 0.65, ..End::default() };
-    is(&Facts { sender: crowded, ..calls(Some(0.0003)) }, Limit::SenderCpu, Confidence::High);
+    is(&FlowFacts { sender: crowded, ..calls(Some(0.0003)) }, Limit::SenderCpu, Confidence::High);
     // And where a server is kept from its core by others, it is not sure that it is slow itself.
     let kept = End { busy: 0.3, waited: 0.4, ..End::default() };
-    is(&Facts { receiver: kept, ..calls(Some(0.0019)) }, Limit::Server, Confidence::Medium);
+    is(&FlowFacts { receiver: kept, ..calls(Some(0.0019)) }, Limit::Server, Confidence::Medium);
 }
 
 #[test]
 fn a_line_that_calls_fill_is_the_wire_however_long_they_take() {
-    is(&Facts { line: with_line(0.99).line, ..calls(Some(0.0001)) }, Limit::Wire, Confidence::High);
-    is(&Facts { line: with_line(0.5).line, ..calls(Some(0.0019)) }, Limit::Server, Confidence::High);
+    is(&FlowFacts { line: with_line(0.99).line, ..calls(Some(0.0001)) }, Limit::Wire, Confidence::High);
+    is(&FlowFacts { line: with_line(0.5).line, ..calls(Some(0.0019)) }, Limit::Server, Confidence::High);
 }
 
 #[test]
 fn a_queue_on_the_path_is_not_surely_latency() {
     let queued = Tcp { rtt: 0.1, min_rtt: 0.0001, ..tcp() };
-    is(&Facts { tcp: Some(queued), ..calls(Some(0.0001)) }, Limit::Latency, Confidence::Low);
+    is(&FlowFacts { tcp: Some(queued), ..calls(Some(0.0001)) }, Limit::Latency, Confidence::Low);
 }
 
 #[test]
 fn the_ceiling_of_nfs_tells_of_the_tester_and_not_of_the_device() {
-    let of_nfs = |share| Facts { bypassed: false, ..at_ceiling(calls(Some(0.0003)), share) };
-    assert_eq!(verdict(&of_nfs(0.99)).limit, Limit::Tester);
+    let of_nfs = |share| FlowFacts { bypassed: false, ..at_ceiling(calls(Some(0.0003)), share) };
+    assert_eq!(of_flows(&of_nfs(0.99)).limit, Limit::Tester);
     is(&of_nfs(0.2), Limit::Latency, Confidence::High);
-    let weighed = verdict(&of_nfs(0.2)).weighed;
+    let weighed = of_flows(&of_nfs(0.2)).weighed;
     assert!(weighed.iter().all(|weighed| weighed.limit != Limit::Device), "{weighed:#?}");
 }
 
 #[test]
 fn of_a_server_that_tells_nothing_is_said_what_can_be_seen_and_never_surely() {
-    let idle = Facts { line: with_line(0.1).line, ..calls(None) };
+    let idle = FlowFacts { line: with_line(0.1).line, ..calls(None) };
     is(&idle, Limit::Server, Confidence::Medium);
-    is(&Facts { line: None, ..idle.clone() }, Limit::Server, Confidence::Low);
-    is(&Facts { line: with_line(0.7).line, ..idle.clone() }, Limit::Server, Confidence::Low);
+    is(&FlowFacts { line: None, ..idle.clone() }, Limit::Server, Confidence::Low);
+    is(&FlowFacts { line: with_line(0.7).line, ..idle.clone() }, Limit::Server, Confidence::Low);
     let mut near = idle.clone();
     near.calls.as_mut().expect("calls").round_trip = Some(0.001);
     is(&near, Limit::Latency, Confidence::High);
@@ -368,7 +369,7 @@ fn the_class_that_is_slow_is_named() {
     let mut slow_writes = calls(Some(0.0019));
     slow_writes.calls.as_mut().expect("calls").classes =
         vec![(linerate_model::NfsClass::Read, 0.000_2), (linerate_model::NfsClass::Write, 0.020_5)];
-    let said = verdict(&slow_writes);
+    let said = of_flows(&slow_writes);
     assert!(said.evidence[0].contains("writes took 20.5 ms, reads 200 us"), "{said:#?}");
 }
 
@@ -398,7 +399,7 @@ fn facts_come_from_the_trials() {
     }
     let plan = linerate_model::Plan::of(vec![run.spec.clone()], linerate_model::Repeats::Times(1));
     let result = crate::measurements(&plan, &[], std::slice::from_ref(&run), None).remove(0);
-    let found = Facts::of(&result, &[&run]);
+    let found = FlowFacts::of(&result, &[&run]);
     assert!((found.receiver.busy - 0.4).abs() < 1e-9 && (found.receiver.waited - 0.2).abs() < 1e-9, "{found:?}");
     assert_eq!(found.receiver.throttled, Some((0.4, 0.5)));
     assert!((found.receiver.interrupted - 0.75).abs() < 1e-9, "600 of 800 ms: {found:?}");
@@ -413,22 +414,22 @@ fn facts_come_from_the_trials() {
 fn threads_under_soft_interrupts_do_not_hide_a_shaper() {
     let crowded = End { busy: 0.67, waited: 0.31, busiest_core: 0.6, ..End::default() };
     let queue = Tcp { rtt: 0.004_5, min_rtt: 0.000_013, flow_bps: 467e6, congestion: String::from("bbr"), ..tcp() };
-    let shaped = Facts { receiver: crowded.clone(), tcp: Some(queue.clone()), ..facts() };
+    let shaped = FlowFacts { receiver: crowded.clone(), tcp: Some(queue.clone()), ..facts() };
     is(&shaped, Limit::Shaper, Confidence::Medium);
-    let said = verdict(&shaped).evidence[0].clone();
+    let said = of_flows(&shaped).evidence[0].clone();
     assert!(said.contains("ahead of the path (occupied for 98 %)"), "{said}");
     // A receiver that does not take what arrives fills its window; one without a core to spare may really be late.
     let full = Tcp { window_limited: 0.3, ..queue.clone() };
-    is(&Facts { tcp: Some(full), ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
+    is(&FlowFacts { tcp: Some(full), ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
     let busy = End { busiest_core: 0.97, ..crowded.clone() };
-    is(&Facts { receiver: busy, ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
+    is(&FlowFacts { receiver: busy, ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
     let quota = End { throttled: Some((0.9, 0.3)), ..crowded.clone() };
-    is(&Facts { receiver: quota, ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
-    is(&Facts { tcp: Some(tcp()), ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
+    is(&FlowFacts { receiver: quota, ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
+    is(&FlowFacts { tcp: Some(tcp()), ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
     let interrupted = End { interruptible: 0.87, ..crowded.clone() };
-    is(&Facts { tcp: Some(tcp()), receiver: interrupted, ..shaped }, Limit::ReceiverCpu, Confidence::Medium);
+    is(&FlowFacts { tcp: Some(tcp()), receiver: interrupted, ..shaped }, Limit::ReceiverCpu, Confidence::Medium);
 
-    let datagrams = |interrupted, interruptible| Facts {
+    let datagrams = |interrupted, interruptible| FlowFacts {
         sender: End { interrupted, interruptible, ..crowded.clone() },
         ..udp(Udp::default())
     };

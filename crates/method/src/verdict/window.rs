@@ -1,16 +1,14 @@
 //! The window: TCP had data to send and might not have more under way.
 
-use super::copied::stand;
-use super::facts::{End, FILLED, NEARLY_OCCUPIED, Work, bits, percent, time};
-use super::offered_load::NEARLY_MET;
-use super::{CopyFacts, Facts, Opinion};
+use super::facts::{CopyFacts, End, FILLED, FlowFacts, NEARLY_OCCUPIED, Work, bits, percent, time};
+use super::{Opinion, support};
 use linerate_model::Stand;
 
 /// Held back for most of the time with data to send.
 const MOSTLY: f64 = 0.5;
 const OFTEN: f64 = 0.2;
 
-pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.work != Work::Tcp {
         return None;
     }
@@ -18,7 +16,7 @@ pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
     let (by_window, by_buffer) = (tcp.window_limited, tcp.buffer_limited);
     let text = held_back(by_window, by_buffer);
     let most = by_window.max(by_buffer);
-    let met = facts.offer.is_some_and(|offer| offer.arrived >= NEARLY_MET);
+    let met = facts.offer.is_some_and(|offer| offer.is_nearly_met());
     let (full, empties) = (tcp.fills_window() && !met, tcp.fills_send_buffer() && !met);
     if most < OFTEN && !full && !empties {
         return Some(Opinion::new(Stand::Against, text));
@@ -67,7 +65,7 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         _ => Stand::Against,
     };
     let next = "More lanes (--lanes), or larger buffers at the system (net.ipv4.tcp_rmem, tcp_wmem), fill the path.";
-    Some(Opinion::new(stand(facts.held_on_path()).min(most), text).despite_steal().then(next))
+    Some(Opinion::new(support(facts.held_on_path()).min(most), text).despite_steal().then(next))
 }
 
 fn held_back(by_window: f64, by_buffer: f64) -> String {

@@ -1,7 +1,7 @@
 //! The wire: a link of known speed that is full.
 
-use super::facts::{Work, percent};
-use super::{CopyFacts, Facts, Opinion};
+use super::Opinion;
+use super::facts::{CopyFacts, FlowFacts, MOSTLY_FULL, Work, percent};
 use linerate_model::{PathLimit, Stand};
 
 /// A line this full has no room that a better host could use: what is left is within the error of the clock and of the
@@ -9,10 +9,8 @@ use linerate_model::{PathLimit, Stand};
 const FULL: f64 = 0.98;
 /// A line this full leaves little to be gained elsewhere.
 const NEARLY_FULL: f64 = 0.95;
-/// Of a copy, what this leaves goes by while the first files are read and the last ones made durable.
-pub(super) const MOSTLY_FULL: f64 = 0.85;
 
-pub(super) fn weigh(facts: &Facts) -> Option<Opinion> {
+pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     // Requests fill a line only where they carry data, and then it is known.
     if facts.work == Work::Transact && facts.line.is_none() {
         return None;
@@ -55,7 +53,7 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     Some(Opinion::new(stand, text).then("A faster link carries more.").despite_steal())
 }
 
-fn carried(facts: &Facts, line: &PathLimit) -> String {
+fn carried(facts: &FlowFacts, line: &PathLimit) -> String {
     if facts.calls.as_ref().is_some_and(|calls| calls.nfs) {
         return format!(
             "Frames filled {} of a line of {}, by the interface's counters.",

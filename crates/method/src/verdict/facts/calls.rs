@@ -4,28 +4,33 @@ use crate::statistics::median;
 use crate::transfer::transfers;
 use linerate_model::{Measurement, NfsClass, TrialResult, Workload};
 
+/// With more than half of a call's time in the server, no other part has more.
+pub(crate) const MOSTLY_IN_SERVER: f64 = 0.5;
+/// A call that takes so many round trips spends its time elsewhere.
+pub(crate) const MANY_ROUND_TRIPS: f64 = 10.0;
+
 /// Calls to a server: means over all runs, medians where runs differ.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     /// They are NFS operations.
-    pub(super) nfs: bool,
+    pub(crate) nfs: bool,
     /// How long one took for its caller, seconds; in an open loop from when it was due.
-    pub(super) response: f64,
+    pub(crate) response: f64,
     /// How long the server had it by its own account, seconds; none where it tells nothing.
-    pub(super) service: Option<f64>,
+    pub(crate) service: Option<f64>,
     /// How many were under way at a time, those not counted that waited at their caller for others to return.
-    pub(super) under_way: f64,
+    pub(crate) under_way: f64,
     /// Answered per second.
-    pub(super) per_s: f64,
+    pub(crate) per_s: f64,
     /// The path's shortest round trip, seconds; none over UDP.
-    pub(super) round_trip: Option<f64>,
+    pub(crate) round_trip: Option<f64>,
     /// NFS: how long operations of each class took, seconds.
-    pub(super) classes: Vec<(NfsClass, f64)>,
+    pub(crate) classes: Vec<(NfsClass, f64)>,
 }
 
 impl Calls {
     /// The calls of `result`; none if it is of another kind.
-    pub(super) fn of(result: &Measurement, runs: &[&TrialResult]) -> Option<Self> {
+    pub(crate) fn of(result: &Measurement, runs: &[&TrialResult]) -> Option<Self> {
         let workload = &runs.first()?.spec.workload;
         let slots = workload.outstanding()?;
         let latency = result.latency_ns.as_ref()?;
@@ -47,12 +52,12 @@ impl Calls {
     }
 
     /// An end has others to work on while one call is with the other end: if it waits for a core, it has more to do than it can.
-    pub(super) fn overlap(&self) -> bool {
+    pub(crate) fn overlap(&self) -> bool {
         self.under_way >= 2.0
     }
 
     /// Of the calls under way, the share that the server had, by Little's law; none where it tells nothing.
-    pub(super) fn in_server(&self) -> Option<f64> {
+    pub(crate) fn in_server(&self) -> Option<f64> {
         let held = self.per_s * self.service?;
         (self.under_way > 0.0).then(|| (held / self.under_way).min(1.0))
     }

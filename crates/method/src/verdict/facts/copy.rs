@@ -1,11 +1,12 @@
 //! What the rules weigh of a copy: where the stages of its slowest pair spent their time, and what their hosts saw.
 
-use super::facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, THROTTLED, Tcp};
+use super::end::THROTTLED;
+use super::tcp::Tcp;
 use crate::copy::{LastPair, last_pair, shares};
 use crate::measure::tcp_of;
 use linerate_model::{
     CopyFrom, CopyHalfResult, CopyInto, CopyPlan, CopyStage, CopySync, CopyTrial, CopyVerify, CopyWay, Host, HostName,
-    InterfaceCounters, Observation, StageShare, Stand, TcpFlow, WorkShare,
+    InterfaceCounters, Observation, StageShare, TcpFlow, WorkShare,
 };
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
@@ -13,53 +14,56 @@ use std::collections::BTreeMap;
 /// What a frame takes on an Ethernet wire beside the bytes that an interface counts: FCS 4, preamble 8, gap 12.
 const UNCOUNTED: u64 = 24;
 
+/// Of a copy, what this leaves goes by while the first files are read and the last ones made durable.
+pub(crate) const MOSTLY_FULL: f64 = 0.85;
+
 /// The facts of one copy, from the source to the destination that was done last.
 #[derive(Debug, Clone)]
 pub(crate) struct CopyFacts {
     /// It is read from files.
-    pub(super) reads: bool,
+    pub(crate) reads: bool,
     /// It is written to files.
-    pub(super) writes: bool,
+    pub(crate) writes: bool,
     /// A file server is the end that it is read from, or written to.
-    pub(super) server: Option<ServerEnd>,
+    pub(crate) server: Option<ServerEnd>,
     /// It goes from host to host.
-    pub(super) crosses: bool,
+    pub(crate) crosses: bool,
     /// One thread does all stages of a lane in turn, so that their times add up; but for `list`, which has its own.
-    pub(super) in_turn: bool,
+    pub(crate) in_turn: bool,
     /// What is written is read back.
-    pub(super) reads_back: bool,
+    pub(crate) reads_back: bool,
     /// Each file is made durable while others are written, and not all at the end.
-    pub(super) syncs_each: bool,
+    pub(crate) syncs_each: bool,
     /// Where the time went.
-    pub(super) stages: BTreeMap<CopyStage, StageShare>,
+    pub(crate) stages: BTreeMap<CopyStage, StageShare>,
     /// The host that reads.
-    pub(super) source: CopyEnd,
+    pub(crate) source: CopyEnd,
     /// The host that writes.
-    pub(super) destination: CopyEnd,
+    pub(crate) destination: CopyEnd,
     /// The rate of the fullest link whose speed is known, and the share of it that was used.
-    pub(super) line: Option<(BitRate, f64)>,
+    pub(crate) line: Option<(BitRate, f64)>,
     /// What TCP says of the connections; none where the way is none of linerate's own.
-    pub(super) tcp: Option<Tcp>,
+    pub(crate) tcp: Option<Tcp>,
     /// Share of a host's time that the hypervisor took, the most of any.
-    pub(super) steal: f64,
+    pub(crate) steal: f64,
 }
 
 /// What a file server does for a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ServerEnd {
+pub(crate) enum ServerEnd {
     Read,
     Written,
 }
 
 /// What a host saw.
 #[derive(Debug, Clone, Default)]
-pub(super) struct CopyEnd {
+pub(crate) struct CopyEnd {
     /// Of the periods of its CPU quota, the share in which that was used up, and the cores' worth it allows.
-    pub(super) throttled: Option<(f64, f64)>,
+    pub(crate) throttled: Option<(f64, f64)>,
     /// The busiest of the disks that hold its folders, and the share of the time that it had work.
-    pub(super) disk: Option<(String, f64)>,
+    pub(crate) disk: Option<(String, f64)>,
     /// Share of the time that some task of the host waited for storage, whoever's (PSI); none where the kernel keeps no count.
-    pub(super) stalled: Option<f64>,
+    pub(crate) stalled: Option<f64>,
 }
 
 impl CopyFacts {
@@ -115,42 +119,42 @@ impl CopyFacts {
     }
 
     /// Share of the time that a stage, in its busiest lane, was at work and neither on a core nor waiting for one: it waited for what it works on.
-    pub(super) fn blocked(&self, stage: CopyStage) -> f64 {
+    pub(crate) fn blocked(&self, stage: CopyStage) -> f64 {
         let WorkShare { busy, cpu, queued } = self.stage(stage).busiest;
         (busy - cpu - queued).max(0.0)
     }
 
     /// Share of the time that a stage had nothing to do.
-    pub(super) fn starved(&self, stage: CopyStage) -> f64 {
+    pub(crate) fn starved(&self, stage: CopyStage) -> f64 {
         self.stage(stage).waiting_for_previous
     }
 
     /// Share of the time that data waited to be sent while the destination had none. What the hypervisor took looks like waiting.
-    pub(super) fn held_on_path(&self) -> f64 {
+    pub(crate) fn held_on_path(&self) -> f64 {
         self.blocked(CopyStage::Send).min(self.starved(CopyStage::Receive)) - self.steal
     }
 
     /// What TCP says of a path that its hosts had time for; none where that is not known.
-    pub(super) fn path(&self) -> Option<&Tcp> {
+    pub(crate) fn path(&self) -> Option<&Tcp> {
         let stopped = self.source.is_throttled() || self.destination.is_throttled();
         self.tcp.as_ref().filter(|_| self.crosses && !stopped)
     }
 
     /// Of `stages`, the one that was on a core or waiting for one the most in its busiest lane, and for how long.
-    pub(super) fn computes(&self, stages: &[CopyStage]) -> Option<(CopyStage, WorkShare)> {
+    pub(crate) fn computes(&self, stages: &[CopyStage]) -> Option<(CopyStage, WorkShare)> {
         let there = stages.iter().filter_map(|stage| Some((*stage, self.stages.get(stage)?.busiest)));
         there.max_by(|(_, l), (_, r)| (l.cpu + l.queued).total_cmp(&(r.cpu + r.queued)))
     }
 
     /// Share of the time that `stages`, done in turn by one thread, were on a core or waited for one.
-    pub(super) fn computed(&self, stages: &[CopyStage]) -> f64 {
+    pub(crate) fn computed(&self, stages: &[CopyStage]) -> f64 {
         let of_lane = stages.iter().filter(|stage| **stage != CopyStage::List);
         let share = |stage: &CopyStage| self.stage(*stage).busiest;
         of_lane.map(share).map(|work| work.cpu + work.queued).sum::<f64>().min(1.0)
     }
 
     /// Of `stages`, the one that was blocked the most, and for how long: with all others of its thread, where they are done in turn.
-    pub(super) fn most_blocked(&self, stages: &[CopyStage]) -> (Option<CopyStage>, f64) {
+    pub(crate) fn most_blocked(&self, stages: &[CopyStage]) -> (Option<CopyStage>, f64) {
         let there = || stages.iter().filter(|stage| self.stages.contains_key(stage));
         let worst = there().map(|stage| (*stage, self.blocked(*stage))).max_by(|l, r| l.1.total_cmp(&r.1));
         let Some((stage, share)) = worst else { return (None, 0.0) };
@@ -172,7 +176,7 @@ impl CopyEnd {
     }
 
     /// A CPU quota stops its threads, whatever they do.
-    pub(super) fn is_throttled(&self) -> bool {
+    pub(crate) fn is_throttled(&self) -> bool {
         self.throttled.is_some_and(|(share, _)| share >= THROTTLED)
     }
 }
@@ -183,14 +187,4 @@ fn tcp(pair: &LastPair<'_>) -> Option<Tcp> {
     let (flows, seconds): (Vec<&TcpFlow>, _) = (side.tcp.iter().collect(), pair.time.as_secs_f64());
     let each = side.bytes as f64 * 8.0 / seconds.max(f64::MIN_POSITIVE) / flows.len() as f64;
     Some(Tcp::of(&tcp_of(&flows)?, &flows, seconds * flows.len() as f64, each))
-}
-
-/// How well a share of the time at work supports a limit: with no time to spare it is what the others wait for.
-pub(super) fn stand(share: f64) -> Stand {
-    match share {
-        OCCUPIED.. => Stand::Strong,
-        NEARLY_OCCUPIED.. => Stand::For,
-        AMPLE.. => Stand::Hint,
-        _ => Stand::Against,
-    }
 }

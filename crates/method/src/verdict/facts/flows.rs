@@ -1,0 +1,247 @@
+//! The facts of a load of flows: streams, transactions and calls. Medians over the runs.
+
+use super::calls::Calls;
+use super::end::{End, KEPT_WAITING, KernelThread, NEARLY_OCCUPIED, OCCUPIED};
+use super::tcp::{HELD_BACK, Tcp, tcp};
+use super::udp::{Udp, udp};
+use super::words::bits;
+use super::{NOTABLE_LOSS, median};
+use crate::measure::main_figure;
+use crate::transfer::{rate, transfers};
+use linerate_model::{
+    Arrivals, Ceiling, Limit, Measurement, Offered, PathLimit, Transport, TrialResult, Workload, WorkloadKind,
+};
+
+/// A sender that has the processor sends, and does so in system calls: even through a device of the same host these take two fifths of its
+/// time and more. With more soft interrupts than this it waits for what they do.
+pub(crate) const INTERRUPTED: f64 = 0.7;
+/// A result this close to the tester's own limit does not show what the device can do. Where the runs scatter more than
+/// this, their spread decides.
+pub(crate) const AT_TESTER_LIMIT: f64 = 0.95;
+/// With this share of the load delivered, a limit just below what was asked for would be a coincidence.
+const NEARLY_MET: f64 = 0.95;
+/// A receive buffer that is full after less than this, in seconds, asks more of a program than any system promises it.
+const SHORT_BUFFER: f64 = 0.000_2;
+
+/// The facts of one result.
+#[derive(Debug, Clone)]
+pub(crate) struct FlowFacts {
+    /// What was done.
+    pub(crate) work: Work,
+    /// Payload bit/s at the receivers; transactions per second otherwise.
+    pub(crate) reached: f64,
+    /// What the path can carry, where its links' speeds are known.
+    pub(crate) line: Option<PathLimit>,
+    /// Bytes of a UDP message.
+    pub(crate) message_bytes: u64,
+    /// What the tester reached with the device bypassed, and whether the runs of both overlap.
+    pub(crate) ceiling: Option<(Ceiling, bool)>,
+    /// That was the same measurement, without the device and nothing else.
+    pub(crate) bypassed: bool,
+    /// The load asked for; none where it was as much as goes.
+    pub(crate) offer: Option<Offer>,
+    /// The sending (asking) end.
+    pub(crate) sender: End,
+    /// The receiving (answering) end.
+    pub(crate) receiver: End,
+    /// TCP's own account; none for UDP.
+    pub(crate) tcp: Option<Tcp>,
+    /// What became of UDP's datagrams; none for TCP and transactions.
+    pub(crate) udp: Option<Udp>,
+    /// Transactions one after the other; none for streams and at a set rate.
+    pub(crate) closed_loop: Option<ClosedLoop>,
+    /// Calls to a server; none for streams and transactions.
+    pub(crate) calls: Option<Calls>,
+    /// Share of a host's time that the hypervisor took, the most of any.
+    pub(crate) steal: f64,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    Tcp,
+    Udp,
+    Transact,
+}
+
+/// The load asked for and what came of it, as shares of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Offer {
+    /// Share of it that was sent.
+    pub(crate) sent: f64,
+    /// Share of it that arrived.
+    pub(crate) arrived: f64,
+}
+
+/// Transactions one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClosedLoop {
+    /// How many were under way at once.
+    pub(crate) outstanding: f64,
+    /// How long one took, on average, seconds.
+    pub(crate) latency: f64,
+}
+
+impl Offer {
+    /// Nearly all of the load asked for arrived.
+    pub(crate) fn is_nearly_met(&self) -> bool {
+        self.arrived >= NEARLY_MET
+    }
+}
+
+impl FlowFacts {
+    /// The facts of `result`, which `runs` amount to.
+    pub(crate) fn of(result: &Measurement, runs: &[&TrialResult]) -> Self {
+        let workload = runs.first().map(|run| &run.spec.workload);
+        let work = match (workload, result.transport) {
+            (Some(workload), _) if workload.is_requests() => Work::Transact,
+            (_, Transport::Tcp) => Work::Tcp,
+            (_, Transport::Udp) => Work::Udp,
+        };
+        let own = main_figure(result);
+        let overlap = |ceiling: &Ceiling| {
+            own.is_some_and(|own| own.runs > 1 && ceiling.reached.runs > 1 && own.high >= ceiling.reached.low)
+        };
+        Self {
+            work,
+            reached: own.map_or(0.0, |own| own.median),
+            line: result.limit.clone(),
+            message_bytes: result.message_bytes,
+            ceiling: result.ceiling.clone().map(|ceiling| {
+                let overlaps = overlap(&ceiling);
+                (ceiling, overlaps)
+            }),
+            // Of NFS the ceiling is what the tester itself can do, without any server but its own.
+            bypassed: result.workload != WorkloadKind::Nfs,
+            offer: offer(runs),
+            sender: End::of(runs, true),
+            receiver: End::of(runs, false),
+            tcp: tcp(result, runs),
+            udp: (work == Work::Udp).then(|| udp(runs)),
+            closed_loop: closed_loop(result, workload),
+            calls: Calls::of(result, runs),
+            steal: result.cpu.sender.steal.max(result.cpu.receiver.steal),
+        }
+    }
+
+    /// Share of the datagrams sent that were lost behind the sender.
+    pub(crate) fn lost_behind_sender(&self) -> f64 {
+        self.udp.map_or(0.0, |udp| udp.wire + udp.receiver_queue + udp.socket_buffer)
+    }
+
+    /// Packets were lost behind the sender, more than by a stumble.
+    pub(crate) fn loses(&self) -> bool {
+        let resent = self.tcp.as_ref().map_or(0.0, |tcp| tcp.resent);
+        self.lost_behind_sender().max(resent) > NOTABLE_LOSS
+    }
+
+    /// The ends did more than the path let through, whatever the clocks of their threads show: those run on while soft interrupts run
+    /// on top of a thread, others' as well.
+    ///
+    /// Of TCP a queue stood on the path, so that the sender was ahead of it, and no window was full, as a receiver's soon is that does not
+    /// take what arrives. A UDP sender without a rate of its own makes system calls all the time, if it is not held up by soft interrupts: those
+    /// of a queue that lets packets go, since sending itself brings few.
+    pub(crate) fn outrun_the_path(&self) -> bool {
+        let throttled = self.sender.is_throttled() || self.receiver.is_throttled();
+        if throttled || self.late_kernel_thread().is_some() {
+            return false;
+        }
+        match (self.work, &self.tcp) {
+            (Work::Tcp, Some(tcp)) => {
+                let held_back = tcp.window_limited + tcp.buffer_limited;
+                tcp.queued() && held_back < HELD_BACK && self.receiver.busiest_core < OCCUPIED
+            }
+            (Work::Udp, _) => self.offer.is_none() && self.sender.interrupted >= INTERRUPTED,
+            _ => false,
+        }
+    }
+
+    /// The kernel's thread that receives, if it was too late. What waits and is not lost costs no rate; and a thread of the
+    /// whole machine is only to blame for what this host is known to have dropped.
+    pub(crate) fn late_kernel_thread(&self) -> Option<&KernelThread> {
+        let end = &self.receiver;
+        let thread = end.kernel.as_ref()?;
+        let dropped = self.udp.map_or(end.dropped, |udp| udp.receiver_queue) > NOTABLE_LOSS;
+        let lost = if thread.own { self.loses() } else { dropped };
+        let late = thread.waited >= KEPT_WAITING || thread.occupied() >= NEARLY_OCCUPIED;
+        (lost && late || thread.own && thread.occupied() >= OCCUPIED).then_some(thread)
+    }
+
+    /// The threads that read had no time, or were kept from their core for longer than any buffer could be asked to hold.
+    pub(crate) fn reader_is_late(&self) -> bool {
+        let end = &self.receiver;
+        let kept = end.is_kept_waiting() && self.udp.is_some_and(|udp| udp.buffer_time >= SHORT_BUFFER);
+        end.occupied() >= NEARLY_OCCUPIED || kept || end.is_throttled()
+    }
+
+    /// Cores with time to spare at the end whose processor is the limit; none where a quota is what stops its threads, which
+    /// leaves cores idle for nobody.
+    pub(crate) fn spare_cores_at(&self, limit: Limit) -> Option<usize> {
+        let end = if limit == Limit::SenderCpu { &self.sender } else { &self.receiver };
+        (!end.is_throttled()).then_some(end.spare_cores)
+    }
+
+    /// Both hosts had time to spare even if the hypervisor took all that it took from their threads: however that time fell, on
+    /// average it held nothing back.
+    pub(crate) fn idle_despite_steal(&self) -> bool {
+        let ends = [&self.sender, &self.receiver];
+        ends.iter().all(|end| end.occupied() + self.steal < NEARLY_OCCUPIED && !end.is_throttled())
+    }
+
+    /// The result in words.
+    pub(crate) fn reached_in_words(&self) -> String {
+        match self.work {
+            Work::Transact => format!("{:.0} transactions/s", self.reached),
+            Work::Tcp | Work::Udp => bits(self.reached),
+        }
+    }
+}
+
+/// The load asked for, the middle of the runs, of the transfer that fell shortest.
+fn offer(runs: &[&TrialResult]) -> Option<Offer> {
+    let offers: Vec<Offer> = runs.iter().filter_map(|run| offer_of(run)).collect();
+    (!offers.is_empty()).then(|| Offer {
+        sent: median(offers.iter().map(|offer| offer.sent)),
+        arrived: median(offers.iter().map(|offer| offer.arrived)),
+    })
+}
+
+fn offer_of(run: &TrialResult) -> Option<Offer> {
+    let offers = transfers(run).into_iter().filter_map(|transfer| match &run.spec.workload {
+        Workload::Stream(stream) => {
+            let (sent, got) = (transfer.sender.sent.as_ref()?, transfer.receiver.received.as_ref()?);
+            let (asked, sent, got) = match stream.offered? {
+                Offered::PayloadBps(asked) => (
+                    asked.get() as f64,
+                    rate(sent.payload_bytes * 8, sent.window.get()),
+                    rate(got.payload_bytes * 8, got.window.get()),
+                ),
+                Offered::MessagesPerS(asked) => {
+                    (asked.get() as f64, rate(sent.messages, sent.window.get()), rate(got.messages, got.window.get()))
+                }
+            };
+            Some(Offer { sent: sent / asked, arrived: got / asked })
+        }
+        requests => {
+            let rate_asked = requests.requests_per_s()?.get() as f64;
+            let done = transfer.sender.transactions.as_ref()?;
+            // Of random arrivals so many count as came due: each was timed, failed, or was never sent.
+            let due = done.latency.count() + done.failed + done.not_sent;
+            let asked = match requests.arrivals()? {
+                Arrivals::Even => rate_asked,
+                Arrivals::Poisson => rate(due, done.window.get()),
+            };
+            // At a set rate those are timed that were due within the window, whenever they were answered.
+            let (answered, second) = (done.latency.count(), |count| rate(count, done.window.get()) / asked);
+            Some(Offer { sent: second(answered + done.failed), arrived: second(answered) })
+        }
+    });
+    offers.min_by(|left, right| left.arrived.total_cmp(&right.arrived))
+}
+
+fn closed_loop(result: &Measurement, workload: Option<&Workload>) -> Option<ClosedLoop> {
+    let closed = workload.is_some_and(|workload| workload.is_requests() && workload.requests_per_s().is_none());
+    let (latency, rate) = (result.latency_ns.as_ref()?, result.transactions_per_s.as_ref()?);
+    let latency = latency.mean / 1e9;
+    closed.then_some(ClosedLoop { outstanding: rate.median * latency, latency })
+}

@@ -1,0 +1,32 @@
+//! What the rules weigh: facts drawn once from the results, and the thresholds that several rules share.
+
+mod calls;
+mod copy;
+mod end;
+mod flows;
+mod tcp;
+mod udp;
+mod words;
+
+pub(crate) use calls::{Calls, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER};
+pub(crate) use copy::{CopyEnd, CopyFacts, MOSTLY_FULL, ServerEnd};
+pub(crate) use end::{AMPLE, End, NEARLY_OCCUPIED, OCCUPIED};
+pub(crate) use flows::{AT_TESTER_LIMIT, FlowFacts, INTERRUPTED, Work};
+pub(crate) use tcp::{FAR, FILLED, HELD_BACK, Tcp, USUAL_LOSS};
+pub(crate) use words::{bits, percent, time};
+#[cfg(test)]
+pub(crate) use {
+    end::KernelThread,
+    flows::{ClosedLoop, Offer},
+    udp::Udp,
+};
+
+use crate::statistics;
+
+/// Share of datagrams whose loss is more than a stumble.
+pub(crate) const NOTABLE_LOSS: f64 = 0.0005;
+
+/// The median; zero without values.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    statistics::median(values.collect()).unwrap_or(0.0)
+}

@@ -1,0 +1,59 @@
+//! What became of UDP's datagrams.
+
+use super::median;
+use crate::transfer::{Transfer, rate, transfers};
+use linerate_model::{TrialResult, Workload};
+
+/// What a socket holds of payload where nothing is asked for: half of net.core.rmem_default, as its book-keeping takes about
+/// as much again.
+const USUAL_BUFFER: u64 = 106_496;
+
+/// What became of UDP's datagrams, as shares of those sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Udp {
+    /// Lost between the two NICs.
+    pub(crate) wire: f64,
+    /// Dropped by the receiver's NIC or input queue.
+    pub(crate) receiver_queue: f64,
+    /// Dropped for want of room in the receiving socket.
+    pub(crate) socket_buffer: f64,
+    /// How much of what arrives that socket holds, seconds.
+    pub(crate) buffer_time: f64,
+}
+
+/// The median over the runs of what became of their datagrams.
+pub(super) fn udp(runs: &[&TrialResult]) -> Udp {
+    let places: Vec<Udp> = runs
+        .iter()
+        .map(|run| {
+            let all = transfers(run);
+            let losses = || all.iter().filter_map(|transfer| transfer.loss);
+            let sent = losses().map(|loss| loss.of - loss.places.not_sent - loss.places.sender_queue).sum::<u64>();
+            let share = |count: u64| count as f64 / sent.max(1) as f64;
+            let held = match &run.spec.workload {
+                Workload::Stream(stream) => stream.socket.receive_buffer.map_or(USUAL_BUFFER, |bytes| bytes.get()),
+                _ => USUAL_BUFFER,
+            };
+            let came = |transfer: &Transfer<'_>| {
+                let received = transfer.receiver.received.as_ref()?;
+                let sockets = transfer.receiver.flows.len().max(1) as u64;
+                let dropped = transfer.loss.map_or(0, |loss| loss.places.socket_buffer);
+                let bytes = received.payload_bytes + dropped * received.payload_bytes / received.messages.max(1);
+                Some(rate(bytes, received.window.get()) / sockets as f64)
+            };
+            let fastest = all.iter().filter_map(came).fold(0.0, f64::max);
+            Udp {
+                buffer_time: held as f64 / fastest.max(1.0),
+                wire: share(losses().map(|loss| loss.places.wire).sum()),
+                receiver_queue: share(losses().map(|loss| loss.places.receiver_queue).sum()),
+                socket_buffer: share(losses().map(|loss| loss.places.socket_buffer).sum()),
+            }
+        })
+        .collect();
+    Udp {
+        buffer_time: median(places.iter().map(|udp| udp.buffer_time)),
+        wire: median(places.iter().map(|udp| udp.wire)),
+        receiver_queue: median(places.iter().map(|udp| udp.receiver_queue)),
+        socket_buffer: median(places.iter().map(|udp| udp.socket_buffer)),
+    }
+}

@@ -1,0 +1,151 @@
+//! How busy the processor of one end was: what the rules of the sender's and the receiver's processor and of the server
+//! share.
+
+use super::Opinion;
+use super::facts::{
+    Calls, CopyEnd, CopyFacts, End, FlowFacts, INTERRUPTED, NEARLY_OCCUPIED, OCCUPIED, Work, percent, time,
+};
+use linerate_model::{CopyStage, Stand, WorkShare};
+
+/// Drops by the NIC or the input queue beyond this are more than a burst now and then. (TCP takes a quarter of the rate away
+/// at a loss of this order over any but the shortest path.)
+const DROPPED: f64 = 0.0005;
+/// A core this busy has no time left.
+const CORE_BUSY: f64 = 0.9;
+
+/// What the receiving host's processor says.
+pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
+    let end = &facts.receiver;
+    let own = match facts.work {
+        Work::Transact => of_end(&of_requests(facts, end), "answering"),
+        Work::Tcp => of_stream(facts, end, "receiving"),
+        Work::Udp => of_end(end, "receiving"),
+    };
+    let next =
+        "A faster core, larger messages, or receiving spread over more cores (--flows, the NIC's queues) takes more.";
+    if own.stand < Stand::Strong
+        && let Some(thread) = facts.late_kernel_thread()
+    {
+        let text = format!(
+            "The kernel's thread that receives ({}) was on a core for {} of the time and waited for one for {}.",
+            thread.name,
+            percent(thread.busy),
+            percent(thread.waited)
+        );
+        return Opinion::new(Stand::Strong, text).then(next);
+    }
+    let overflowed = facts.udp.map_or(0.0, |udp| udp.socket_buffer);
+    if own.stand < Stand::Strong && overflowed > DROPPED && facts.reader_is_late() {
+        let text = format!(
+            "{} Meanwhile {} of the datagrams found no room in the socket's buffer.",
+            own.text,
+            percent(overflowed)
+        );
+        return Opinion::new(Stand::Strong, text).then(next);
+    }
+    let dropped = facts.udp.map_or(end.dropped, |udp| udp.receiver_queue);
+    if own.stand < Stand::Strong && dropped > DROPPED {
+        let text = format!(
+            "The receiving host dropped {} of the packets in its NIC or input queue; its busiest core was busy for {} of the \
+             time.",
+            percent(dropped),
+            percent(end.busiest_core)
+        );
+        let stand = if end.busiest_core >= CORE_BUSY { Stand::Strong } else { Stand::For };
+        return Opinion::new(stand, text).then(next);
+    }
+    own.then(next)
+}
+
+/// What an end of a stream says of its own time: nothing where both ends were ahead of the path, and never surely where soft interrupts
+/// took it, which may be anybody's.
+pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
+    let opinion = of_end(end, does);
+    if opinion.stand < Stand::Hint || end.is_throttled() {
+        return opinion;
+    }
+    if !facts.outrun_the_path() {
+        return match end.interruptible {
+            INTERRUPTED.. => {
+                let most = percent(end.interruptible);
+                let text = format!("{} Up to {most} of that may have been soft interrupts.", opinion.text);
+                Opinion::new(opinion.stand.min(Stand::For), text)
+            }
+            _ => opinion,
+        };
+    }
+    let why = match &facts.tcp {
+        Some(tcp) => format!(
+            "But what was sent stood in a queue on the path, where a round trip grew from {} to {}, and the receiver's window was open.",
+            time(tcp.min_rtt),
+            time(tcp.rtt)
+        ),
+        None => format!(
+            "But {} of that at the least were soft interrupts, those of a queue that lets packets go.",
+            percent(facts.sender.interrupted)
+        ),
+    };
+    Opinion::new(Stand::Against, format!("{} {why}", opinion.text))
+}
+
+/// An end of requests: where each waits for the one before, it works in turn with the other end.
+pub(super) fn of_requests(facts: &FlowFacts, end: &End) -> End {
+    if facts.calls.as_ref().is_some_and(Calls::overlap) { end.clone() } else { end.in_turn() }
+}
+
+/// What the time says that the stages at one end of a copy took of the processor.
+pub(super) fn of_stages(facts: &CopyFacts, end: &CopyEnd, stages: &[CopyStage], whose: &str) -> Option<Opinion> {
+    if let Some((share, cores)) = end.throttled.filter(|_| end.is_throttled()) {
+        let text =
+            format!("The {whose} CPU quota ({cores:.2} of a core) was used up in {} of its periods.", percent(share));
+        return Some(Opinion::new(Stand::Strong, text).despite_steal());
+    }
+    let (stage, WorkShare { cpu, queued, .. }) = facts.computes(stages)?;
+    let mut text = format!(
+        "Of the {whose} stages, to {} took a core for {} of the time and waited for one for {}.",
+        stage.name(),
+        percent(cpu),
+        percent(queued)
+    );
+    let mut share = cpu + queued;
+    if facts.in_turn {
+        let (own, all) = (facts.computed(stages), facts.computed(&CopyStage::ALL));
+        text += &format!(
+            " A lane does all stages in turn: together they had a core or waited for one for {}.",
+            percent(all)
+        );
+        // The end that takes more of it is what to make faster.
+        share = if own >= all / 2.0 { all } else { own };
+    }
+    let stand = match share {
+        OCCUPIED.. => Stand::Strong,
+        NEARLY_OCCUPIED.. => Stand::Hint,
+        _ => Stand::Against,
+    };
+    Some(Opinion::new(stand, text))
+}
+
+/// What an end's own time says.
+pub(super) fn of_end(end: &End, does: &str) -> Opinion {
+    if let Some((share, cores)) = end.throttled.filter(|_| end.is_throttled()) {
+        let text = format!(
+            "The {does} host's CPU quota ({cores:.2} of a core) was used up in {} of its periods.",
+            percent(share)
+        );
+        return Opinion::new(Stand::Strong, text).despite_steal();
+    }
+    let text = match end.waited {
+        0.01.. => format!(
+            "The {does} threads were on a core for {} of the time and waited for one for {}.",
+            percent(end.busy),
+            percent(end.waited)
+        ),
+        _ => format!("The {does} threads were on a core for {} of the time.", percent(end.busy)),
+    };
+    let stand = match end.occupied() {
+        OCCUPIED.. => Stand::Strong,
+        NEARLY_OCCUPIED.. => Stand::Hint,
+        _ => Stand::Against,
+    };
+    Opinion::new(stand, text)
+}
