@@ -1,7 +1,8 @@
 //! The engines that carry trials, behind one front: which one it is follows from the workload.
 
 use linerate_model::{Connect, EndResult, HalfSpec, Prepared, Progress, Workload};
-use linerate_rpc::{RpcError, Serve};
+use linerate_nfs::NfsTrial;
+use linerate_oncrpc::{RpcError, TestCalls};
 use linerate_streams::StreamError;
 use linerate_sys::thread::EngineThread;
 use std::net::IpAddr;
@@ -21,14 +22,15 @@ pub(crate) enum EngineError {
 #[derive(Debug)]
 pub(crate) enum Half {
     Streams(linerate_streams::Half),
-    Rpc(Box<linerate_rpc::Half>),
+    Rpc(Box<linerate_oncrpc::Half>),
 }
 
 /// Checks what is asked for and begins to listen.
-pub(crate) fn prepare(spec: &HalfSpec, serve: &Serve) -> Result<Half, EngineError> {
+pub(crate) fn prepare(spec: &HalfSpec, nfs: &NfsTrial) -> Result<Half, EngineError> {
     Ok(match &spec.workload {
         Workload::Stream(_) | Workload::Transact(_) => Half::Streams(linerate_streams::prepare(spec)?),
-        Workload::Rpc(_) | Workload::Nfs(_) => Half::Rpc(Box::new(linerate_rpc::prepare(spec, serve)?)),
+        Workload::Rpc(_) => Half::Rpc(Box::new(linerate_oncrpc::prepare(spec, Arc::new(TestCalls))?)),
+        Workload::Nfs(_) => Half::Rpc(Box::new(linerate_oncrpc::prepare(spec, Arc::new(nfs.clone()))?)),
     })
 }
 
@@ -68,7 +70,7 @@ impl Half {
 #[derive(Debug)]
 pub(crate) enum Running {
     Streams(linerate_streams::Running),
-    Rpc(linerate_rpc::Running),
+    Rpc(linerate_oncrpc::Running),
 }
 
 impl Running {

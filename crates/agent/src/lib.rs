@@ -5,7 +5,7 @@
 //! carries address, token and fingerprint in one line.
 //!
 //! The path of a trial: [`Client`] -> `routes` (what can be asked) -> `door` and `serve` (who may ask) -> `trial` (the half's life)
-//! -> `engine` (`linerate-streams` or `linerate-rpc`) and the watch in `linerate-observe`. All of it fits a single-threaded tokio
+//! -> `engine` (`linerate-streams`, `linerate-oncrpc` or `linerate-nfs`) and the watch in `linerate-observe`. All of it fits a single-threaded tokio
 //! runtime: what blocks runs on threads of its own.
 #![forbid(unsafe_code)]
 
@@ -40,7 +40,7 @@ pub use identity::Identity;
 pub use ipnet::IpNet;
 pub use limits::Limits;
 pub use linerate_copy::Places;
-pub use linerate_rpc::{NfsService, Serve, ServiceTime};
+pub use linerate_nfsd::{NfsService, ServiceTime};
 pub use openapi::openapi;
 pub use refusal::{ErrorBody, ErrorKind};
 pub use routes::Start;

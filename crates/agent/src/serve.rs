@@ -16,8 +16,8 @@ use axum_server::Handle;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
 use linerate_model::{HostName, Join};
+use linerate_nfsd::NfsService;
 use linerate_observe::HostOptions;
-use linerate_rpc::Serve;
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -50,8 +50,8 @@ pub struct AgentOptions {
     pub limits: Limits,
     /// How long it waits for the token, and for someone to tend a trial.
     pub patience: Patience,
-    /// What the servers of its trials may use.
-    pub serve: Serve,
+    /// What the servers of NFS trials serve, and how fast.
+    pub nfs: NfsService,
     /// Line rates by interface, where the driver does not know or makes one up.
     pub link_speeds: BTreeMap<String, BitRate>,
     /// Addresses that others may send trial data to, in order of preference; empty lets the host choose.
@@ -82,7 +82,7 @@ impl Agent {
     /// Serves the API until shut down.
     pub async fn start(options: AgentOptions) -> Result<Self, AgentError> {
         let failed = |call| move |source| AgentError::Serve { call, source };
-        let AgentOptions { listener, advertise: host, identity, token, name, limits, patience, serve, .. } = options;
+        let AgentOptions { listener, advertise: host, identity, token, name, limits, patience, nfs, .. } = options;
         listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         let address = listener.local_addr().map_err(failed("getsockname"))?;
         let join = Join {
@@ -98,7 +98,7 @@ impl Agent {
             link_speeds: options.link_speeds,
             data_addresses: options.data_addresses,
         };
-        let trials = Arc::new(Trials::new(limits.clone(), patience, serve));
+        let trials = Arc::new(Trials::new(limits.clone(), patience, nfs));
         let shared = Arc::new(Shared {
             limits,
             host,

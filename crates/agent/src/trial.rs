@@ -8,8 +8,9 @@ use crate::limits::{Limits, Load};
 use crate::metrics::Metrics;
 use crate::refusal::{ErrorKind, Refusal};
 use linerate_model::{Connect, EndResult, HalfResult, HalfSpec, Prepared, Progress, TrialId};
+use linerate_nfs::NfsTrial;
+use linerate_nfsd::NfsService;
 use linerate_observe::Watch;
-use linerate_rpc::Serve;
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
@@ -62,7 +63,7 @@ pub(crate) struct Trials {
     under_way: Mutex<Vec<Arc<Trial>>>,
     limits: Limits,
     patience: Patience,
-    serve: Serve,
+    nfs: NfsTrial,
     pub(crate) metrics: Metrics,
 }
 
@@ -102,10 +103,10 @@ enum Stage {
 }
 
 impl Trials {
-    pub(crate) fn new(limits: Limits, patience: Patience, serve: Serve) -> Self {
+    pub(crate) fn new(limits: Limits, patience: Patience, service: NfsService) -> Self {
         let (held, under_way) = (Mutex::default(), Mutex::default());
-        let serve = Serve { paced: limits.max_rate.is_some(), ..serve };
-        Self { held, under_way, limits, patience, serve, metrics: Metrics::default() }
+        let nfs = NfsTrial { server: Arc::new(service), paced: limits.max_rate.is_some() };
+        Self { held, under_way, limits, patience, nfs, metrics: Metrics::default() }
     }
 
     /// Binds the half's listeners, if the limits allow the trial.
@@ -115,8 +116,7 @@ impl Trials {
         // Everything after a blocking call happens on its thread: the caller may vanish meanwhile.
         let trials = Arc::clone(self);
         blocking(move || {
-            let half =
-                guarded(|| engine::prepare(&spec, &trials.serve)).map_err(|error| trials.fail(&trial, &error))?;
+            let half = guarded(|| engine::prepare(&spec, &trials.nfs)).map_err(|error| trials.fail(&trial, &error))?;
             let prepared = half.prepared();
             if let Some(canceller) = half.canceller() {
                 trial.canceller.get_or_init(|| canceller);

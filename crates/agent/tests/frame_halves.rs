@@ -1,7 +1,9 @@
 //! A half of a trial with raw frames: what an agent refuses, and that its place is free again afterwards.
 
 use futures_util::StreamExt as _;
-use linerate_agent::{Agent, AgentError, AgentOptions, Client, HalfStage, Identity, Limits, Patience, Serve, Token};
+use linerate_agent::{
+    Agent, AgentError, AgentOptions, Client, HalfStage, Identity, Limits, NfsService, Patience, Token,
+};
 use linerate_model::{
     FrameEngine, FrameForm, FrameHalf, FrameHeaders, FramePayload, FrameStream, FrameTrial, HostName, Mac,
 };
@@ -18,7 +20,7 @@ async fn agent(frames: bool) -> (Agent, Client) {
         name: HostName::from("a"),
         limits: Limits { frames, max_time: Nanos::from_secs(60), ..Limits::default() },
         patience: Patience::default(),
-        serve: Serve::default(),
+        nfs: NfsService::default(),
         link_speeds: BTreeMap::new(),
         data_addresses: Vec::new(),
     })

@@ -1,7 +1,7 @@
 //! Names on the command line become agents: join lines, `local`, lab hosts.
 
 use crate::exit::Failure;
-use linerate_agent::{Agent, AgentOptions, Identity, Limits, Places, Serve, Token};
+use linerate_agent::{Agent, AgentOptions, Identity, Limits, NfsService, Places, Token};
 use linerate_model::{HostName, Join, Path};
 use linerate_runner::Peers;
 use std::collections::BTreeMap;
@@ -198,7 +198,7 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
         link_speeds: BTreeMap::new(),
         data_addresses: Vec::new(),
         patience: linerate_agent::Patience::default(),
-        serve: Serve::default(),
+        nfs: NfsService::default(),
     };
     Agent::start(options).await.map_err(Failure::measure)
 }

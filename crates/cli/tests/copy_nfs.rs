@@ -1,7 +1,7 @@
 //! Copies by NFS through the command line: with an agent's server in the lab, and with a server of other hands.
 
 mod program;
-#[path = "../../rpc/tests/world/mod.rs"]
+#[path = "../../nfs/tests/world/mod.rs"]
 mod world;
 
 use nix::sys::signal::{Signal, kill};

@@ -63,7 +63,7 @@ pub enum CopyError {
     NoConnection(String),
     /// A file server, or serving files, failed.
     #[error(transparent)]
-    Nfs(#[from] linerate_rpc::RpcError),
+    Nfs(#[from] linerate_oncrpc::RpcError),
     /// An SMB server did not let it in.
     #[error(transparent)]
     Smb(#[from] linerate_smb::SmbError),

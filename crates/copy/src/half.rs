@@ -15,7 +15,7 @@ use linerate_model::{
     Caveat, CopyCache, CopyExisting, CopyFault, CopyFrom, CopyHalf, CopyInto, CopyLinks, CopyOnError, CopyOptions,
     CopyRole, CopySide, CopyStage, CopySync, CopyTree, CopyVerify, TrialKey,
 };
-use linerate_rpc::NfsShare;
+use linerate_nfsd::NfsShare;
 use linerate_sys::clock;
 use linerate_units::{ByteCount, Nanos};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};

@@ -3,7 +3,9 @@
 mod access;
 mod trials;
 
-use crate::{Agent, AgentOptions, Client, Identity, Limits, PROTOCOL, PROTOCOL_HEADER, Patience, Serve, Token, pin};
+use crate::{
+    Agent, AgentOptions, Client, Identity, Limits, NfsService, PROTOCOL, PROTOCOL_HEADER, Patience, Token, pin,
+};
 use linerate_model::{
     Direction, EndRole, EndSpec, HalfSpec, HostName, IpVersion, Join, Offered, ReceiveBy, SendBy, SocketOptions,
     StreamSpec, Timing, Transport, TrialId, TrialKey, Workload,
@@ -24,7 +26,7 @@ async fn agent(change: impl FnOnce(&mut AgentOptions)) -> Agent {
         name: HostName::from("test"),
         limits: Limits::default(),
         patience: Patience::default(),
-        serve: Serve::default(),
+        nfs: NfsService::default(),
         link_speeds: BTreeMap::new(),
         data_addresses: vec![LOOPBACK],
     };

@@ -4,10 +4,10 @@ use crate::exit::Failure;
 use crate::nfs_service::NfsOptions;
 use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
-use linerate_agent::{Agent, AgentOptions, Identity, IpNet, Limits, Patience, Places, Serve, Token};
+use linerate_agent::{Agent, AgentOptions, Identity, IpNet, Limits, Patience, Places, Token};
 use linerate_lab::DelayLine;
 use linerate_model::HostName;
-use linerate_rpc::Standing;
+use linerate_oncrpc::Standing;
 use linerate_units::{BitRate, Nanos};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -154,7 +154,7 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
             ..Limits::default()
         },
         patience: Patience::default(),
-        serve: Serve { nfs: arguments.nfs.service()?, ..Serve::default() },
+        nfs: arguments.nfs.service()?,
         link_speeds: arguments.link_speed.into_iter().collect::<BTreeMap<_, _>>(),
         data_addresses: arguments.data_address,
     };
@@ -179,8 +179,11 @@ impl Arguments {
         if self.portmap {
             standing.register().map_err(Failure::measure)?;
         }
-        let (program, address) = (linerate_rpc::PROGRAM, standing.address());
-        say(&format!("linerate: RPC program {program}, version {} at {address}, TCP and UDP", linerate_rpc::VERSION));
+        let (program, address) = (linerate_oncrpc::PROGRAM, standing.address());
+        say(&format!(
+            "linerate: RPC program {program}, version {} at {address}, TCP and UDP",
+            linerate_oncrpc::VERSION
+        ));
         Ok(Some(standing))
     }
 

@@ -9,7 +9,7 @@ mod smb;
 
 use crate::{Control, CopyError};
 use linerate_model::{CopyHalf, FileServer};
-use linerate_rpc::NfsFolder;
+use linerate_nfs::NfsFolder;
 use smb::SmbFolder;
 use std::io;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! A folder of an NFS server, by linerate's own client.
 
 use super::{About, Draft, Found, Listing, OpenFile, Storage, What, split};
-use linerate_rpc::{NfsAttributes, NfsDraft, NfsFolder, NfsFound, NfsKind, NfsReading};
+use linerate_nfs::{NfsAttributes, NfsDraft, NfsFolder, NfsFound, NfsKind, NfsReading};
 use std::io;
 
 impl From<NfsAttributes> for About {

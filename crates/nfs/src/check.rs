@@ -1,0 +1,95 @@
+//! What of an NFS load can be checked without a server.
+
+use linerate_model::{NfsOperation, NfsSpec, Transport};
+use linerate_oncrpc::RpcError;
+
+/// What is kept of each block takes memory: a file set has at most these bytes.
+const SET_MAXIMUM: u64 = 4 << 30;
+/// Files, directories or links at the most.
+const NAMES_MAXIMUM: u32 = 1_000_000;
+/// Operations under way on a flow at the most.
+const OUTSTANDING_MAXIMUM: u16 = 4_096;
+
+/// Checks everything that can be checked without a server.
+pub(crate) fn check(spec: &NfsSpec) -> Result<(), RpcError> {
+    let asked = |text: String| Err(RpcError::Asked(text));
+    spec.mix.check().map_err(|error| RpcError::Asked(error.to_string()))?;
+    if spec.outstanding > OUTSTANDING_MAXIMUM {
+        return asked(format!("{} operations under way: choose at most {OUTSTANDING_MAXIMUM}", spec.outstanding));
+    }
+    if !spec.mix.needs_files() {
+        return Ok(());
+    }
+    let (unit, transfer, file) = (NfsSpec::UNIT, spec.transfer_bytes.get(), spec.files.file_bytes.get());
+    let (over, most) = match spec.transport {
+        Transport::Tcp => ("TCP", NfsSpec::TCP_MAXIMUM),
+        Transport::Udp => ("UDP", NfsSpec::UDP_MAXIMUM),
+    };
+    if !(unit..=most).contains(&transfer) || transfer % unit != 0 {
+        return asked(format!(
+            "transfers of {transfer} bytes over {over}: choose {unit} to {most}, a multiple of {unit}"
+        ));
+    }
+    if file < unit || file % unit != 0 {
+        return asked(format!("files of {file} bytes: choose a multiple of {unit}, as in 144KiB"));
+    }
+    let set = spec.files;
+    if spec.files.bytes() > SET_MAXIMUM {
+        return asked(format!(
+            "{} files of {file} bytes are more than {SET_MAXIMUM} bytes; ask for fewer or smaller files",
+            set.files
+        ));
+    }
+    for (what, count) in [("files", set.files), ("directories", set.directories), ("symbolic links", set.symlinks)] {
+        if count > NAMES_MAXIMUM {
+            return asked(format!("{count} {what}: choose at most {NAMES_MAXIMUM}"));
+        }
+    }
+    if set.directories == 0 {
+        return asked("0 directories: files lie in directories, choose 1 or more".to_owned());
+    }
+    if set.files < u32::from(spec.flows) {
+        return asked(format!(
+            "{} files for {} connections: each needs files of its own; ask for as many files or fewer connections",
+            set.files, spec.flows
+        ));
+    }
+    if set.symlinks == 0 && spec.mix.percent(NfsOperation::Readlink) > 0.0 {
+        return asked(format!("0 symbolic links: mix `{}` reads links, choose 1 or more", spec.mix.name));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::{FileSet, NfsMix};
+    use linerate_units::ByteCount;
+
+    #[test]
+    fn what_cannot_be_done_is_said_beforehand() {
+        let plain = || NfsSpec::plain(Transport::Udp, NfsMix::named("sfs97-like").expect("built in"));
+        check(&plain()).expect("the defaults can be done");
+        type Change = fn(&mut NfsSpec);
+        let changes: [(Change, &str); 9] = [
+            (|spec| spec.outstanding = 5_000, "at most 4096"),
+            (|spec| spec.transfer_bytes = ByteCount::new(64 << 10), "choose 1024 to 61440"),
+            (|spec| spec.transfer_bytes = ByteCount::new(1_500), "a multiple of 1024"),
+            (|spec| spec.files.file_bytes = ByteCount::new(0), "files of 0 bytes"),
+            (|spec| spec.files = FileSet { files: 900_000, ..spec.files }, "fewer or smaller"),
+            (|spec| spec.files.directories = 0, "0 directories"),
+            (|spec| spec.files.files = 0, "0 files for 1 connections"),
+            (|spec| spec.files.symlinks = 0, "reads links"),
+            (|spec| spec.mix.percent.retain(|operation, _| *operation != NfsOperation::Read), "add up to 82"),
+        ];
+        for (change, needle) in changes {
+            let mut spec = plain();
+            change(&mut spec);
+            let error = check(&spec).expect_err(needle).to_string();
+            assert!(error.contains(needle), "{error}");
+        }
+        let mut null = NfsSpec::plain(Transport::Tcp, NfsMix::named("null").expect("built in"));
+        null.files = FileSet { files: 0, directories: 0, ..null.files };
+        check(&null).expect("null calls need no files");
+    }
+}

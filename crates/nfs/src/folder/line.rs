@@ -1,0 +1,293 @@
+//! Connections to the server: idle ones wait for the next call, and a broken one is not used again.
+
+use super::{Stopped, status_error};
+use crate::answers::{self, Answer};
+use crate::calls::{self, Ask};
+use crate::status;
+use linerate_model::{NfsOperation, SocketOptions, Transport};
+use linerate_oncrpc::RpcError;
+use linerate_oncrpc::client::Caller;
+use linerate_oncrpc::message::{Credential, Reply};
+use linerate_oncrpc::socket_from_privileged_port;
+use linerate_sockets::{SocketError, Wanted};
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use socket2::{SockAddr, TcpKeepalive};
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Connecting takes so long at the most.
+const CONNECT: Duration = Duration::from_secs(5);
+/// A server that is not there any more is noticed after this.
+const LOST: Duration = Duration::from_secs(20);
+/// One that is there has so long for an answer.
+const PATIENCE_NS: u64 = 60_000_000_000;
+const TICK: Nanos = Nanos::from_millis(100);
+/// Calls that are made once it was told to stop, all together.
+const GRACE_NS: u64 = 3_000_000_000;
+/// What a server cannot do yet (NFS3ERR_JUKEBOX) is asked again after this.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Why a call came to nothing, where the server is there.
+pub(super) enum Failure {
+    /// The server's status.
+    Status(u32),
+    /// Its results are of another kind than RFC 1813 has for the call.
+    Unfit,
+}
+
+/// The connections of one mount.
+pub(super) struct Lines {
+    pub(super) address: SocketAddr,
+    pub(super) credential: Credential,
+    /// From a privileged port, as many servers want it.
+    privileged: bool,
+    patience: Arc<Patience>,
+    idle: Mutex<Vec<Caller>>,
+    /// The server could not be reached again.
+    lost: AtomicBool,
+}
+
+/// How long calls are waited for.
+struct Patience {
+    stopped: Stopped,
+    /// When it ends, once it was told to stop; 0 before.
+    ends: AtomicU64,
+}
+
+impl Patience {
+    fn has_ended(&self, now: u64) -> bool {
+        if !(self.stopped)() {
+            return false;
+        }
+        // Whoever sees the stop first sets the end.
+        let _ = self.ends.compare_exchange(0, now + GRACE_NS, Ordering::AcqRel, Ordering::Acquire);
+        now > self.ends.load(Ordering::Acquire)
+    }
+}
+
+/// A connection in use.
+pub(super) struct Line {
+    patience: Arc<Patience>,
+    caller: Caller,
+    credential: Credential,
+    /// What was asked, by xid.
+    asked: HashMap<u32, NfsOperation>,
+    arguments: Vec<u8>,
+    heard: u64,
+}
+
+impl Lines {
+    pub(super) fn new(address: SocketAddr, credential: Credential, privileged: bool, stopped: Stopped) -> Self {
+        let patience = Arc::new(Patience { stopped, ends: AtomicU64::new(0) });
+        Self { address, credential, privileged, patience, idle: Mutex::default(), lost: AtomicBool::new(false) }
+    }
+
+    /// Connects to a port of the server.
+    pub(super) fn dial(&self, address: SocketAddr) -> Result<Caller, RpcError> {
+        dial(address, self.privileged)
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// A connection for as long as it is needed.
+    pub(super) fn take(&self) -> io::Result<Line> {
+        let idle = self.idle().pop();
+        idle.map_or_else(|| self.fresh(), |caller| Ok(self.line(caller)))
+    }
+
+    /// A new connection.
+    fn fresh(&self) -> io::Result<Line> {
+        if self.is_lost() {
+            return Err(lost(format!("{} is lost", self.address)));
+        }
+        let caller = self.dial(self.address).map_err(|error| {
+            self.lost.store(true, Ordering::Relaxed);
+            lost(error)
+        })?;
+        Ok(self.line(caller))
+    }
+
+    fn line(&self, caller: Caller) -> Line {
+        let (patience, credential) = (Arc::clone(&self.patience), self.credential.clone());
+        Line { patience, caller, credential, asked: HashMap::new(), arguments: Vec::new(), heard: clock::now() }
+    }
+
+    /// Takes one back that has no call under way.
+    pub(super) fn give(&self, line: Line) {
+        if line.asked.is_empty() {
+            self.idle().push(line.caller);
+        }
+    }
+
+    /// One call, and what `take` makes of its answer.
+    pub(super) fn one<T>(
+        &self,
+        call: &str,
+        ask: &Ask<'_>,
+        take: impl FnMut(Answer<'_>) -> Result<T, Failure>,
+    ) -> io::Result<T> {
+        self.on(self.take()?, call, ask, take)
+    }
+
+    /// One call on a connection of its own: all others may have just been cut.
+    pub(super) fn anew<T>(
+        &self,
+        call: &str,
+        ask: &Ask<'_>,
+        take: impl FnMut(Answer<'_>) -> Result<T, Failure>,
+    ) -> io::Result<T> {
+        self.on(self.fresh()?, call, ask, take)
+    }
+
+    /// Two calls that do not wait for each other, and what came of each: `done` takes their answers.
+    pub(super) fn both(
+        &self,
+        calls: [(&str, Ask<'_>); 2],
+        done: fn(Answer<'_>) -> Result<(), Failure>,
+    ) -> io::Result<[io::Result<()>; 2]> {
+        let mut line = self.take()?;
+        let xids = [line.ask(&calls[0].1)?, line.ask(&calls[1].1)?];
+        let mut taken = [None, None];
+        while taken.iter().any(Option::is_none) {
+            line.hear(|xid, answer| {
+                if let Some(at) = xids.iter().position(|known| *known == xid) {
+                    taken[at] = Some(answer.map_err(|()| Failure::Unfit).and_then(done));
+                }
+            })?;
+        }
+        self.give(line);
+        let [first, second] = taken;
+        let settle = |(call, ask): &(&str, Ask<'_>), taken: Option<Result<(), Failure>>| match taken {
+            // It is asked again by itself.
+            Some(Err(Failure::Status(status::JUKEBOX))) | None => self.one(call, ask, done),
+            Some(taken) => taken.map_err(|failure| failure.of(call)),
+        };
+        Ok([settle(&calls[0], first), settle(&calls[1], second)])
+    }
+
+    fn on<T>(
+        &self,
+        mut line: Line,
+        call: &str,
+        ask: &Ask<'_>,
+        mut take: impl FnMut(Answer<'_>) -> Result<T, Failure>,
+    ) -> io::Result<T> {
+        let taken = loop {
+            line.ask(ask)?;
+            let mut taken = None;
+            while taken.is_none() {
+                line.hear(|_, answer| taken = Some(answer.map_err(|()| Failure::Unfit).and_then(&mut take)))?;
+            }
+            match taken {
+                Some(Err(Failure::Status(status::JUKEBOX))) => thread::sleep(AGAIN),
+                Some(taken) => break taken,
+                None => {}
+            }
+        };
+        self.give(line);
+        taken.map_err(|failure| failure.of(call))
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Caller>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    /// Sends a call; its number.
+    pub(super) fn ask(&mut self, ask: &Ask<'_>) -> io::Result<u32> {
+        let operation = ask.pack(&mut self.arguments);
+        let xid = self.caller.call(calls::procedure(operation), &self.credential, &self.arguments);
+        if self.asked.is_empty() {
+            self.heard = clock::now();
+        }
+        self.asked.insert(xid, operation);
+        Ok(xid)
+    }
+
+    /// Waits for answers and gives those that are there, with their numbers; nothing in place of one that cannot be read.
+    pub(super) fn hear(&mut self, on_answer: impl FnMut(u32, Result<Answer<'_>, ()>)) -> io::Result<()> {
+        self.poll(TICK, on_answer)?;
+        let now = clock::now();
+        if self.patience.has_ended(now) {
+            return Err(lost("it was stopped"));
+        }
+        if now.saturating_sub(self.heard) > PATIENCE_NS {
+            return Err(lost(format!(
+                "{} has not answered for {} s",
+                self.caller.server(),
+                PATIENCE_NS / 1_000_000_000
+            )));
+        }
+        Ok(())
+    }
+
+    /// The same without waiting: calls go on their way.
+    pub(super) fn look(&mut self, on_answer: impl FnMut(u32, Result<Answer<'_>, ()>)) -> io::Result<()> {
+        self.poll(Nanos::default(), on_answer)
+    }
+
+    fn poll(&mut self, wait: Nanos, mut on_answer: impl FnMut(u32, Result<Answer<'_>, ()>)) -> io::Result<()> {
+        let (asked, server) = (&mut self.asked, self.caller.server());
+        let (mut refused, mut heard) = (None, false);
+        let polled = self.caller.poll(wait, &mut |xid, reply| {
+            let Some(operation) = asked.remove(&xid) else { return };
+            heard = true;
+            match reply {
+                Reply::Accepted(results) => on_answer(xid, answers::read(operation, results).ok_or(())),
+                Reply::Refused(why) => refused = Some(RpcError::refused(server, operation.to_string(), why)),
+                Reply::Lost => {}
+            }
+        });
+        if heard {
+            self.heard = clock::now();
+        }
+        polled.map_err(lost)?;
+        refused.map_or(Ok(()), |refused| Err(lost(refused)))
+    }
+}
+
+impl Failure {
+    /// For people: `call` failed so.
+    pub(super) fn of(self, call: &str) -> io::Error {
+        match self {
+            Self::Status(status) => status_error(call, status),
+            Self::Unfit => io::Error::other(format!("the NFS server's results of {call} are not those of RFC 1813")),
+        }
+    }
+}
+
+/// Nothing more can come of the server.
+fn lost(why: impl ToString) -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, why.to_string())
+}
+
+/// Connects to a port of a server.
+pub(super) fn dial(address: SocketAddr, from_privileged: bool) -> Result<Caller, RpcError> {
+    let options = SocketOptions::default();
+    let wanted =
+        Wanted { transport: Transport::Tcp, v6: address.is_ipv6(), options: &options, bind: None, device: false };
+    let socket = if from_privileged { socket_from_privileged_port(wanted)? } else { linerate_sockets::socket(wanted)? };
+    socket.connect_timeout(&SockAddr::from(address), CONNECT).map_err(|error| {
+        SocketError::connecting(address, error).map_or_else(
+            |error| {
+                let what = String::from("a connection");
+                RpcError::NoAnswer { server: address, what, seconds: CONNECT.as_secs(), reason: error.to_string() }
+            },
+            RpcError::from,
+        )
+    })?;
+    socket
+        .set_tcp_keepalive(&TcpKeepalive::new().with_time(LOST / 4).with_interval(LOST / 4))
+        .and_then(|()| socket.set_tcp_user_timeout(Some(LOST)))
+        .map_err(RpcError::socket("setting up a connection"))?;
+    Caller::tcp(socket.into())
+}

@@ -1,0 +1,130 @@
+//! A file that is read from its beginning on, with several READs under way.
+
+use super::line::{Failure, Line};
+use super::{NfsAttributes, NfsFolder, UNDER_WAY};
+use crate::answers::Answer;
+use crate::calls::{Ask, Handle};
+use std::collections::VecDeque;
+use std::io;
+
+/// The file. It is read in order; going back begins anew.
+pub struct NfsReading {
+    folder: NfsFolder,
+    file: Handle,
+    /// Up to here it is read ahead.
+    size: u64,
+    /// Its connection, while READs are under way.
+    line: Option<Line>,
+    /// What was asked for and not yet taken, in the order of the file.
+    pieces: VecDeque<Piece>,
+    /// Where the next READ begins.
+    ahead: u64,
+    /// What was taken ends here.
+    at: u64,
+}
+
+/// What one READ asked for.
+struct Piece {
+    xid: u32,
+    offset: u64,
+    count: u32,
+    /// What came, and how many bytes of it were taken.
+    came: Option<Result<Vec<u8>, Failure>>,
+    taken: usize,
+}
+
+/// Puts an answer to its piece.
+fn put(pieces: &mut VecDeque<Piece>, xid: u32, answer: Result<Answer<'_>, ()>) {
+    let Some(piece) = pieces.iter_mut().find(|piece| piece.xid == xid) else { return };
+    piece.came = Some(match answer.map_err(|()| Failure::Unfit) {
+        Ok(Answer::Data { bytes, .. }) if bytes.len() <= piece.count as usize => Ok(bytes.to_vec()),
+        Ok(other) => Err(other.into()),
+        Err(failure) => Err(failure),
+    });
+}
+
+impl NfsReading {
+    pub(super) fn new(folder: NfsFolder, file: Handle, size: u64) -> Self {
+        Self { folder, file, size, line: None, pieces: VecDeque::new(), ahead: 0, at: 0 }
+    }
+
+    /// What is known of it now.
+    pub fn attributes(&self) -> io::Result<NfsAttributes> {
+        self.folder.now(&self.file)
+    }
+
+    /// Reads some bytes from `offset` on; 0 at the end.
+    pub fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        if offset != self.at {
+            // What is under way goes with its connection.
+            (self.line, self.at, self.ahead) = (None, offset, offset);
+            self.pieces.clear();
+        }
+        if offset >= self.size || into.is_empty() {
+            return Ok(0);
+        }
+        let result = self.fill(into);
+        if result.is_err() {
+            self.line = None;
+            self.pieces.clear();
+        }
+        let read = result?;
+        self.at += read as u64;
+        if self.pieces.is_empty()
+            && let Some(line) = self.line.take()
+        {
+            self.folder.server.lines.give(line);
+        }
+        Ok(read)
+    }
+
+    fn fill(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.ask_ahead()?;
+        loop {
+            match self.pieces.pop_front() {
+                Some(Piece { came: Some(Err(failure)), .. }) => return Err(failure.of("READ")),
+                Some(Piece { xid, offset, count, came: Some(Ok(bytes)), taken }) => {
+                    let now = into.len().min(bytes.len() - taken);
+                    into[..now].copy_from_slice(&bytes[taken..taken + now]);
+                    if taken + now < bytes.len() {
+                        let came = Some(Ok(bytes));
+                        self.pieces.push_front(Piece { xid, offset, count, came, taken: taken + now });
+                    } else if !bytes.is_empty() && bytes.len() < count as usize {
+                        // The server gave less than was asked for: the rest comes next.
+                        let got = bytes.len() as u32;
+                        let rest = self.ask(offset + u64::from(got), count - got)?;
+                        self.pieces.push_front(rest);
+                    }
+                    return Ok(now);
+                }
+                Some(waiting) => self.pieces.push_front(waiting),
+                None => return Ok(0),
+            }
+            let Some(line) = &mut self.line else { return Ok(0) };
+            let pieces = &mut self.pieces;
+            line.hear(|xid, answer| put(pieces, xid, answer))?;
+        }
+    }
+
+    /// Has as many READs under way as there may be.
+    fn ask_ahead(&mut self) -> io::Result<()> {
+        while self.pieces.len() < UNDER_WAY && self.ahead < self.size {
+            let count = self.folder.server.read.min(u32::try_from(self.size - self.ahead).unwrap_or(u32::MAX));
+            let piece = self.ask(self.ahead, count)?;
+            self.pieces.push_back(piece);
+            self.ahead += u64::from(count);
+        }
+        let (line, pieces) = (&mut self.line, &mut self.pieces);
+        // They go on their way now.
+        line.as_mut().map_or(Ok(()), |line| line.look(|xid, answer| put(pieces, xid, answer)))
+    }
+
+    fn ask(&mut self, offset: u64, count: u32) -> io::Result<Piece> {
+        let line = match &mut self.line {
+            Some(line) => line,
+            None => self.line.insert(self.folder.line()?),
+        };
+        let xid = line.ask(&Ask::Read { file: &self.file, offset, count })?;
+        Ok(Piece { xid, offset, count, came: None, taken: 0 })
+    }
+}

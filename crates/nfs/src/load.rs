@@ -1,0 +1,355 @@
+//! The load of an NFS trial: its file set on the server, and the operations of each flow.
+
+use crate::calls::{Handle, procedure};
+use crate::mount;
+use crate::session::Session;
+use crate::set;
+use crate::work::{Asked, Work};
+use linerate_model::{FlowResult, NfsOperation, NfsSpec, OperationCounts};
+use linerate_oncrpc::client::{Caller, Waiting};
+use linerate_oncrpc::load::{Edges, Load, TICK_NS, Tally};
+use linerate_oncrpc::message::{Credential, Procedure};
+use linerate_oncrpc::{Job, Opening, Outcome, RpcError, Shared, open};
+use linerate_pace::Schedule;
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Connecting for set-up calls takes so long at the most.
+const CONNECT_NS: u64 = 5_000_000_000;
+
+/// After the window, replies are waited for so long: a server that is asked too much answers late.
+const DRAIN_NS: u64 = 5_000_000_000;
+/// Operations packed before replies are looked for again.
+const BURST: usize = 32;
+/// The server is given so long to come back for the file set to be removed.
+const RETURN_NS: u64 = 5_000_000_000;
+/// Between two attempts to reach it.
+const RETRY_NS: u64 = 250_000_000;
+/// What linerate's own server exports.
+const OWN_EXPORT: &str = "/";
+
+/// NFS operations on one path.
+#[derive(Debug)]
+pub(crate) struct Operations {
+    job: Job,
+    spec: NfsSpec,
+    credential: Credential,
+    /// Where the server serves, and where it mounts.
+    nfs: SocketAddr,
+    mounting: SocketAddr,
+    /// What it exports; none where no operation works on files.
+    export: Option<Handle>,
+    /// The name of the file set's directory.
+    name: String,
+    /// Bits a second that set-up sends at the most; none is as many as go.
+    set_up_rate: Option<u64>,
+    /// What each flow does; taken by its thread.
+    works: Mutex<Vec<Option<Work>>>,
+}
+
+impl Operations {
+    /// Finds the server, mounts its export, and makes the file set unless cancelled, no faster than the load will be if
+    /// `paced`.
+    pub(crate) fn open(job: &Job, spec: &NfsSpec, opening: &Opening<'_>, paced: bool) -> Result<Self, RpcError> {
+        let credential = match &spec.server {
+            None => Credential::key(&job.key),
+            Some(server) => Credential::sys("linerate", server.uid, server.gid),
+        };
+        let deadline = clock::now() + CONNECT_NS;
+        let dial = |server| open(job, server, deadline).map(|(caller, _)| caller);
+        let (nfs, mounting) = match &spec.server {
+            Some(server) => mount::ports(server, spec.transport, &dial)?,
+            None => (opening.listener()?, opening.listener()?),
+        };
+        let name = format!("linerate-{}-{}", job.id, opening.path);
+        let works = (0..spec.flows).map(|flow| Some(Work::new(spec, flow, None))).collect();
+        let mut operations = Self {
+            job: job.clone(),
+            spec: spec.clone(),
+            credential,
+            nfs,
+            mounting,
+            export: None,
+            name,
+            set_up_rate: spec.rate.filter(|_| paced).map(|rate| rate.get() * spec.transfer_bytes.get() * 8),
+            works: Mutex::new(works),
+        };
+        if spec.mix.needs_files() {
+            let handle = mount::mount(&mut dial(mounting)?, &operations.credential, operations.export_name())?;
+            operations.export = Some(handle);
+            operations.make(opening.cancelled)?;
+        }
+        Ok(operations)
+    }
+
+    fn export_name(&self) -> &str {
+        self.spec.server.as_ref().map_or(OWN_EXPORT, |server| &server.export)
+    }
+
+    /// Takes the mount out of the list that the server keeps. Nothing depends on it.
+    fn unmount(&self) {
+        if let Ok((mut caller, _)) = open(&self.job, self.mounting, clock::now() + CONNECT_NS) {
+            let _ = mount::unmount(&mut caller, &self.credential, self.export_name());
+        }
+    }
+
+    /// Makes the file set and the names that flows begin with; what was made is removed again if that fails.
+    fn make(&mut self, cancelled: &AtomicBool) -> Result<(), RpcError> {
+        match self.set_up(cancelled) {
+            Ok(works) => {
+                self.works = Mutex::new(works.into_iter().map(Some).collect());
+                Ok(())
+            }
+            Err(error) => match self.finish() {
+                Ok(()) => Err(error),
+                Err(remains) => Err(RpcError::Remains { remains: remains.to_string(), source: Box::new(error) }),
+            },
+        }
+    }
+
+    fn set_up(&self, cancelled: &AtomicBool) -> Result<Vec<Work>, RpcError> {
+        let export = self.export.as_ref().expect("it was mounted");
+        self.session(cancelled, |session| {
+            let write_maximum = mount::limits(session, export, &self.spec)?;
+            let set = Arc::new(set::create(session, export, &self.name, &self.spec, write_maximum)?);
+            (0..self.spec.flows)
+                .map(|flow| {
+                    let mut work = Work::new(&self.spec, flow, Some(Arc::clone(&set)));
+                    work.stock(session, self.spec.outstanding)?;
+                    Ok(work)
+                })
+                .collect()
+        })
+    }
+
+    /// Connects for calls that set up or tidy up.
+    fn session<T>(
+        &self,
+        stop: &AtomicBool,
+        calls: impl FnOnce(&mut Session<'_>) -> Result<T, RpcError>,
+    ) -> Result<T, RpcError> {
+        let (mut caller, _) = open(&self.job, self.nfs, clock::now() + CONNECT_NS)?;
+        calls(&mut Session {
+            caller: &mut caller,
+            credential: &self.credential,
+            transport: self.spec.transport,
+            deadline: clock::now() + CONNECT_NS + self.spec.files.patience().get(),
+            rate: self.set_up_rate,
+            stop,
+        })
+    }
+}
+
+impl Load for Operations {
+    fn server(&self) -> SocketAddr {
+        self.nfs
+    }
+
+    fn greeting(&self) -> (Procedure, &Credential) {
+        (procedure(NfsOperation::Null), &self.credential)
+    }
+
+    fn run(&self, shared: &Shared, index: usize, caller: &mut Caller) -> Result<Outcome, RpcError> {
+        let number = usize::from(shared.flows[index].number);
+        let work = self.works.lock().expect("no holder panics")[number].take();
+        let mut operating = Operating::new(self, shared, index, work.expect("each flow runs once"));
+        match operating.run(caller) {
+            Err(RpcError::Stopped) => return Err(RpcError::Stopped),
+            Err(error) => {
+                let (path, when) = (shared.flows[index].path, shared.timeline.describe(clock::now()));
+                operating.broken = Some(format!("path {path}: {error}, {when}"));
+            }
+            Ok(()) => {}
+        }
+        operating.finish(caller)
+    }
+
+    fn finish(&self) -> Result<(), RpcError> {
+        let Some(export) = &self.export else { return Ok(()) };
+        // Linerate's own server does not come back.
+        let until = clock::now() + if self.spec.server.is_some() { RETURN_NS } else { 0 };
+        loop {
+            // Whoever stops the trial wants this done all the same.
+            let removed = self.session(&AtomicBool::new(false), |session| set::remove(session, export, &self.name));
+            let error = match removed {
+                Ok(()) => {
+                    self.unmount();
+                    return Ok(());
+                }
+                Err(error) => error,
+            };
+            let away = matches!(error, RpcError::NoAnswer { .. } | RpcError::Gone { .. });
+            if !away || clock::now() > until {
+                let (name, export, server) = (&self.name, self.export_name(), self.nfs.ip());
+                let remains = format!("the directory `{name}` in {export} of {server} is still there: remove it");
+                return Err(RpcError::Remains { remains, source: Box::new(error) });
+            }
+            clock::sleep_until(clock::now() + RETRY_NS);
+        }
+    }
+}
+
+/// One flow at work.
+struct Operating<'a> {
+    load: &'a Operations,
+    shared: &'a Shared,
+    index: usize,
+    schedule: Option<Schedule>,
+    work: Work,
+    tally: Tally<'a>,
+    operations: BTreeMap<NfsOperation, OperationCounts>,
+    edges: Edges,
+    /// Operations under way, and when each was made or due.
+    under_way: Waiting<(u64, Asked)>,
+    /// File data written and read by the operations counted.
+    written: u64,
+    read: u64,
+    /// Why the flow ended before its time.
+    broken: Option<String>,
+}
+
+impl<'a> Operating<'a> {
+    fn new(load: &'a Operations, shared: &'a Shared, index: usize, work: Work) -> Self {
+        let (spec, flow) = (&load.spec, &shared.flows[index]);
+        let schedule = |rate| {
+            let (start, flows) = (shared.timeline.start, (flow.number, spec.flows));
+            Schedule::new(rate, spec.arrivals, start, flows, work.arrivals())
+        };
+        Self {
+            load,
+            shared,
+            index,
+            schedule: spec.rate.map(schedule),
+            work,
+            tally: Tally::new(shared, index),
+            operations: BTreeMap::new(),
+            edges: Edges::new(shared.timeline),
+            under_way: Waiting::new(),
+            written: 0,
+            read: 0,
+            broken: None,
+        }
+    }
+
+    fn run(&mut self, caller: &mut Caller) -> Result<(), RpcError> {
+        let (shared, close) = (self.shared, self.shared.timeline.close);
+        if !shared.halt.sleep_until(shared.timeline.start) {
+            return Err(RpcError::Stopped);
+        }
+        self.under_way = Waiting::starting_at(caller.next_xid());
+        let most = usize::from(self.load.spec.outstanding);
+        loop {
+            if shared.halt.is_stopped() {
+                return Err(RpcError::Stopped);
+            }
+            let now = clock::now();
+            self.edges.sample(caller, now)?;
+            let asks = self.schedule.as_ref().map_or(now < close, |schedule| schedule.goes_on(now, close));
+            if !asks && (caller.outstanding() == 0 || now > close + DRAIN_NS) {
+                return Ok(());
+            }
+            let queued = if asks { self.ask(caller, most) } else { 0 };
+            let patience = match &self.schedule {
+                // More is due already.
+                _ if queued == BURST => 0,
+                Some(schedule) if asks && caller.outstanding() < most => schedule.due().saturating_sub(clock::now()),
+                _ => TICK_NS,
+            };
+            self.take(caller, patience)?;
+        }
+    }
+
+    /// Queues the operations that are due and have a slot, a burst of them at the most. The others' time runs on in the
+    /// schedule.
+    fn ask(&mut self, caller: &mut Caller, most: usize) -> usize {
+        let close = self.shared.timeline.close;
+        for queued in 0..BURST {
+            if caller.outstanding() >= most {
+                return queued;
+            }
+            let now = clock::now();
+            let since = match &mut self.schedule {
+                Some(schedule) if schedule.due() <= now && schedule.goes_on(now, close) => {
+                    let due = schedule.due();
+                    schedule.advance();
+                    due
+                }
+                None if now < close => now,
+                _ => return queued,
+            };
+            let (asked, to, arguments) = self.work.next();
+            caller.call(to, &self.load.credential, arguments);
+            self.under_way.add((since, asked));
+        }
+        BURST
+    }
+
+    fn take(&mut self, caller: &mut Caller, patience: u64) -> Result<(), RpcError> {
+        let Self { work, tally, operations, under_way, written, read, .. } = self;
+        let (server, again) = (self.load.nfs, caller.retransmitted() > 0);
+        let (mut arrived, mut failure) = (None, None);
+        caller.poll(Nanos::new(patience.min(TICK_NS)), &mut |xid, reply| {
+            let Some((since, asked)) = under_way.take(xid) else { return };
+            // All that are handed out together were there together: what is done with one delays no other.
+            let now = *arrived.get_or_insert_with(clock::now);
+            let operation = asked.operation;
+            let counts = operations.entry(operation).or_default();
+            match work.digest(asked, reply, server, again) {
+                Ok(digest) => match digest.failed {
+                    None => {
+                        let (timed, counted) = tally.answered(since, now);
+                        if counted {
+                            counts.completed += 1;
+                            counts.bytes += digest.read + digest.written;
+                            *read += digest.read;
+                            *written += digest.written;
+                        }
+                        if timed {
+                            counts.latency.record(now.saturating_sub(since));
+                        }
+                        // Wrong data are told of whenever they were read.
+                        counts.corrupt_bytes += digest.corrupt;
+                    }
+                    Some(why) => {
+                        if tally.failed(since) {
+                            *counts.errors.entry(why.into_owned()).or_default() += 1;
+                        }
+                    }
+                },
+                Err(error) => {
+                    tally.failed(since);
+                    failure.get_or_insert(error);
+                }
+            }
+        })?;
+        let meter = &self.shared.meters[self.index];
+        meter.sent_bytes.store(self.written, Ordering::Relaxed);
+        meter.received_bytes.store(self.read, Ordering::Relaxed);
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn finish(mut self, caller: &Caller) -> Result<Outcome, RpcError> {
+        for (since, asked) in self.under_way.drain() {
+            if self.tally.failed(since) {
+                let counts = self.operations.entry(asked.operation).or_default();
+                *counts.errors.entry("no reply".to_owned()).or_default() += 1;
+            }
+            self.work.unanswered(asked);
+        }
+        self.tally.not_sent(self.schedule.as_ref());
+        let (tcp, retransmitted) = self.edges.finish(caller)?;
+        let mut transactions = self.tally.transactions;
+        transactions.retransmitted = retransmitted;
+        Ok(Outcome {
+            flow: FlowResult { sent_bytes: self.written, received_bytes: self.read, tcp },
+            transactions: Some(transactions),
+            operations: self.operations,
+            broken: self.broken,
+            ..Outcome::default()
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! The NFS load against a server of other hands: nfs-ganesha, with rpcbind, in namespaces of their own.
+
+mod world;
+
+use linerate_model::{
+    Connect, EndResult, EndRole, EndSpec, FileSet, HalfSpec, NfsMix, NfsServer, NfsSpec, Timing, Transport, TrialId,
+    TrialKey, Workload,
+};
+use linerate_nfs::NfsTrial;
+use linerate_nfsd::NfsService;
+use linerate_oncrpc::prepare;
+use linerate_sys::clock;
+use linerate_units::{Nanos, OpRate};
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use world::World;
+
+/// What goes over the world's loopback, kept in a file.
+struct Capture {
+    process: Child,
+    file: PathBuf,
+}
+
+impl Capture {
+    fn start(directory: &Path) -> Self {
+        let file = directory.join("capture.pcapng");
+        let process = Command::new("dumpcap")
+            .args(["-q", "-i", "lo", "-B", "64", "-w"])
+            .arg(&file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("dumpcap starts");
+        let until = Instant::now() + Duration::from_secs(10);
+        // It writes the file's head when it has begun.
+        while fs::metadata(&file).map_or(0, |found| found.len()) == 0 {
+            assert!(Instant::now() < until, "dumpcap does not begin");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Self { process, file }
+    }
+
+    fn end(mut self) -> PathBuf {
+        std::thread::sleep(Duration::from_millis(300));
+        let ended = Command::new("kill").args(["-INT", &self.process.id().to_string()]).status().expect("kill");
+        assert!(ended.success());
+        self.process.wait().expect("dumpcap ends");
+        self.file
+    }
+}
+
+/// The packets of a capture that a filter of Wireshark's lets through, in words.
+fn filtered(capture: &Path, filter: &str) -> Vec<String> {
+    let output = Command::new("tshark").arg("-r").arg(capture).args(["-Y", filter]).output().expect("tshark runs");
+    assert!(output.status.success(), "{filter}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+fn run(spec: &NfsSpec) -> EndResult {
+    let half = HalfSpec {
+        id: TrialId("ganesha".into()),
+        key: TrialKey([5; 16]),
+        workload: Workload::Nfs(spec.clone()),
+        timing: Timing { warmup: Nanos::from_millis(200), measure: Nanos::from_millis(2_000) },
+        ends: vec![EndSpec { path: 0, role: EndRole::Opener }],
+    };
+    let mut opener = prepare(&half, Arc::new(NfsTrial { server: Arc::new(NfsService::default()), paced: false }))
+        .expect("is prepared");
+    opener.connect(&Connect::default()).expect("connects");
+    let running = opener.start(clock::now() + 30_000_000).expect("starts");
+    running.join().expect("a result").remove(0)
+}
+
+#[test]
+fn a_server_of_other_hands_does_the_mix_and_is_left_as_it_was() {
+    let Some(world) =
+        World::start("a_server_of_other_hands_does_the_mix_and_is_left_as_it_was", &["tshark", "dumpcap"])
+    else {
+        return;
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    for (transport, nfs_port, mount_port) in [(Transport::Tcp, None, None), (Transport::Udp, Some(2049), Some(20_048))]
+    {
+        let plain = NfsSpec::plain(transport, NfsMix::named("sfs97-like").expect("built in"));
+        let export = "/run/export".to_owned();
+        let server = NfsServer { address: Ipv4Addr::LOCALHOST.into(), export, nfs_port, mount_port, uid: 0, gid: 0 };
+        let spec = NfsSpec {
+            server: Some(server),
+            files: FileSet { files: 24, directories: 4, symlinks: 4, ..plain.files },
+            flows: 2,
+            outstanding: 8,
+            rate: Some(OpRate::per_second(400)),
+            ..plain
+        };
+        let before = world.export();
+        assert_eq!(before.len(), 2, "{before:?}");
+        let work = || {
+            let capture = Capture::start(directory.path());
+            (run(&spec), capture.end())
+        };
+        let (result, capture) = world.network.enter(work).expect("a thread in the world's network");
+
+        let done = result.transactions.expect("it asks");
+        // Five standard deviations of a Poisson count.
+        assert!(done.completed.abs_diff(800) < 142, "{transport}: {}", done.completed);
+        assert_eq!((done.failed, done.not_sent, result.broken, result.remains), (0, 0, None, None), "{transport}");
+        for (operation, counts) in &result.operations {
+            assert_eq!((counts.errors.len(), counts.corrupt_bytes), (0, 0), "{transport} {operation}: {counts:?}");
+        }
+        assert_eq!(result.operations.len(), spec.mix.percent.len(), "{transport}: every operation was there");
+        assert_eq!(world.export(), before, "{transport}");
+
+        let all = filtered(&capture, "nfs").len();
+        // Calls and replies, some of which TCP puts into the same packet.
+        assert!(all > 800, "{transport}: tshark sees {all} packets of NFS");
+        assert_eq!(filtered(&capture, "_ws.malformed"), Vec::<String>::new(), "{transport}");
+        let errors = filtered(&capture, "nfs.status3 != 0 || rpc.state_accept != 0");
+        assert_eq!(errors, Vec::<String>::new(), "{transport}: every call was understood and done");
+    }
+}

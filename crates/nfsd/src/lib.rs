@@ -1,0 +1,154 @@
+//! The embedded server: NFS version 3 and MOUNT version 3 (RFC 1813) on one port, of a tree of files in memory or of a directory.
+//!
+//! A trial's server is fresh, and carries data only for callers that show the trial's key. All procedures are there; MKNOD and
+//! LINK answer NFS3ERR_NOTSUPP. Whoever holds the key may do with the tree what the store lets this process do: there are no users.
+
+mod arguments;
+mod directory;
+mod handle;
+mod listing;
+mod memory;
+mod mount;
+mod once;
+mod pace;
+mod procedures;
+mod reply;
+mod share;
+mod store;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+pub use pace::ServiceTime;
+pub use share::NfsShare;
+
+use arguments::Arguments;
+use directory::DirectoryStore;
+use linerate_model::{Transport, TrialKey};
+use linerate_oncrpc::message::Refused;
+use linerate_oncrpc::server::{Call, Program};
+use linerate_oncrpc::{ProgramSource, RpcError};
+use linerate_units::ByteCount;
+use memory::MemoryStore;
+use mount::Mount;
+use nfs3_types::nfs3::{NFS_PROGRAM, PROGRAM, VERSION};
+use nix::errno::Errno;
+use once::Once;
+use pace::Pace;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::Arc;
+use store::Store;
+
+/// The most bytes of one transfer over TCP.
+const TCP_MAXIMUM: u32 = 1 << 20;
+/// The most over UDP: what leaves room for the headers in a datagram of 65,507 bytes, in a round number.
+const UDP_MAXIMUM: u32 = 56 << 10;
+
+/// What the embedded NFS server serves, and how fast. It is for who starts an agent to say; plans know nothing of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NfsService {
+    /// The directory to serve; none is a tree in memory, new for each trial.
+    pub directory: Option<PathBuf>,
+    /// The most memory that such a tree may take.
+    pub memory: ByteCount,
+    /// A planted limit.
+    pub time: ServiceTime,
+}
+
+impl Default for NfsService {
+    fn default() -> Self {
+        Self { directory: None, memory: ByteCount::new(1 << 30), time: ServiceTime::default() }
+    }
+}
+
+impl NfsService {
+    /// It can be given: the directory, if it is one, can be served.
+    pub fn check(&self) -> Result<(), RpcError> {
+        self.open().map(drop)
+    }
+
+    fn open(&self) -> Result<Arc<dyn Store>, RpcError> {
+        let Some(path) = &self.directory else { return Ok(Arc::new(MemoryStore::new(self.memory.get()))) };
+        let store = DirectoryStore::open(path).map_err(|error| {
+            let remedy = match error.raw_os_error().map(Errno::from_raw) {
+                Some(Errno::ENOSYS | Errno::EPERM) => "openat2, which Linux has since 5.6, is not allowed or not there",
+                _ => "it must be a directory that this user may read",
+            };
+            RpcError::Asked(format!("cannot serve {} by NFS: {error}; {remedy}", path.display()))
+        })?;
+        Ok(Arc::new(store))
+    }
+}
+
+impl ProgramSource for NfsService {
+    fn programs(&self, key: TrialKey) -> Result<Vec<Arc<dyn Program>>, RpcError> {
+        let (store, admission) = (self.open()?, Admission(key));
+        let nfs = Nfs { store: Arc::clone(&store), admission, pace: Pace::new(self.time), once: Once::default() };
+        Ok(vec![Arc::new(nfs), Arc::new(Mount::new(store, admission))])
+    }
+}
+
+/// Who may call.
+#[derive(Debug, Clone, Copy)]
+struct Admission(TrialKey);
+
+impl Admission {
+    fn admits(self, call: &Call<'_>) -> Result<(), Refused> {
+        if call.credential.is_key(&self.0) { Ok(()) } else { Err(Refused::BAD_CREDENTIAL) }
+    }
+}
+
+/// The program NFS.
+struct Nfs {
+    store: Arc<dyn Store>,
+    admission: Admission,
+    pace: Pace,
+    once: Once,
+}
+
+impl Program for Nfs {
+    fn number(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        VERSION..=VERSION
+    }
+
+    fn call(&self, call: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
+        let procedure = NFS_PROGRAM::try_from(call.procedure).map_err(|_| Refused::ProcedureUnavailable)?;
+        if procedure == NFS_PROGRAM::NFSPROC3_NULL {
+            return Ok(None);
+        }
+        self.admission.admits(call)?;
+        let maximum = match call.transport {
+            Transport::Tcp => TCP_MAXIMUM,
+            Transport::Udp => UDP_MAXIMUM,
+        };
+        let act = |reply: &mut Vec<u8>| {
+            procedures::execute(&*self.store, maximum, procedure, &mut Arguments::new(call.args), reply)
+        };
+        if call.transport == Transport::Udp && changes_names_or_attributes(procedure) {
+            self.once.or(call, reply, act)?;
+        } else {
+            act(reply)?;
+        }
+        let writes = matches!(procedure, NFS_PROGRAM::NFSPROC3_WRITE | NFS_PROGRAM::NFSPROC3_COMMIT);
+        Ok(self.pace.due(call.arrived_ns, writes))
+    }
+}
+
+/// Done twice, it may fail or do harm the second time.
+fn changes_names_or_attributes(procedure: NFS_PROGRAM) -> bool {
+    matches!(
+        procedure,
+        NFS_PROGRAM::NFSPROC3_SETATTR
+            | NFS_PROGRAM::NFSPROC3_CREATE
+            | NFS_PROGRAM::NFSPROC3_MKDIR
+            | NFS_PROGRAM::NFSPROC3_SYMLINK
+            | NFS_PROGRAM::NFSPROC3_REMOVE
+            | NFS_PROGRAM::NFSPROC3_RMDIR
+            | NFS_PROGRAM::NFSPROC3_RENAME
+    )
+}

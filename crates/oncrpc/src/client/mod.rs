@@ -1,0 +1,146 @@
+//! One connection or socket to a server, with any number of calls under way. It belongs to one thread and never blocks but
+//! in [`Caller::poll`].
+
+mod retransmission;
+mod tcp;
+mod udp;
+mod waiting;
+
+pub use retransmission::Retransmission;
+pub use waiting::Waiting;
+
+use crate::error::RpcError;
+use crate::message::{Credential, Procedure, Reply};
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use tcp::TcpCaller;
+use udp::UdpCaller;
+
+/// The most bytes of a reply: the largest unit of data and what goes with it.
+const REPLY_MAXIMUM: usize = (1 << 20) + (64 << 10);
+
+/// Makes calls and takes their replies.
+#[derive(Debug)]
+pub struct Caller {
+    link: Link,
+    server: SocketAddr,
+}
+
+#[derive(Debug)]
+enum Link {
+    Tcp(TcpCaller),
+    Udp(UdpCaller),
+}
+
+impl Caller {
+    /// Over a connection.
+    pub fn tcp(stream: TcpStream) -> Result<Self, RpcError> {
+        let server = stream.peer_addr().map_err(RpcError::socket("getpeername"))?;
+        Ok(Self { link: Link::Tcp(TcpCaller::new(stream, server)?), server })
+    }
+
+    /// Over a connected socket.
+    pub fn udp(socket: UdpSocket, retransmission: Retransmission) -> Result<Self, RpcError> {
+        let server = socket.peer_addr().map_err(RpcError::socket("getpeername"))?;
+        Ok(Self { link: Link::Udp(UdpCaller::new(socket, server, retransmission)?), server })
+    }
+
+    /// Who is called.
+    pub fn server(&self) -> SocketAddr {
+        self.server
+    }
+
+    /// Queues a call and returns its xid; [`Caller::poll`] sends it. `args` are XDR.
+    pub fn call(&mut self, to: Procedure, credential: &Credential, args: &[u8]) -> u32 {
+        match &mut self.link {
+            Link::Tcp(tcp) => tcp.call(to, credential, args),
+            Link::Udp(udp) => udp.call(to, credential, args),
+        }
+    }
+
+    /// Waits at most `timeout` for replies, sends on what is queued and again what is overdue, and hands each reply to
+    /// `on_reply` with its xid. Returns as soon as it has handed out those that were there.
+    ///
+    /// A reply that nobody waits for is counted as a stray and dropped. Over TCP, what is no reply at all is an error, for
+    /// the stream cannot be trusted from there on; over UDP it is a stray, too.
+    pub fn poll(&mut self, timeout: Nanos, on_reply: &mut dyn FnMut(u32, Reply<'_>)) -> Result<(), RpcError> {
+        match &mut self.link {
+            Link::Tcp(tcp) => tcp.poll(timeout.get(), on_reply),
+            Link::Udp(udp) => udp.poll(timeout.get(), on_reply),
+        }
+    }
+
+    /// The xid that the next call gets; the one after gets the next number.
+    pub fn next_xid(&self) -> u32 {
+        match &self.link {
+            Link::Tcp(tcp) => tcp.waiting.next(),
+            Link::Udp(udp) => udp.waiting.next(),
+        }
+    }
+
+    /// The connection; none over UDP.
+    pub fn stream(&self) -> Option<&TcpStream> {
+        match &self.link {
+            Link::Tcp(tcp) => Some(&tcp.stream),
+            Link::Udp(_) => None,
+        }
+    }
+
+    /// Calls without a reply yet.
+    pub fn outstanding(&self) -> usize {
+        match &self.link {
+            Link::Tcp(tcp) => tcp.waiting.count(),
+            Link::Udp(udp) => udp.waiting.count(),
+        }
+    }
+
+    /// Calls that were sent again.
+    pub fn retransmitted(&self) -> u64 {
+        match &self.link {
+            Link::Tcp(_) => 0,
+            Link::Udp(udp) => udp.retransmitted,
+        }
+    }
+
+    /// Messages that came and belonged to no call: late replies to calls that were sent twice, and rubbish.
+    #[cfg(test)]
+    pub fn strays(&self) -> u64 {
+        match &self.link {
+            Link::Tcp(tcp) => tcp.strays,
+            Link::Udp(udp) => udp.strays,
+        }
+    }
+
+    /// One call and its results, for setting up. Replies to other calls that come meanwhile are dropped. `what` names the
+    /// call in errors.
+    pub fn ask(
+        &mut self,
+        what: &str,
+        to: Procedure,
+        credential: &Credential,
+        args: &[u8],
+        timeout: Nanos,
+    ) -> Result<Vec<u8>, RpcError> {
+        let server = self.server;
+        let asked = self.call(to, credential, args);
+        let deadline = clock::now() + timeout.get();
+        let mut answer = None;
+        while answer.is_none() {
+            let Some(left) = deadline.checked_sub(clock::now()).filter(|left| *left > 0) else { break };
+            self.poll(Nanos::new(left), &mut |xid, reply| {
+                if xid == asked {
+                    answer = match reply {
+                        Reply::Accepted(results) => Some(Ok(results.to_vec())),
+                        Reply::Refused(why) => Some(Err(RpcError::refused(server, what, why))),
+                        Reply::Lost => None,
+                    };
+                }
+            })?;
+        }
+        answer.unwrap_or_else(|| {
+            let seconds = timeout.get() / 1_000_000_000;
+            Err(RpcError::NoAnswer { server, what: what.to_owned(), seconds, reason: "no reply".to_owned() })
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! What can go wrong with calls, servers and trials, grouped by whose fault it is.
+
+use crate::message::Refused;
+use linerate_sockets::{FlowsMissing, SocketError, failed};
+use std::io;
+use std::net::SocketAddr;
+
+/// Why a call, a server or a half of a trial failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RpcError {
+    /// What was asked for cannot be done; the text says what can.
+    #[error("{0}")]
+    Asked(String),
+    /// A system call failed.
+    #[error(transparent)]
+    Sys(#[from] linerate_sys::Error),
+    /// A socket could not be made or used.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// The server did not answer.
+    #[error("{server} did not answer {what} within {seconds} s: {reason}; check that it can be reached from here")]
+    NoAnswer {
+        /// Who should have.
+        server: SocketAddr,
+        /// What was asked.
+        what: String,
+        /// How long it was given.
+        seconds: u64,
+        /// What was seen instead.
+        reason: String,
+    },
+    /// The server answered that it will not.
+    #[error("{server} refused {what}: {reason}")]
+    Refused {
+        /// Who.
+        server: SocketAddr,
+        /// What was asked.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+    /// The peer sent what is not ONC RPC.
+    #[error("{peer} does not speak ONC RPC rightly: {what}")]
+    Malformed {
+        /// Who.
+        peer: SocketAddr,
+        /// What it sent.
+        what: String,
+    },
+    /// The peer ended the connection, or its port is closed.
+    #[error("{peer} went away: {what}")]
+    Gone {
+        /// Who.
+        peer: SocketAddr,
+        /// What was seen.
+        what: String,
+    },
+    /// A file set could not be made or removed in time.
+    #[error("{server}: {what} takes too long, {done} of {count} calls are done; ask for fewer or smaller files")]
+    TooLong {
+        /// Who serves it.
+        server: SocketAddr,
+        /// What was done.
+        what: String,
+        /// Calls answered.
+        done: usize,
+        /// Calls it takes, as far as was known.
+        count: usize,
+    },
+    /// A file set could not be made, nor what there was of it be removed.
+    #[error("{source}; {remains}")]
+    Remains {
+        /// What remains, where, and what to do about it.
+        remains: String,
+        /// Why it was not made.
+        source: Box<RpcError>,
+    },
+    /// A trial was started before all its flows had arrived.
+    #[error(transparent)]
+    FlowsMissing(#[from] FlowsMissing),
+    /// A flow failed before the window closed.
+    #[error("path {path}: {source}, {when}; the trial's count is lost")]
+    CutShort {
+        /// The path's index.
+        path: u16,
+        /// When, as in `1.2 s into the window`.
+        when: String,
+        /// Why.
+        source: Box<RpcError>,
+    },
+    /// The half was stopped before it was done.
+    #[error("the trial was stopped before it was done")]
+    Stopped,
+}
+
+impl RpcError {
+    /// `what` failed with the error that follows; where that is a limit of this host, its remedy is told.
+    pub fn socket(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let failed = failed(what);
+        move |source| Self::Socket(failed(source))
+    }
+
+    /// The server answered `what` with a refusal.
+    pub fn refused(server: SocketAddr, what: impl Into<String>, why: Refused) -> Self {
+        Self::Refused { server, what: what.into(), reason: why.to_string() }
+    }
+}
+
+/// The call would have to wait.
+pub(crate) fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}

@@ -1,0 +1,128 @@
+//! One flow of calls, and what the threads of a half share.
+
+use crate::client::{Caller, Retransmission};
+use crate::error::RpcError;
+use crate::job::Job;
+use crate::load::Load;
+use crate::privileged::socket_from_privileged_port;
+use linerate_model::{FlowResult, NfsOperation, OperationCounts, Received, Sent, Transactions, Transport};
+use linerate_pace::Timeline;
+use linerate_sockets::{Halt, Wanted};
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use socket2::SockAddr;
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// A flow must be connected after this.
+const FLOW_NS: u64 = 5_000_000_000;
+
+/// One flow of calls from this host.
+#[derive(Debug)]
+pub struct Flow {
+    /// Which of the half's ends it belongs to.
+    pub end: usize,
+    /// The path's index in the trial.
+    pub path: u16,
+    /// Its number among the flows of its path.
+    pub number: u16,
+    /// This end.
+    pub local: SocketAddr,
+    /// What it calls for.
+    pub load: Arc<dyn Load>,
+}
+
+/// What all threads of a half share.
+#[derive(Debug)]
+pub struct Shared {
+    /// What this host is to do.
+    pub job: Job,
+    /// When the load starts, and the window.
+    pub timeline: Timeline,
+    /// This host's flows.
+    pub flows: Vec<Flow>,
+    /// One for each flow, in their order.
+    pub meters: Vec<Meter>,
+    /// Ends all of them.
+    pub halt: Halt<RpcError>,
+}
+
+/// A flow's running count since the window opened, on a cache line (pair) of its own so that no thread waits for another.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Meter {
+    /// Payload bytes sent.
+    pub sent_bytes: AtomicU64,
+    /// Payload bytes received.
+    pub received_bytes: AtomicU64,
+    /// Calls answered.
+    pub calls: AtomicU64,
+}
+
+/// What one flow counted.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Data of its calls; `None` if they carry none.
+    pub sent: Option<Sent>,
+    /// Data of their replies; `None` if they carry none.
+    pub received: Option<Received>,
+    /// Calls answered and their times.
+    pub transactions: Option<Transactions>,
+    /// NFS: the same by operation.
+    pub operations: BTreeMap<NfsOperation, OperationCounts>,
+    /// Bytes of the flow, and TCP's own account of it.
+    pub flow: FlowResult,
+    /// Why the flow ended before its time, if it did and what it had counted is kept.
+    pub broken: Option<String>,
+}
+
+impl Shared {
+    pub(crate) fn new(job: Job, timeline: Timeline, flows: Vec<Flow>) -> Self {
+        let meters = flows.iter().map(|_| Meter::default()).collect();
+        Self { job, timeline, flows, meters, halt: Halt::default() }
+    }
+
+    /// What befell flow `index`, with path and time.
+    pub fn cut_short(&self, index: usize, source: RpcError) -> RpcError {
+        let when = self.timeline.describe(clock::now());
+        RpcError::CutShort { path: self.flows[index].path, when, source: Box::new(source) }
+    }
+}
+
+/// Connects one flow to `server`, at most until `deadline`: a connection, or a socket that hears of no one else. Returns it with
+/// its own address.
+///
+/// # Errors
+/// Fails if the server does not answer in time or refuses, or no socket can be made.
+pub fn open(job: &Job, server: SocketAddr, deadline: u64) -> Result<(Caller, SocketAddr), RpcError> {
+    // Without an address given, binding to any finds out early whether one can be had.
+    let any = || if job.v6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let udp = job.transport() == Transport::Udp;
+    let bind = job.socket().bind_address.or_else(|| udp.then(any)).map(|address| SocketAddr::new(address, 0));
+    let wanted = Wanted { transport: job.transport(), v6: job.v6(), options: job.socket(), bind, device: true };
+    let socket = if job.workload.has_foreign_server() {
+        socket_from_privileged_port(wanted)?
+    } else {
+        linerate_sockets::socket(wanted)?
+    };
+    let left = deadline.saturating_sub(clock::now()).clamp(1_000_000, FLOW_NS);
+    socket.connect_timeout(&SockAddr::from(server), Duration::from_nanos(left)).map_err(|error| {
+        linerate_sockets::SocketError::connecting(server, error).map_or_else(
+            |error| {
+                let (what, seconds) = ("a connection".to_owned(), Nanos::new(left).get().div_ceil(1_000_000_000));
+                RpcError::NoAnswer { server, what, seconds, reason: error.to_string() }
+            },
+            RpcError::from,
+        )
+    })?;
+    let local = socket.local_addr().map_err(RpcError::socket("getsockname"))?;
+    let local = local.as_socket().expect("sockets of the Internet have such addresses");
+    let caller = match job.transport() {
+        Transport::Tcp => Caller::tcp(socket.into())?,
+        Transport::Udp => Caller::udp(UdpSocket::from(socket), Retransmission::default())?,
+    };
+    Ok((caller, local))
+}

@@ -1,0 +1,32 @@
+//! ONC RPC version 2 (RFC 5531): callers with any number of calls under way, and the servers that answer them, over TCP with
+//! record marking and over UDP with retransmission.
+//!
+//! One thread owns one connection or socket; it sends and takes calls and replies in batches, and shares nothing on the hot path.
+//! A trial of calls is a [`Half`] that speaks a [`Protocol`]: linerate's own program ([`TestCalls`]), or one of another crate.
+
+pub mod client;
+mod error;
+mod flow;
+mod half;
+mod job;
+pub mod load;
+pub mod message;
+mod portmap;
+mod privileged;
+mod program;
+mod protocol;
+mod record;
+mod running;
+pub mod server;
+mod serving;
+mod standing;
+
+pub use error::RpcError;
+pub use flow::{Flow, Meter, Outcome, Shared, open};
+pub use half::{Half, prepare};
+pub use job::Job;
+pub use privileged::socket_from_privileged_port;
+pub use program::{PROGRAM, VERSION};
+pub use protocol::{Opening, ProgramSource, Protocol, TestCalls};
+pub use running::Running;
+pub use standing::Standing;

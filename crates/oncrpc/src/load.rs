@@ -1,0 +1,43 @@
+//! What flows of calls are made for: the trial's load, one kind for each workload.
+
+mod calls;
+mod tally;
+
+pub(crate) use calls::Calls;
+pub use tally::{Edges, Tally};
+
+use crate::client::Caller;
+use crate::error::RpcError;
+use crate::flow::{Outcome, Shared};
+use crate::message::{Credential, Procedure};
+use std::net::SocketAddr;
+
+/// After the window, replies are waited for so long.
+pub(crate) const DRAIN_NS: u64 = 1_000_000_000;
+/// A stop is seen within this, in nanoseconds.
+pub const TICK_NS: u64 = 50_000_000;
+
+/// A load of calls on one path.
+pub trait Load: Send + Sync + std::fmt::Debug {
+    /// Returns whom its flows call.
+    fn server(&self) -> SocketAddr;
+
+    /// Returns a call without arguments that every flow makes when it has connected: its reply shows that the server is there, and
+    /// that a thread of it tends this flow.
+    fn greeting(&self) -> (Procedure, &Credential);
+
+    /// Makes the calls of flow `index` from the start to the end of the window, and takes their replies. Runs on a thread of
+    /// its own.
+    ///
+    /// # Errors
+    /// Fails if the flow cannot go on and its counts are lost.
+    fn run(&self, shared: &Shared, index: usize, caller: &mut Caller) -> Result<Outcome, RpcError>;
+
+    /// Removes what the load made on the server. Called when all flows have ended, also after a failure.
+    ///
+    /// # Errors
+    /// Says what is left on the server, and why.
+    fn finish(&self) -> Result<(), RpcError> {
+        Ok(())
+    }
+}

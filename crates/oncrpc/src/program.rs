@@ -1,0 +1,220 @@
+//! linerate's own RPC program, for which docs/linerate.x is the contract: calls that do nothing but carry data.
+
+use crate::message::{Refused, Rest, put, put_opaque};
+use crate::server::{Call, Moved, Program};
+use linerate_model::{RpcCall, RpcSpec, Transport, TrialKey};
+use std::collections::{HashSet, VecDeque};
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Its number, out of the range that RFC 5531 leaves to users (0x20000000 to 0x3fffffff).
+pub const PROGRAM: u32 = 0x2000_4c52;
+/// Its version.
+pub const VERSION: u32 = 1;
+
+/// Calls over UDP that are remembered, so that one that comes again is not counted twice.
+const REMEMBERED: usize = 8_192;
+
+/// The number of the procedure that does `call`.
+pub(crate) fn number(call: RpcCall) -> u32 {
+    match call {
+        RpcCall::Null => 0,
+        RpcCall::Write => 1,
+        RpcCall::Read => 2,
+        RpcCall::Echo => 3,
+    }
+}
+
+/// The arguments of a call that is to carry `data`.
+pub(crate) fn arguments(call: RpcCall, data: &[u8]) -> Vec<u8> {
+    let mut args = Vec::new();
+    match call {
+        RpcCall::Null => (),
+        RpcCall::Write | RpcCall::Echo => put_opaque(&mut args, data),
+        RpcCall::Read => put(&mut args, data.len() as u32),
+    }
+    args
+}
+
+/// The bytes of data in `results`; none if they are not those of a call that was to carry `expected` bytes.
+pub(crate) fn carried(call: RpcCall, results: &[u8], expected: usize) -> Option<usize> {
+    let mut rest = Rest(results);
+    let carried = match call {
+        RpcCall::Null | RpcCall::Write => Some(0),
+        RpcCall::Read | RpcCall::Echo => Some(rest.opaque(expected)?.len()).filter(|length| *length == expected),
+    };
+    carried.filter(|_| rest.0.is_empty())
+}
+
+/// The program at work.
+#[derive(Debug)]
+pub(crate) struct TestProgram {
+    /// Whom data are carried for; none carries none.
+    key: Option<TrialKey>,
+    data: Vec<u8>,
+    open: AtomicU64,
+    close: AtomicU64,
+    moved: Mutex<(Moved, Seen)>,
+}
+
+impl TestProgram {
+    /// Answers null calls of anyone, and carries data for who shows `key`.
+    pub(crate) fn new(key: Option<TrialKey>) -> Self {
+        let mut data = vec![0; if key.is_some() { RpcSpec::TCP_MAXIMUM as usize } else { 0 }];
+        rand::fill(&mut data[..]);
+        Self { key, data, open: AtomicU64::new(0), close: AtomicU64::new(u64::MAX), moved: Mutex::default() }
+    }
+
+    fn count(&self, call: &Call<'_>, received: Option<usize>, sent: Option<usize>) {
+        let mut held = self.moved.lock().expect("no holder panics");
+        let (moved, seen) = &mut *held;
+        let is_copy = call.transport == Transport::Udp && !seen.is_new((call.peer, call.xid));
+        let window = self.open.load(Ordering::Relaxed)..self.close.load(Ordering::Relaxed);
+        if !window.contains(&call.arrived_ns) {
+            return;
+        }
+        if is_copy {
+            moved.duplicates += 1;
+            return;
+        }
+        if let Some(bytes) = received {
+            moved.received_bytes += bytes as u64;
+            moved.received_calls += 1;
+        }
+        if let Some(bytes) = sent {
+            moved.sent_bytes += bytes as u64;
+            moved.sent_calls += 1;
+        }
+    }
+}
+
+impl Program for TestProgram {
+    fn number(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        VERSION..=VERSION
+    }
+
+    fn call(&self, call: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
+        let admit = || match &self.key {
+            Some(key) if call.credential.is_key(key) => Ok(()),
+            Some(_) => Err(Refused::BAD_CREDENTIAL),
+            None => Err(Refused::TOO_WEAK),
+        };
+        let mut rest = Rest(call.args);
+        // A reply that would not fit a datagram is not begun.
+        let most = match call.transport {
+            Transport::Tcp => RpcSpec::TCP_MAXIMUM,
+            Transport::Udp => RpcSpec::UDP_MAXIMUM,
+        } as usize;
+        let (received, sent) = match call.procedure {
+            0 => (None, None),
+            1 => {
+                admit()?;
+                let data = rest.opaque(most).ok_or(Refused::GarbageArguments)?;
+                (Some(data.len()), None)
+            }
+            2 => {
+                admit()?;
+                let length = rest.word().ok_or(Refused::GarbageArguments)? as usize;
+                let data = self.data.get(..length).filter(|_| length <= most).ok_or(Refused::GarbageArguments)?;
+                put_opaque(reply, data);
+                (None, Some(length))
+            }
+            3 => {
+                admit()?;
+                let data = rest.opaque(most).ok_or(Refused::GarbageArguments)?;
+                put_opaque(reply, data);
+                (Some(data.len()), Some(data.len()))
+            }
+            _ => return Err(Refused::ProcedureUnavailable),
+        };
+        if !rest.0.is_empty() {
+            return Err(Refused::GarbageArguments);
+        }
+        if call.procedure != 0 {
+            self.count(call, received, sent);
+        }
+        Ok(None)
+    }
+
+    fn observe(&self, open: u64, close: u64) {
+        let mut moved = self.moved.lock().expect("no holder panics");
+        moved.0 = Moved::default();
+        self.open.store(open, Ordering::Relaxed);
+        self.close.store(close, Ordering::Relaxed);
+    }
+
+    fn moved(&self) -> Option<Moved> {
+        Some(self.moved.lock().expect("no holder panics").0)
+    }
+}
+
+/// The calls over UDP that came last.
+#[derive(Debug, Default)]
+struct Seen {
+    calls: HashSet<(SocketAddr, u32)>,
+    order: VecDeque<(SocketAddr, u32)>,
+}
+
+impl Seen {
+    /// Whether this call did not come before; it is remembered.
+    fn is_new(&mut self, call: (SocketAddr, u32)) -> bool {
+        if !self.calls.insert(call) {
+            return false;
+        }
+        self.order.push_back(call);
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.calls.remove(&oldest);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Credential, Procedure, put_accepted, put_call};
+    use crate::record::put_record;
+    use linerate_units::ByteCount;
+
+    #[test]
+    fn a_units_message_is_as_long_as_the_model_says() {
+        let key = Credential::key(&TrialKey([1; 16]));
+        for unit in [0, 1, 64, 8_191] {
+            let data = vec![7; unit];
+            let mut call = Vec::new();
+            put_record(&mut call, |into| {
+                let to = Procedure { program: PROGRAM, version: VERSION, procedure: 1 };
+                put_call(into, 1, to, &key, &arguments(RpcCall::Write, &data));
+            });
+            let mut reply = Vec::new();
+            put_record(&mut reply, |into| {
+                put_accepted(into, 1);
+                put_opaque(into, &data);
+            });
+            for (call_or_reply, does) in [(&call, RpcCall::Write), (&reply, RpcCall::Read)] {
+                let spec = |transport| RpcSpec::plain(transport, does, ByteCount::new(unit as u64));
+                assert_eq!(call_or_reply.len() as u64, spec(Transport::Tcp).message_bytes(), "{does} of {unit}");
+                assert_eq!(call_or_reply.len() as u64 - 4, spec(Transport::Udp).message_bytes(), "{does} of {unit}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_that_came_long_ago_is_forgotten_and_a_recent_one_is_not() {
+        let peer = SocketAddr::from(([198, 18, 0, 1], 7));
+        let mut seen = Seen::default();
+        let new = (0..=REMEMBERED as u32).filter(|xid| seen.is_new((peer, *xid))).count();
+        assert_eq!(new, REMEMBERED + 1);
+        assert!(!seen.is_new((peer, 1)), "the last {REMEMBERED} are remembered");
+        assert!(seen.is_new((peer, 0)));
+        assert!(seen.is_new((SocketAddr::from(([198, 18, 0, 2], 7)), 2)), "another caller's");
+    }
+}

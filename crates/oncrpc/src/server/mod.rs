@@ -1,0 +1,371 @@
+//! Servers of RPC programs: a thread for each connection, or a few for a UDP socket; calls are taken and replies sent in
+//! batches, in the order in which they are ready.
+
+mod account;
+mod later;
+mod tcp;
+#[cfg(test)]
+mod tests;
+mod udp;
+
+use crate::error::RpcError;
+use crate::message::{BadCall, Presented, Refused, put_accepted, put_refused, read_call};
+use account::Account;
+use linerate_model::{Service, Transport};
+use linerate_sys::clock;
+use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
+use linerate_sys::{affinity, socket};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::os::fd::AsFd as _;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+/// How soon a stop is seen.
+const TICK_NS: u64 = 50_000_000;
+/// What arrives within a few milliseconds of a busy core; the system's default of 208 KiB is three calls of 60 KB.
+const UDP_RECEIVE_BUFFER: i32 = 4 << 20;
+
+/// What a server does with calls.
+pub trait Program: Send + Sync {
+    /// The program's number.
+    fn number(&self) -> u32;
+
+    /// Its versions.
+    fn versions(&self) -> RangeInclusive<u32>;
+
+    /// Executes one call: appends its results in XDR to `reply`, or says why not (then what was appended is dropped).
+    /// Returns when the reply is due by [`linerate_sys::clock::now`]; none is at once. The server goes on meanwhile.
+    ///
+    /// A call over UDP may come again with the same xid and peer: the caller did not see the reply in time. Who must not do a
+    /// thing twice remembers it.
+    fn call(&self, call: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused>;
+
+    /// Counts calls that arrive within `open..close` by [`linerate_sys::clock::now`], and forgets others. Programs that
+    /// count nothing ignore it.
+    fn observe(&self, _open: u64, _close: u64) {}
+
+    /// Returns the data it carried since it began, or within the window of [`Program::observe`]; `None` if it does not count
+    /// them.
+    fn moved(&self) -> Option<Moved> {
+        None
+    }
+
+    /// A caller has said that it is not done, and will say when it is.
+    fn is_in_use(&self) -> bool {
+        false
+    }
+}
+
+/// The data that a program carried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Bytes of data in calls, each call counted once.
+    pub received_bytes: u64,
+    /// Calls that carried data, each counted once.
+    pub received_calls: u64,
+    /// UDP: calls that had been executed before.
+    pub duplicates: u64,
+    /// Bytes of data in replies.
+    pub sent_bytes: u64,
+    /// Replies that carried data.
+    pub sent_calls: u64,
+}
+
+/// A call as a program sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The call's number, chosen by its caller.
+    pub xid: u32,
+    /// The version of the program.
+    pub version: u32,
+    /// The procedure's number.
+    pub procedure: u32,
+    /// What the caller shows of itself.
+    pub credential: Presented<'a>,
+    /// In XDR.
+    pub args: &'a [u8],
+    /// Who calls.
+    pub peer: SocketAddr,
+    /// Over which transport it came.
+    pub transport: Transport,
+    /// When it was taken from the kernel, by [`linerate_sys::clock::now`].
+    pub arrived_ns: u64,
+}
+
+/// How a server serves.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// UDP: threads that share the socket.
+    pub threads: usize,
+    /// The number of the first answering thread, by which it is named and its core is chosen.
+    pub first: usize,
+    /// TCP: connections at a time; more are closed at once.
+    pub connections: usize,
+    /// TCP: a connection without a call for so long is closed; none leaves it open.
+    pub idle_ns: Option<u64>,
+    /// Bytes of a call at the most.
+    pub call_maximum: usize,
+    /// Cores that the threads are pinned to, in turn; empty leaves the choice to the scheduler.
+    pub cpus: Vec<u32>,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            first: 0,
+            connections: 1_024,
+            idle_ns: None,
+            call_maximum: (1 << 20) + (64 << 10),
+            cpus: Vec::new(),
+        }
+    }
+}
+
+/// A server at work. Dropping it ends its threads and closes its connections.
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    main: Vec<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// What a server's threads share.
+struct Shared {
+    programs: Vec<Arc<dyn Program>>,
+    options: ServerOptions,
+    account: Account,
+    stop: AtomicBool,
+    threads: Mutex<Vec<EngineThread>>,
+    connections: AtomicUsize,
+    numbers: AtomicUsize,
+}
+
+impl Server {
+    /// Serves `programs` at `address`, with what most servers allow.
+    pub fn start(transport: Transport, address: SocketAddr, programs: Vec<Arc<dyn Program>>) -> Result<Self, RpcError> {
+        Self::at(transport, address, programs, ServerOptions::default())
+    }
+
+    /// Serves `programs` at `address`; port 0 is one of the system's choice.
+    pub fn at(
+        transport: Transport,
+        address: SocketAddr,
+        programs: Vec<Arc<dyn Program>>,
+        options: ServerOptions,
+    ) -> Result<Self, RpcError> {
+        let (kind, protocol) = match transport {
+            Transport::Tcp => (Type::STREAM, Protocol::TCP),
+            Transport::Udp => (Type::DGRAM, Protocol::UDP),
+        };
+        let listening = || RpcError::socket(format!("listening on {address} for RPC over {transport}"));
+        let socket = Socket::new(Domain::for_address(address), kind, Some(protocol)).map_err(listening())?;
+        if transport == Transport::Tcp {
+            // A port whose last connections have only just closed can be taken again.
+            socket.set_reuse_address(true).map_err(listening())?;
+        }
+        socket.bind(&SockAddr::from(address)).map_err(|error| {
+            if error.kind() == io::ErrorKind::AddrInUse && address.port() != 0 {
+                return RpcError::Asked(format!(
+                    "another program has port {} ({transport}) of {}: choose another, or 0 for one that is free",
+                    address.port(),
+                    address.ip()
+                ));
+            }
+            listening()(error)
+        })?;
+        Self::on(transport, socket, programs, options)
+    }
+
+    /// Serves `programs` on a bound socket.
+    pub fn on(
+        transport: Transport,
+        socket: Socket,
+        programs: Vec<Arc<dyn Program>>,
+        options: ServerOptions,
+    ) -> Result<Self, RpcError> {
+        let address = socket.local_addr().map_err(RpcError::socket("getsockname"))?;
+        let address = address.as_socket().expect("sockets of the Internet have such addresses");
+        socket.set_nonblocking(true).map_err(RpcError::socket("fcntl(O_NONBLOCK)"))?;
+        let numbers = AtomicUsize::new(options.first);
+        let shared = Arc::new(Shared {
+            programs,
+            options,
+            account: Account::default(),
+            stop: AtomicBool::new(false),
+            threads: Mutex::default(),
+            connections: AtomicUsize::new(0),
+            numbers,
+        });
+        let mut server = Self { address, shared, main: Vec::new() };
+        match transport {
+            Transport::Tcp => {
+                socket.listen(4_096).map_err(RpcError::socket(format!("listening on {address}")))?;
+                let (listener, shared) = (socket.into(), Arc::clone(&server.shared));
+                let accept = move || tcp::accept(&listener, &shared);
+                server.main.push(spawn("rpc accept".to_owned(), accept)?);
+            }
+            Transport::Udp => {
+                socket::allow_fragments(socket.as_fd(), address.is_ipv6())?;
+                if socket::force_receive_buffer(socket.as_fd(), UDP_RECEIVE_BUFFER).is_err() {
+                    // What the system grants of it will do.
+                    let _ = socket.set_recv_buffer_size(UDP_RECEIVE_BUFFER as usize);
+                }
+                let socket: Arc<std::net::UdpSocket> = Arc::new(socket.into());
+                for _ in 0..server.shared.options.threads.max(1) {
+                    let (socket, shared) = (Arc::clone(&socket), Arc::clone(&server.shared));
+                    let number = server.shared.numbers.fetch_add(1, Ordering::Relaxed);
+                    let work = move || shared.work(number, || udp::serve(&socket, &shared));
+                    server.main.push(spawn(name(number), work)?);
+                }
+            }
+        }
+        Ok(server)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Counts calls whose replies are sent within `open..close` by [`linerate_sys::clock::now`], and forgets others. Its
+    /// programs count over the same window.
+    pub fn observe(&self, open: u64, close: u64) {
+        self.shared.programs.iter().for_each(|program| program.observe(open, close));
+        self.shared.account.observe(open, close);
+    }
+
+    /// What it counted since it began, or within the window of [`Server::observe`].
+    pub fn service(&self) -> Service {
+        self.shared.account.service()
+    }
+
+    /// Returns the data that its programs carried; `None` if none of them counts any.
+    pub fn moved(&self) -> Option<Moved> {
+        self.shared.programs.iter().find_map(|program| program.moved())
+    }
+
+    /// TCP: the connections at the moment.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::Relaxed)
+    }
+
+    /// When it last sent a reply, by [`linerate_sys::clock::now`]; zero before the first.
+    pub fn last_reply(&self) -> u64 {
+        self.shared.account.last()
+    }
+
+    /// A caller of one of its programs is not done.
+    pub fn is_in_use(&self) -> bool {
+        self.shared.programs.iter().any(|program| program.is_in_use())
+    }
+
+    /// The threads that answer calls at the moment.
+    pub fn threads(&self) -> Vec<EngineThread> {
+        let mut threads = self.shared.threads.lock().expect("no holder panics").clone();
+        threads.sort_by_key(|thread| thread.tid);
+        threads
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        for thread in self.main.drain(..) {
+            // A panic has been printed by its thread; a destructor must not panic again.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn name(number: usize) -> String {
+    format!("answer {number}")
+}
+
+fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, RpcError> {
+    thread::Builder::new().name(name).spawn(work).map_err(RpcError::socket("starting a thread"))
+}
+
+impl Shared {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Runs `work` as the answering thread of this number, known to [`Server::threads`] for as long.
+    fn work(&self, number: usize, work: impl FnOnce()) {
+        let cpus = &self.options.cpus;
+        if !cpus.is_empty() {
+            // The half checks beforehand that the cores are there.
+            let _ = affinity::pin(cpus[number % cpus.len()]);
+        }
+        sharpen_timers();
+        let tid = current_tid();
+        let lock = || self.threads.lock().expect("no holder panics");
+        lock().push(EngineThread { name: name(number), tid, sends: false });
+        work();
+        lock().retain(|thread| thread.tid != tid);
+    }
+
+    /// Executes the call in `message` and appends the reply to `out`; returns when that is due, or none if there is nothing
+    /// to answer.
+    fn execute(
+        &self,
+        message: &[u8],
+        peer: SocketAddr,
+        transport: Transport,
+        arrived_ns: u64,
+        out: &mut Vec<u8>,
+    ) -> Option<u64> {
+        let call = match read_call(message) {
+            Ok(call) => call,
+            Err(BadCall::Version(xid)) => {
+                put_refused(out, xid, Refused::RpcMismatch { low: 2, high: 2 });
+                return Some(0);
+            }
+            Err(BadCall::NoCall) => return None,
+        };
+        let begin = out.len();
+        put_accepted(out, call.xid);
+        let mut answer = || {
+            let mut programs = self.programs.iter().filter(|program| program.number() == call.to.program);
+            let program = programs.next().ok_or(Refused::ProgramUnavailable)?;
+            let call = Call {
+                xid: call.xid,
+                version: call.to.version,
+                procedure: call.to.procedure,
+                credential: call.credential,
+                args: call.args,
+                peer,
+                transport,
+                arrived_ns,
+            };
+            let versions = program.versions();
+            if !versions.contains(&call.version) {
+                return Err(Refused::ProgramMismatch { low: *versions.start(), high: *versions.end() });
+            }
+            program.call(&call, out)
+        };
+        match answer() {
+            Ok(due) => Some(due.unwrap_or(0)),
+            Err(why) => {
+                out.truncate(begin);
+                put_refused(out, call.xid, why);
+                Some(0)
+            }
+        }
+    }
+}
+
+/// How long to wait for the next call when a reply is due at `due`.
+fn patience(due: Option<u64>) -> u64 {
+    due.map_or(TICK_NS, |due| due.saturating_sub(clock::now()).min(TICK_NS))
+}

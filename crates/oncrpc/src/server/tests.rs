@@ -1,0 +1,288 @@
+//! Callers and servers over loopback.
+
+use super::*;
+use crate::client::{Caller, Retransmission};
+use crate::message::{Credential, Procedure, Reply, put_accepted};
+use crate::program::{self, PROGRAM, TestProgram, VERSION};
+use linerate_model::{RpcCall, TrialKey};
+use linerate_units::Nanos;
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+
+const KEY: TrialKey = TrialKey([9; 16]);
+const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const SECOND: Nanos = Nanos::new(1_000_000_000);
+const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Udp];
+
+fn caller(transport: Transport, server: SocketAddr) -> Caller {
+    match transport {
+        Transport::Tcp => Caller::tcp(TcpStream::connect(server).expect("connects")),
+        Transport::Udp => {
+            let socket = UdpSocket::bind(LOOPBACK).expect("binds");
+            socket.connect(server).expect("connects");
+            Caller::udp(socket, Retransmission::default())
+        }
+    }
+    .expect("a caller")
+}
+
+fn of(call: RpcCall) -> Procedure {
+    Procedure { program: PROGRAM, version: VERSION, procedure: program::number(call) }
+}
+
+#[test]
+fn many_calls_are_under_way_and_each_gets_its_own_reply() {
+    for transport in TRANSPORTS {
+        let program = Arc::new(TestProgram::new(Some(KEY)));
+        let server = Server::start(transport, LOOPBACK, vec![program.clone()]).expect("listens");
+        let mut caller = caller(transport, server.address());
+        let credential = Credential::key(&KEY);
+        // Units of different sizes come back at their own length.
+        let mut sizes = BTreeMap::new();
+        for round in 0..20u32 {
+            for n in 0..16 {
+                let data = vec![n as u8; (round * 400 + n * 3) as usize];
+                let call = if n % 2 == 0 { RpcCall::Echo } else { RpcCall::Read };
+                let xid = caller.call(of(call), &credential, &program::arguments(call, &data));
+                sizes.insert(xid, (call, data));
+            }
+            while caller.outstanding() > 0 {
+                caller
+                    .poll(SECOND, &mut |xid, reply| {
+                        let (call, data) = sizes.remove(&xid).expect("was asked");
+                        let Reply::Accepted(results) = reply else { panic!("{transport}: {reply:?}") };
+                        assert_eq!(program::carried(call, results, data.len()), Some(data.len()), "{transport}");
+                        assert!(call == RpcCall::Read || results[4..][..data.len()] == data, "{transport}");
+                    })
+                    .expect("polls");
+            }
+        }
+        assert!(sizes.is_empty());
+        assert_eq!((caller.strays(), caller.retransmitted()), (0, 0), "{transport}");
+        let moved = program.moved().expect("it counts");
+        assert_eq!((moved.received_calls, moved.sent_calls, moved.duplicates), (160, 320, 0), "{transport}");
+        assert_eq!(server.threads().len(), 1);
+        // A reply is counted once it has been sent, which its caller may see first.
+        let deadline = clock::now() + SECOND.get();
+        while server.service().calls < 320 && clock::now() < deadline {
+            thread::yield_now();
+        }
+        let service = server.service();
+        assert_eq!((service.calls, service.time.count()), (320, 320), "{transport}");
+    }
+}
+
+#[test]
+fn a_megabyte_there_and_back_over_tcp() {
+    let program = Arc::new(TestProgram::new(Some(KEY)));
+    let server = Server::start(Transport::Tcp, LOOPBACK, vec![program]).expect("listens");
+    let mut caller = caller(Transport::Tcp, server.address());
+    let data: Vec<u8> = (0..1 << 20).map(|at: u32| (at / 7) as u8).collect();
+    let args = program::arguments(RpcCall::Echo, &data);
+    // All of them are queued before any is read: neither end may wait for the other to read first.
+    for _ in 0..12 {
+        caller.call(of(RpcCall::Echo), &Credential::key(&KEY), &args);
+    }
+    let mut same = 0;
+    while caller.outstanding() > 0 {
+        caller.poll(SECOND, &mut |_, reply| same += u32::from(reply == Reply::Accepted(&args))).expect("polls");
+    }
+    assert_eq!(same, 12);
+}
+
+#[test]
+fn only_the_trials_key_moves_data_and_others_learn_why_not() {
+    for transport in TRANSPORTS {
+        let program = Arc::new(TestProgram::new(Some(KEY)));
+        let server = Server::start(transport, LOOPBACK, vec![program.clone()]).expect("listens");
+        let mut caller = caller(transport, server.address());
+        let mut ask = |to, credential: &Credential, args: &[u8]| {
+            caller.ask("a call", to, credential, args, SECOND).map_err(|error| error.to_string())
+        };
+        let data = program::arguments(RpcCall::Write, &[1; 100]);
+        let (none, key) = (Credential::none(), Credential::key(&KEY));
+        assert_eq!(ask(of(RpcCall::Null), &none, &[]), Ok(Vec::new()));
+        assert_eq!(ask(of(RpcCall::Write), &key, &data), Ok(Vec::new()));
+        let (write, null) = (of(RpcCall::Write), of(RpcCall::Null));
+        for (to, credential, args, needle) in [
+            (write, &none, &data[..], "AUTH_BADCRED"),
+            (write, &Credential::key(&TrialKey([8; 16])), &data, "AUTH_BADCRED"),
+            (of(RpcCall::Read), &Credential::sys("host", 0, 0), &[0, 0, 0, 9], "AUTH_BADCRED"),
+            (write, &key, &data[..50], "cannot read the arguments"),
+            (of(RpcCall::Read), &key, &[0xff; 4], "cannot read the arguments"),
+            (null, &none, &data, "cannot read the arguments"),
+            (Procedure { procedure: 4, ..null }, &key, &[], "does not have this procedure"),
+            (Procedure { version: 2, ..null }, &none, &[], "versions 1 to 1"),
+            (Procedure { program: 100_003, ..null }, &none, &[], "does not have this program"),
+        ] {
+            let error = ask(to, credential, args).expect_err(needle);
+            assert!(error.contains(needle), "{transport}: {error}");
+        }
+        assert_eq!(program.moved().expect("it counts"), Moved { received_bytes: 100, received_calls: 1, ..Moved::default() });
+    }
+}
+
+/// Replies only after a while, the first call's last.
+struct Slow;
+
+impl Program for Slow {
+    fn number(&self) -> u32 {
+        1
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        1..=1
+    }
+
+    fn call(&self, call: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
+        reply.extend_from_slice(call.args);
+        Ok(Some(call.arrived_ns + if call.args == [0, 0, 0, 0] { 60_000_000 } else { 20_000_000 }))
+    }
+}
+
+#[test]
+fn a_slow_reply_holds_up_no_other() {
+    for transport in TRANSPORTS {
+        let server = Server::start(transport, LOOPBACK, vec![Arc::new(Slow)]).expect("listens");
+        let mut caller = caller(transport, server.address());
+        let to = Procedure { program: 1, version: 1, procedure: 1 };
+        let begun = clock::now();
+        for n in 0..4u32 {
+            caller.call(to, &Credential::none(), &n.to_be_bytes());
+        }
+        let mut order = Vec::new();
+        while caller.outstanding() > 0 {
+            caller
+                .poll(SECOND, &mut |_, reply| match reply {
+                    Reply::Accepted(results) => order.push((results[3], clock::now() - begun)),
+                    other => panic!("{other:?}"),
+                })
+                .expect("polls");
+        }
+        assert_eq!(order.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 2, 3, 0], "{transport}");
+        assert!(order[0].1 >= 20_000_000 && order[3].1 >= 60_000_000, "{transport}: {order:?}");
+    }
+}
+
+#[test]
+fn a_call_over_udp_without_a_reply_is_sent_again_and_counted_once() {
+    let program = TestProgram::new(Some(KEY));
+    // A server that drops the first copy of every other call, and answers each of the others twice.
+    let socket = UdpSocket::bind(LOOPBACK).expect("binds");
+    let address = socket.local_addr().expect("bound");
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(3))).expect("sets");
+    let lossy = thread::spawn(move || {
+        let (mut bytes, mut dropped) = (vec![0; 2_000], std::collections::BTreeSet::new());
+        let mut answered = 0;
+        while answered < 10 {
+            let (length, peer) = socket.recv_from(&mut bytes).expect("receives");
+            let message = read_call(&bytes[..length]).expect("a call");
+            let call = Call {
+                xid: message.xid,
+                version: 1,
+                procedure: message.to.procedure,
+                credential: message.credential,
+                args: message.args,
+                peer,
+                transport: Transport::Udp,
+                arrived_ns: clock::now(),
+            };
+            let mut reply = Vec::new();
+            put_accepted(&mut reply, message.xid);
+            program.call(&call, &mut reply).expect("the key is right");
+            // What was dropped is the reply: the call was executed.
+            if message.xid.is_multiple_of(2) && dropped.insert(message.xid) {
+                continue;
+            }
+            for _ in 0..2 {
+                socket.send_to(&reply, peer).expect("sends");
+            }
+            answered += 1;
+        }
+        program.moved().expect("it counts")
+    });
+    let mut caller = caller(Transport::Udp, address);
+    let args = program::arguments(RpcCall::Write, &[5; 1_000]);
+    for _ in 0..10 {
+        caller.call(of(RpcCall::Write), &Credential::key(&KEY), &args);
+    }
+    let mut replies = 0;
+    while caller.outstanding() > 0 {
+        caller.poll(SECOND, &mut |_, reply| replies += u32::from(reply == Reply::Accepted(&[]))).expect("polls");
+    }
+    caller.poll(Nanos::from_millis(50), &mut |_, _| panic!("each was answered")).expect("polls");
+    assert_eq!((replies, caller.retransmitted()), (10, 5));
+    assert!((9..=10).contains(&caller.strays()), "the second copies: {}", caller.strays());
+    let moved = lossy.join().expect("serves");
+    assert_eq!((moved.received_calls, moved.received_bytes, moved.duplicates), (10, 10_000, 5));
+}
+
+#[test]
+fn a_server_that_is_not_there_or_goes_away_is_named() {
+    for transport in TRANSPORTS {
+        let server = Server::start(transport, LOOPBACK, vec![Arc::new(TestProgram::new(None))]).expect("listens");
+        let address = server.address();
+        let mut caller = caller(transport, address);
+        let mut ask = || caller.ask("a null call", of(RpcCall::Null), &Credential::none(), &[], SECOND);
+        ask().expect("is there");
+        drop(server);
+        let error = ask().expect_err("is gone").to_string();
+        assert!(error.contains(&address.to_string()) && error.contains("went away"), "{transport}: {error}");
+    }
+}
+
+#[test]
+fn rubbish_ends_its_own_connection_and_no_other() {
+    let server = Server::start(Transport::Tcp, LOOPBACK, vec![Arc::new(TestProgram::new(None))]).expect("listens");
+    let mut good = caller(Transport::Tcp, server.address());
+    for bytes in [&[0xff; 64][..], &[0x80, 0, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8], b"GET / HTTP/1.1\r\n\r\n"] {
+        let mut bad = TcpStream::connect(server.address()).expect("connects");
+        bad.set_read_timeout(Some(std::time::Duration::from_secs(5))).expect("sets");
+        bad.write_all(bytes).expect("sends");
+        let read = bad.read(&mut [0; 8]);
+        assert!(matches!(&read, Ok(0)) || read.is_err_and(|error| !crate::error::is_timeout(&error)), "{bytes:?}");
+        good.ask("a null call", of(RpcCall::Null), &Credential::none(), &[], SECOND).expect("goes on");
+    }
+}
+
+#[test]
+fn a_hostile_server_is_an_error_or_a_stray() {
+    let listener = std::net::TcpListener::bind(LOOPBACK).expect("listens");
+    let address = listener.local_addr().expect("bound");
+    for (bytes, needle) in [
+        (&[0xff, 0xff, 0xff, 0xff, 1, 2][..], "record of 2147483647 bytes"),
+        (&[0x80, 0, 0, 4, 0, 0, 0, 1], "no reply"),
+        (&[], "closed the connection"),
+    ] {
+        let mut caller = caller(Transport::Tcp, address);
+        let (mut stream, _) = listener.accept().expect("accepts");
+        stream.write_all(bytes).expect("sends");
+        drop(stream.shutdown(std::net::Shutdown::Write));
+        let error = caller.ask("a call", of(RpcCall::Null), &Credential::none(), &[], SECOND).expect_err(needle);
+        assert!(error.to_string().contains(needle), "{error}");
+    }
+    let socket = UdpSocket::bind(LOOPBACK).expect("binds");
+    let mut caller = caller(Transport::Udp, socket.local_addr().expect("bound"));
+    let xid = caller.call(of(RpcCall::Null), &Credential::none(), &[]);
+    caller.poll(Nanos::new(0), &mut |_, reply| panic!("{reply:?}")).expect("sends");
+    let (_, from) = socket.recv_from(&mut [0; 100]).expect("receives");
+    let mut wrong = Vec::new();
+    put_accepted(&mut wrong, xid.wrapping_add(1));
+    for bytes in [&[0xff; 50][..], &[], &wrong] {
+        socket.send_to(bytes, from).expect("sends");
+    }
+    while caller.strays() < 3 {
+        caller.poll(SECOND, &mut |_, reply| panic!("{reply:?}")).expect("goes on");
+    }
+    assert_eq!(caller.outstanding(), 1);
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    for transport in TRANSPORTS {
+        let server = Server::start(transport, LOOPBACK, Vec::new()).expect("listens");
+        let error = Server::start(transport, server.address(), Vec::new()).expect_err("is taken").to_string();
+        assert!(error.contains("another program has port") && error.contains("127.0.0.1"), "{transport}: {error}");
+    }
+}

@@ -1,0 +1,112 @@
+//! The listening end of a path: a server for the trial, and what it counts.
+
+use crate::error::RpcError;
+use crate::job::Job;
+use crate::load::TICK_NS;
+use crate::protocol::Protocol;
+use crate::server::{Server, ServerOptions};
+use linerate_model::{EndResult, Received, Sent, Transport, Workload};
+use linerate_pace::Timeline;
+use linerate_sockets::Wanted;
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use std::net::{IpAddr, SocketAddr};
+use std::thread;
+
+/// After the window the server stays for calls that are still under way: until nothing came for so long (UDP) ...
+const QUIET_NS: u64 = 400_000_000;
+/// ... or until its callers have closed their connections (TCP), and have removed what they made, but no longer than this
+/// and the time that removing may take.
+const STAY_NS: u64 = 10_000_000_000;
+
+/// A server of this half.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    pub(crate) end: usize,
+    pub(crate) path: u16,
+    pub(crate) server: Server,
+    transport: Transport,
+    stay_ns: u64,
+}
+
+impl Serving {
+    /// Serves one path at `address`, at a port of the system's choice.
+    pub(crate) fn start(
+        job: &Job,
+        protocol: &dyn Protocol,
+        end: usize,
+        path: u16,
+        address: IpAddr,
+    ) -> Result<Self, RpcError> {
+        let transport = job.transport();
+        let bind = Some(SocketAddr::new(address, 0));
+        let wanted = Wanted { transport, v6: job.v6(), options: job.socket(), bind, device: false };
+        let socket = linerate_sockets::socket(wanted)?;
+        let flows = usize::from(job.workload.flows());
+        let options = ServerOptions {
+            threads: flows.min(thread::available_parallelism().map_or(1, usize::from)),
+            first: end * flows,
+            cpus: job.socket().receiver_cpus.clone(),
+            ..ServerOptions::default()
+        };
+        let server = Server::on(transport, socket, protocol.programs(job)?, options)?;
+        let stay_ns = STAY_NS + job.workload.set_up().get();
+        Ok(Self { end, path, server, transport, stay_ns })
+    }
+
+    /// The load begins; `flows` connections must be there.
+    pub(crate) fn begin(&self, flows: usize, timeline: Timeline) -> Result<(), RpcError> {
+        let arrived = self.server.connections();
+        if self.transport == Transport::Tcp && arrived < flows {
+            return Err(linerate_sockets::FlowsMissing { path: self.path, arrived, expected: flows }.into());
+        }
+        self.server.observe(timeline.open, timeline.close);
+        Ok(())
+    }
+
+    /// Data received and sent since the window opened.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        let moved = self.server.moved().unwrap_or_default();
+        (moved.received_bytes, moved.sent_bytes)
+    }
+
+    /// Waits after the window of `timeline` until no more calls are to be expected, unless `stopped`.
+    pub(crate) fn stay(&self, timeline: Timeline, stopped: impl Fn() -> bool) {
+        loop {
+            let now = clock::now();
+            let done = match self.transport {
+                Transport::Tcp => self.server.connections() == 0,
+                Transport::Udp => now > self.server.last_reply().max(timeline.close) + QUIET_NS,
+            };
+            let done = done && !self.server.is_in_use();
+            if stopped() || (now > timeline.close && done) || now > timeline.close + self.stay_ns {
+                return;
+            }
+            clock::sleep_until(now + TICK_NS / 5);
+        }
+    }
+
+    /// What this end counted.
+    pub(crate) fn result(&self, job: &Job, timeline: Timeline) -> EndResult {
+        let window = Nanos::new(timeline.close - timeline.open);
+        let mut result = EndResult { path: self.path, service: Some(self.server.service()), ..EndResult::default() };
+        let (Some(moved), Workload::Rpc(spec)) = (self.server.moved(), &job.workload) else { return result };
+        let means = "calls".to_owned();
+        if spec.call.carries_there() {
+            result.received = Some(Received {
+                window,
+                payload_bytes: moved.received_bytes,
+                messages: moved.received_calls,
+                arrived: moved.received_calls,
+                duplicates: moved.duplicates,
+                means: means.clone(),
+                ..Received::default()
+            });
+        }
+        if spec.call.carries_back() {
+            let (payload_bytes, messages) = (moved.sent_bytes, moved.sent_calls);
+            result.sent = Some(Sent { window, payload_bytes, messages, means, ..Sent::default() });
+        }
+        result
+    }
+}
