@@ -42,7 +42,7 @@ const HOUSE: &[Place] = &[
     place("linerate-model", 2, Kind::Pure),
     place("linerate-observe", 2, Kind::World),
     place("linerate-store", 2, Kind::World),
-    place("linerate-sockets", 2, Kind::World),
+    place("linerate-engine", 2, Kind::World),
     place("linerate-smb", 2, Kind::World),
     place("linerate-method", 3, Kind::Pure),
     place("linerate-pace", 3, Kind::Pure),

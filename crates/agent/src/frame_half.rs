@@ -8,7 +8,7 @@ use crate::frames::{StopOnDrop, admit, patience};
 use crate::refusal::{ErrorBody, ErrorKind, Refusal};
 use crate::serve::Shared;
 use futures_util::{Stream, StreamExt as _};
-use linerate_frames::Cues;
+use linerate_frames::Conductor;
 use linerate_model::{FrameHalf, FrameHalfResult};
 use linerate_observe::Watch;
 use linerate_sys::clock;
@@ -94,7 +94,7 @@ impl HalfUnderWay {
     }
 }
 
-impl Cues for HalfUnderWay {
+impl Conductor for HalfUnderWay {
     fn counting(&self) {
         self.stage.send_replace(HalfStage::Counting);
     }
@@ -158,9 +158,13 @@ pub(crate) fn run(shared: &Arc<Shared>, half: FrameHalf) -> Result<impl Stream<I
 }
 
 /// Sends and counts, and watches the host meanwhile.
-fn count(half: &FrameHalf, cues: &dyn Cues, stop: &AtomicBool) -> Result<FrameHalfResult, linerate_frames::FrameError> {
+fn count(
+    half: &FrameHalf,
+    conductor: &dyn Conductor,
+    stop: &AtomicBool,
+) -> Result<FrameHalfResult, linerate_frames::FrameError> {
     let mut seen = Watch::open(&[]);
-    let counts = linerate_frames::run_half(half, cues, stop, &|_, _| ())?;
+    let counts = linerate_frames::run_half(half, conductor, stop, &|_, _| ())?;
     seen.close();
     Ok(FrameHalfResult {
         engine: counts.engine,

@@ -79,13 +79,13 @@ pub(crate) fn set_up(connection: &TcpStream) -> io::Result<()> {
     socket.set_tcp_user_timeout(Some(LOST))
 }
 
-/// Where one source's connections are accepted.
-pub(crate) struct Door {
+/// Listener for the lanes of one source.
+pub(crate) struct LaneListener {
     listener: TcpListener,
     pub(crate) address: SocketAddr,
 }
 
-impl Door {
+impl LaneListener {
     pub(crate) fn open(address: IpAddr) -> Result<Self, CopyError> {
         let failed = |source| CopyError::System { call: "bind", object: address.to_string(), source };
         let listener = TcpListener::bind((address, 0)).map_err(failed)?;
@@ -94,8 +94,8 @@ impl Door {
         Ok(Self { listener, address })
     }
 
-    /// Waits for a connection for each lane, in their order, and for the one that asks. Once the copy was
-    /// `started`, they have to come soon.
+    /// Waits for a connection for each lane, and for the one that asks; returns the lanes in order. Fails if they have not
+    /// come within 10 s of the start of the copy.
     pub(crate) fn accept(
         self,
         key: &TrialKey,
@@ -241,10 +241,10 @@ mod tests {
     #[test]
     fn only_the_key_opens() {
         let control = Control::new(CopyOnError::Continue);
-        let door = Door::open(Ipv4Addr::LOCALHOST.into()).expect("a port");
-        let address = door.address;
+        let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into()).expect("a port");
+        let address = listener.address;
         thread::scope(|scope| {
-            let accepted = scope.spawn(|| door.accept(&KEY, 2, true, &control, &|| false));
+            let accepted = scope.spawn(|| listener.accept(&KEY, 2, true, &control, &|| false));
             assert!(open(address, &TrialKey([8; 16]), 0, &control).is_err(), "a wrong key");
             assert!(open(address, &KEY, 2, &control).is_err(), "a lane that there is none of");
             for lane in [1, ASKS, 0] {

@@ -1,7 +1,7 @@
 //! A host's part in a copy: made ready, started, done.
 
 use crate::cache;
-use crate::connection::Door;
+use crate::connection::LaneListener;
 use crate::destination::root::Root;
 use crate::place::{self, Places, Scratch};
 use crate::side::Side;
@@ -108,12 +108,12 @@ pub fn prepare(
             let mut arrivals = Vec::new();
             for origin in sources {
                 let root = preparing.root(folder.as_ref(), origin.folder.as_deref())?;
-                let door = Door::open(origin.listen)?;
-                listening.push(door.address);
+                let listener = LaneListener::open(origin.listen)?;
+                listening.push(listener.address);
                 let (key, options): (TrialKey, CopyOptions) = (half.key, half.options);
                 let (control, started) = (Arc::clone(control), Arc::clone(&started));
                 let lanes = thread::spawn(move || {
-                    Arrival::accept(door, &key, &options, &control, &|| started.load(Ordering::Acquire) > 0)
+                    Arrival::accept(listener, &key, &options, &control, &|| started.load(Ordering::Acquire) > 0)
                 });
                 arrivals.push(Arriving { root, lanes });
             }

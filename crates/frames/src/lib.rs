@@ -29,5 +29,5 @@ pub use capture::{BadCapture, first_frame};
 pub use error::FrameError;
 pub use port::port;
 pub use resolve::resolve;
-pub use trial::{Counts, Cues, HalfCounts, run, run_half};
+pub use trial::{Conductor, Counts, HalfCounts, run, run_half};
 pub use xdp::xdp_possible;

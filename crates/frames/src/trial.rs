@@ -47,16 +47,16 @@ pub struct HalfCounts {
     pub caveats: Vec<Caveat>,
 }
 
-/// What the hosts of one trial wait for in each other: none sends before the ports of all count, none stops counting
-/// before all have sent.
-pub trait Cues: Sync {
-    /// The ports of this host count from now on.
+/// Steps that the hosts of one trial take together. No host sends before the ports of all count; none stops counting before all
+/// have sent.
+pub trait Conductor: Sync {
+    /// Reports that this host's ports count.
     fn counting(&self);
-    /// When the first frame is due, on [`clock::now`]'s clock; none as long as that is not known.
+    /// Returns when the first frame is due, in nanoseconds of [`clock::now`]; `None` before that is known.
     fn start(&self) -> Option<u64>;
-    /// What this host had to send is sent.
+    /// Reports that this host has sent all its frames.
     fn sent(&self);
-    /// Whether all hosts have sent all.
+    /// Returns whether all hosts have sent all their frames.
     fn all_sent(&self) -> bool;
 }
 
@@ -64,7 +64,7 @@ pub trait Cues: Sync {
 pub(crate) struct Task<'a> {
     pub(crate) plan: &'a Plan,
     /// Where other hosts take part.
-    pub(crate) cues: Option<&'a dyn Cues>,
+    pub(crate) conductor: Option<&'a dyn Conductor>,
     /// How long stragglers are waited for, nanoseconds.
     pub(crate) settle: u64,
     pub(crate) stop: &'a AtomicBool,
@@ -79,10 +79,10 @@ impl Task<'_> {
     /// Once the ports count: when the first frame is due, on [`clock::now`]'s clock. Alone that is `lead` from now; with
     /// others it is waited for.
     pub(crate) fn begin(&self, lead: u64) -> Result<u64, FrameError> {
-        let Some(cues) = self.cues else { return Ok(clock::now() + lead) };
-        cues.counting();
+        let Some(conductor) = self.conductor else { return Ok(clock::now() + lead) };
+        conductor.counting();
         loop {
-            match cues.start() {
+            match conductor.start() {
                 _ if self.stopped() => return Err(FrameError::CalledOff(self.plan.name.clone())),
                 // One that comes to it late, by other means, begins late.
                 Some(start) => return Ok(start.max(clock::now() + lead)),
@@ -93,9 +93,9 @@ impl Task<'_> {
 
     /// Once all is sent: waits until the other hosts have sent too, then for stragglers.
     pub(crate) fn settle(&self, report: impl Fn()) {
-        if let Some(cues) = self.cues {
-            cues.sent();
-            while !cues.all_sent() && !self.stopped() {
+        if let Some(conductor) = self.conductor {
+            conductor.sent();
+            while !conductor.all_sent() && !self.stopped() {
                 clock::sleep_until(clock::now() + GLANCE);
                 report();
             }
@@ -138,20 +138,20 @@ pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -
     })
 }
 
-/// Runs this host's half of a trial, the same way; what other hosts have to do with it comes by `cues`.
+/// Runs this host's half of a trial, the same way; what other hosts have to do with it comes by `conductor`.
 pub fn run_half(
     half: &FrameHalf,
-    cues: &dyn Cues,
+    conductor: &dyn Conductor,
     stop: &AtomicBool,
     progress: &dyn Fn(u64, u64),
 ) -> Result<HalfCounts, FrameError> {
-    run_plan(&Plan::half(half)?, &half.trial, Some(cues), stop, progress)
+    run_plan(&Plan::half(half)?, &half.trial, Some(conductor), stop, progress)
 }
 
 fn run_plan(
     plan: &Plan,
     trial: &FrameTrial,
-    cues: Option<&dyn Cues>,
+    conductor: Option<&dyn Conductor>,
     stop: &AtomicBool,
     progress: &dyn Fn(u64, u64),
 ) -> Result<HalfCounts, FrameError> {
@@ -172,7 +172,7 @@ fn run_plan(
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let task = Task { plan, cues, settle: trial.settle.get(), stop, progress: &progress };
+    let task = Task { plan, conductor, settle: trial.settle.get(), stop, progress: &progress };
     let unsigned = plan.streams.iter().any(|stream| stream.signature_at.is_none());
     let before = if unsigned { Route::open()?.links()? } else { Vec::new() };
     let counts = by_engine(trial.engine, &task);

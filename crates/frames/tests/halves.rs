@@ -2,7 +2,7 @@
 
 mod ports;
 
-use linerate_frames::{Cues, FrameError, HalfCounts, run_half};
+use linerate_frames::{Conductor, FrameError, HalfCounts, run_half};
 use linerate_model::{FrameEngine, FrameHalf, FrameStreamResult, FrameTrial};
 use linerate_sys::clock;
 use linerate_sys::namespace::NetNamespace;
@@ -24,7 +24,7 @@ impl Hall {
     }
 }
 
-impl Cues for Hall {
+impl Conductor for Hall {
     fn counting(&self) {
         assert_eq!(self.sent.load(Ordering::SeqCst), 0, "nobody sends before all count");
         if self.counting.fetch_add(1, Ordering::SeqCst) + 1 == self.hosts {

@@ -228,7 +228,7 @@ impl<'a> Operating<'a> {
             tally: Tally::new(shared, index),
             operations: BTreeMap::new(),
             edges: Edges::new(shared.timeline),
-            under_way: Waiting::new(),
+            under_way: Waiting::default(),
             written: 0,
             read: 0,
             broken: None,
@@ -237,13 +237,13 @@ impl<'a> Operating<'a> {
 
     fn run(&mut self, caller: &mut Caller) -> Result<(), RpcError> {
         let (shared, close) = (self.shared, self.shared.timeline.close);
-        if !shared.halt.sleep_until(shared.timeline.start) {
+        if !shared.stop.sleep_until(shared.timeline.start) {
             return Err(RpcError::Stopped);
         }
         self.under_way = Waiting::starting_at(caller.next_xid());
         let most = usize::from(self.load.spec.outstanding);
         loop {
-            if shared.halt.is_stopped() {
+            if shared.stop.is_set() {
                 return Err(RpcError::Stopped);
             }
             let now = clock::now();

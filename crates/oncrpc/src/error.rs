@@ -1,7 +1,7 @@
 //! What can go wrong with calls, servers and trials, grouped by whose fault it is.
 
 use crate::message::Refused;
-use linerate_sockets::{FlowsMissing, SocketError, failed};
+use linerate_engine::{FlowsMissing, SocketError, failed};
 use std::io;
 use std::net::SocketAddr;
 

@@ -5,9 +5,9 @@ use crate::error::RpcError;
 use crate::job::Job;
 use crate::load::Load;
 use crate::privileged::socket_from_privileged_port;
+use linerate_engine::{SocketSpec, Stop};
 use linerate_model::{FlowResult, NfsOperation, OperationCounts, Received, Sent, Transactions, Transport};
 use linerate_pace::Timeline;
-use linerate_sockets::{Halt, Wanted};
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use socket2::SockAddr;
@@ -46,8 +46,8 @@ pub struct Shared {
     pub flows: Vec<Flow>,
     /// One for each flow, in their order.
     pub meters: Vec<Meter>,
-    /// Ends all of them.
-    pub halt: Halt<RpcError>,
+    /// Ends all of them early.
+    pub stop: Stop<RpcError>,
 }
 
 /// A flow's running count since the window opened, on a cache line (pair) of its own so that no thread waits for another.
@@ -82,7 +82,7 @@ pub struct Outcome {
 impl Shared {
     pub(crate) fn new(job: Job, timeline: Timeline, flows: Vec<Flow>) -> Self {
         let meters = flows.iter().map(|_| Meter::default()).collect();
-        Self { job, timeline, flows, meters, halt: Halt::default() }
+        Self { job, timeline, flows, meters, stop: Stop::default() }
     }
 
     /// What befell flow `index`, with path and time.
@@ -102,15 +102,15 @@ pub fn open(job: &Job, server: SocketAddr, deadline: u64) -> Result<(Caller, Soc
     let any = || if job.v6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let udp = job.transport() == Transport::Udp;
     let bind = job.socket().bind_address.or_else(|| udp.then(any)).map(|address| SocketAddr::new(address, 0));
-    let wanted = Wanted { transport: job.transport(), v6: job.v6(), options: job.socket(), bind, device: true };
+    let spec = SocketSpec { transport: job.transport(), v6: job.v6(), options: job.socket(), bind, device: true };
     let socket = if job.workload.has_foreign_server() {
-        socket_from_privileged_port(wanted)?
+        socket_from_privileged_port(spec)?
     } else {
-        linerate_sockets::socket(wanted)?
+        linerate_engine::socket(spec)?
     };
     let left = deadline.saturating_sub(clock::now()).clamp(1_000_000, FLOW_NS);
     socket.connect_timeout(&SockAddr::from(server), Duration::from_nanos(left)).map_err(|error| {
-        linerate_sockets::SocketError::connecting(server, error).map_or_else(
+        linerate_engine::SocketError::connecting(server, error).map_or_else(
             |error| {
                 let (what, seconds) = ("a connection".to_owned(), Nanos::new(left).get().div_ceil(1_000_000_000));
                 RpcError::NoAnswer { server, what, seconds, reason: error.to_string() }

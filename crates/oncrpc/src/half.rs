@@ -7,7 +7,7 @@ use crate::job::Job;
 use crate::load::Load;
 use crate::protocol::{Opening, Protocol};
 use crate::running::Running;
-use crate::serving::Serving;
+use crate::running_server::RunningServer;
 use linerate_model::{Connect, EndRole, HalfSpec, Prepared};
 use linerate_sys::clock;
 use linerate_units::Nanos;
@@ -25,7 +25,7 @@ const GREETING: Nanos = Nanos::from_secs(5);
 pub struct Half {
     job: Job,
     protocol: Arc<dyn Protocol>,
-    serving: Vec<Serving>,
+    servers: Vec<RunningServer>,
     opened: Vec<(Flow, Caller)>,
     loads: Vec<Arc<dyn Load>>,
     cancelled: Arc<AtomicBool>,
@@ -37,19 +37,19 @@ pub struct Half {
 /// Fails if what is asked for cannot be done, or a server cannot listen.
 pub fn prepare(spec: &HalfSpec, protocol: Arc<dyn Protocol>) -> Result<Half, RpcError> {
     let job = Job::check(spec, &*protocol)?;
-    let mut serving = Vec::new();
+    let mut servers = Vec::new();
     for (index, end) in spec.ends.iter().enumerate() {
         if let EndRole::Listener { address } = end.role {
-            serving.push(Serving::start(&job, &*protocol, index, end.path, address)?);
+            servers.push(RunningServer::start(&job, &*protocol, index, end.path, address)?);
         }
     }
-    Ok(Half { job, protocol, serving, opened: Vec::new(), loads: Vec::new(), cancelled: Arc::default() })
+    Ok(Half { job, protocol, servers, opened: Vec::new(), loads: Vec::new(), cancelled: Arc::default() })
 }
 
 impl Half {
     /// Where its servers listen.
     pub fn prepared(&self) -> Prepared {
-        Prepared { listening: self.serving.iter().map(|serving| (serving.path, serving.server.address())).collect() }
+        Prepared { listening: self.servers.iter().map(|server| (server.path, server.address())).collect() }
     }
 
     /// Set to true by whoever holds it, it ends [`Half::connect`] early: what a load needs on its server may take long to make.
@@ -87,15 +87,15 @@ impl Half {
         for end in self.job.ends.iter().filter(|end| end.role == EndRole::Opener) {
             let arrived = self.opened.iter().filter(|(flow, _)| flow.path == end.path).count();
             if arrived != expected {
-                return Err(linerate_sockets::FlowsMissing { path: end.path, arrived, expected }.into());
+                return Err(linerate_engine::FlowsMissing { path: end.path, arrived, expected }.into());
             }
         }
-        for serving in &self.serving {
-            serving.begin(expected, timeline)?;
+        for server in &self.servers {
+            server.begin(expected, timeline)?;
         }
         let (flows, callers) = std::mem::take(&mut self.opened).into_iter().unzip();
-        let (serving, loads) = (std::mem::take(&mut self.serving), std::mem::take(&mut self.loads));
-        Running::spawn(Shared::new(self.job.clone(), timeline, flows), callers, serving, loads)
+        let (servers, loads) = (std::mem::take(&mut self.servers), std::mem::take(&mut self.loads));
+        Running::spawn(Shared::new(self.job.clone(), timeline, flows), callers, servers, loads)
     }
 }
 

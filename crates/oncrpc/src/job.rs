@@ -35,7 +35,7 @@ impl Job {
         };
         check_load(outstanding, spec)?;
         protocol.check(&spec.workload)?;
-        linerate_sockets::check_half(spec)?;
+        linerate_engine::check_half(spec)?;
         Ok(Self {
             id: spec.id.clone(),
             key: spec.key,
@@ -72,10 +72,10 @@ fn asked(text: impl Into<String>) -> RpcError {
 }
 
 fn check_load(outstanding: u16, spec: &HalfSpec) -> Result<(), RpcError> {
-    linerate_sockets::check_flows(spec.workload.flows())?;
+    linerate_engine::check_flows(spec.workload.flows())?;
     if outstanding == 0 {
         return Err(asked("0 calls under way: choose 1 or more"));
     }
-    linerate_sockets::check_rate(spec.workload.requests_per_s(), "calls", "call as fast as replies come")?;
+    linerate_engine::check_rate(spec.workload.requests_per_s(), "calls", "call as fast as replies come")?;
     Ok(())
 }

@@ -4,9 +4,9 @@ use crate::client::Caller;
 use crate::error::RpcError;
 use crate::flow::{Outcome, Shared};
 use crate::load::Load;
-use crate::serving::Serving;
+use crate::running_server::RunningServer;
+use linerate_engine::{Worker, Workers};
 use linerate_model::{EndResult, EndRole, EndSpec, Progress, Received, Sent, Transactions};
-use linerate_sockets::{Crew, Hand};
 use linerate_sys::thread::EngineThread;
 use linerate_sys::{affinity, clock};
 use linerate_units::Nanos;
@@ -23,10 +23,10 @@ const OBSERVED_NS: u64 = 200_000_000;
 #[derive(Debug)]
 pub struct Running {
     shared: Arc<Shared>,
-    crew: Crew<Option<Outcome>>,
+    workers: Workers<Option<Outcome>>,
     /// Those of the flows and those of the servers.
     threads: Vec<EngineThread>,
-    serving: Vec<Serving>,
+    servers: Vec<RunningServer>,
     loads: Vec<Arc<dyn Load>>,
 }
 
@@ -34,25 +34,26 @@ impl Running {
     pub(crate) fn spawn(
         shared: Shared,
         callers: Vec<Caller>,
-        serving: Vec<Serving>,
+        servers: Vec<RunningServer>,
         loads: Vec<Arc<dyn Load>>,
     ) -> Result<Self, RpcError> {
-        let mut running = Self { shared: Arc::new(shared), crew: Crew::default(), threads: Vec::new(), serving, loads };
+        let mut running =
+            Self { shared: Arc::new(shared), workers: Workers::default(), threads: Vec::new(), servers, loads };
         let shared = &running.shared;
-        let hands = callers.into_iter().enumerate().map(|(index, mut caller)| {
+        let workers = callers.into_iter().enumerate().map(|(index, mut caller)| {
             let shared = Arc::clone(shared);
             let work = move || {
                 let outcome = work(&shared, index, &mut caller);
                 if outcome.is_ok() {
-                    shared.halt.sleep_until(shared.timeline.close + OBSERVED_NS);
+                    shared.stop.sleep_until(shared.timeline.close + OBSERVED_NS);
                 }
-                outcome.map_err(|error| shared.halt.stop(error)).ok()
+                outcome.map_err(|error| shared.stop.set(error)).ok()
             };
-            Hand { name: format!("call {index}"), sends: true, work }
+            Worker { name: format!("call {index}"), sends: true, work }
         });
-        running.crew.start(hands).map_err(RpcError::socket("starting a thread"))?;
-        running.threads = running.crew.threads().to_vec();
-        running.threads.extend(running.serving.iter().flat_map(|serving| serving.server.threads()));
+        running.workers.start(workers).map_err(RpcError::socket("starting a thread"))?;
+        running.threads = running.workers.threads().to_vec();
+        running.threads.extend(running.servers.iter().flat_map(|server| server.threads()));
         running.threads.sort_by_key(|thread| thread.tid);
         Ok(running)
     }
@@ -77,16 +78,16 @@ impl Running {
             sent_bytes: 0,
             transactions: 0,
             // A server has nothing to be done with before the window closes.
-            done: self.crew.has_finished()
-                && (self.serving.is_empty() || now >= self.closes_at() || shared.halt.is_stopped()),
+            done: self.workers.has_finished()
+                && (self.servers.is_empty() || now >= self.closes_at() || shared.stop.is_set()),
         };
         for meter in &shared.meters {
             progress.sent_bytes += meter.sent_bytes.load(Ordering::Relaxed);
             progress.received_bytes += meter.received_bytes.load(Ordering::Relaxed);
             progress.transactions += meter.calls.load(Ordering::Relaxed);
         }
-        for serving in &self.serving {
-            let (received, sent) = serving.progress();
+        for server in &self.servers {
+            let (received, sent) = server.progress();
             progress.received_bytes += received;
             progress.sent_bytes += sent;
         }
@@ -101,7 +102,7 @@ impl Running {
     /// This host's address on each path.
     pub fn local_addresses(&self) -> Vec<(u16, IpAddr)> {
         let flows = self.shared.flows.iter().map(|flow| (flow.path, flow.local.ip().to_canonical()));
-        let servers = self.serving.iter().map(|serving| (serving.path, serving.server.address().ip().to_canonical()));
+        let servers = self.servers.iter().map(|server| (server.path, server.address().ip().to_canonical()));
         let mut addresses: Vec<_> = flows.chain(servers).collect();
         addresses.sort();
         addresses.dedup();
@@ -110,18 +111,18 @@ impl Running {
 
     /// Ends all flows at once; [`Running::join`] then says that they were stopped.
     pub fn stop(&self) {
-        self.shared.halt.stop(RpcError::Stopped);
+        self.shared.stop.set(RpcError::Stopped);
     }
 
     /// Waits for the last replies, removes what the load made, lets the servers finish, and gives each end's counts, in the
     /// order of the spec's ends.
     pub fn join(mut self) -> Result<Vec<EndResult>, RpcError> {
-        let outcomes = self.crew.join();
+        let outcomes = self.workers.join();
         let mut remains = self.finish_loads();
-        for serving in &self.serving {
-            serving.stay(self.shared.timeline, || self.shared.halt.is_stopped());
+        for server in &self.servers {
+            server.stay(self.shared.timeline, || self.shared.stop.is_set());
         }
-        if let Some(error) = self.shared.halt.take_failure() {
+        if let Some(error) = self.shared.stop.take_reason() {
             return Err(match remains.pop_first() {
                 Some((_, remains)) => RpcError::Remains { remains, source: Box::new(error) },
                 None => error,
@@ -144,8 +145,8 @@ impl Running {
     }
 
     fn end_result(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> EndResult {
-        if let Some(serving) = self.serving.iter().find(|serving| serving.end == end) {
-            return serving.result(&self.shared.job, self.shared.timeline);
+        if let Some(server) = self.servers.iter().find(|server| server.end == end) {
+            return server.result(&self.shared.job, self.shared.timeline);
         }
         let mut result = EndResult { path, ..EndResult::default() };
         let flows = self.shared.flows.iter().zip(outcomes).filter(|(flow, _)| flow.end == end);
@@ -158,11 +159,11 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.crew.is_there() {
+        if self.workers.is_running() {
             self.stop();
         }
         // What the threads make is removed when they are gone.
-        drop(std::mem::take(&mut self.crew));
+        drop(std::mem::take(&mut self.workers));
         self.finish_loads();
     }
 }

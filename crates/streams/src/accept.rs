@@ -95,7 +95,7 @@ impl Acceptor {
         let mut flows = std::mem::take(&mut *self.arrived.lock().expect("no holder panics"));
         let expected = job.hellos(self.path).len();
         if flows.len() != expected {
-            return Err(linerate_sockets::FlowsMissing { path: self.path, arrived: flows.len(), expected }.into());
+            return Err(linerate_engine::FlowsMissing { path: self.path, arrived: flows.len(), expected }.into());
         }
         flows.sort_by_key(|flow| flow.hello);
         for flow in &flows {

@@ -34,7 +34,7 @@ const SHORTEST_CALL: usize = 16 << 10;
 const RECEIVE_BUFFER: usize = 128 << 10;
 /// Uncopied, only the number of calls counts.
 const DISCARD_CALL: usize = 1 << 20;
-/// A paced sender hands over what is due within this, so that the load is even.
+/// A paced sender workers over what is due within this, so that the load is even.
 const PACED_BURST_NS: u64 = 250_000;
 /// A paced sender that is further behind gives up the difference: the network's load must not exceed what was asked for
 /// for long.
@@ -52,12 +52,12 @@ pub(crate) fn send(
     let mut pacing = Pacing::new(shared, index, spec);
     let mut account = Account::new(shared, index, stream);
     let end = timeline.close + COOL_DOWN_NS;
-    shared.halt.sleep_until(timeline.start);
+    shared.stop.sleep_until(timeline.start);
     let wait = Duration::from_nanos(LONG_CALL_NS);
     stream.set_write_timeout(Some(wait)).map_err(StreamError::socket("setting a timeout"))?;
     let (mut call, mut before) = (usize::MAX, clock::now());
     loop {
-        if shared.halt.is_stopped() {
+        if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
         let allowed = pacing.as_mut().map_or(usize::MAX, |pacing| pacing.wait(account.total));
@@ -112,7 +112,7 @@ pub(crate) fn receive(
     let mut heard = shared.timeline.start;
     let mut reader = stream;
     loop {
-        if shared.halt.is_stopped() {
+        if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
         let taken = match spec.receive_by {
@@ -218,7 +218,7 @@ impl<'a> Account<'a> {
                 Nanos::new(close - open)
             ))
         })?;
-        Ok((bytes, length, linerate_sockets::tcp_flow(self.stream, &self.before, &self.after)))
+        Ok((bytes, length, linerate_engine::tcp_flow(self.stream, &self.before, &self.after)))
     }
 }
 
@@ -371,7 +371,7 @@ mod tests {
         account.sample().expect("samples");
         assert_eq!(shared.meters[0].bytes.load(Ordering::Relaxed), 0);
         sender.write_all(&[0; 500]).expect("sends");
-        shared.halt.sleep_until(shared.timeline.close);
+        shared.stop.sleep_until(shared.timeline.close);
         while tcp::waiting(&receiver).expect("counts") < 500 {}
         account.sample().expect("closes: 500 wait");
         assert_eq!(account.close().expect("counted").0, 500);

@@ -62,9 +62,9 @@ pub(crate) fn send(
 ) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
     let mut sender = Sender::new(shared, index, spec, socket)?;
-    shared.halt.sleep_until(timeline.start);
+    shared.stop.sleep_until(timeline.start);
     sender.phase(timeline.start, timeline.warm_until, WARM_UP)?;
-    shared.halt.sleep_until(timeline.open);
+    shared.stop.sleep_until(timeline.open);
     let counts = sender.phase(timeline.open, timeline.close, 0)?;
     let payload_bytes = counts.sent * spec.message_bytes.get();
     Ok(Outcome {
@@ -175,7 +175,7 @@ impl<'a> Sender<'a> {
 
     /// Waits until `at`; false if stopped.
     fn wait_until(&self, at: u64) -> bool {
-        if at > clock::now() + 2 * SPIN_NS && !self.shared.halt.sleep_until(at - SPIN_NS) {
+        if at > clock::now() + 2 * SPIN_NS && !self.shared.stop.sleep_until(at - SPIN_NS) {
             return false;
         }
         clock::spin_until(at);
@@ -185,7 +185,7 @@ impl<'a> Sender<'a> {
     /// Sends up to `count` datagrams, all stamped `now`; returns how many were sent or refused.
     #[inline]
     fn batch(&mut self, count: usize, now: u64, mark: u64, counts: &mut Counts) -> Result<usize, StreamError> {
-        if self.shared.halt.is_stopped() {
+        if self.shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
         let mut from = 0;
@@ -206,7 +206,7 @@ impl<'a> Sender<'a> {
                     counts.sent += sent as u64;
                 }
                 Err(error) if is_timeout(&error) => {
-                    if self.shared.halt.is_stopped() {
+                    if self.shared.stop.is_set() {
                         return Err(StreamError::Stopped);
                     }
                 }
@@ -286,7 +286,7 @@ pub(crate) fn receive(
     // A small buffer asked for must be emptied at once.
     let mut nap = (!joins && spec.socket.receive_buffer.is_none()).then(Nap::default);
     loop {
-        if shared.halt.is_stopped() {
+        if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
         let taken = incoming.receive(socket, false);

@@ -1,6 +1,6 @@
 //! What can go wrong with a half, grouped by whose fault it is.
 
-use linerate_sockets::{FlowsMissing, SocketError, failed};
+use linerate_engine::{FlowsMissing, SocketError, failed};
 use std::io;
 use std::net::SocketAddr;
 

@@ -4,8 +4,8 @@ use crate::error::StreamError;
 use crate::hello::Hello;
 use crate::job::Job;
 use crate::window::Timeline;
+use linerate_engine::Stop;
 use linerate_model::{FlowResult, Received, Sent, Transactions};
-use linerate_sockets::Halt;
 use linerate_sys::clock;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::AtomicU64;
@@ -57,7 +57,7 @@ pub(crate) struct Shared {
     pub(crate) flows: Vec<Flow>,
     /// One for each flow.
     pub(crate) meters: Vec<Meter>,
-    pub(crate) halt: Halt<StreamError>,
+    pub(crate) stop: Stop<StreamError>,
 }
 
 /// A flow's running count since the window opened, on a cache line (pair) of its own so that no thread waits for another.
@@ -71,12 +71,12 @@ pub(crate) struct Meter {
 impl Shared {
     pub(crate) fn new(job: Job, timeline: Timeline, flows: Vec<Flow>) -> Self {
         let meters = flows.iter().map(|_| Meter::default()).collect();
-        Self { job, timeline, flows, meters, halt: Halt::default() }
+        Self { job, timeline, flows, meters, stop: Stop::default() }
     }
 
     /// Ends all threads, because of `reason` unless there was one before.
     pub(crate) fn stop(&self, reason: StreamError) {
-        self.halt.stop(reason);
+        self.stop.set(reason);
         for flow in &self.flows {
             // Wakes the thread that waits in a call; a socket that is closed already needs no waking.
             let _ = match &flow.link {

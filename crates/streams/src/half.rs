@@ -72,7 +72,7 @@ impl Half {
             let expected = job.hellos(end.path).len();
             let arrived = flows.iter().filter(|flow| flow.hello.path == end.path).count();
             if arrived != expected {
-                return Err(linerate_sockets::FlowsMissing { path: end.path, arrived, expected }.into());
+                return Err(linerate_engine::FlowsMissing { path: end.path, arrived, expected }.into());
             }
         }
         for acceptor in acceptors {

@@ -32,7 +32,7 @@ impl Job {
             Workload::Transact(transact) => check_transact(transact)?,
             Workload::Rpc(_) | Workload::Nfs(_) => return Err(asked("RPC and NFS have an engine of their own")),
         }
-        linerate_sockets::check_half(spec)?;
+        linerate_engine::check_half(spec)?;
         Ok(Self { key: spec.key, workload: spec.workload.clone(), timing: spec.timing, ends: spec.ends.clone() })
     }
 
@@ -98,7 +98,7 @@ fn check_size(what: &str, bytes: u64, minimum: u64, maximum: u64) -> Result<(), 
 }
 
 fn check_stream(spec: &StreamSpec) -> Result<(), StreamError> {
-    linerate_sockets::check_flows(spec.flows)?;
+    linerate_engine::check_flows(spec.flows)?;
     let (what, minimum, maximum) = match spec.transport {
         Transport::Tcp => ("TCP messages", 1, StreamSpec::TCP_MAXIMUM),
         Transport::Udp => ("UDP messages", StreamSpec::UDP_MINIMUM, udp_maximum(spec.ip)),
@@ -107,14 +107,14 @@ fn check_stream(spec: &StreamSpec) -> Result<(), StreamError> {
 }
 
 fn check_transact(spec: &TransactSpec) -> Result<(), StreamError> {
-    linerate_sockets::check_flows(spec.flows)?;
+    linerate_engine::check_flows(spec.flows)?;
     let maximum = if spec.transport == Transport::Udp { udp_maximum(spec.ip) } else { StreamSpec::TCP_MAXIMUM };
     check_size("requests", spec.request_bytes.get(), 1, maximum)?;
     check_size("responses", spec.response_bytes.get(), 1, maximum)?;
     if spec.outstanding == 0 {
         return Err(asked("0 requests under way: choose 1 or more"));
     }
-    linerate_sockets::check_rate(spec.rate, "requests", "ask as fast as answers come")?;
+    linerate_engine::check_rate(spec.rate, "requests", "ask as fast as answers come")?;
     if spec.style == TransactStyle::Connect && spec.transport == Transport::Udp {
         return Err(asked("UDP has no connections to open for each transaction: use TCP or a standing socket"));
     }

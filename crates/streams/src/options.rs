@@ -3,8 +3,8 @@
 
 use crate::error::StreamError;
 use crate::job::Job;
+use linerate_engine::SocketSpec;
 use linerate_model::Transport;
-use linerate_sockets::Wanted;
 use socket2::Socket;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub(crate) const CALL_TIMEOUT: Duration = Duration::from_millis(100);
 /// A socket with the job's options, bound to `address` if one is given.
 pub(crate) fn socket(job: &Job, bind: Option<IpAddr>, device: bool) -> Result<Socket, StreamError> {
     let bind = bind.map(|address| SocketAddr::new(address, 0));
-    Ok(linerate_sockets::socket(Wanted {
+    Ok(linerate_engine::socket(SocketSpec {
         transport: job.transport(),
         v6: job.v6(),
         options: job.socket(),

@@ -4,8 +4,8 @@ use crate::error::StreamError;
 use crate::flow::{Link, Outcome, Shared, plain};
 use crate::window::joint_length;
 use crate::{bulk_tcp, bulk_udp, transact};
+use linerate_engine::{Worker, Workers};
 use linerate_model::{EndResult, Progress, Received, Sent, Transactions, Workload};
-use linerate_sockets::{Crew, Hand};
 use linerate_sys::thread::EngineThread;
 use linerate_sys::{affinity, clock};
 use linerate_units::Nanos;
@@ -22,25 +22,25 @@ const OBSERVED_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub struct Running {
     shared: Arc<Shared>,
-    crew: Crew<Option<Outcome>>,
+    workers: Workers<Option<Outcome>>,
 }
 
 impl Running {
     pub(crate) fn spawn(shared: Shared) -> Result<Self, StreamError> {
-        let mut running = Self { shared: Arc::new(shared), crew: Crew::default() };
+        let mut running = Self { shared: Arc::new(shared), workers: Workers::default() };
         let shared = &running.shared;
-        let hands = plan(shared).into_iter().map(|(index, name, cpu)| {
+        let workers = plan(shared).into_iter().map(|(index, name, cpu)| {
             let (sends, shared) = (shared.flows[index].sends(), Arc::clone(shared));
             let work = move || {
                 let outcome = work(&shared, index, cpu);
                 if outcome.is_ok() {
-                    shared.halt.sleep_until(shared.timeline.close + OBSERVED_NS);
+                    shared.stop.sleep_until(shared.timeline.close + OBSERVED_NS);
                 }
                 outcome.map_err(|error| shared.stop(error)).ok()
             };
-            Hand { name, sends, work }
+            Worker { name, sends, work }
         });
-        running.crew.start(hands).map_err(StreamError::socket("starting a thread"))?;
+        running.workers.start(workers).map_err(StreamError::socket("starting a thread"))?;
         Ok(running)
     }
 
@@ -66,13 +66,13 @@ impl Running {
             received_bytes: sum(false),
             sent_bytes: sum(true),
             transactions: shared.meters.iter().map(|meter| meter.transactions.load(Ordering::Relaxed)).sum(),
-            done: self.crew.has_finished(),
+            done: self.workers.has_finished(),
         }
     }
 
     /// The threads that carry the load.
     pub fn threads(&self) -> Vec<EngineThread> {
-        self.crew.threads().to_vec()
+        self.workers.threads().to_vec()
     }
 
     /// This host's address on each path.
@@ -91,8 +91,8 @@ impl Running {
 
     /// Waits for the stragglers and gives each end's counts, in the order of the spec's ends.
     pub fn join(mut self) -> Result<Vec<EndResult>, StreamError> {
-        let outcomes = self.crew.join();
-        if let Some(error) = self.shared.halt.take_failure() {
+        let outcomes = self.workers.join();
+        if let Some(error) = self.shared.stop.take_reason() {
             return Err(error);
         }
         let ends = self.shared.job.ends.iter().enumerate();
@@ -125,7 +125,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.crew.is_there() {
+        if self.workers.is_running() {
             self.stop();
         }
     }

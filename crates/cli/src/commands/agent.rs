@@ -7,7 +7,7 @@ use etcetera::{BaseStrategy as _, base_strategy};
 use linerate_agent::{Agent, AgentOptions, Identity, IpNet, Limits, Patience, Places, Token};
 use linerate_lab::DelayLine;
 use linerate_model::HostName;
-use linerate_oncrpc::Standing;
+use linerate_oncrpc::RpcService;
 use linerate_units::{BitRate, Nanos};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -134,7 +134,7 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
         let line = DelayLine::open(delay).map_err(Failure::measure)?;
         std::thread::Builder::new().name(String::from("delay")).spawn(|| line.run()).map_err(Failure::measure)?;
     }
-    let standing = arguments.standing(&listener)?;
+    let service = arguments.service(&listener)?;
     let exposed = !listener.local_addr().map_err(Failure::measure)?.ip().is_loopback();
     let (identity, token) = arguments.secrets()?;
     let options = AgentOptions {
@@ -165,26 +165,26 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
     }
     // An error here means the sender is gone, and with it the program.
     let _ = cancel.wait_for(|asked| *asked).await;
-    drop(standing);
+    drop(service);
     agent.shutdown().await;
     Ok(())
 }
 
 impl Arguments {
     /// The RPC program at a port of its own, if it was asked for.
-    fn standing(&self, listener: &TcpListener) -> Result<Option<Standing>, Failure> {
+    fn service(&self, listener: &TcpListener) -> Result<Option<RpcService>, Failure> {
         let Some(port) = self.rpc_port else { return Ok(None) };
         let address = listener.local_addr().map_err(Failure::measure)?.ip();
-        let mut standing = Standing::start(SocketAddr::new(address, port)).map_err(Failure::measure)?;
+        let mut service = RpcService::start(SocketAddr::new(address, port)).map_err(Failure::measure)?;
         if self.portmap {
-            standing.register().map_err(Failure::measure)?;
+            service.register().map_err(Failure::measure)?;
         }
-        let (program, address) = (linerate_oncrpc::PROGRAM, standing.address());
+        let (program, address) = (linerate_oncrpc::PROGRAM, service.address());
         say(&format!(
             "linerate: RPC program {program}, version {} at {address}, TCP and UDP",
             linerate_oncrpc::VERSION
         ));
-        Ok(Some(standing))
+        Ok(Some(service))
     }
 
     fn secrets(&self) -> Result<(Identity, Token), Failure> {

@@ -3,7 +3,7 @@
 use super::settle;
 use crate::CopyError;
 use crate::block::{BLOCKS, Block, Blocks, FILES, Record};
-use crate::connection::{self, ASKS, DONE, Door, GAVE_UP, next_length, wait};
+use crate::connection::{self, ASKS, DONE, GAVE_UP, LaneListener, next_length, wait};
 use crate::control::Control;
 use crate::destination::root::Root;
 use crate::destination::verify::Verify;
@@ -15,8 +15,8 @@ use crate::pipeline::{Stage, Timed, run};
 use crate::side::Side;
 use crate::source::{BATCHES, Batch, Origin, list};
 use crossbeam_channel::{Receiver, Sender, bounded};
+use linerate_engine::tcp_flow;
 use linerate_model::{CopyExisting, CopyOptions, CopySide, CopyStage, CopyVerify, TrialKey};
-use linerate_sockets::tcp_flow;
 use linerate_sys::{clock, tcp};
 use linerate_units::Nanos;
 use std::io::{self, Read as _, Write as _};
@@ -171,14 +171,14 @@ pub(crate) struct Arrival {
 impl Arrival {
     /// Waits for them.
     pub(crate) fn accept(
-        door: Door,
+        listener: LaneListener,
         key: &TrialKey,
         options: &CopyOptions,
         control: &Control,
         started: &dyn Fn() -> bool,
     ) -> Result<Self, CopyError> {
         let asks = options.existing == CopyExisting::Resume;
-        let (lanes, asks) = door.accept(key, options.lanes, asks, control, started)?;
+        let (lanes, asks) = listener.accept(key, options.lanes, asks, control, started)?;
         Ok(Self { lanes, asks })
     }
 

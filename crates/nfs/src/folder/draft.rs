@@ -3,7 +3,7 @@
 //! Data goes UNSTABLE and is made durable by COMMIT (RFC 1813 sections 3.3.7 and 3.3.21). A server that restarts in between may have
 //! forgotten it, and says so by another verifier: then the file is given up.
 
-use super::line::{Failure, Line};
+use super::connection::{Connection, Failure};
 use super::{NfsFolder, NfsReading, UNDER_WAY, time};
 use crate::answers::{Answer, Verifier};
 use crate::calls::{Ask, Handle, Settings};
@@ -31,7 +31,7 @@ pub struct NfsDraft {
 #[derive(Default)]
 struct Written {
     /// The connection, while WRITEs are under way.
-    line: Option<Line>,
+    connection: Option<Connection>,
     /// Offset and data, by number: a server may write less than asked.
     under_way: HashMap<u32, (u64, Vec<u8>)>,
     verifier: Option<Verifier>,
@@ -60,12 +60,12 @@ impl NfsDraft {
             while self.written.under_way.len() >= UNDER_WAY {
                 self.written.hear(&self.file)?;
             }
-            let line = match &mut self.written.line {
-                Some(line) => line,
-                None => self.written.line.insert(self.folder.line()?),
+            let connection = match &mut self.written.connection {
+                Some(connection) => connection,
+                None => self.written.connection.insert(self.folder.connection()?),
             };
             let offset = offset + index as u64 * u64::from(self.folder.server.write);
-            let xid = line.ask(&Ask::Write { file: &self.file, offset, data: piece, stable: false })?;
+            let xid = connection.ask(&Ask::Write { file: &self.file, offset, data: piece, stable: false })?;
             self.written.under_way.insert(xid, (offset, piece.to_vec()));
         }
         self.end = offset + data.len() as u64;
@@ -77,8 +77,8 @@ impl NfsDraft {
         while !self.written.under_way.is_empty() {
             self.written.hear(&self.file)?;
         }
-        if let Some(line) = self.written.line.take() {
-            self.folder.server.lines.give(line);
+        if let Some(connection) = self.written.connection.take() {
+            self.folder.server.connections.give(connection);
         }
         if length != self.end {
             self.folder.set(&self.file, Settings { size: Some(length), ..Settings::default() })?;
@@ -91,7 +91,7 @@ impl NfsDraft {
     /// Makes it durable.
     pub fn sync(&mut self) -> io::Result<()> {
         let Some(before) = self.written.verifier else { return Ok(()) };
-        let now = self.folder.server.lines.one("COMMIT", &Ask::Commit(&self.file), |answer| match answer {
+        let now = self.folder.server.connections.one("COMMIT", &Ask::Commit(&self.file), |answer| match answer {
             Answer::Committed(now) => Ok(now),
             other => Err(other.into()),
         })?;
@@ -112,7 +112,7 @@ impl NfsDraft {
         let (directory, from, to) = (&self.directory, self.temporary.as_bytes(), &self.name[..]);
         // Neither waits for the other: on a long or busy path that is a round trip for each file.
         let calls = [("SETATTR", Ask::Set(&self.file, self.settings)), ("RENAME", Ask::Rename { directory, from, to })];
-        let [set, named] = self.folder.server.lines.both(calls, super::done)?;
+        let [set, named] = self.folder.server.connections.both(calls, super::done)?;
         named?;
         self.named = true;
         set
@@ -131,8 +131,8 @@ impl Written {
     }
 
     fn answers(&mut self, file: &Handle, wait: bool) -> io::Result<()> {
-        let Self { line, under_way, verifier } = self;
-        let Some(line) = line else { return Ok(()) };
+        let Self { connection, under_way, verifier } = self;
+        let Some(connection) = connection else { return Ok(()) };
         let (mut failed, mut left) = (None, Vec::new());
         let mut take = |xid: u32, answer: Result<Answer<'_>, ()>| {
             let Some((offset, data)) = under_way.remove(&xid) else { return };
@@ -149,13 +149,13 @@ impl Written {
                 Err(failure) => failed = Some(failure.of("WRITE")),
             }
         };
-        let heard = if wait { line.hear(&mut take) } else { line.look(&mut take) };
+        let heard = if wait { connection.hear(&mut take) } else { connection.look(&mut take) };
         heard?;
         if let Some(error) = failed {
             return Err(error);
         }
         for (offset, data) in left {
-            let xid = line.ask(&Ask::Write { file, offset, data: &data, stable: false })?;
+            let xid = connection.ask(&Ask::Write { file, offset, data: &data, stable: false })?;
             under_way.insert(xid, (offset, data));
         }
         Ok(())
@@ -165,7 +165,7 @@ impl Written {
 impl Drop for NfsDraft {
     fn drop(&mut self) {
         // What is under way goes with its connection.
-        self.written.line = None;
+        self.written.connection = None;
         if !self.named {
             self.folder.remove_in(&self.directory, self.temporary.as_bytes());
         }

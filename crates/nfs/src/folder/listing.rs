@@ -36,7 +36,7 @@ impl NfsListing {
         let Self { folder, directory, cookie, verifier, names, end } = self;
         let ask = Ask::ReaddirplusFrom { directory, cookie: *cookie, verifier: *verifier };
         let before = *cookie;
-        folder.server.lines.one("READDIRPLUS", &ask, |answer| match answer {
+        folder.server.connections.one("READDIRPLUS", &ask, |answer| match answer {
             Answer::Entries(entries) => {
                 (*verifier, *end) = (entries.verifier, entries.end);
                 for entry in entries {

@@ -5,8 +5,8 @@
 //! 2.6); one of kind [`io::ErrorKind::NotConnected`] says that the server is lost. The time of a symbolic link is asked for, but a
 //! server that does not set it is not in error.
 
+mod connection;
 mod draft;
-mod line;
 mod listing;
 mod reading;
 
@@ -17,7 +17,7 @@ pub use reading::NfsReading;
 use crate::answers::{Answer, Attributes};
 use crate::calls::{Ask, Handle, Settings, handle};
 use crate::{mount, status};
-use line::{Failure, Line, Lines};
+use connection::{Connection, ConnectionPool, Failure};
 use linerate_model::{NfsServer, Transport, TrialKey};
 use linerate_oncrpc::RpcError;
 use linerate_oncrpc::client::Caller;
@@ -101,7 +101,7 @@ pub struct NfsFolder {
 
 /// What all folders of one mount share. The server is told when it is no longer mounted.
 struct Server {
-    lines: Lines,
+    connections: ConnectionPool,
     mounting: SocketAddr,
     export: String,
     /// Bytes of one READ, and of one WRITE.
@@ -113,11 +113,11 @@ struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if !self.lines.is_lost()
-            && let Ok(mut caller) = self.lines.dial(self.mounting)
+        if !self.connections.is_lost()
+            && let Ok(mut caller) = self.connections.dial(self.mounting)
         {
             // It only keeps a list for people.
-            let _ = mount::unmount(&mut caller, &self.lines.credential, &self.export);
+            let _ = mount::unmount(&mut caller, &self.connections.credential, &self.export);
         }
     }
 }
@@ -127,27 +127,27 @@ impl NfsFolder {
     /// `make`, the last part of the path is made.
     pub fn connect(server: &NfsServer, make: bool, stopped: Stopped) -> Result<Self, RpcError> {
         let credential = Credential::sys("linerate", server.uid, server.gid);
-        let dial = |address| line::dial(address, true);
+        let dial = |address| connection::dial(address, true);
         let (nfs, mounting) = mount::ports(server, Transport::Tcp, &dial)?;
-        let lines = Lines::new(nfs, credential, true, stopped);
-        Self::mounted(lines, mounting, &server.export, make)
+        let connections = ConnectionPool::new(nfs, credential, true, stopped);
+        Self::mounted(connections, mounting, &server.export, make)
     }
 
     /// The folder that an agent serves to those that show `key`.
     pub fn of_agent(address: SocketAddr, key: &TrialKey, stopped: Stopped) -> Result<Self, RpcError> {
-        Self::mounted(Lines::new(address, Credential::key(key), false, stopped), address, "/", false)
+        Self::mounted(ConnectionPool::new(address, Credential::key(key), false, stopped), address, "/", false)
     }
 
-    fn mounted(lines: Lines, mounting: SocketAddr, path: &str, make: bool) -> Result<Self, RpcError> {
-        let mut caller = lines.dial(mounting)?;
-        let (export, below, root) = find_export(&mut caller, &lines.credential, path)?;
-        let mut server = Server { lines, mounting, export, read: PIECE, write: PIECE, time_step: 1 };
+    fn mounted(connections: ConnectionPool, mounting: SocketAddr, path: &str, make: bool) -> Result<Self, RpcError> {
+        let mut caller = connections.dial(mounting)?;
+        let (export, below, root) = find_export(&mut caller, &connections.credential, path)?;
+        let mut server = Server { connections, mounting, export, read: PIECE, write: PIECE, time_step: 1 };
         let failed = |what: String, error: io::Error| RpcError::Refused {
-            server: server.lines.address,
+            server: server.connections.address,
             what,
             reason: error.to_string(),
         };
-        let limits = server.lines.one("FSINFO", &Ask::Fsinfo(&root), |answer| match answer {
+        let limits = server.connections.one("FSINFO", &Ask::Fsinfo(&root), |answer| match answer {
             Answer::Limits { read, write, time_step } => Ok((read, write, time_step)),
             other => Err(other.into()),
         });
@@ -163,7 +163,7 @@ impl NfsFolder {
         match found {
             Ok(root) => Ok(top.rooted(root)),
             Err(error) => Err(RpcError::Refused {
-                server: top.server.lines.address,
+                server: top.server.connections.address,
                 what: format!("`{path}`"),
                 reason: match (make, error.kind()) {
                     (true, io::ErrorKind::NotFound) => format!("{error}; make the folder that it is to be in"),
@@ -200,7 +200,7 @@ impl NfsFolder {
     /// Where the symbolic link at `path` leads.
     pub fn read_link(&self, path: &[u8]) -> io::Result<Vec<u8>> {
         let (link, _) = self.look_up(path)?;
-        self.server.lines.one("READLINK", &Ask::Readlink(&link), |answer| match answer {
+        self.server.connections.one("READLINK", &Ask::Readlink(&link), |answer| match answer {
             Answer::Path(target) => Ok(target.to_vec()),
             other => Err(other.into()),
         })
@@ -254,7 +254,7 @@ impl NfsFolder {
         let ask = Ask::Remove(folder, name);
         // What cannot be removed keeps its temporary name.
         let _ = self.done("REMOVE", &ask).or_else(|error| match error.kind() {
-            io::ErrorKind::NotConnected => self.server.lines.anew("REMOVE", &ask, done),
+            io::ErrorKind::NotConnected => self.server.connections.anew("REMOVE", &ask, done),
             _ => Err(error),
         });
     }
@@ -268,7 +268,7 @@ impl NfsFolder {
     }
 
     fn done(&self, call: &str, ask: &Ask<'_>) -> io::Result<()> {
-        self.server.lines.one(call, ask, done)
+        self.server.connections.one(call, ask, done)
     }
 
     /// What is at `path`.
@@ -283,7 +283,7 @@ impl NfsFolder {
 
     /// The attributes of what has a handle.
     fn now(&self, object: &Handle) -> io::Result<NfsAttributes> {
-        self.server.lines.one("GETATTR", &Ask::Getattr(object), |answer| match answer {
+        self.server.connections.one("GETATTR", &Ask::Getattr(object), |answer| match answer {
             Answer::Attributes(known) => Ok(known.into()),
             other => Err(other.into()),
         })
@@ -291,7 +291,7 @@ impl NfsFolder {
 
     /// The handle and attributes that `ask` gives; none where there is nothing of that name.
     fn found(&self, call: &str, ask: &Ask<'_>) -> io::Result<Option<(Handle, NfsAttributes)>> {
-        let found = self.server.lines.one(call, ask, |answer| match answer {
+        let found = self.server.connections.one(call, ask, |answer| match answer {
             Answer::Handle(given, known) => Ok(given.map(|given| (handle(given), known))),
             Answer::Failed(NOENT) => Ok(None),
             other => Err(other.into()),
@@ -306,7 +306,7 @@ impl NfsFolder {
 
     /// The handle of what `ask` makes in `folder`; one that the server does not tell is looked up.
     fn made(&self, call: &str, ask: &Ask<'_>, folder: &Handle, name: &[u8]) -> io::Result<(Handle, NfsAttributes)> {
-        let made = self.server.lines.one(call, ask, |answer| match answer {
+        let made = self.server.connections.one(call, ask, |answer| match answer {
             Answer::Handle(given, known) => Ok(given.zip(known).map(|(given, known)| (handle(given), known.into()))),
             other => Err(other.into()),
         })?;
@@ -366,8 +366,8 @@ impl NfsFolder {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn line(&self) -> io::Result<Line> {
-        self.server.lines.take()
+    fn connection(&self) -> io::Result<Connection> {
+        self.server.connections.take()
     }
 }
 

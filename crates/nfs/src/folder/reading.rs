@@ -1,6 +1,6 @@
 //! A file that is read from its beginning on, with several READs under way.
 
-use super::line::{Failure, Line};
+use super::connection::{Connection, Failure};
 use super::{NfsAttributes, NfsFolder, UNDER_WAY};
 use crate::answers::Answer;
 use crate::calls::{Ask, Handle};
@@ -14,7 +14,7 @@ pub struct NfsReading {
     /// Up to here it is read ahead.
     size: u64,
     /// Its connection, while READs are under way.
-    line: Option<Line>,
+    connection: Option<Connection>,
     /// What was asked for and not yet taken, in the order of the file.
     pieces: VecDeque<Piece>,
     /// Where the next READ begins.
@@ -45,7 +45,7 @@ fn put(pieces: &mut VecDeque<Piece>, xid: u32, answer: Result<Answer<'_>, ()>) {
 
 impl NfsReading {
     pub(super) fn new(folder: NfsFolder, file: Handle, size: u64) -> Self {
-        Self { folder, file, size, line: None, pieces: VecDeque::new(), ahead: 0, at: 0 }
+        Self { folder, file, size, connection: None, pieces: VecDeque::new(), ahead: 0, at: 0 }
     }
 
     /// What is known of it now.
@@ -57,7 +57,7 @@ impl NfsReading {
     pub fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         if offset != self.at {
             // What is under way goes with its connection.
-            (self.line, self.at, self.ahead) = (None, offset, offset);
+            (self.connection, self.at, self.ahead) = (None, offset, offset);
             self.pieces.clear();
         }
         if offset >= self.size || into.is_empty() {
@@ -65,15 +65,15 @@ impl NfsReading {
         }
         let result = self.fill(into);
         if result.is_err() {
-            self.line = None;
+            self.connection = None;
             self.pieces.clear();
         }
         let read = result?;
         self.at += read as u64;
         if self.pieces.is_empty()
-            && let Some(line) = self.line.take()
+            && let Some(connection) = self.connection.take()
         {
-            self.folder.server.lines.give(line);
+            self.folder.server.connections.give(connection);
         }
         Ok(read)
     }
@@ -100,9 +100,9 @@ impl NfsReading {
                 Some(waiting) => self.pieces.push_front(waiting),
                 None => return Ok(0),
             }
-            let Some(line) = &mut self.line else { return Ok(0) };
+            let Some(connection) = &mut self.connection else { return Ok(0) };
             let pieces = &mut self.pieces;
-            line.hear(|xid, answer| put(pieces, xid, answer))?;
+            connection.hear(|xid, answer| put(pieces, xid, answer))?;
         }
     }
 
@@ -114,17 +114,17 @@ impl NfsReading {
             self.pieces.push_back(piece);
             self.ahead += u64::from(count);
         }
-        let (line, pieces) = (&mut self.line, &mut self.pieces);
+        let (connection, pieces) = (&mut self.connection, &mut self.pieces);
         // They go on their way now.
-        line.as_mut().map_or(Ok(()), |line| line.look(|xid, answer| put(pieces, xid, answer)))
+        connection.as_mut().map_or(Ok(()), |connection| connection.look(|xid, answer| put(pieces, xid, answer)))
     }
 
     fn ask(&mut self, offset: u64, count: u32) -> io::Result<Piece> {
-        let line = match &mut self.line {
-            Some(line) => line,
-            None => self.line.insert(self.folder.line()?),
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            None => self.connection.insert(self.folder.connection()?),
         };
-        let xid = line.ask(&Ask::Read { file: &self.file, offset, count })?;
+        let xid = connection.ask(&Ask::Read { file: &self.file, offset, count })?;
         Ok(Piece { xid, offset, count, came: None, taken: 0 })
     }
 }

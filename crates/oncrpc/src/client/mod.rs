@@ -59,7 +59,7 @@ impl Caller {
         }
     }
 
-    /// Waits at most `timeout` for replies, sends on what is queued and again what is overdue, and hands each reply to
+    /// Waits at most `timeout` for replies, sends on what is queued and again what is overdue, and workers each reply to
     /// `on_reply` with its xid. Returns as soon as it has handed out those that were there.
     ///
     /// A reply that nobody waits for is counted as a stray and dropped. Over TCP, what is no reply at all is an error, for

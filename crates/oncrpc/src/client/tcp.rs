@@ -29,7 +29,7 @@ impl TcpCaller {
             .and_then(|()| stream.set_nodelay(true))
             .map_err(RpcError::socket("setting up a connection"))?;
         let records = Records::new(REPLY_MAXIMUM);
-        Ok(Self { stream, server, out: Vec::new(), sent: 0, records, waiting: Waiting::new(), strays: 0 })
+        Ok(Self { stream, server, out: Vec::new(), sent: 0, records, waiting: Waiting::default(), strays: 0 })
     }
 
     pub(super) fn call(&mut self, to: Procedure, credential: &Credential, args: &[u8]) -> u32 {

@@ -54,7 +54,7 @@ impl UdpCaller {
             retransmission,
             queued: std::collections::VecDeque::new(),
             due: BinaryHeap::new(),
-            waiting: Waiting::new(),
+            waiting: Waiting::default(),
             spare: Vec::new(),
             room: vec![0; DATAGRAM],
             retransmitted: 0,

@@ -11,12 +11,14 @@ pub struct Waiting<T> {
     count: usize,
 }
 
-impl<T> Waiting<T> {
+impl<T> Default for Waiting<T> {
     /// Nobody waits; the first call gets a random xid.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self::starting_at(rand::random())
     }
+}
 
+impl<T> Waiting<T> {
     /// The next call has this xid.
     pub fn starting_at(xid: u32) -> Self {
         Self { first: xid, calls: VecDeque::new(), count: 0 }
@@ -68,7 +70,7 @@ mod tests {
 
     #[test]
     fn each_xid_finds_its_call_once_and_in_any_order() {
-        let mut waiting = Waiting { first: u32::MAX - 1, ..Waiting::new() };
+        let mut waiting = Waiting { first: u32::MAX - 1, ..Waiting::default() };
         let xids: Vec<u32> = (0..4)
             .map(|n| {
                 let xid = waiting.next();

@@ -91,7 +91,7 @@ impl<'a> Asking<'a> {
             schedule: spec.rate.map(schedule),
             tally: Tally::new(shared, index),
             edges: Edges::new(shared.timeline),
-            since: Waiting::new(),
+            since: Waiting::default(),
             there: 0,
             back: 0,
             index,
@@ -100,12 +100,12 @@ impl<'a> Asking<'a> {
 
     fn run(&mut self, caller: &mut Caller) -> Result<(), RpcError> {
         let (shared, close) = (self.shared, self.shared.timeline.close);
-        if !shared.halt.sleep_until(shared.timeline.start) {
+        if !shared.stop.sleep_until(shared.timeline.start) {
             return Err(RpcError::Stopped);
         }
         self.since = Waiting::starting_at(caller.next_xid());
         loop {
-            if shared.halt.is_stopped() {
+            if shared.stop.is_set() {
                 return Err(RpcError::Stopped);
             }
             let mut now = clock::now();

@@ -92,7 +92,7 @@ impl Edges {
     pub fn finish(mut self, caller: &Caller) -> Result<(Option<TcpFlow>, u64), RpcError> {
         let (before, sent_before) = self.opened.take().unwrap_or_default();
         let (after, sent_after) = self.closed.take().map_or_else(|| look(caller), Ok)?;
-        let flow = caller.stream().map(|stream| linerate_sockets::tcp_flow(stream, &before, &after));
+        let flow = caller.stream().map(|stream| linerate_engine::tcp_flow(stream, &before, &after));
         Ok((flow, sent_after - sent_before))
     }
 }

@@ -119,7 +119,10 @@ fn only_the_trials_key_moves_data_and_others_learn_why_not() {
             let error = ask(to, credential, args).expect_err(needle);
             assert!(error.contains(needle), "{transport}: {error}");
         }
-        assert_eq!(program.moved().expect("it counts"), Moved { received_bytes: 100, received_calls: 1, ..Moved::default() });
+        assert_eq!(
+            program.moved().expect("it counts"),
+            Moved { received_bytes: 100, received_calls: 1, ..Moved::default() }
+        );
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<
     out.resize(hello::BYTES + spec.request_bytes.get() as usize, 0);
     rand::fill(&mut out[hello::BYTES..]);
     let mut into = vec![0; BUFFER];
-    shared.halt.sleep_until(timeline.start);
+    shared.stop.sleep_until(timeline.start);
     let mut answered = clock::now();
     loop {
         let goes_on = |schedule: &Option<Schedule>| {
@@ -47,7 +47,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<
             break;
         }
         let since = schedule.as_ref().map_or_else(clock::now, Schedule::due);
-        if !shared.halt.sleep_until(since) {
+        if !shared.stop.sleep_until(since) {
             return Err(StreamError::Stopped);
         }
         if !goes_on(&schedule) {
@@ -69,7 +69,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<
                     return Err(shared.gone(index, format!("{source}, after {completed} transactions")));
                 }
                 tally.failed(since);
-                shared.halt.sleep_until(now + BACK_OFF_NS);
+                shared.stop.sleep_until(now + BACK_OFF_NS);
             }
             Err(Failure::Own(error)) => return Err(error),
         }
@@ -134,7 +134,7 @@ fn read(shared: &Shared, stream: &TcpStream, into: &mut [u8], spin: bool, deadli
         match tcp::receive(stream, into, !spin) {
             Ok(0) => return Err(Failure::Peer(io::ErrorKind::UnexpectedEof.into())),
             Ok(taken) => return Ok(taken),
-            Err(error) if is_timeout(&error) && shared.halt.is_stopped() => return Err(StreamError::Stopped.into()),
+            Err(error) if is_timeout(&error) && shared.stop.is_set() => return Err(StreamError::Stopped.into()),
             Err(error) if is_timeout(&error) && clock::now() < deadline => (),
             Err(error) => return Err(error.into()),
         }
@@ -154,7 +154,7 @@ pub(super) fn answer(
     let mut into = vec![0; BUFFER];
     let mut answered = 0u64;
     loop {
-        if shared.halt.is_stopped() {
+        if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
         match listener.accept() {

@@ -36,11 +36,11 @@ pub(super) fn ask(
     // When the requests that are not yet answered were made or due.
     let mut waiting: VecDeque<u64> = VecDeque::new();
     let (mut unsent, mut read) = (0u64, 0u64);
-    shared.halt.sleep_until(timeline.start);
+    shared.stop.sleep_until(timeline.start);
     let mut now = account.sample()?;
     let mut heard = now;
     loop {
-        if shared.halt.is_stopped() {
+        if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
         let asks = schedule.as_ref().map_or(now < timeline.close, |schedule| schedule.goes_on(now, timeline.close));
@@ -143,7 +143,7 @@ pub(super) fn answer(
     let (mut read, mut written, mut owed) = (0u64, 0u64, 0u64);
     let mut heard = timeline.start;
     loop {
-        if shared.halt.is_stopped() {
+        if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
         let now = account.sample()?;

@@ -158,9 +158,9 @@ pub(super) fn ask(
     if numbers == Numbers::Narrow {
         socket.set_read_timeout(Some(LOOK)).map_err(StreamError::socket("setsockopt(SO_RCVTIMEO)"))?;
     }
-    shared.halt.sleep_until(timeline.start);
+    shared.stop.sleep_until(timeline.start);
     'asking: loop {
-        if shared.halt.is_stopped() {
+        if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
         let mut now = clock::now();
@@ -260,7 +260,7 @@ pub(super) fn answer(
     let quiet = QUIET_NS.max(SKEW_NS).max(round_trip);
     let end = timeline.close + (2 * DRAIN_NS).max(patience(round_trip));
     loop {
-        if shared.halt.is_stopped() {
+        if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
         let taken = udp::receive_one(socket, &mut request, !spec.busy_poll);

@@ -1,4 +1,4 @@
-//! linerate's program at a port of its own, outside any trial: null calls are answered to anyone, data are carried for nobody.
+//! linerate's RPC program at a port of its own, outside any trial. It answers null calls of anyone and carries no data.
 
 use crate::error::RpcError;
 use crate::portmap::{self, Mapping};
@@ -14,16 +14,19 @@ const CALL_MAXIMUM: usize = 1_024;
 const CONNECTIONS: usize = 64;
 const IDLE_NS: u64 = 10_000_000_000;
 
-/// The program at work over TCP and UDP. Dropping it ends it, and takes it out of the portmapper again.
+/// linerate's RPC program over TCP and UDP. Dropping it ends it and unregisters it.
 #[derive(Debug)]
-pub struct Standing {
+pub struct RpcService {
     address: SocketAddr,
     registered: Vec<Mapping>,
     _servers: [Server; 2],
 }
 
-impl Standing {
-    /// Listens at `address` over both transports; with port 0 at one of the system's choice.
+impl RpcService {
+    /// Listens at `address` over both transports; port 0 lets the system choose.
+    ///
+    /// # Errors
+    /// Fails if the port is taken or cannot be bound.
     pub fn start(address: SocketAddr) -> Result<Self, RpcError> {
         let program: Arc<dyn Program> = Arc::new(TestProgram::new(None));
         let tcp = listen(Transport::Tcp, address, Arc::clone(&program))?;
@@ -33,12 +36,15 @@ impl Standing {
         Ok(Self { address, registered: Vec::new(), _servers: [tcp, udp] })
     }
 
-    /// Where it listens.
+    /// Returns where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Registers it with this host's portmapper, so that others find it by the program's number.
+    /// Registers it with this host's portmapper, so that callers find it by its program number.
+    ///
+    /// # Errors
+    /// Fails if no portmapper answers or it refuses.
     pub fn register(&mut self) -> Result<(), RpcError> {
         if self.address.is_ipv6() {
             return Err(RpcError::Asked(
@@ -57,7 +63,7 @@ impl Standing {
     }
 }
 
-impl Drop for Standing {
+impl Drop for RpcService {
     fn drop(&mut self) {
         // A portmapper that has gone knows nothing of it any more.
         if let Some(mapping) = self.registered.first() {

@@ -1,4 +1,4 @@
-//! Options checked before anything is opened.
+//! Checks of what a trial asks for, before anything is opened.
 
 use crate::error::SocketError;
 use linerate_model::{EndRole, HalfSpec, IpVersion, SocketOptions, Transport};
@@ -13,7 +13,10 @@ const FLOWS: std::ops::RangeInclusive<u16> = 1..=1_024;
 /// Requests a second: an open loop's schedule is kept in nanoseconds, of which ten must lie between two requests.
 const RATES: std::ops::RangeInclusive<u64> = 1..=100_000_000;
 
-/// Whether a half can be had at all: its sockets' options, its window, where it listens. What cannot work is said with its remedy.
+/// Checks the socket options, the window and the listening addresses of an assignment.
+///
+/// # Errors
+/// [`SocketError::Asked`] names what cannot work, and the remedy.
 pub fn check_half(spec: &HalfSpec) -> Result<(), SocketError> {
     check(spec.workload.socket(), spec.workload.transport(), spec.workload.ip())?;
     if spec.timing.measure.get() == 0 {
@@ -29,7 +32,10 @@ pub fn check_half(spec: &HalfSpec) -> Result<(), SocketError> {
     Ok(())
 }
 
-/// Whether a path can have so many flows.
+/// Checks the number of flows of one path.
+///
+/// # Errors
+/// [`SocketError::Asked`] names the range.
 pub fn check_flows(flows: u16) -> Result<(), SocketError> {
     if FLOWS.contains(&flows) {
         return Ok(());
@@ -37,14 +43,17 @@ pub fn check_flows(flows: u16) -> Result<(), SocketError> {
     Err(asked(format!("{flows} flows: choose {} to {}", FLOWS.start(), FLOWS.end())))
 }
 
-/// Whether `what`, as in "requests", can be made at `rate`; without one, `otherwise` they are made.
+/// Checks the rate of an open loop. `what` names its operations, as in "requests"; `otherwise` says how they are made without a rate.
+///
+/// # Errors
+/// [`SocketError::Asked`] names the range.
 pub fn check_rate(rate: Option<OpRate>, what: &str, otherwise: &str) -> Result<(), SocketError> {
     let Some(rate) = rate.map(OpRate::get).filter(|rate| !RATES.contains(rate)) else { return Ok(()) };
     let (least, most) = (RATES.start(), RATES.end());
     Err(asked(format!("{rate} {what} a second: choose {least} to {most}, or leave the rate out to {otherwise}")))
 }
 
-/// Whether a socket can have these options; what cannot work is said with its remedy.
+/// Checks socket options.
 fn check(options: &SocketOptions, transport: Transport, ip: IpVersion) -> Result<(), SocketError> {
     if let Some(dscp) = options.dscp
         && dscp > 63

@@ -1,4 +1,4 @@
-//! What TCP says of a connection.
+//! TCP's own counters of a connection.
 
 use linerate_model::TcpFlow;
 use linerate_sys::tcp::Info;
@@ -6,7 +6,7 @@ use linerate_units::Nanos;
 use socket2::SockRef;
 use std::net::TcpStream;
 
-/// What `stream` did between two looks at its TCP_INFO.
+/// Returns what `stream` did between two readings of its TCP_INFO.
 pub fn tcp_flow(stream: &TcpStream, before: &Info, after: &Info) -> TcpFlow {
     let congestion = SockRef::from(stream).tcp_congestion().unwrap_or_default();
     let name: Vec<u8> = congestion.into_iter().take_while(|byte| *byte != 0).collect();

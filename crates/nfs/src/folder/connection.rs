@@ -1,15 +1,15 @@
-//! Connections to the server: idle ones wait for the next call, and a broken one is not used again.
+//! Connections to the server. Idle ones are kept for the next call; a broken one is not used again.
 
 use super::{Stopped, status_error};
 use crate::answers::{self, Answer};
 use crate::calls::{self, Ask};
 use crate::status;
+use linerate_engine::{SocketError, SocketSpec};
 use linerate_model::{NfsOperation, SocketOptions, Transport};
 use linerate_oncrpc::RpcError;
 use linerate_oncrpc::client::Caller;
 use linerate_oncrpc::message::{Credential, Reply};
 use linerate_oncrpc::socket_from_privileged_port;
-use linerate_sockets::{SocketError, Wanted};
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use socket2::{SockAddr, TcpKeepalive};
@@ -41,26 +41,26 @@ pub(super) enum Failure {
     Unfit,
 }
 
-/// The connections of one mount.
-pub(super) struct Lines {
+/// Pool of the connections of one mount.
+pub(super) struct ConnectionPool {
     pub(super) address: SocketAddr,
     pub(super) credential: Credential,
     /// From a privileged port, as many servers want it.
     privileged: bool,
-    patience: Arc<Patience>,
+    answer_time: Arc<AnswerTime>,
     idle: Mutex<Vec<Caller>>,
     /// The server could not be reached again.
     lost: AtomicBool,
 }
 
 /// How long calls are waited for.
-struct Patience {
+struct AnswerTime {
     stopped: Stopped,
     /// When it ends, once it was told to stop; 0 before.
     ends: AtomicU64,
 }
 
-impl Patience {
+impl AnswerTime {
     fn has_ended(&self, now: u64) -> bool {
         if !(self.stopped)() {
             return false;
@@ -71,9 +71,9 @@ impl Patience {
     }
 }
 
-/// A connection in use.
-pub(super) struct Line {
-    patience: Arc<Patience>,
+/// A connection taken out of the pool.
+pub(super) struct Connection {
+    answer_time: Arc<AnswerTime>,
     caller: Caller,
     credential: Credential,
     /// What was asked, by xid.
@@ -82,10 +82,10 @@ pub(super) struct Line {
     heard: u64,
 }
 
-impl Lines {
+impl ConnectionPool {
     pub(super) fn new(address: SocketAddr, credential: Credential, privileged: bool, stopped: Stopped) -> Self {
-        let patience = Arc::new(Patience { stopped, ends: AtomicU64::new(0) });
-        Self { address, credential, privileged, patience, idle: Mutex::default(), lost: AtomicBool::new(false) }
+        let answer_time = Arc::new(AnswerTime { stopped, ends: AtomicU64::new(0) });
+        Self { address, credential, privileged, answer_time, idle: Mutex::default(), lost: AtomicBool::new(false) }
     }
 
     /// Connects to a port of the server.
@@ -97,14 +97,14 @@ impl Lines {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// A connection for as long as it is needed.
-    pub(super) fn take(&self) -> io::Result<Line> {
+    /// Takes an idle connection, or opens one.
+    pub(super) fn take(&self) -> io::Result<Connection> {
         let idle = self.idle().pop();
-        idle.map_or_else(|| self.fresh(), |caller| Ok(self.line(caller)))
+        idle.map_or_else(|| self.fresh(), |caller| Ok(self.connection(caller)))
     }
 
-    /// A new connection.
-    fn fresh(&self) -> io::Result<Line> {
+    /// Opens a connection.
+    fn fresh(&self) -> io::Result<Connection> {
         if self.is_lost() {
             return Err(lost(format!("{} is lost", self.address)));
         }
@@ -112,18 +112,25 @@ impl Lines {
             self.lost.store(true, Ordering::Relaxed);
             lost(error)
         })?;
-        Ok(self.line(caller))
+        Ok(self.connection(caller))
     }
 
-    fn line(&self, caller: Caller) -> Line {
-        let (patience, credential) = (Arc::clone(&self.patience), self.credential.clone());
-        Line { patience, caller, credential, asked: HashMap::new(), arguments: Vec::new(), heard: clock::now() }
+    fn connection(&self, caller: Caller) -> Connection {
+        let (answer_time, credential) = (Arc::clone(&self.answer_time), self.credential.clone());
+        Connection {
+            answer_time,
+            caller,
+            credential,
+            asked: HashMap::new(),
+            arguments: Vec::new(),
+            heard: clock::now(),
+        }
     }
 
     /// Takes one back that has no call under way.
-    pub(super) fn give(&self, line: Line) {
-        if line.asked.is_empty() {
-            self.idle().push(line.caller);
+    pub(super) fn give(&self, connection: Connection) {
+        if connection.asked.is_empty() {
+            self.idle().push(connection.caller);
         }
     }
 
@@ -153,17 +160,17 @@ impl Lines {
         calls: [(&str, Ask<'_>); 2],
         done: fn(Answer<'_>) -> Result<(), Failure>,
     ) -> io::Result<[io::Result<()>; 2]> {
-        let mut line = self.take()?;
-        let xids = [line.ask(&calls[0].1)?, line.ask(&calls[1].1)?];
+        let mut connection = self.take()?;
+        let xids = [connection.ask(&calls[0].1)?, connection.ask(&calls[1].1)?];
         let mut taken = [None, None];
         while taken.iter().any(Option::is_none) {
-            line.hear(|xid, answer| {
+            connection.hear(|xid, answer| {
                 if let Some(at) = xids.iter().position(|known| *known == xid) {
                     taken[at] = Some(answer.map_err(|()| Failure::Unfit).and_then(done));
                 }
             })?;
         }
-        self.give(line);
+        self.give(connection);
         let [first, second] = taken;
         let settle = |(call, ask): &(&str, Ask<'_>), taken: Option<Result<(), Failure>>| match taken {
             // It is asked again by itself.
@@ -175,16 +182,16 @@ impl Lines {
 
     fn on<T>(
         &self,
-        mut line: Line,
+        mut connection: Connection,
         call: &str,
         ask: &Ask<'_>,
         mut take: impl FnMut(Answer<'_>) -> Result<T, Failure>,
     ) -> io::Result<T> {
         let taken = loop {
-            line.ask(ask)?;
+            connection.ask(ask)?;
             let mut taken = None;
             while taken.is_none() {
-                line.hear(|_, answer| taken = Some(answer.map_err(|()| Failure::Unfit).and_then(&mut take)))?;
+                connection.hear(|_, answer| taken = Some(answer.map_err(|()| Failure::Unfit).and_then(&mut take)))?;
             }
             match taken {
                 Some(Err(Failure::Status(status::JUKEBOX))) => thread::sleep(AGAIN),
@@ -192,7 +199,7 @@ impl Lines {
                 None => {}
             }
         };
-        self.give(line);
+        self.give(connection);
         taken.map_err(|failure| failure.of(call))
     }
 
@@ -201,7 +208,7 @@ impl Lines {
     }
 }
 
-impl Line {
+impl Connection {
     /// Sends a call; its number.
     pub(super) fn ask(&mut self, ask: &Ask<'_>) -> io::Result<u32> {
         let operation = ask.pack(&mut self.arguments);
@@ -217,7 +224,7 @@ impl Line {
     pub(super) fn hear(&mut self, on_answer: impl FnMut(u32, Result<Answer<'_>, ()>)) -> io::Result<()> {
         self.poll(TICK, on_answer)?;
         let now = clock::now();
-        if self.patience.has_ended(now) {
+        if self.answer_time.has_ended(now) {
             return Err(lost("it was stopped"));
         }
         if now.saturating_sub(self.heard) > PATIENCE_NS {
@@ -273,9 +280,9 @@ fn lost(why: impl ToString) -> io::Error {
 /// Connects to a port of a server.
 pub(super) fn dial(address: SocketAddr, from_privileged: bool) -> Result<Caller, RpcError> {
     let options = SocketOptions::default();
-    let wanted =
-        Wanted { transport: Transport::Tcp, v6: address.is_ipv6(), options: &options, bind: None, device: false };
-    let socket = if from_privileged { socket_from_privileged_port(wanted)? } else { linerate_sockets::socket(wanted)? };
+    let spec =
+        SocketSpec { transport: Transport::Tcp, v6: address.is_ipv6(), options: &options, bind: None, device: false };
+    let socket = if from_privileged { socket_from_privileged_port(spec)? } else { linerate_engine::socket(spec)? };
     socket.connect_timeout(&SockAddr::from(address), CONNECT).map_err(|error| {
         SocketError::connecting(address, error).map_or_else(
             |error| {

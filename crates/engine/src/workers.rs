@@ -1,4 +1,4 @@
-//! The threads of a half: one for each flow.
+//! Worker threads, one for each flow.
 
 use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
 use std::io;
@@ -7,43 +7,42 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
-/// What one thread is to do.
+/// One worker thread before it is started.
 #[derive(Debug)]
-pub struct Hand<W> {
+pub struct Worker<W> {
     /// The thread's name.
     pub name: String,
-    /// It sends; of requests, it asks.
+    /// Whether it sends; of transactions, whether it asks.
     pub sends: bool,
-    /// Its work.
+    /// What it runs.
     pub work: W,
 }
 
-/// The threads of a half at work, in the order of its flows. What one gives is a `T`. Dropped, it waits for them: who has it stops
-/// them before.
+/// Running worker threads in the order of their flows, each of which returns a `T`. Dropping it waits for them: stop them first.
 #[derive(Debug)]
-pub struct Crew<T> {
+pub struct Workers<T> {
     work: Vec<JoinHandle<T>>,
     threads: Vec<EngineThread>,
     finished: Arc<AtomicUsize>,
 }
 
-impl<T> Default for Crew<T> {
+impl<T> Default for Workers<T> {
     fn default() -> Self {
         Self { work: Vec::new(), threads: Vec::new(), finished: Arc::default() }
     }
 }
 
-impl<T: Send + 'static> Crew<T> {
-    /// Starts a thread for each of `hands`; all have begun when this returns.
+impl<T: Send + 'static> Workers<T> {
+    /// Starts a thread for each of `workers`. All are running when this returns.
     ///
     /// # Errors
-    /// The system has no more threads to give. Those that were started are at work.
-    pub fn start<W>(&mut self, hands: impl IntoIterator<Item = Hand<W>>) -> io::Result<()>
+    /// Fails if the system has no more threads. Those started before keep running.
+    pub fn start<W>(&mut self, workers: impl IntoIterator<Item = Worker<W>>) -> io::Result<()>
     where
         W: FnOnce() -> T + Send + 'static,
     {
         let (report, reports) = mpsc::channel();
-        for Hand { name, sends, work } in hands {
+        for Worker { name, sends, work } in workers {
             let (report, finished, own_name) = (report.clone(), Arc::clone(&self.finished), name.clone());
             self.work.push(thread::Builder::new().name(name).spawn(move || {
                 // The receiver is there until all threads have reported.
@@ -62,33 +61,33 @@ impl<T: Send + 'static> Crew<T> {
     }
 }
 
-impl<T> Crew<T> {
-    /// The threads.
+impl<T> Workers<T> {
+    /// Returns the threads, by thread id.
     pub fn threads(&self) -> &[EngineThread] {
         &self.threads
     }
 
-    /// All have done their work.
+    /// Returns whether all have ended.
     pub fn has_finished(&self) -> bool {
         self.finished.load(Ordering::Acquire) == self.work.len()
     }
 
-    /// Some have not been waited for.
-    pub fn is_there(&self) -> bool {
+    /// Returns whether any was started and not joined.
+    pub fn is_running(&self) -> bool {
         !self.work.is_empty()
     }
 
-    /// Waits for all, and gives what each gave, in their order.
+    /// Waits for all and returns their results in order.
     ///
     /// # Panics
-    /// A thread did.
+    /// Panics if a worker did.
     pub fn join(&mut self) -> Vec<T> {
         let work = std::mem::take(&mut self.work);
         work.into_iter().map(|work| work.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     }
 }
 
-impl<T> Drop for Crew<T> {
+impl<T> Drop for Workers<T> {
     fn drop(&mut self) {
         for work in self.work.drain(..) {
             // A panic has been printed by its thread; a destructor must not panic again.
@@ -102,33 +101,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_gives_its_own_in_their_order_and_is_known_by_its_name() {
-        let mut crew = Crew::default();
-        let hand = |number: usize| Hand { name: format!("send {number}"), sends: number == 0, work: move || number };
-        crew.start((0..3).map(hand)).expect("three threads");
-        let mut known: Vec<_> = crew.threads().iter().map(|thread| (thread.name.clone(), thread.sends)).collect();
+    fn returns_results_in_order_and_knows_threads_by_name() {
+        let mut workers = Workers::default();
+        let worker =
+            |number: usize| Worker { name: format!("send {number}"), sends: number == 0, work: move || number };
+        workers.start((0..3).map(worker)).expect("three threads");
+        let mut known: Vec<_> = workers.threads().iter().map(|thread| (thread.name.clone(), thread.sends)).collect();
         known.sort();
         assert_eq!(known, [("send 0".into(), true), ("send 1".into(), false), ("send 2".into(), false)]);
-        assert!(crew.is_there());
-        assert_eq!(crew.join(), [0, 1, 2]);
-        assert!(!crew.is_there());
+        assert!(workers.is_running());
+        assert_eq!(workers.join(), [0, 1, 2]);
+        assert!(!workers.is_running());
     }
 
     #[test]
-    fn who_drops_it_waits_for_all() {
+    fn dropping_waits_for_all() {
         let done = Arc::new(AtomicUsize::new(0));
-        let mut crew = Crew::default();
-        let hand = |_| {
+        let mut workers = Workers::default();
+        let worker = |_| {
             let done = Arc::clone(&done);
             let work = move || {
                 thread::sleep(std::time::Duration::from_millis(20));
                 done.fetch_add(1, Ordering::Relaxed)
             };
-            Hand { name: String::from("late"), sends: false, work }
+            Worker { name: String::from("late"), sends: false, work }
         };
-        crew.start((0..2).map(hand)).expect("two threads");
-        assert!(!crew.has_finished());
-        drop(crew);
+        workers.start((0..2).map(worker)).expect("two threads");
+        assert!(!workers.has_finished());
+        drop(workers);
         assert_eq!(done.load(Ordering::Relaxed), 2);
     }
 }

@@ -1,14 +1,15 @@
-//! The listening end of a path: a server for the trial, and what it counts.
+//! The listening end of a path: a trial's server and its counts.
 
 use crate::error::RpcError;
 use crate::job::Job;
 use crate::load::TICK_NS;
 use crate::protocol::Protocol;
 use crate::server::{Server, ServerOptions};
+use linerate_engine::SocketSpec;
 use linerate_model::{EndResult, Received, Sent, Transport, Workload};
 use linerate_pace::Timeline;
-use linerate_sockets::Wanted;
 use linerate_sys::clock;
+use linerate_sys::thread::EngineThread;
 use linerate_units::Nanos;
 use std::net::{IpAddr, SocketAddr};
 use std::thread;
@@ -19,17 +20,17 @@ const QUIET_NS: u64 = 400_000_000;
 /// and the time that removing may take.
 const STAY_NS: u64 = 10_000_000_000;
 
-/// A server of this half.
+/// A server of a trial, from listening to its counts.
 #[derive(Debug)]
-pub(crate) struct Serving {
+pub(crate) struct RunningServer {
     pub(crate) end: usize,
     pub(crate) path: u16,
-    pub(crate) server: Server,
+    server: Server,
     transport: Transport,
     stay_ns: u64,
 }
 
-impl Serving {
+impl RunningServer {
     /// Serves one path at `address`, at a port of the system's choice.
     pub(crate) fn start(
         job: &Job,
@@ -40,8 +41,8 @@ impl Serving {
     ) -> Result<Self, RpcError> {
         let transport = job.transport();
         let bind = Some(SocketAddr::new(address, 0));
-        let wanted = Wanted { transport, v6: job.v6(), options: job.socket(), bind, device: false };
-        let socket = linerate_sockets::socket(wanted)?;
+        let spec = SocketSpec { transport, v6: job.v6(), options: job.socket(), bind, device: false };
+        let socket = linerate_engine::socket(spec)?;
         let flows = usize::from(job.workload.flows());
         let options = ServerOptions {
             threads: flows.min(thread::available_parallelism().map_or(1, usize::from)),
@@ -54,17 +55,27 @@ impl Serving {
         Ok(Self { end, path, server, transport, stay_ns })
     }
 
-    /// The load begins; `flows` connections must be there.
+    /// Returns where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Returns the threads that answer calls at the moment.
+    pub(crate) fn threads(&self) -> Vec<EngineThread> {
+        self.server.threads()
+    }
+
+    /// Begins the window of `timeline`; `flows` connections must have come.
     pub(crate) fn begin(&self, flows: usize, timeline: Timeline) -> Result<(), RpcError> {
         let arrived = self.server.connections();
         if self.transport == Transport::Tcp && arrived < flows {
-            return Err(linerate_sockets::FlowsMissing { path: self.path, arrived, expected: flows }.into());
+            return Err(linerate_engine::FlowsMissing { path: self.path, arrived, expected: flows }.into());
         }
         self.server.observe(timeline.open, timeline.close);
         Ok(())
     }
 
-    /// Data received and sent since the window opened.
+    /// Returns the bytes of data received and sent since the window opened.
     pub(crate) fn progress(&self) -> (u64, u64) {
         let moved = self.server.moved().unwrap_or_default();
         (moved.received_bytes, moved.sent_bytes)
@@ -86,7 +97,7 @@ impl Serving {
         }
     }
 
-    /// What this end counted.
+    /// Returns this end's counts.
     pub(crate) fn result(&self, job: &Job, timeline: Timeline) -> EndResult {
         let window = Nanos::new(timeline.close - timeline.open);
         let mut result = EndResult { path: self.path, service: Some(self.server.service()), ..EndResult::default() };

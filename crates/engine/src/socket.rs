@@ -1,20 +1,9 @@
-//! What the engines of streams and of calls share: their sockets, checks of what is asked of them, their threads, and how these are stopped.
+//! Sockets with a trial's options.
 //!
-//! Sockets have the trial's options set. Buffers and segment size must be set before a connection is made, for the
-//! window scale and the MSS are told in its first packet.
+//! Buffers and segment size must be set before a connection is made, for the window scale and the MSS are told in its first
+//! packet.
 
-mod account;
-mod asked;
-mod crew;
-mod error;
-mod halt;
-
-pub use account::tcp_flow;
-pub use asked::{check_flows, check_half, check_rate};
-pub use crew::{Crew, Hand};
-pub use error::{FlowsMissing, SocketError, failed};
-pub use halt::Halt;
-
+use crate::error::{SocketError, failed};
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::socket::{force_receive_buffer, force_send_buffer};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -28,24 +17,27 @@ const UDP_RECEIVE_BUFFER: usize = 4 << 20;
 /// Data unacknowledged for so long mean that the peer is gone (TCP_USER_TIMEOUT).
 const PEER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a socket is to be.
+/// The properties of a socket.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct SocketSpec<'a> {
     /// TCP or UDP.
     pub transport: Transport,
     /// IPv6; otherwise IPv4.
     pub v6: bool,
     /// The trial's options.
     pub options: &'a SocketOptions,
-    /// The local address, if one is given.
+    /// The local address; `None` leaves it to the kernel.
     pub bind: Option<SocketAddr>,
-    /// Bind to the interface of the options, too: an opener does, a listener does not.
+    /// Whether to bind to the interface that the options name. A connecting end does, a listening end does not.
     pub device: bool,
 }
 
-/// A socket with the options set.
-pub fn socket(wanted: Wanted<'_>) -> Result<Socket, SocketError> {
-    let Wanted { transport, v6, options, .. } = wanted;
+/// Opens a socket with the options set.
+///
+/// # Errors
+/// Fails if this host cannot do what an option asks for; the text says what can be done about it.
+pub fn socket(spec: SocketSpec<'_>) -> Result<Socket, SocketError> {
+    let SocketSpec { transport, v6, options, .. } = spec;
     let (kind, protocol) = match transport {
         Transport::Tcp => (Type::STREAM, Protocol::TCP),
         Transport::Udp => (Type::DGRAM, Protocol::UDP),
@@ -72,14 +64,14 @@ pub fn socket(wanted: Wanted<'_>) -> Result<Socket, SocketError> {
     if transport == Transport::Tcp {
         tcp_options(options, &socket)?;
     }
-    if wanted.device
+    if spec.device
         && let Some(device) = &options.bind_device
     {
         socket
             .bind_device(Some(device.as_bytes()))
             .map_err(failed(format!("binding to interface {device} (is it there? see `ip link`)")))?;
     }
-    if let Some(address) = wanted.bind {
+    if let Some(address) = spec.bind {
         socket.bind(&SockAddr::from(address)).map_err(failed(format!(
             "binding to {} (it must be an address of this host: see `ip address`)",
             address.ip()
