@@ -1,6 +1,6 @@
 //! The agent as its caller sees it.
 
-use crate::refusal::{ErrorBody, ErrorKind};
+use crate::api_error::{ApiError, ErrorKind};
 use crate::sse::Events;
 use crate::{AgentError, HalfStage, PROTOCOL, PROTOCOL_HEADER, Resolve, Start, copy, frames, pin};
 use futures_util::{Stream, StreamExt as _};
@@ -178,7 +178,7 @@ impl Client {
         let client = self.clone();
         let stages = self.follow(request, "run the trial", HalfStage::is_last).await?;
         Ok(stages.map(move |stage| match stage? {
-            HalfStage::Failed(refusal) => Err(client.refused(refusal)),
+            HalfStage::Failed(error) => Err(client.refused(error)),
             stage => Ok(stage),
         }))
     }
@@ -226,7 +226,7 @@ impl Client {
 
     /// Runs a trial with raw frames. Dropping the future ends the trial.
     pub async fn frames(&self, trial: &FrameTrial) -> Result<FrameTrialResult, AgentError> {
-        let request = self.request(Method::POST, &["frames"]).json(trial).timeout(frames::patience(trial));
+        let request = self.request(Method::POST, &["frames"]).json(trial).timeout(frames::longest(trial));
         self.json(request, "run the trial").await
     }
 
@@ -293,15 +293,15 @@ impl Client {
         let status = response.status();
         let bytes = response.bytes().await.map_err(|error| self.broken(task, &error))?;
         match serde_json::from_slice(&bytes) {
-            Ok(refusal) => Err(self.refused(refusal)),
+            Ok(error) => Err(self.refused(error)),
             Err(_) => Err(self.not_an_agent(format!("it answered with HTTP status {status}"))),
         }
     }
 
     /// The agent's own word for what went wrong, as an error here.
-    fn refused(&self, refusal: ErrorBody) -> AgentError {
-        let (address, message) = (self.shared.address.clone(), refusal.message);
-        match refusal.error {
+    fn refused(&self, error: ApiError) -> AgentError {
+        let (address, message) = (self.shared.address.clone(), error.message);
+        match error.error {
             ErrorKind::Unauthorized => AgentError::WrongToken { address },
             ErrorKind::Protocol => AgentError::WrongProtocol { address, message },
             ErrorKind::Limit => AgentError::Refused { address, message },

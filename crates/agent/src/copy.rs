@@ -3,7 +3,7 @@
 //! Whoever conducts a copy keeps one connection to each host open and hears on it how far the host is; when it closes, the part
 //! ends, in whatever state. That all hosts are ready is told by a short request, and the result is fetched by another.
 
-use crate::refusal::{ErrorKind, Refusal};
+use crate::api_error::{ApiError, ErrorKind};
 use crate::serve::Shared;
 use crate::trial::check_name;
 use futures_util::{Stream, StreamExt as _};
@@ -54,10 +54,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Copies {
     /// The part called `id`.
-    pub(crate) fn find(&self, id: &TrialId) -> Result<Arc<CopyUnderWay>, Refusal> {
+    pub(crate) fn find(&self, id: &TrialId) -> Result<Arc<CopyUnderWay>, ApiError> {
         lock(&self.0).get(id).cloned().ok_or_else(|| {
             let why = format!("there is no copy `{id}` here: ask for it first, and stay connected");
-            Refusal::new(ErrorKind::NotFound, why)
+            ApiError::new(ErrorKind::NotFound, why)
         })
     }
 
@@ -80,20 +80,20 @@ impl Copies {
 
 impl CopyUnderWay {
     /// All hosts are ready: it begins `delay` from now.
-    pub(crate) fn start_after(&self, delay: Nanos) -> Result<(), Refusal> {
+    pub(crate) fn start_after(&self, delay: Nanos) -> Result<(), ApiError> {
         let at = clock::now().saturating_add(delay.get());
         let is_ready = matches!(*self.stage.borrow(), CopyHalfStage::Ready { .. });
         let start = if is_ready { lock(&self.start).take() } else { None };
         start.and_then(|start| start.send(at).ok()).ok_or_else(|| {
-            Refusal::new(ErrorKind::Conflict, format!("the copy `{}` cannot start now: follow its stages", self.id))
+            ApiError::new(ErrorKind::Conflict, format!("the copy `{}` cannot start now: follow its stages", self.id))
         })
     }
 
     /// What was counted, once it is done.
-    pub(crate) fn finish(&self) -> Result<CopyHalfResult, Refusal> {
+    pub(crate) fn finish(&self) -> Result<CopyHalfResult, ApiError> {
         lock(&self.result).take().ok_or_else(|| {
             let why = format!("the copy `{}` has no result to fetch: follow its stages until it is done", self.id);
-            Refusal::new(ErrorKind::Conflict, why)
+            ApiError::new(ErrorKind::Conflict, why)
         })
     }
 
@@ -114,7 +114,7 @@ impl Drop for StopOnDrop {
 }
 
 /// Begins with a part and tells its stages. It ends when nobody listens any more, and when it takes longer than allowed.
-pub(crate) fn run(shared: &Arc<Shared>, half: CopyHalf) -> Result<impl Stream<Item = CopyHalfStage> + use<>, Refusal> {
+pub(crate) fn run(shared: &Arc<Shared>, half: CopyHalf) -> Result<impl Stream<Item = CopyHalfStage> + use<>, ApiError> {
     let (start, started) = mpsc::channel();
     let under_way = Arc::new(CopyUnderWay {
         id: half.id.clone(),
@@ -142,9 +142,9 @@ pub(crate) fn run(shared: &Arc<Shared>, half: CopyHalf) -> Result<impl Stream<It
 }
 
 /// Holds a place for a part that is allowed.
-fn admit(shared: &Shared, half: &CopyHalf, under_way: &Arc<CopyUnderWay>) -> Result<(), Refusal> {
+fn admit(shared: &Shared, half: &CopyHalf, under_way: &Arc<CopyUnderWay>) -> Result<(), ApiError> {
     let limits = &shared.limits;
-    let refuse = |why: String| Err(Refusal::new(ErrorKind::Limit, why));
+    let refuse = |why: String| Err(ApiError::new(ErrorKind::Limit, why));
     check_name(&half.id)?;
     if let Some(limit) = limits.max_rate {
         return refuse(format!(
@@ -169,7 +169,7 @@ fn admit(shared: &Shared, half: &CopyHalf, under_way: &Arc<CopyUnderWay>) -> Res
     let busy = held.values().filter(|copy| !is_last(&copy.stage.borrow())).count();
     limits.check_trials(busy)?;
     if held.contains_key(&half.id) {
-        return Err(Refusal::new(ErrorKind::Conflict, format!("there is a copy `{}` already", half.id)));
+        return Err(ApiError::new(ErrorKind::Conflict, format!("there is a copy `{}` already", half.id)));
     }
     held.insert(half.id.clone(), Arc::clone(under_way));
     Ok(())
@@ -232,7 +232,7 @@ async fn tend(
     let done = matches!(last, CopyHalfStage::Done);
     under_way.stage.send_replace(last);
     if done {
-        tokio::time::sleep(shared.patience.unfetched).await;
+        tokio::time::sleep(shared.timeouts.unfetched).await;
     }
     shared.copies.forget(&under_way.id);
 }

@@ -4,8 +4,8 @@
 //! half ends, in whatever state. The hosts know nothing of each other: that all count, or that all have sent, is told
 //! them by two short requests.
 
-use crate::frames::{StopOnDrop, admit, patience};
-use crate::refusal::{ErrorBody, ErrorKind, Refusal};
+use crate::api_error::{ApiError, ErrorKind};
+use crate::frames::{StopOnDrop, admit, longest};
 use crate::serve::Shared;
 use futures_util::{Stream, StreamExt as _};
 use linerate_frames::Conductor;
@@ -34,7 +34,7 @@ pub enum HalfStage {
     /// It is over, and its result is to be fetched.
     Done,
     /// It came to nothing, and its ports are free.
-    Failed(ErrorBody),
+    Failed(ApiError),
 }
 
 impl HalfStage {
@@ -61,7 +61,7 @@ impl HalfUnderWay {
     }
 
     /// The word that all count: the first frame is due `delay` from now.
-    pub(crate) fn start_after(&self, delay: Nanos) -> Result<(), Refusal> {
+    pub(crate) fn start_after(&self, delay: Nanos) -> Result<(), ApiError> {
         let at = clock::now().saturating_add(delay.get());
         self.demand(&HalfStage::Counting, "start")?;
         match self.start.compare_exchange(0, at, Ordering::AcqRel, Ordering::Acquire) {
@@ -71,26 +71,26 @@ impl HalfUnderWay {
     }
 
     /// The word that all have sent: waits for the result and hands it over.
-    pub(crate) async fn finish(&self) -> Result<FrameHalfResult, Refusal> {
+    pub(crate) async fn finish(&self) -> Result<FrameHalfResult, ApiError> {
         self.demand(&HalfStage::Sent, "finish")?;
         self.all_sent.store(true, Ordering::Release);
         let mut stages = self.stage.subscribe();
         // The sender is this very half: it is there as long as it is waited for.
         let _ = stages.wait_for(HalfStage::is_last).await;
-        if let HalfStage::Failed(refusal) = &*stages.borrow() {
-            return Err(refusal.clone());
+        if let HalfStage::Failed(error) = &*stages.borrow() {
+            return Err(error.clone());
         }
         let result = self.result.lock().unwrap_or_else(PoisonError::into_inner).take();
         result.ok_or_else(|| self.not_now("finish"))
     }
 
-    fn demand(&self, stage: &HalfStage, order: &str) -> Result<(), Refusal> {
+    fn demand(&self, stage: &HalfStage, order: &str) -> Result<(), ApiError> {
         if *self.stage.borrow() == *stage { Ok(()) } else { Err(self.not_now(order)) }
     }
 
-    fn not_now(&self, order: &str) -> Refusal {
+    fn not_now(&self, order: &str) -> ApiError {
         let why = format!("the half tagged {} cannot {order} now: follow its stages", self.tag);
-        Refusal::new(ErrorKind::Conflict, why)
+        ApiError::new(ErrorKind::Conflict, why)
     }
 }
 
@@ -113,9 +113,9 @@ impl Conductor for HalfUnderWay {
 }
 
 /// Begins with a half and tells its stages. It ends when nobody listens any more, and when it takes far longer than it can.
-pub(crate) fn run(shared: &Arc<Shared>, half: FrameHalf) -> Result<impl Stream<Item = HalfStage> + use<>, Refusal> {
+pub(crate) fn run(shared: &Arc<Shared>, half: FrameHalf) -> Result<impl Stream<Item = HalfStage> + use<>, ApiError> {
     let place = admit(shared, &half.trial)?;
-    let bound = patience(&half.trial);
+    let bound = longest(&half.trial);
     let under_way = Arc::new(HalfUnderWay {
         tag: half.tag,
         stage: watch::channel(HalfStage::Preparing).0,
@@ -136,7 +136,7 @@ pub(crate) fn run(shared: &Arc<Shared>, half: FrameHalf) -> Result<impl Stream<I
         }
     });
     tokio::spawn(async move {
-        let failed = |why| HalfStage::Failed(Refusal::new(ErrorKind::TrialFailed, why));
+        let failed = |why| HalfStage::Failed(ApiError::new(ErrorKind::TrialFailed, why));
         let last = match work.await {
             Ok(Ok(result)) => {
                 *under_way.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);

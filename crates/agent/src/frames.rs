@@ -1,7 +1,7 @@
 //! Raw frames: one trial at a time, from the ports of this host, for whom the agent allows it.
 
+use crate::api_error::{ApiError, ErrorKind};
 use crate::frame_half::HalfUnderWay;
-use crate::refusal::{ErrorKind, Refusal};
 use crate::serve::Shared;
 use linerate_frames::FrameError;
 use linerate_model::{FrameTrial, FrameTrialResult, Mac, PortInfo};
@@ -41,10 +41,10 @@ pub(crate) struct FrameTrials {
 
 impl FrameTrials {
     /// The half of the trial that has `tag`.
-    pub(crate) fn half(&self, tag: &str) -> Result<Arc<HalfUnderWay>, Refusal> {
+    pub(crate) fn half(&self, tag: &str) -> Result<Arc<HalfUnderWay>, ApiError> {
         self.last_half().clone().filter(|half| tag.parse() == Ok(half.tag())).ok_or_else(|| {
             let why = format!("there is no half of a trial tagged `{tag}` here: ask for it first, and stay connected");
-            Refusal::new(ErrorKind::NotFound, why)
+            ApiError::new(ErrorKind::NotFound, why)
         })
     }
 
@@ -62,34 +62,34 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Frees the place of the trial when its thread has let go of its ports.
-pub(crate) struct Place(Arc<Shared>);
+/// The one slot for trials with raw frames. Dropped when the trial's thread has let go of its ports.
+pub(crate) struct Slot(Arc<Shared>);
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.0.frames.busy.store(false, Ordering::Release);
     }
 }
 
 /// What is known of the ports.
-pub(crate) async fn ports(shared: &Shared, interfaces: Vec<String>) -> Result<Vec<PortInfo>, Refusal> {
+pub(crate) async fn ports(shared: &Shared, interfaces: Vec<String>) -> Result<Vec<PortInfo>, ApiError> {
     allowed(shared)?;
     blocking(move || interfaces.iter().map(|interface| linerate_frames::port(interface)).collect()).await
 }
 
 /// Asks a neighbour for its Ethernet address.
-pub(crate) async fn resolve(shared: &Shared, ask: Resolve) -> Result<Mac, Refusal> {
+pub(crate) async fn resolve(shared: &Shared, ask: Resolve) -> Result<Mac, ApiError> {
     allowed(shared)?;
     blocking(move || linerate_frames::resolve(&ask.interface, (ask.mac, ask.own), ask.target, NEIGHBOUR)).await
 }
 
 /// Runs a trial to its end, or until the caller goes away.
-pub(crate) async fn run(shared: &Arc<Shared>, trial: FrameTrial) -> Result<FrameTrialResult, Refusal> {
-    let place = admit(shared, &trial)?;
+pub(crate) async fn run(shared: &Arc<Shared>, trial: FrameTrial) -> Result<FrameTrialResult, ApiError> {
+    let slot = admit(shared, &trial)?;
     let stop = Arc::new(AtomicBool::new(false));
     let _stop = StopOnDrop(Arc::clone(&stop));
     blocking(move || {
-        let _place = place;
+        let _slot = slot;
         let mut seen = Watch::open(&[]);
         let counts = linerate_frames::run(&trial, &stop, &|_, _| ())?;
         seen.close();
@@ -107,27 +107,27 @@ pub(crate) async fn run(shared: &Arc<Shared>, trial: FrameTrial) -> Result<Frame
     .await
 }
 
-/// The place for a trial, if it is allowed and no other has it.
-pub(crate) fn admit(shared: &Arc<Shared>, trial: &FrameTrial) -> Result<Place, Refusal> {
+/// Takes the slot for trials with raw frames, if this one is allowed and no other holds it.
+pub(crate) fn admit(shared: &Arc<Shared>, trial: &FrameTrial) -> Result<Slot, ApiError> {
     allowed(shared)?;
     let length = trial.time + trial.settle;
     if length > shared.limits.max_time {
-        return Err(Refusal::new(
+        return Err(ApiError::new(
             ErrorKind::Limit,
             format!("the trial takes {length}, this agent allows {}; ask for less", shared.limits.max_time),
         ));
     }
     if shared.frames.busy.swap(true, Ordering::AcqRel) {
-        return Err(Refusal::new(ErrorKind::Conflict, "a trial with raw frames is under way; wait for it to end"));
+        return Err(ApiError::new(ErrorKind::Conflict, "a trial with raw frames is under way; wait for it to end"));
     }
-    Ok(Place(Arc::clone(shared)))
+    Ok(Slot(Arc::clone(shared)))
 }
 
-fn allowed(shared: &Shared) -> Result<(), Refusal> {
+fn allowed(shared: &Shared) -> Result<(), ApiError> {
     if shared.limits.frames {
         return Ok(());
     }
-    Err(Refusal::new(
+    Err(ApiError::new(
         ErrorKind::Limit,
         "this agent sends no raw frames; start it with `linerate agent --allow-frames`, on a network that may be flooded",
     ))
@@ -135,14 +135,14 @@ fn allowed(shared: &Shared) -> Result<(), Refusal> {
 
 async fn blocking<T: Send + 'static>(
     call: impl FnOnce() -> Result<T, FrameError> + Send + 'static,
-) -> Result<T, Refusal> {
+) -> Result<T, ApiError> {
     match tokio::task::spawn_blocking(call).await {
-        Ok(done) => done.map_err(|error| Refusal::new(ErrorKind::TrialFailed, error.to_string())),
-        Err(error) => Err(Refusal::new(ErrorKind::TrialFailed, format!("the trial was cut short: {error}"))),
+        Ok(done) => done.map_err(|error| ApiError::new(ErrorKind::TrialFailed, error.to_string())),
+        Err(error) => Err(ApiError::new(ErrorKind::TrialFailed, format!("the trial was cut short: {error}"))),
     }
 }
 
 /// How long a caller waits for a trial's result.
-pub(crate) fn patience(trial: &FrameTrial) -> Duration {
+pub(crate) fn longest(trial: &FrameTrial) -> Duration {
     Duration::from(trial.time + trial.settle + Nanos::from_secs(20))
 }

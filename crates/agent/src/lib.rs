@@ -4,15 +4,16 @@
 //! client pins by fingerprint, a token on every request, limits on what a trial may ask for. [`Join`](linerate_model::Join)
 //! carries address, token and fingerprint in one line.
 //!
-//! The path of a trial: [`Client`] -> `routes` (what can be asked) -> `door` and `serve` (who may ask) -> `trial` (the half's life)
+//! The path of a trial: [`Client`] -> `routes` (what can be asked) -> `connection_gate` and `serve` (admission) -> `trial` (the half's life)
 //! -> `engine` (`linerate-streams`, `linerate-oncrpc` or `linerate-nfs`) and the watch in `linerate-observe`. All of it fits a single-threaded tokio
 //! runtime: what blocks runs on threads of its own.
 #![forbid(unsafe_code)]
 
 mod advertise;
+mod api_error;
 mod client;
+mod connection_gate;
 mod copy;
-mod door;
 mod engine;
 mod error;
 mod frame_half;
@@ -23,15 +24,16 @@ mod metrics;
 mod openapi;
 mod pin;
 mod private_file;
-mod refusal;
 mod routes;
 mod serve;
 mod sse;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 mod token;
 mod trial;
 
+pub use api_error::{ApiError, ErrorKind};
 pub use client::Client;
 pub use error::AgentError;
 pub use frame_half::HalfStage;
@@ -39,14 +41,13 @@ pub use frames::Resolve;
 pub use identity::Identity;
 pub use ipnet::IpNet;
 pub use limits::Limits;
-pub use linerate_copy::Places;
+pub use linerate_copy::AllowedFolders;
 pub use linerate_nfsd::{NfsService, ServiceTime};
 pub use openapi::openapi;
-pub use refusal::{ErrorBody, ErrorKind};
 pub use routes::Start;
 pub use serve::{Agent, AgentOptions};
+pub use timeouts::Timeouts;
 pub use token::{BadToken, Token};
-pub use trial::Patience;
 
 /// Version of the API. Both sides send it with each request and refuse to work with another.
 pub const PROTOCOL: u32 = 1;

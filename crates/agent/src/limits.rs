@@ -1,8 +1,8 @@
 //! What one trial, and all of them together, may ask of an agent.
 
-use crate::refusal::{ErrorKind, Refusal};
+use crate::api_error::{ApiError, ErrorKind};
 use ipnet::IpNet;
-use linerate_copy::Places;
+use linerate_copy::AllowedFolders;
 use linerate_model::{Direction, EndRole, HalfSpec, Offered, Workload};
 use linerate_units::{BitRate, Nanos};
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ pub struct Limits {
     /// Raw frames may be sent from this host's interfaces: they reach whatever is behind them.
     pub frames: bool,
     /// Folders of this host that copies may read and write.
-    pub copies: Places,
+    pub copies: AllowedFolders,
     /// Bytes of one request's body.
     pub max_body: usize,
     /// Networks whose hosts may use the API; empty allows all that have the token.
@@ -41,7 +41,7 @@ impl Default for Limits {
             max_flows: 128,
             max_ends: 64,
             frames: false,
-            copies: Places::default(),
+            copies: AllowedFolders::default(),
             max_body: 256 << 10,
             allowed_peers: Vec::new(),
         }
@@ -81,7 +81,7 @@ const MAX_PER_SECOND: u64 = 100_000_000;
 const MAX_BITS_PER_SECOND: u64 = 100_000_000_000_000;
 
 /// The rate that `workload` asks for, if any, is one that can be meant.
-fn check_rate(workload: &Workload) -> Result<(), Refusal> {
+fn check_rate(workload: &Workload) -> Result<(), ApiError> {
     let (rate, most, unit) = match workload {
         Workload::Stream(stream) => match stream.offered {
             Some(Offered::PayloadBps(rate)) => (rate.get(), MAX_BITS_PER_SECOND, "bits per second"),
@@ -96,7 +96,7 @@ fn check_rate(workload: &Workload) -> Result<(), Refusal> {
     if (1..=most).contains(&rate) {
         return Ok(());
     }
-    Err(Refusal::new(
+    Err(ApiError::new(
         ErrorKind::BadRequest,
         format!("a rate of {rate} {unit} cannot be kept; choose 1 to {most}, or no rate to go as fast as it goes"),
     ))
@@ -141,7 +141,7 @@ fn bits(per_second: u64, bytes: u64) -> u64 {
 
 impl Limits {
     /// The load of `spec`, if a trial of its own may be like that.
-    pub(crate) fn check(&self, spec: &HalfSpec) -> Result<Load, Refusal> {
+    pub(crate) fn check(&self, spec: &HalfSpec) -> Result<Load, ApiError> {
         check_rate(&spec.workload)?;
         let time = spec.timing.warmup + spec.timing.measure;
         if time > self.max_time {
@@ -175,7 +175,7 @@ impl Limits {
     }
 
     /// All trials together may ask for `load`.
-    pub(crate) fn check_load(&self, load: Load) -> Result<(), Refusal> {
+    pub(crate) fn check_load(&self, load: Load) -> Result<(), ApiError> {
         let Some(limit) = self.max_rate else { return Ok(()) };
         for (rate, verb) in [(load.sends, "send"), (load.receives, "receive")] {
             match rate {
@@ -199,7 +199,7 @@ impl Limits {
     }
 
     /// One more trial may begin while `under_way` are.
-    pub(crate) fn check_trials(&self, under_way: usize) -> Result<(), Refusal> {
+    pub(crate) fn check_trials(&self, under_way: usize) -> Result<(), ApiError> {
         if under_way < self.max_trials {
             return Ok(());
         }
@@ -217,8 +217,8 @@ impl Limits {
     }
 }
 
-fn refuse(message: String) -> Refusal {
-    Refusal::new(ErrorKind::Limit, message)
+fn refuse(message: String) -> ApiError {
+    ApiError::new(ErrorKind::Limit, message)
 }
 
 #[cfg(test)]
@@ -308,15 +308,15 @@ mod tests {
             (transactions(MAX_PER_SECOND), transactions(MAX_PER_SECOND + 1), "1 to 100000000,"),
         ] {
             assert!(Limits::default().check(&within).is_ok(), "{within:?}");
-            let refusal = Limits::default().check(&beyond).expect_err("beyond");
-            assert_eq!(refusal.error, ErrorKind::BadRequest);
-            assert!(refusal.message.contains(most), "{}", refusal.message);
+            let error = Limits::default().check(&beyond).expect_err("beyond");
+            assert_eq!(error.error, ErrorKind::BadRequest);
+            assert!(error.message.contains(most), "{}", error.message);
         }
         // Zero is no load by the sums, and one a second to the engine.
         let limits = Limits { max_rate: Some(BitRate::per_second(1)), ..Limits::default() };
         for zero in [bits(0), messages(0), transactions(0)] {
-            let refusal = limits.check(&zero).expect_err("zero");
-            assert!(refusal.message.contains("a rate of 0 "), "{}", refusal.message);
+            let error = limits.check(&zero).expect_err("zero");
+            assert!(error.message.contains("a rate of 0 "), "{}", error.message);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The API described for other programs: OpenAPI 3.1, made from the table of routes and the types' own schemas.
 //! <https://spec.openapis.org/oas/v3.1.0>
 
-use crate::refusal::{ErrorBody, ErrorKind};
+use crate::api_error::{ApiError, ErrorKind};
 use crate::routes::{Answer, ROUTES, Route};
 use crate::{PROTOCOL, PROTOCOL_HEADER};
 use schemars::SchemaGenerator;
@@ -22,7 +22,7 @@ pub fn openapi() -> Value {
         let operation = operation(route, &mut generator);
         paths.entry(route.path).or_insert_with(|| json!({}))[route.method.name()] = operation;
     }
-    let error = generator.subschema_for::<ErrorBody>();
+    let error = generator.subschema_for::<ApiError>();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -37,7 +37,7 @@ pub fn openapi() -> Value {
             "schemas": generator.take_definitions(true),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "responses": {
-                "Refusal": {
+                "ApiError": {
                     "description": "Not done as asked",
                     "content": {"application/json": {"schema": error}}
                 }
@@ -53,12 +53,12 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
         .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
         .collect();
-    let mut refusals: Vec<ErrorKind> = ALWAYS.iter().chain(route.refusals).copied().collect();
+    let mut errors: Vec<ErrorKind> = ALWAYS.iter().chain(route.errors).copied().collect();
     if route.versioned {
         parameters.push(json!({
             "name": PROTOCOL_HEADER, "in": "header", "required": true, "schema": {"type": "integer", "const": PROTOCOL}
         }));
-        refusals.push(ErrorKind::Protocol);
+        errors.push(ErrorKind::Protocol);
     }
     let content = |media: &str, schema: Value| json!({"description": "Done", "content": {media: {"schema": schema}}});
     let (status, success) = match route.answer {
@@ -69,15 +69,15 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     };
     let mut operation = json!({"summary": route.summary, "parameters": parameters});
     if let Some(schema) = route.body {
-        refusals.extend([ErrorKind::BadRequest, ErrorKind::TooLarge]);
+        errors.extend([ErrorKind::BadRequest, ErrorKind::TooLarge]);
         operation["requestBody"] = json!({
             "required": true,
             "content": {"application/json": {"schema": schema(generator).to_value()}}
         });
     }
-    let mut responses: Map<String, Value> = refusals
+    let mut responses: Map<String, Value> = errors
         .iter()
-        .map(|kind| (kind.status().as_str().to_owned(), json!({"$ref": "#/components/responses/Refusal"})))
+        .map(|kind| (kind.status().as_str().to_owned(), json!({"$ref": "#/components/responses/ApiError"})))
         .collect();
     responses.insert(status.to_owned(), success);
     operation["responses"] = responses.into();

@@ -1,8 +1,8 @@
 //! What can be asked of an agent: one table, from which both the router and its OpenAPI description are made.
 
+use crate::api_error::{ApiError, ErrorKind};
 use crate::frame_half::HalfStage;
 use crate::frames::Resolve;
-use crate::refusal::{ErrorKind, Refusal};
 use crate::serve::Shared;
 use crate::{PROTOCOL, PROTOCOL_HEADER};
 use axum::body::Bytes;
@@ -45,7 +45,7 @@ pub(crate) struct Route {
     pub(crate) body: Option<SchemaOf>,
     pub(crate) answer: Answer,
     /// What may be answered instead, beyond what any route may.
-    pub(crate) refusals: &'static [ErrorKind],
+    pub(crate) errors: &'static [ErrorKind],
     handler: fn(MethodFilter) -> MethodRouter<Arc<Shared>>,
 }
 
@@ -99,7 +99,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: None,
         answer: Answer::Json(schema::<Host>),
-        refusals: &[ErrorKind::TrialFailed],
+        errors: &[ErrorKind::TrialFailed],
         handler: |method| on(method, host),
     },
     Route {
@@ -109,7 +109,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: None,
         answer: Answer::Json(schema::<HostCounters>),
-        refusals: &[ErrorKind::TrialFailed],
+        errors: &[ErrorKind::TrialFailed],
         handler: |method| on(method, counters),
     },
     Route {
@@ -119,7 +119,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: Some(schema::<HalfSpec>),
         answer: Answer::Json(schema::<Prepared>),
-        refusals: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
+        errors: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
         handler: |method| on(method, prepare),
     },
     Route {
@@ -129,7 +129,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: Some(schema::<Connect>),
         answer: Answer::Nothing,
-        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
+        errors: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
         handler: |method| on(method, connect),
     },
     Route {
@@ -139,7 +139,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: Some(schema::<Start>),
         answer: Answer::Nothing,
-        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
+        errors: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
         handler: |method| on(method, start),
     },
     Route {
@@ -149,7 +149,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: None,
         answer: Answer::Events(schema::<Progress>),
-        refusals: &[ErrorKind::NotFound],
+        errors: &[ErrorKind::NotFound],
         handler: |method| on(method, events),
     },
     Route {
@@ -159,7 +159,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: None,
         answer: Answer::Json(schema::<HalfResult>),
-        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
+        errors: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
         handler: |method| on(method, finish),
     },
     Route {
@@ -169,7 +169,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: None,
         answer: Answer::Nothing,
-        refusals: &[],
+        errors: &[],
         handler: |method| on(method, abort),
     },
     Route {
@@ -179,7 +179,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: Some(schema::<Vec<String>>),
         answer: Answer::Json(schema::<Vec<PortInfo>>),
-        refusals: &[ErrorKind::Limit, ErrorKind::TrialFailed],
+        errors: &[ErrorKind::Limit, ErrorKind::TrialFailed],
         handler: |method| on(method, ports),
     },
     Route {
@@ -189,7 +189,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: Some(schema::<Resolve>),
         answer: Answer::Json(schema::<Mac>),
-        refusals: &[ErrorKind::Limit, ErrorKind::TrialFailed],
+        errors: &[ErrorKind::Limit, ErrorKind::TrialFailed],
         handler: |method| on(method, resolve),
     },
     Route {
@@ -199,7 +199,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: Some(schema::<FrameTrial>),
         answer: Answer::Json(schema::<FrameTrialResult>),
-        refusals: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::TrialFailed],
+        errors: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::TrialFailed],
         handler: |method| on(method, frames),
     },
     Route {
@@ -210,7 +210,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: Some(schema::<FrameHalf>),
         answer: Answer::Events(schema::<HalfStage>),
-        refusals: &[ErrorKind::Limit, ErrorKind::Conflict],
+        errors: &[ErrorKind::Limit, ErrorKind::Conflict],
         handler: |method| on(method, frame_half),
     },
     Route {
@@ -220,7 +220,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: Some(schema::<Start>),
         answer: Answer::Nothing,
-        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict],
+        errors: &[ErrorKind::NotFound, ErrorKind::Conflict],
         handler: |method| on(method, start_half),
     },
     Route {
@@ -230,7 +230,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: None,
         answer: Answer::Json(schema::<FrameHalfResult>),
-        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed],
+        errors: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed],
         handler: |method| on(method, finish_half),
     },
     Route {
@@ -241,7 +241,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: Some(schema::<CopyHalf>),
         answer: Answer::Events(schema::<CopyHalfStage>),
-        refusals: &[ErrorKind::Limit, ErrorKind::Conflict],
+        errors: &[ErrorKind::Limit, ErrorKind::Conflict],
         handler: |method| on(method, copy),
     },
     Route {
@@ -251,7 +251,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: Some(schema::<Start>),
         answer: Answer::Nothing,
-        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict],
+        errors: &[ErrorKind::NotFound, ErrorKind::Conflict],
         handler: |method| on(method, start_copy),
     },
     Route {
@@ -261,7 +261,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: None,
         answer: Answer::Json(schema::<CopyHalfResult>),
-        refusals: &[ErrorKind::NotFound, ErrorKind::Conflict],
+        errors: &[ErrorKind::NotFound, ErrorKind::Conflict],
         handler: |method| on(method, finish_copy),
     },
     Route {
@@ -271,7 +271,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: false,
         body: None,
         answer: Answer::Json(|_| schemars::json_schema!({"type": "object"})),
-        refusals: &[],
+        errors: &[],
         handler: |method| on(method, description),
     },
     Route {
@@ -281,7 +281,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: false,
         body: None,
         answer: Answer::Text,
-        refusals: &[],
+        errors: &[],
         handler: |method| on(method, metrics),
     },
 ];
@@ -293,9 +293,9 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         router.route(route.path, if route.versioned { method.route_layer(from_fn(same_protocol)) } else { method })
     });
     router
-        .fallback(|| ready(Refusal::new(ErrorKind::NotFound, "no such route; GET /v1/openapi.json lists them")))
+        .fallback(|| ready(ApiError::new(ErrorKind::NotFound, "no such route; GET /v1/openapi.json lists them")))
         .method_not_allowed_fallback(|| {
-            ready(Refusal::new(ErrorKind::Method, "this route has other methods; GET /v1/openapi.json lists them"))
+            ready(ApiError::new(ErrorKind::Method, "this route has other methods; GET /v1/openapi.json lists them"))
         })
         .layer(DefaultBodyLimit::max(shared.limits.max_body))
         .with_state(shared)
@@ -308,7 +308,7 @@ async fn same_protocol(request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     let theirs = theirs.map_or("none".to_owned(), |theirs| theirs.chars().take(20).collect());
-    let refusal = Refusal::new(
+    let error = ApiError::new(
         ErrorKind::Protocol,
         format!(
             "the agent (linerate {}) speaks protocol {PROTOCOL}, the request {theirs}; install the same version of \
@@ -316,47 +316,47 @@ async fn same_protocol(request: Request, next: Next) -> Response {
             env!("CARGO_PKG_VERSION")
         ),
     );
-    refusal.into_response()
+    error.into_response()
 }
 
 /// A JSON body, refused with the place and the problem if it is not one.
 struct Body<T>(T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Body<T> {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ApiError> {
         let bytes = Bytes::from_request(request, shared).await.map_err(|rejection| match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(
                 ErrorKind::TooLarge,
                 format!("the body is longer than the {} bytes this agent takes", shared.limits.max_body),
             ),
-            _ => Refusal::new(ErrorKind::BadRequest, rejection.body_text()),
+            _ => ApiError::new(ErrorKind::BadRequest, rejection.body_text()),
         })?;
-        let Json(value) =
-            Json::from_bytes(&bytes).map_err(|rejection| Refusal::new(ErrorKind::BadRequest, rejection.body_text()))?;
+        let Json(value) = Json::from_bytes(&bytes)
+            .map_err(|rejection| ApiError::new(ErrorKind::BadRequest, rejection.body_text()))?;
         Ok(Self(value))
     }
 }
 
-async fn host(State(shared): State<Arc<Shared>>) -> Result<Json<Host>, Refusal> {
+async fn host(State(shared): State<Arc<Shared>>) -> Result<Json<Host>, ApiError> {
     let described = tokio::task::spawn_blocking(move || linerate_observe::host(&shared.host)).await;
     match described {
         Ok(Ok(host)) => Ok(Json(host)),
-        Ok(Err(error)) => Err(Refusal::new(ErrorKind::TrialFailed, format!("this host cannot be described: {error}"))),
-        Err(error) => Err(Refusal::new(ErrorKind::TrialFailed, format!("describing this host: {error}"))),
+        Ok(Err(error)) => Err(ApiError::new(ErrorKind::TrialFailed, format!("this host cannot be described: {error}"))),
+        Err(error) => Err(ApiError::new(ErrorKind::TrialFailed, format!("describing this host: {error}"))),
     }
 }
 
-async fn counters() -> Result<Json<HostCounters>, Refusal> {
+async fn counters() -> Result<Json<HostCounters>, ApiError> {
     match tokio::task::spawn_blocking(linerate_observe::counters).await {
         Ok(Ok(counters)) => Ok(Json(counters)),
-        Ok(Err(error)) => Err(Refusal::new(ErrorKind::TrialFailed, error.to_string())),
-        Err(error) => Err(Refusal::new(ErrorKind::TrialFailed, format!("reading this host's counters: {error}"))),
+        Ok(Err(error)) => Err(ApiError::new(ErrorKind::TrialFailed, error.to_string())),
+        Err(error) => Err(ApiError::new(ErrorKind::TrialFailed, format!("reading this host's counters: {error}"))),
     }
 }
 
-async fn prepare(State(shared): State<Arc<Shared>>, Body(spec): Body<HalfSpec>) -> Result<Json<Prepared>, Refusal> {
+async fn prepare(State(shared): State<Arc<Shared>>, Body(spec): Body<HalfSpec>) -> Result<Json<Prepared>, ApiError> {
     shared.trials.prepare(spec).await.map(Json)
 }
 
@@ -364,7 +364,7 @@ async fn connect(
     State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
     Body(connect): Body<Connect>,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, ApiError> {
     shared.trials.connect(&TrialId(id), connect).await.map(|()| StatusCode::NO_CONTENT)
 }
 
@@ -372,14 +372,14 @@ async fn start(
     State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
     Body(start): Body<Start>,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, ApiError> {
     shared.trials.start(&TrialId(id), start.delay).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 async fn events(
     State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
-) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, Refusal> {
+) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ApiError> {
     let progress = WatchStream::new(shared.trials.progress(&TrialId(id))?);
     let until_done = progress.scan(false, |ended, progress| {
         let next = (!*ended).then_some(progress);
@@ -390,7 +390,7 @@ async fn events(
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
 }
 
-async fn finish(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<Json<HalfResult>, Refusal> {
+async fn finish(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<Json<HalfResult>, ApiError> {
     shared.trials.finish(&TrialId(id)).await.map(Json)
 }
 
@@ -402,25 +402,25 @@ async fn abort(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Sta
 async fn ports(
     State(shared): State<Arc<Shared>>,
     Body(interfaces): Body<Vec<String>>,
-) -> Result<Json<Vec<PortInfo>>, Refusal> {
+) -> Result<Json<Vec<PortInfo>>, ApiError> {
     crate::frames::ports(&shared, interfaces).await.map(Json)
 }
 
-async fn resolve(State(shared): State<Arc<Shared>>, Body(ask): Body<Resolve>) -> Result<Json<Mac>, Refusal> {
+async fn resolve(State(shared): State<Arc<Shared>>, Body(ask): Body<Resolve>) -> Result<Json<Mac>, ApiError> {
     crate::frames::resolve(&shared, ask).await.map(Json)
 }
 
 async fn frames(
     State(shared): State<Arc<Shared>>,
     Body(trial): Body<FrameTrial>,
-) -> Result<Json<FrameTrialResult>, Refusal> {
+) -> Result<Json<FrameTrialResult>, ApiError> {
     crate::frames::run(&shared, trial).await.map(Json)
 }
 
 async fn frame_half(
     State(shared): State<Arc<Shared>>,
     Body(half): Body<FrameHalf>,
-) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, Refusal> {
+) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ApiError> {
     let events = crate::frame_half::run(&shared, half)?.map(|stage| Event::default().json_data(stage));
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
 }
@@ -429,21 +429,21 @@ async fn start_half(
     State(shared): State<Arc<Shared>>,
     Path(tag): Path<String>,
     Body(start): Body<Start>,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, ApiError> {
     shared.frames.half(&tag)?.start_after(start.delay).map(|()| StatusCode::NO_CONTENT)
 }
 
 async fn finish_half(
     State(shared): State<Arc<Shared>>,
     Path(tag): Path<String>,
-) -> Result<Json<FrameHalfResult>, Refusal> {
+) -> Result<Json<FrameHalfResult>, ApiError> {
     shared.frames.half(&tag)?.finish().await.map(Json)
 }
 
 async fn copy(
     State(shared): State<Arc<Shared>>,
     Body(half): Body<CopyHalf>,
-) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, Refusal> {
+) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ApiError> {
     let events = crate::copy::run(&shared, half)?.map(|stage| Event::default().json_data(stage));
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
 }
@@ -452,14 +452,14 @@ async fn start_copy(
     State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
     Body(start): Body<Start>,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, ApiError> {
     shared.copies.find(&TrialId(id))?.start_after(start.delay).map(|()| StatusCode::NO_CONTENT)
 }
 
 async fn finish_copy(
     State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
-) -> Result<Json<CopyHalfResult>, Refusal> {
+) -> Result<Json<CopyHalfResult>, ApiError> {
     shared.copies.find(&TrialId(id))?.finish().map(Json)
 }
 

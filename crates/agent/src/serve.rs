@@ -1,12 +1,12 @@
-//! The agent: who may ask, and the server that answers.
+//! The agent: its server, and the admission of requests.
 
+use crate::api_error::{ApiError, ErrorKind};
+use crate::connection_gate::{ConnectionGate, GatedConnection};
 use crate::copy::Copies;
-use crate::door::{Door, Visitor};
 use crate::frames::FrameTrials;
-use crate::refusal::{ErrorKind, Refusal};
 use crate::routes::router;
 use crate::trial::Trials;
-use crate::{AgentError, Identity, Limits, PROTOCOL, PROTOCOL_HEADER, Patience, Token, advertise};
+use crate::{AgentError, Identity, Limits, PROTOCOL, PROTOCOL_HEADER, Timeouts, Token, advertise};
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, header};
@@ -48,8 +48,8 @@ pub struct AgentOptions {
     pub name: HostName,
     /// What it allows.
     pub limits: Limits,
-    /// How long it waits for the token, and for someone to tend a trial.
-    pub patience: Patience,
+    /// How long it waits for its clients.
+    pub timeouts: Timeouts,
     /// What the servers of NFS trials serve, and how fast.
     pub nfs: NfsService,
     /// Line rates by interface, where the driver does not know or makes one up.
@@ -74,7 +74,7 @@ pub(crate) struct Shared {
     pub(crate) trials: Arc<Trials>,
     pub(crate) frames: FrameTrials,
     pub(crate) copies: Copies,
-    pub(crate) patience: Patience,
+    pub(crate) timeouts: Timeouts,
     token: Token,
 }
 
@@ -82,7 +82,7 @@ impl Agent {
     /// Serves the API until shut down.
     pub async fn start(options: AgentOptions) -> Result<Self, AgentError> {
         let failed = |call| move |source| AgentError::Serve { call, source };
-        let AgentOptions { listener, advertise: host, identity, token, name, limits, patience, nfs, .. } = options;
+        let AgentOptions { listener, advertise: host, identity, token, name, limits, timeouts, nfs, .. } = options;
         listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         let address = listener.local_addr().map_err(failed("getsockname"))?;
         let join = Join {
@@ -98,21 +98,21 @@ impl Agent {
             link_speeds: options.link_speeds,
             data_addresses: options.data_addresses,
         };
-        let trials = Arc::new(Trials::new(limits.clone(), patience, nfs));
+        let trials = Arc::new(Trials::new(limits.clone(), timeouts, nfs));
         let shared = Arc::new(Shared {
             limits,
             host,
             trials: Arc::clone(&trials),
             frames: FrameTrials::default(),
             copies: Copies::default(),
-            patience,
+            timeouts,
             token,
         });
-        let door = Door::new(Arc::clone(&shared), patience.unadmitted);
+        let gate = ConnectionGate::new(Arc::clone(&shared), timeouts.unadmitted);
         let app = router(Arc::clone(&shared)).layer(from_fn_with_state(Arc::clone(&shared), admit));
 
         let tls = identity.server_config().map_err(|error| AgentError::Identity(error.to_string()))?;
-        let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(tls))).acceptor(door);
+        let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(tls))).acceptor(gate);
         let handle = Handle::new();
         let mut server = axum_server::from_tcp(listener)
             .map_err(failed("epoll_ctl on the listener"))?
@@ -156,21 +156,21 @@ impl Drop for Agent {
 /// Lets a request pass that has the token, and tells others nothing else.
 async fn admit(
     State(shared): State<Arc<Shared>>,
-    Extension(visitor): Extension<Visitor>,
+    Extension(connection): Extension<GatedConnection>,
     request: Request,
     next: Next,
 ) -> Response {
     if bearer(&request).is_some_and(|token| shared.token.is(token)) {
-        visitor.admit();
+        connection.admit();
         let mut response = next.run(request).await;
         response.headers_mut().insert(PROTOCOL_HEADER, HeaderValue::from(PROTOCOL));
         return response;
     }
     shared.trials.metrics.turned_away.add(1);
-    let refusal = "the token is missing or wrong; it is in the join line the agent printed";
-    // A stranger's place is not for guessing at leisure.
+    let message = "the token is missing or wrong; it is in the join line the agent printed";
+    // Each connection has one guess: it must not keep its place among the unadmitted.
     let close = [(header::CONNECTION, HeaderValue::from_static("close"))];
-    (close, Refusal::new(ErrorKind::Unauthorized, refusal)).into_response()
+    (close, ApiError::new(ErrorKind::Unauthorized, message)).into_response()
 }
 
 /// RFC 6750 section 2.1.

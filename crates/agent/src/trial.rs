@@ -3,10 +3,11 @@
 //! Prepared, connected, running, done; or aborted at any moment. Whoever started it may vanish at any moment too: a
 //! trial nobody starts and a result nobody fetches are dropped in time, and a running one ends by its own duration.
 
+use crate::api_error::{ApiError, ErrorKind};
 use crate::engine::{self, EngineError, Half, Running};
 use crate::limits::{Limits, Load};
 use crate::metrics::Metrics;
-use crate::refusal::{ErrorKind, Refusal};
+use crate::timeouts::Timeouts;
 use linerate_model::{Connect, EndResult, HalfResult, HalfSpec, Prepared, Progress, TrialId};
 use linerate_nfs::NfsTrial;
 use linerate_nfsd::NfsService;
@@ -22,27 +23,6 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
-
-/// How long connections wait for the token, and trials for someone to tend them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// A connection that has not carried a request with the token this long after it was accepted is closed.
-    pub unadmitted: Duration,
-    /// A trial not started this long after it was prepared is dropped. No start may be delayed longer either.
-    pub unstarted: Duration,
-    /// A result not fetched this long after the trial was done is dropped.
-    pub unfetched: Duration,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self {
-            unadmitted: Duration::from_secs(10),
-            unstarted: Duration::from_secs(30),
-            unfetched: Duration::from_secs(120),
-        }
-    }
-}
 
 /// Progress is told this often: often enough for a person, too rare to cost anything.
 const PROGRESS_EVERY: Nanos = Nanos::from_millis(200);
@@ -62,7 +42,7 @@ pub(crate) struct Trials {
     /// the limits until its engine has ended. Locked after `held`.
     under_way: Mutex<Vec<Arc<Trial>>>,
     limits: Limits,
-    patience: Patience,
+    timeouts: Timeouts,
     nfs: NfsTrial,
     pub(crate) metrics: Metrics,
 }
@@ -87,7 +67,7 @@ enum Phase {
     Connected(Half),
     /// The engine is at work; a word through here stops it.
     Running(mpsc::Sender<()>),
-    Done(Box<Result<HalfResult, Refusal>>, Instant),
+    Done(Box<Result<HalfResult, ApiError>>, Instant),
     /// Its result was handed over.
     Fetched,
     Aborted,
@@ -103,14 +83,14 @@ enum Stage {
 }
 
 impl Trials {
-    pub(crate) fn new(limits: Limits, patience: Patience, service: NfsService) -> Self {
+    pub(crate) fn new(limits: Limits, timeouts: Timeouts, service: NfsService) -> Self {
         let (held, under_way) = (Mutex::default(), Mutex::default());
         let nfs = NfsTrial { server: Arc::new(service), paced: limits.max_rate.is_some() };
-        Self { held, under_way, limits, patience, nfs, metrics: Metrics::default() }
+        Self { held, under_way, limits, timeouts, nfs, metrics: Metrics::default() }
     }
 
     /// Binds the half's listeners, if the limits allow the trial.
-    pub(crate) async fn prepare(self: &Arc<Self>, spec: HalfSpec) -> Result<Prepared, Refusal> {
+    pub(crate) async fn prepare(self: &Arc<Self>, spec: HalfSpec) -> Result<Prepared, ApiError> {
         let trial = self.admit(&spec).inspect_err(|_| self.metrics.refused.add(1))?;
         tokio::spawn(Arc::clone(self).tend(Arc::clone(&trial)));
         // Everything after a blocking call happens on its thread: the caller may vanish meanwhile.
@@ -128,7 +108,7 @@ impl Trials {
     }
 
     /// Connects the half's openers to their listeners.
-    pub(crate) async fn connect(self: &Arc<Self>, id: &TrialId, connect: Connect) -> Result<(), Refusal> {
+    pub(crate) async fn connect(self: &Arc<Self>, id: &TrialId, connect: Connect) -> Result<(), ApiError> {
         let trial = self.get(id)?;
         let mut half = trial.take("connected", Phase::Busy, |phase| match phase {
             Phase::Prepared(half) => Ok(half),
@@ -146,11 +126,11 @@ impl Trials {
     }
 
     /// Starts the half `delay` from now; answers when its engine has its orders.
-    pub(crate) async fn start(self: &Arc<Self>, id: &TrialId, delay: Nanos) -> Result<(), Refusal> {
+    pub(crate) async fn start(self: &Arc<Self>, id: &TrialId, delay: Nanos) -> Result<(), ApiError> {
         let at_ns = clock::now().saturating_add(delay.get());
-        if Duration::from(delay) > self.patience.unstarted {
-            let longest = Nanos::from(self.patience.unstarted);
-            return Err(Refusal::new(
+        if Duration::from(delay) > self.timeouts.unstarted {
+            let longest = Nanos::from(self.timeouts.unstarted);
+            return Err(ApiError::new(
                 ErrorKind::BadRequest,
                 format!("a start can be delayed by {longest} at most, not by {delay}"),
             ));
@@ -173,12 +153,12 @@ impl Trials {
     }
 
     /// Progress from now on; the last one is `done`.
-    pub(crate) fn progress(&self, id: &TrialId) -> Result<watch::Receiver<Progress>, Refusal> {
+    pub(crate) fn progress(&self, id: &TrialId) -> Result<watch::Receiver<Progress>, ApiError> {
         Ok(self.get(id)?.progress.subscribe())
     }
 
     /// Waits for the result and hands it over.
-    pub(crate) async fn finish(&self, id: &TrialId) -> Result<HalfResult, Refusal> {
+    pub(crate) async fn finish(&self, id: &TrialId) -> Result<HalfResult, ApiError> {
         let trial = self.get(id)?;
         if trial.stage() == Stage::Unstarted {
             return Err(conflict(&trial, "has not been started"));
@@ -220,7 +200,7 @@ impl Trials {
     }
 
     /// Checks the trial against the limits and the others, and holds a place for it.
-    fn admit(&self, spec: &HalfSpec) -> Result<Arc<Trial>, Refusal> {
+    fn admit(&self, spec: &HalfSpec) -> Result<Arc<Trial>, ApiError> {
         check_name(&spec.id)?;
         let load = self.limits.check(spec)?;
         let mut held = self.held();
@@ -229,7 +209,7 @@ impl Trials {
         self.limits.check_trials(under_way.len())?;
         self.limits.check_load(under_way.iter().fold(load, |sum, trial| sum.and(trial.load)))?;
         match held.entry(spec.id.clone()) {
-            Entry::Occupied(_) => Err(Refusal::new(
+            Entry::Occupied(_) => Err(ApiError::new(
                 ErrorKind::Conflict,
                 format!("there is a trial `{}` already; abort it first, or use another name", spec.id),
             )),
@@ -257,12 +237,12 @@ impl Trials {
 
     /// Drops the trial when nobody tends it.
     async fn tend(self: Arc<Self>, trial: Arc<Trial>) {
-        tokio::time::sleep(self.patience.unstarted + trial.set_up).await;
+        tokio::time::sleep(self.timeouts.unstarted + trial.set_up).await;
         match trial.stage() {
             Stage::Unstarted => self.drop_trial(&trial),
             Stage::Started => {
                 trial.ended().await;
-                tokio::time::sleep(self.patience.unfetched).await;
+                tokio::time::sleep(self.timeouts.unfetched).await;
                 self.forget(&trial);
             }
             Stage::Over => {}
@@ -270,7 +250,7 @@ impl Trials {
     }
 
     /// Runs the engine and watches the host. Runs on a thread of its own.
-    fn run(&self, trial: &Trial, half: Half, at_ns: u64, answer: oneshot::Sender<Result<(), Refusal>>) {
+    fn run(&self, trial: &Trial, half: Half, at_ns: u64, answer: oneshot::Sender<Result<(), ApiError>>) {
         // Nobody may be waiting for the answer any more: the trial goes on, and ends by its own duration.
         let running = match guarded(|| half.start(at_ns)) {
             Ok(running) => running,
@@ -289,7 +269,7 @@ impl Trials {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             if aborted { give_up(running) } else { conduct(running, &trial.progress, &stopped) }
         }))
-        .unwrap_or_else(|_| Err(Refusal::new(ErrorKind::TrialFailed, PANICKED)));
+        .unwrap_or_else(|_| Err(ApiError::new(ErrorKind::TrialFailed, PANICKED)));
         if trial.settle(&self.metrics, outcome) {
             self.make_room();
         }
@@ -312,7 +292,7 @@ impl Trials {
     }
 
     /// Ends a trial that failed before it ran, and whose half is gone. Aborted meanwhile, it has been counted as that.
-    fn fail(&self, trial: &Trial, error: &dyn std::fmt::Display) -> Refusal {
+    fn fail(&self, trial: &Trial, error: &dyn std::fmt::Display) -> ApiError {
         self.forget(trial);
         let failed = trial.abort();
         trial.end();
@@ -320,7 +300,7 @@ impl Trials {
             return aborted(&trial.id);
         }
         self.metrics.failed.add(1);
-        Refusal::new(ErrorKind::TrialFailed, error.to_string())
+        ApiError::new(ErrorKind::TrialFailed, error.to_string())
     }
 
     fn drop_trial(&self, trial: &Trial) {
@@ -338,9 +318,9 @@ impl Trials {
         }
     }
 
-    fn get(&self, id: &TrialId) -> Result<Arc<Trial>, Refusal> {
+    fn get(&self, id: &TrialId) -> Result<Arc<Trial>, ApiError> {
         self.held().get(id).cloned().ok_or_else(|| {
-            Refusal::new(
+            ApiError::new(
                 ErrorKind::NotFound,
                 format!("there is no trial `{id}` here; it was never prepared, or it was fetched, aborted or dropped"),
             )
@@ -367,7 +347,7 @@ impl Trial {
 
     /// Takes what `wanted` picks out of the phase, and leaves the trial in `next`; `done` is what cannot be done
     /// otherwise.
-    fn take<T>(&self, done: &str, next: Phase, wanted: impl FnOnce(Phase) -> Result<T, Phase>) -> Result<T, Refusal> {
+    fn take<T>(&self, done: &str, next: Phase, wanted: impl FnOnce(Phase) -> Result<T, Phase>) -> Result<T, ApiError> {
         let mut phase = self.phase();
         wanted(std::mem::replace(&mut *phase, next)).map_err(|other| {
             let state = match &other {
@@ -381,12 +361,12 @@ impl Trial {
             };
             let kind = if matches!(other, Phase::Aborted) { ErrorKind::Aborted } else { ErrorKind::Conflict };
             *phase = other;
-            Refusal::new(kind, format!("the trial `{}` {state}, so it cannot be {done}", self.id))
+            ApiError::new(kind, format!("the trial `{}` {state}, so it cannot be {done}", self.id))
         })
     }
 
     /// Ends a blocking call: the trial is in `next`, unless it was aborted meanwhile.
-    fn put(&self, next: Phase) -> Result<(), Refusal> {
+    fn put(&self, next: Phase) -> Result<(), ApiError> {
         let mut phase = self.phase();
         if matches!(*phase, Phase::Aborted) {
             drop(phase);
@@ -399,7 +379,7 @@ impl Trial {
     }
 
     /// Like `put` for a started engine, which its own thread ends if the trial was aborted.
-    fn begin(&self, stop: mpsc::Sender<()>) -> Result<(), Refusal> {
+    fn begin(&self, stop: mpsc::Sender<()>) -> Result<(), ApiError> {
         let mut phase = self.phase();
         if matches!(*phase, Phase::Aborted) {
             return Err(aborted(&self.id));
@@ -409,7 +389,7 @@ impl Trial {
     }
 
     /// The engine has ended. True if its outcome is now kept.
-    fn settle(&self, metrics: &Metrics, outcome: Result<HalfResult, Refusal>) -> bool {
+    fn settle(&self, metrics: &Metrics, outcome: Result<HalfResult, ApiError>) -> bool {
         let mut phase = self.phase();
         let kept = !matches!(*phase, Phase::Aborted);
         if kept {
@@ -479,7 +459,7 @@ fn conduct(
     running: Running,
     progress: &watch::Sender<Progress>,
     stopped: &mpsc::Receiver<()>,
-) -> Result<HalfResult, Refusal> {
+) -> Result<HalfResult, ApiError> {
     if !follow(&running, running.opens_at(), progress, stopped) {
         return give_up(running);
     }
@@ -490,7 +470,7 @@ fn conduct(
     }
     seen.close();
     let addresses = running.local_addresses();
-    let mut ends = running.join().map_err(|error| Refusal::new(ErrorKind::TrialFailed, error.to_string()))?;
+    let mut ends = running.join().map_err(|error| ApiError::new(ErrorKind::TrialFailed, error.to_string()))?;
     let observation = seen.finish();
     name_interfaces(&mut ends, &addresses);
     Ok(HalfResult { ends, observation, started_unix_ns })
@@ -513,10 +493,10 @@ fn follow(running: &Running, until_ns: u64, progress: &watch::Sender<Progress>, 
     }
 }
 
-fn give_up(running: Running) -> Result<HalfResult, Refusal> {
+fn give_up(running: Running) -> Result<HalfResult, ApiError> {
     running.stop();
     let _ = running.join();
-    Err(Refusal::new(ErrorKind::Aborted, "the trial was aborted"))
+    Err(ApiError::new(ErrorKind::Aborted, "the trial was aborted"))
 }
 
 /// Notes at each end which interface has its address.
@@ -528,27 +508,29 @@ fn name_interfaces(ends: &mut [EndResult], addresses: &[(u16, IpAddr)]) {
 }
 
 /// A name stands in paths and messages, so it is kept plain.
-pub(crate) fn check_name(id: &TrialId) -> Result<(), Refusal> {
+pub(crate) fn check_name(id: &TrialId) -> Result<(), ApiError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if (1..=64).contains(&id.0.len()) && id.0.bytes().all(plain) {
         return Ok(());
     }
-    Err(Refusal::new(ErrorKind::BadRequest, "a trial's id is 1 to 64 letters, digits, dashes, dots or underscores"))
+    Err(ApiError::new(ErrorKind::BadRequest, "a trial's id is 1 to 64 letters, digits, dashes, dots or underscores"))
 }
 
-fn aborted(id: &TrialId) -> Refusal {
-    Refusal::new(ErrorKind::Aborted, format!("the trial `{id}` was aborted"))
+fn aborted(id: &TrialId) -> ApiError {
+    ApiError::new(ErrorKind::Aborted, format!("the trial `{id}` was aborted"))
 }
 
-fn conflict(trial: &Trial, state: &str) -> Refusal {
-    Refusal::new(ErrorKind::Conflict, format!("the trial `{}` {state}", trial.id))
+fn conflict(trial: &Trial, state: &str) -> ApiError {
+    ApiError::new(ErrorKind::Conflict, format!("the trial `{}` {state}", trial.id))
 }
 
 /// Runs what blocks on a thread that may.
-async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
+async fn blocking<T: Send + 'static>(
+    call: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
     tokio::task::spawn_blocking(call)
         .await
-        .unwrap_or_else(|error| Err(Refusal::new(ErrorKind::TrialFailed, format!("the trial was cut short: {error}"))))
+        .unwrap_or_else(|error| Err(ApiError::new(ErrorKind::TrialFailed, format!("the trial was cut short: {error}"))))
 }
 
 /// Calls the engine. A panic is an error like others: it must not leave a trial that never ends.

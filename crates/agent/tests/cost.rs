@@ -1,6 +1,6 @@
 //! What the control plane costs. Alone in its program, because CPU time is accounted for by the process.
 
-use linerate_agent::{Agent, AgentOptions, Client, Identity, Limits, NfsService, Patience, Token};
+use linerate_agent::{Agent, AgentOptions, Client, Identity, Limits, NfsService, Timeouts, Token};
 use linerate_model::{
     Connect, Direction, EndRole, EndSpec, HalfSpec, HostName, IpVersion, Offered, ReceiveBy, SendBy, SocketOptions,
     StreamSpec, Timing, Transport, TrialId, TrialKey, Workload,
@@ -19,7 +19,7 @@ async fn agent() -> (Agent, Client) {
         token: Token::generate(),
         name: HostName::from("cost"),
         limits: Limits::default(),
-        patience: Patience::default(),
+        timeouts: Timeouts::default(),
         nfs: NfsService::default(),
         link_speeds: BTreeMap::new(),
         data_addresses: vec![LOOPBACK],

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt as _;
 use linerate_agent::{
-    Agent, AgentError, AgentOptions, Client, HalfStage, Identity, Limits, NfsService, Patience, Token,
+    Agent, AgentError, AgentOptions, Client, HalfStage, Identity, Limits, NfsService, Timeouts, Token,
 };
 use linerate_model::{
     FrameEngine, FrameForm, FrameHalf, FrameHeaders, FramePayload, FrameStream, FrameTrial, HostName, Mac,
@@ -19,7 +19,7 @@ async fn agent(frames: bool) -> (Agent, Client) {
         token: Token::generate(),
         name: HostName::from("a"),
         limits: Limits { frames, max_time: Nanos::from_secs(60), ..Limits::default() },
-        patience: Patience::default(),
+        timeouts: Timeouts::default(),
         nfs: NfsService::default(),
         link_speeds: BTreeMap::new(),
         data_addresses: Vec::new(),

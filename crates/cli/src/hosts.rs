@@ -1,7 +1,7 @@
 //! Names on the command line become agents: join lines, `local`, lab hosts.
 
 use crate::exit::Failure;
-use linerate_agent::{Agent, AgentOptions, Identity, Limits, NfsService, Places, Token};
+use linerate_agent::{Agent, AgentOptions, AllowedFolders, Identity, Limits, NfsService, Token};
 use linerate_model::{HostName, Join, Path};
 use linerate_runner::Peers;
 use std::collections::BTreeMap;
@@ -178,8 +178,8 @@ impl HostBook {
 }
 
 /// All folders, as far as the user's own permissions go.
-fn everywhere() -> Places {
-    Places { allowed: vec![PathBuf::from("/")], scratch: Some(std::env::temp_dir()) }
+fn everywhere() -> AllowedFolders {
+    AllowedFolders { allowed: vec![PathBuf::from("/")], scratch: Some(std::env::temp_dir()) }
 }
 
 /// An agent in this process, for this process only.
@@ -197,7 +197,7 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
         limits: Limits { frames: true, copies: everywhere(), ..Limits::default() },
         link_speeds: BTreeMap::new(),
         data_addresses: Vec::new(),
-        patience: linerate_agent::Patience::default(),
+        timeouts: linerate_agent::Timeouts::default(),
         nfs: NfsService::default(),
     };
     Agent::start(options).await.map_err(Failure::measure)

@@ -1,9 +1,9 @@
 //! A host's part in a copy: made ready, started, done.
 
+use crate::allowed_folders::{self, AllowedFolders, Scratch};
 use crate::cache;
 use crate::connection::LaneListener;
 use crate::destination::root::Root;
-use crate::place::{self, Places, Scratch};
 use crate::side::Side;
 use crate::source::Origin;
 use crate::storage::{self, Storage};
@@ -81,13 +81,13 @@ struct Arriving {
 /// Makes a host's part ready: its tree is there, its folder is open, its connections stand. `say` is told what takes a while.
 pub fn prepare(
     half: &CopyHalf,
-    places: &Places,
+    allowed: &AllowedFolders,
     control: &Arc<Control>,
     say: &dyn Fn(&str),
 ) -> Result<Ready, CopyError> {
     raise_file_limit();
     let mut preparing =
-        Preparing { half, places, control, say, devices: BTreeSet::new(), scratch: Vec::new(), caveats: Vec::new() };
+        Preparing { half, allowed, control, say, devices: BTreeSet::new(), scratch: Vec::new(), caveats: Vec::new() };
     preparing.check()?;
     let started = Arc::new(AtomicU64::new(0));
     let (mut listening, mut count) = (Vec::new(), (0, 0));
@@ -102,7 +102,7 @@ pub fn prepare(
         CopyRole::Destination { into, sources } => {
             let folder = preparing.folder(into)?;
             if let Some((storage, path)) = &folder {
-                place::check_empty(&**storage, path, half.options.existing)?;
+                allowed_folders::check_empty(&**storage, path, half.options.existing)?;
             }
             preparing.cold_destination()?;
             let mut arrivals = Vec::new();
@@ -124,11 +124,11 @@ pub fn prepare(
             for into in into {
                 let whole = preparing.folder(into)?;
                 if let (CopyTree::Folder(source), CopyFrom::Files, Some((_, path))) = (tree, from, &whole) {
-                    apart(&places.source(source)?.1, path)?;
+                    apart(&allowed.source(source)?.1, path)?;
                 }
                 let root = preparing.root(whole.as_ref(), folder.as_deref())?;
                 if let (Some(root), Some((_, path))) = (&root, &whole) {
-                    place::check_empty(&*root.storage, path, half.options.existing)?;
+                    allowed_folders::check_empty(&*root.storage, path, half.options.existing)?;
                 }
                 roots.push(root);
             }
@@ -138,12 +138,12 @@ pub fn prepare(
         }
         CopyRole::Server { into, sources } => {
             let (folder, path) = preparing.served(into)?;
-            place::check_empty(&*folder, &path, half.options.existing)?;
+            allowed_folders::check_empty(&*folder, &path, half.options.existing)?;
             preparing.cold_destination()?;
             let mut shares = Vec::new();
             for origin in sources {
                 let path = match &origin.folder {
-                    Some(name) => place::below(&*folder, name, &path).map(|_| path.join(name))?,
+                    Some(name) => allowed_folders::below(&*folder, name, &path).map(|_| path.join(name))?,
                     None => path.clone(),
                 };
                 let share = NfsShare::start(&path, half.key, origin.listen)?;
@@ -166,7 +166,7 @@ pub fn prepare(
 /// What a part needs while it is made ready.
 struct Preparing<'a> {
     half: &'a CopyHalf,
-    places: &'a Places,
+    allowed: &'a AllowedFolders,
     control: &'a Arc<Control>,
     say: &'a dyn Fn(&str),
     devices: BTreeSet<u64>,
@@ -214,14 +214,14 @@ impl Preparing<'_> {
                 (self.say)("connecting to the server");
                 let (storage, path) = storage::connect(server, self.half, false, self.control)?;
                 (self.say)("counting the tree");
-                let count = place::count(&*storage, &path)?;
+                let count = allowed_folders::count(&*storage, &path)?;
                 (storage, path, count)
             }
             (CopyTree::Made(made), CopyFrom::Memory) => {
                 return Ok((Origin::Memory(Made::new(*made)), (made.files, made.bytes.get())));
             }
             (CopyTree::Made(made), CopyFrom::Files) => {
-                let scratch = self.places.scratch(made.bytes)?;
+                let scratch = self.allowed.scratch(made.bytes)?;
                 (self.say)("making the tree");
                 self.make(&Origin::Memory(Made::new(*made)), &scratch)?;
                 let storage = scratch.storage.another();
@@ -229,9 +229,9 @@ impl Preparing<'_> {
                 (storage, PathBuf::from("the made tree"), (made.files, made.bytes.get()))
             }
             (CopyTree::Folder(path), _) => {
-                let (folder, path) = self.places.source(path)?;
+                let (folder, path) = self.allowed.source(path)?;
                 (self.say)("counting the tree");
-                let count = place::count(&folder, &path)?;
+                let count = allowed_folders::count(&folder, &path)?;
                 (Box::new(folder), path, count)
             }
         };
@@ -279,13 +279,13 @@ impl Preparing<'_> {
         let folder: Option<Folder> = match into {
             CopyInto::Discard => None,
             CopyInto::Scratch => {
-                let scratch = self.places.scratch(ByteCount::default())?;
+                let scratch = self.allowed.scratch(ByteCount::default())?;
                 let storage = scratch.storage.another();
                 self.scratch.push(scratch);
                 Some((storage, PathBuf::from("the copy's own folder")))
             }
             CopyInto::Folder(path) => {
-                let (folder, path) = self.places.destination(path)?;
+                let (folder, path) = self.allowed.destination(path)?;
                 Some((Box::new(folder), path))
             }
             CopyInto::Server(server) => {
@@ -312,10 +312,10 @@ impl Preparing<'_> {
     fn root(&self, folder: Option<&Folder>, name: Option<&str>) -> Result<Option<Root>, CopyError> {
         let Some((storage, path)) = folder else { return Ok(None) };
         let storage = match name {
-            Some(name) => place::below(&**storage, name, path)?,
+            Some(name) => allowed_folders::below(&**storage, name, path)?,
             None => storage.another(),
         };
-        place::root(storage, path, self.half.options.existing, &self.mark()).map(Some)
+        allowed_folders::root(storage, path, self.half.options.existing, &self.mark()).map(Some)
     }
 
     /// A destination's caches hold nothing of the tree but names; dropping them makes both ends alike.

@@ -12,6 +12,7 @@
 //! Copied are files, folders and symbolic links with permissions and times of change, and holes of sparse files. Not copied:
 //! owners, further attributes, devices and the like, and that two names are one file.
 
+mod allowed_folders;
 mod block;
 mod cache;
 mod connection;
@@ -23,7 +24,6 @@ mod folders;
 mod half;
 mod lane;
 mod pipeline;
-mod place;
 mod side;
 mod source;
 mod stage;
@@ -31,7 +31,7 @@ mod storage;
 mod tree;
 mod ways;
 
+pub use allowed_folders::AllowedFolders;
 pub use control::Control;
 pub use error::CopyError;
 pub use half::{Counts, MOST_LANES, Ready, prepare};
-pub use place::Places;

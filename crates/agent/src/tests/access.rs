@@ -1,7 +1,7 @@
 //! Who may ask, and what those are told who may not.
 
 use super::*;
-use crate::{AgentError, ErrorBody, ErrorKind};
+use crate::{AgentError, ApiError, ErrorKind};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
@@ -98,7 +98,7 @@ async fn without_the_token_nothing_is_told() {
         let response = raw.bare(method, path).header(PROTOCOL_HEADER, 99).send().await.expect("an answer");
         assert!(response.headers().get(PROTOCOL_HEADER).is_none());
         assert_eq!(response.status(), 401, "{path}");
-        answers.push(response.json::<ErrorBody>().await.expect("an error body"));
+        answers.push(response.json::<ApiError>().await.expect("an error body"));
     }
     assert_eq!(answers[0].error, ErrorKind::Unauthorized);
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
@@ -126,9 +126,9 @@ async fn another_protocol_is_refused_with_both_versions() {
     assert_eq!(answer(get("/v1/openapi.json")).await.1, crate::openapi());
 }
 
-/// Reads until the agent closes the connection; false if it does not within `patience`.
-fn is_closed(mut socket: &std::net::TcpStream, patience: Duration) -> bool {
-    socket.set_read_timeout(Some(patience)).expect("a time limit");
+/// Reads until the agent closes the connection; false if it does not within `timeouts`.
+fn is_closed(mut socket: &std::net::TcpStream, timeouts: Duration) -> bool {
+    socket.set_read_timeout(Some(timeouts)).expect("a time limit");
     match socket.read(&mut [0; 1]) {
         Ok(read) => read == 0,
         Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
@@ -153,7 +153,7 @@ async fn only_allowed_peers_may_ask() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strangers_are_few() {
     let (agent, client) = agent_and_client(|_| ()).await;
-    let strangers: Vec<_> = (0..crate::door::STRANGERS + 10).map(|_| knock(&agent)).collect();
+    let strangers: Vec<_> = (0..crate::connection_gate::UNADMITTED + 10).map(|_| knock(&agent)).collect();
     tokio::time::sleep(Duration::from_millis(500)).await;
     let closed = strangers.iter().filter(|socket| is_closed(socket, Duration::from_millis(10))).count();
     assert_eq!(closed, 10, "of {} strangers", strangers.len());
@@ -167,7 +167,7 @@ async fn strangers_are_few() {
     }
     // Admitted connections take no places, however many.
     let mut clients = Vec::new();
-    for _ in 0..=crate::door::STRANGERS {
+    for _ in 0..=crate::connection_gate::UNADMITTED {
         clients.push(Client::connect(agent.join()).await.expect("let in"));
     }
 }
@@ -207,9 +207,9 @@ fn ask(stream: &mut Tls, token: &str) -> String {
 /// The token has to come soon; after that a connection may idle.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strangers_are_not_waited_for_long() {
-    let patience = Patience { unadmitted: Duration::from_millis(400), ..Patience::default() };
-    let agent = agent(|options| options.patience = patience).await;
-    assert_eq!(Patience::default().unadmitted, Duration::from_secs(10));
+    let timeouts = Timeouts { unadmitted: Duration::from_millis(400), ..Timeouts::default() };
+    let agent = agent(|options| options.timeouts = timeouts).await;
+    assert_eq!(Timeouts::default().unadmitted, Duration::from_secs(10));
     let token = agent.join().token.clone();
 
     assert!(is_closed(&knock(&agent), Duration::from_secs(3)), "silence before TLS");
@@ -227,7 +227,7 @@ async fn strangers_are_not_waited_for_long() {
     let mut right = tls(&agent);
     for _ in 0..2 {
         assert_eq!(ask(&mut right, &token), "HTTP/1.1 200 OK");
-        tokio::time::sleep(2 * patience.unadmitted).await;
+        tokio::time::sleep(2 * timeouts.unadmitted).await;
     }
 }
 

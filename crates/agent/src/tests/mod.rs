@@ -4,7 +4,7 @@ mod access;
 mod trials;
 
 use crate::{
-    Agent, AgentOptions, Client, Identity, Limits, NfsService, PROTOCOL, PROTOCOL_HEADER, Patience, Token, pin,
+    Agent, AgentOptions, Client, Identity, Limits, NfsService, PROTOCOL, PROTOCOL_HEADER, Timeouts, Token, pin,
 };
 use linerate_model::{
     Direction, EndRole, EndSpec, HalfSpec, HostName, IpVersion, Join, Offered, ReceiveBy, SendBy, SocketOptions,
@@ -25,7 +25,7 @@ async fn agent(change: impl FnOnce(&mut AgentOptions)) -> Agent {
         token: Token::generate(),
         name: HostName::from("test"),
         limits: Limits::default(),
-        patience: Patience::default(),
+        timeouts: Timeouts::default(),
         nfs: NfsService::default(),
         link_speeds: BTreeMap::new(),
         data_addresses: vec![LOOPBACK],

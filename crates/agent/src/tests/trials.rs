@@ -145,8 +145,8 @@ async fn aborted_in_the_middle_it_lets_go_of_its_ports() {
 
 #[tokio::test]
 async fn a_trial_nobody_starts_is_dropped() {
-    let patience = Patience { unstarted: Duration::from_millis(300), ..Patience::default() };
-    let (_agent, client) = agent_and_client(|options| options.patience = patience).await;
+    let timeouts = Timeouts { unstarted: Duration::from_millis(300), ..Timeouts::default() };
+    let (_agent, client) = agent_and_client(|options| options.timeouts = timeouts).await;
     let address = client.prepare(&listener("idle")).await.expect("prepared").listening[&0];
     drop(std::net::TcpStream::connect(address).expect("it listens"));
     tokio::time::sleep(Duration::from_millis(800)).await;
@@ -156,12 +156,12 @@ async fn a_trial_nobody_starts_is_dropped() {
 
 #[tokio::test]
 async fn a_result_nobody_fetches_is_dropped() {
-    let patience = Patience {
+    let timeouts = Timeouts {
         unstarted: Duration::from_millis(100),
         unfetched: Duration::from_millis(300),
-        ..Patience::default()
+        ..Timeouts::default()
     };
-    let (_one, a) = agent_and_client(|options| options.patience = patience).await;
+    let (_one, a) = agent_and_client(|options| options.timeouts = timeouts).await;
     let (_two, b) = agent_and_client(|_| ()).await;
     let id = TrialId("left".into());
     connected(&a, &b, &id, stream(Transport::Tcp), Nanos::from_millis(300)).await;
@@ -307,8 +307,8 @@ async fn metrics_count_the_bytes_of_transactions() {
 
 #[tokio::test]
 async fn what_was_fetched_is_not_counted_as_aborted_later() {
-    let patience = Patience { unstarted: Duration::from_millis(1_500), ..Patience::default() };
-    let (one, a) = agent_and_client(|options| options.patience = patience).await;
+    let timeouts = Timeouts { unstarted: Duration::from_millis(1_500), ..Timeouts::default() };
+    let (one, a) = agent_and_client(|options| options.timeouts = timeouts).await;
     let (_two, b) = agent_and_client(|_| ()).await;
     let id = TrialId("fetched".into());
     let since = Instant::now();
@@ -316,8 +316,8 @@ async fn what_was_fetched_is_not_counted_as_aborted_later() {
     started(&a, &b, &id).await;
     let (opened, listened) = tokio::join!(a.finish(&id), b.finish(&id));
     opened.and(listened).expect("results");
-    assert!(since.elapsed() < patience.unstarted, "too slow to see anything: {:?}", since.elapsed());
-    tokio::time::sleep(patience.unstarted).await;
+    assert!(since.elapsed() < timeouts.unstarted, "too slow to see anything: {:?}", since.elapsed());
+    tokio::time::sleep(timeouts.unstarted).await;
     assert_eq!(metric(&one, "linerate_trials_total{state=\"finished\"}").await, 1);
     assert_eq!(metric(&one, "linerate_trials_total{state=\"aborted\"}").await, 0);
 }

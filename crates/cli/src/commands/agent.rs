@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::nfs_service::NfsOptions;
 use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
-use linerate_agent::{Agent, AgentOptions, Identity, IpNet, Limits, Patience, Places, Token};
+use linerate_agent::{Agent, AgentOptions, AllowedFolders, Identity, IpNet, Limits, Timeouts, Token};
 use linerate_lab::DelayLine;
 use linerate_model::HostName;
 use linerate_oncrpc::RpcService;
@@ -149,11 +149,14 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
             max_trials: arguments.max_trials,
             max_flows: arguments.max_flows,
             frames: arguments.allow_frames,
-            copies: Places { allowed: arguments.copy_directory.clone(), scratch: arguments.copy_scratch.clone() },
+            copies: AllowedFolders {
+                allowed: arguments.copy_directory.clone(),
+                scratch: arguments.copy_scratch.clone(),
+            },
             allowed_peers: arguments.allow_peer.clone(),
             ..Limits::default()
         },
-        patience: Patience::default(),
+        timeouts: Timeouts::default(),
         nfs: arguments.nfs.service()?,
         link_speeds: arguments.link_speed.into_iter().collect::<BTreeMap<_, _>>(),
         data_addresses: arguments.data_address,

@@ -1,6 +1,6 @@
 //! A source and a destination in this process, and trees that are compared file by file.
 
-use linerate_copy::{Control, CopyError, Counts, Places, prepare};
+use linerate_copy::{AllowedFolders, Control, CopyError, Counts, prepare};
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyHalf, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopyOrigin, CopyRole,
     CopySync, CopyTree, CopyVerify, TrialId, TrialKey,
@@ -38,8 +38,8 @@ pub(crate) struct Pair {
     pub(crate) destination: Arc<Control>,
 }
 
-pub(crate) fn everywhere() -> Places {
-    Places { allowed: vec![PathBuf::from("/")], scratch: Some(std::env::temp_dir()) }
+pub(crate) fn everywhere() -> AllowedFolders {
+    AllowedFolders { allowed: vec![PathBuf::from("/")], scratch: Some(std::env::temp_dir()) }
 }
 
 pub(crate) fn folder(path: &Path) -> String {

@@ -1,4 +1,4 @@
-//! What an agent answers when it does not do as asked.
+//! Error answers of the API.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why an agent did not do as asked.
+/// Kind of an [`ApiError`], for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorKind {
@@ -14,13 +14,13 @@ pub enum ErrorKind {
     Unauthorized,
     /// The caller speaks another version of the protocol.
     Protocol,
-    /// One of the agent's limits forbids it.
+    /// A limit of the agent forbids it.
     Limit,
-    /// There is no such route or trial.
+    /// The route or the trial does not exist.
     NotFound,
-    /// The route knows other methods only.
+    /// The route has no such HTTP method.
     Method,
-    /// The trial is not in the state for it, or its name is taken.
+    /// The trial's state does not allow it, or its name is taken.
     Conflict,
     /// The request cannot be understood.
     BadRequest,
@@ -33,7 +33,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The HTTP status that goes with it.
+    /// Returns the HTTP status of the answer.
     pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
@@ -52,23 +52,20 @@ impl ErrorKind {
 
 /// The body of every answer that is not a success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ErrorBody {
-    /// Why, for programs.
+pub struct ApiError {
+    /// The kind, for programs.
     pub error: ErrorKind,
-    /// Why and what to do about it, for people.
+    /// What failed, why, and what to do about it, for people.
     pub message: String,
 }
 
-/// An error on its way to the caller.
-pub(crate) type Refusal = ErrorBody;
-
-impl ErrorBody {
+impl ApiError {
     pub(crate) fn new(error: ErrorKind, message: impl Into<String>) -> Self {
         Self { error, message: message.into() }
     }
 }
 
-impl IntoResponse for ErrorBody {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         (self.error.status(), Json(self)).into_response()
     }

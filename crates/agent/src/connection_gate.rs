@@ -1,4 +1,4 @@
-//! Who may knock: what strangers can hold of the agent before they have shown the token is little, and not for long.
+//! Connections before they have shown the token: their number and their time are limited.
 
 use crate::serve::Shared;
 use axum::{Extension, Router};
@@ -15,56 +15,57 @@ use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
-/// Connections that have not yet carried a request with the token; more are closed at once.
-pub(crate) const STRANGERS: usize = 64;
+/// The most connections without a request that carried the token. More are closed at once.
+pub(crate) const UNADMITTED: usize = 64;
 
-/// Takes connections, before any TLS.
+/// Accepts or drops connections, before any TLS.
 #[derive(Clone)]
-pub(crate) struct Door {
+pub(crate) struct ConnectionGate {
     shared: Arc<Shared>,
-    places: Arc<Semaphore>,
-    patience: Duration,
+    unadmitted: Arc<Semaphore>,
+    timeout: Duration,
 }
 
-/// The standing of a connection: a stranger's, until [`Visitor::admit`].
+/// A connection's admission. It is not admitted until [`GatedConnection::admit`].
 #[derive(Debug, Clone)]
-pub(crate) struct Visitor(Arc<Standing>);
+pub(crate) struct GatedConnection(Arc<Admission>);
 
 #[derive(Debug)]
-struct Standing {
+struct Admission {
     admitted: AtomicBool,
-    /// Held by strangers; it is free again when the connection ends or is admitted.
-    place: Mutex<Option<OwnedSemaphorePermit>>,
+    /// Freed when the connection is admitted or ends.
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-impl Door {
-    /// A door that closes on strangers after `patience`.
-    pub(crate) fn new(shared: Arc<Shared>, patience: Duration) -> Self {
-        Self { shared, places: Arc::new(Semaphore::new(STRANGERS)), patience }
+impl ConnectionGate {
+    /// Closes a connection that was not admitted within `timeout`.
+    pub(crate) fn new(shared: Arc<Shared>, timeout: Duration) -> Self {
+        Self { shared, unadmitted: Arc::new(Semaphore::new(UNADMITTED)), timeout }
     }
 
-    fn visitor(&self, stream: &TcpStream) -> io::Result<Visitor> {
+    fn admission(&self, stream: &TcpStream) -> io::Result<GatedConnection> {
         let peer = stream.peer_addr()?;
         let refused = |why| io::Error::new(io::ErrorKind::PermissionDenied, why);
         if !self.shared.limits.allows(peer.ip()) {
             return Err(refused("the peer is not allowed"));
         }
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| refused("too many strangers"))?;
-        Ok(Visitor(Arc::new(Standing { admitted: AtomicBool::new(false), place: Mutex::new(Some(place)) })))
+        let permit = Arc::clone(&self.unadmitted).try_acquire_owned();
+        let permit = permit.map_err(|_| refused("too many connections have not shown the token"))?;
+        Ok(GatedConnection(Arc::new(Admission { admitted: AtomicBool::new(false), permit: Mutex::new(Some(permit)) })))
     }
 
-    fn open(&self, stream: TcpStream, service: Router) -> io::Result<(Visited, Router)> {
-        let visitor = self.visitor(&stream).inspect_err(|_| self.shared.trials.metrics.turned_away.add(1))?;
+    fn open(&self, stream: TcpStream, service: Router) -> io::Result<(GatedStream, Router)> {
+        let admission = self.admission(&stream).inspect_err(|_| self.shared.trials.metrics.turned_away.add(1))?;
         stream.set_nodelay(true)?;
-        let closing = Some(Box::pin(tokio::time::sleep(self.patience)));
-        Ok((Visited { stream, visitor: visitor.clone(), closing }, service.layer(Extension(visitor))))
+        let closing = Some(Box::pin(tokio::time::sleep(self.timeout)));
+        Ok((GatedStream { stream, admission: admission.clone(), closing }, service.layer(Extension(admission))))
     }
 }
 
-impl Accept<TcpStream, Router> for Door {
-    type Stream = Visited;
+impl Accept<TcpStream, Router> for ConnectionGate {
+    type Stream = GatedStream;
     type Service = Router;
-    type Future = Ready<io::Result<(Visited, Router)>>;
+    type Future = Ready<io::Result<(GatedStream, Router)>>;
 
     /// An error drops the connection; nobody reads it.
     fn accept(&self, stream: TcpStream, service: Router) -> Self::Future {
@@ -72,25 +73,25 @@ impl Accept<TcpStream, Router> for Door {
     }
 }
 
-impl Visitor {
-    /// The connection has shown the token.
+impl GatedConnection {
+    /// Records that the connection has shown the token.
     pub(crate) fn admit(&self) {
         self.0.admitted.store(true, Ordering::Relaxed);
-        self.0.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.0.permit.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
-/// A connection that ends if its visitor is a stranger for too long.
-pub(crate) struct Visited {
+/// A connection's bytes. Reading fails once it has gone unadmitted for too long.
+pub(crate) struct GatedStream {
     stream: TcpStream,
-    visitor: Visitor,
-    /// None once the visitor was seen to be admitted.
+    admission: GatedConnection,
+    /// `None` once the connection was seen to be admitted.
     closing: Option<Pin<Box<Sleep>>>,
 }
 
-impl AsyncRead for Visited {
+impl AsyncRead for GatedStream {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.visitor.0.admitted.load(Ordering::Relaxed) {
+        if self.admission.0.admitted.load(Ordering::Relaxed) {
             self.closing = None;
         }
         if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(context).is_ready()) {
@@ -100,7 +101,7 @@ impl AsyncRead for Visited {
     }
 }
 
-impl AsyncWrite for Visited {
+impl AsyncWrite for GatedStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }

@@ -1,4 +1,4 @@
-//! Which folders of this host a copy may use, and folders of its own that are gone when it ends.
+//! Folders of this host that copies may use, and scratch folders that are removed when a copy ends.
 
 use crate::CopyError;
 use crate::destination::root::Root;
@@ -27,17 +27,17 @@ const SCRATCH: &str = "linerate-copy-";
 /// A folder of a copy that is this old has its lock, if it is to have one.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// The folders below which copies may read and write.
+/// Folders below which copies may read and write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
-    /// As the agent's owner named them; none allows no copy from or to files.
+pub struct AllowedFolders {
+    /// As the agent's owner named them; empty allows no copy from or to files.
     pub allowed: Vec<PathBuf>,
-    /// Where copies make folders of their own; none takes the first one that is allowed.
+    /// Where copies make scratch folders; `None` takes the first allowed folder.
     pub scratch: Option<PathBuf>,
 }
 
-impl Places {
-    /// A folder to be read.
+impl AllowedFolders {
+    /// Opens a folder to be read. Returns it with its real path.
     pub(crate) fn source(&self, path: &str) -> Result<(LocalFolder, PathBuf), CopyError> {
         let path = absolute(path)?;
         let real = path.canonicalize().map_err(CopyError::at("open", &path))?;
@@ -45,7 +45,7 @@ impl Places {
         Ok((LocalFolder::new(open(&real)?), real))
     }
 
-    /// A folder to be written, which is made if it is missing; the one that it is in must be there.
+    /// Opens a folder to be written and makes it if it is missing; its parent must exist. Returns it with its real path.
     pub(crate) fn destination(&self, path: &str) -> Result<(LocalFolder, PathBuf), CopyError> {
         let path = absolute(path)?;
         let real = real(&path).map_err(CopyError::at("open", &path))?;
@@ -56,7 +56,7 @@ impl Places {
         }
     }
 
-    /// A new folder with room for `bytes`.
+    /// Makes a scratch folder with room for `bytes`.
     pub(crate) fn scratch(&self, bytes: ByteCount) -> Result<Scratch, CopyError> {
         let home = self.scratch.as_ref().or(self.allowed.first()).ok_or(CopyError::NoFolder)?;
         let home = home.canonicalize().map_err(CopyError::at("open", home))?;
@@ -224,8 +224,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    fn places(folder: &TempDir) -> Places {
-        Places { allowed: vec![folder.path().to_owned()], scratch: None }
+    fn allowing(folder: &TempDir) -> AllowedFolders {
+        AllowedFolders { allowed: vec![folder.path().to_owned()], scratch: None }
     }
 
     fn text(path: &Path) -> &str {
@@ -235,17 +235,24 @@ mod tests {
     #[test]
     fn nothing_outside_is_opened() {
         let (allowed, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-        let places = places(&allowed);
+        let folders = allowing(&allowed);
         symlink(other.path(), allowed.path().join("way")).expect("a link");
         let up = allowed.path().join("..");
         for path in [other.path().to_owned(), allowed.path().join("way"), allowed.path().join("way/new"), up] {
-            assert!(matches!(places.source(text(&path)), Err(CopyError::NotAllowed { .. } | CopyError::System { .. })));
-            assert!(matches!(places.destination(text(&path)), Err(CopyError::NotAllowed { .. })), "{}", path.display());
+            assert!(matches!(
+                folders.source(text(&path)),
+                Err(CopyError::NotAllowed { .. } | CopyError::System { .. })
+            ));
+            assert!(
+                matches!(folders.destination(text(&path)), Err(CopyError::NotAllowed { .. })),
+                "{}",
+                path.display()
+            );
         }
         assert!(!other.path().join("new").exists());
-        assert!(matches!(places.source("data"), Err(CopyError::Impossible(_))));
-        assert!(matches!(Places::default().source("/"), Err(CopyError::NoFolder)));
-        assert!(matches!(Places::default().scratch(ByteCount::new(1)), Err(CopyError::NoFolder)));
+        assert!(matches!(folders.source("data"), Err(CopyError::Impossible(_))));
+        assert!(matches!(AllowedFolders::default().source("/"), Err(CopyError::NoFolder)));
+        assert!(matches!(AllowedFolders::default().scratch(ByteCount::new(1)), Err(CopyError::NoFolder)));
     }
 
     #[test]
@@ -260,8 +267,8 @@ mod tests {
         for path in [&made[0], &made[2]] {
             File::open(path).expect("opened").set_modified(old).expect("set");
         }
-        let live = places(&home).scratch(ByteCount::new(1)).expect("a folder");
-        let _other = places(&home).scratch(ByteCount::new(1)).expect("a folder");
+        let live = allowing(&home).scratch(ByteCount::new(1)).expect("a folder");
+        let _other = allowing(&home).scratch(ByteCount::new(1)).expect("a folder");
         assert_eq!(made.map(|path| path.exists()), [false, true, true]);
         assert!(live.storage.another().list(b"").is_ok());
     }
@@ -270,7 +277,7 @@ mod tests {
     fn a_destination_is_made_and_must_be_empty() {
         let allowed = tempfile::tempdir().expect("a folder");
         let path = allowed.path().join("new");
-        let (folder, real) = places(&allowed).destination(text(&path)).expect("made");
+        let (folder, real) = allowing(&allowed).destination(text(&path)).expect("made");
         assert!(check_empty(&folder, &real, CopyExisting::Refuse).is_ok());
         fs::write(path.join("x"), "x").expect("written");
         assert!(matches!(check_empty(&folder, &real, CopyExisting::Refuse), Err(CopyError::NotEmpty { .. })));
@@ -280,13 +287,13 @@ mod tests {
     #[test]
     fn scratch_is_gone_at_the_end_and_never_larger_than_the_disk() {
         let allowed = tempfile::tempdir().expect("a folder");
-        let places = places(&allowed);
-        let scratch = places.scratch(ByteCount::new(1)).expect("a folder");
+        let folders = allowing(&allowed);
+        let scratch = folders.scratch(ByteCount::new(1)).expect("a folder");
         let inside = fs::read_dir(allowed.path()).expect("listed").next().expect("one").expect("read").path();
         fs::create_dir_all(inside.join("a/b")).expect("made");
         fs::set_permissions(inside.join("a"), Permissions::from_mode(0o500)).expect("set");
         drop(scratch);
         assert!(!inside.exists());
-        assert!(matches!(places.scratch(ByteCount::new(1 << 60)), Err(CopyError::NoRoom { .. })));
+        assert!(matches!(folders.scratch(ByteCount::new(1 << 60)), Err(CopyError::NoRoom { .. })));
     }
 }
