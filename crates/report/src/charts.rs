@@ -3,7 +3,7 @@
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
 use crate::language::Language;
 use crate::said;
-use crate::svg::{self, Axis, Bar, Point, Scale, Segment, Series};
+use crate::svg::{Axis, Bar, Drawing, Point, Scale, Segment, Series};
 use crate::tables::{Column, Table};
 use crate::{device_charts, loaded_latency, mesh, nfs, rpc_chart, runs};
 use linerate_model::{
@@ -17,8 +17,15 @@ pub(crate) struct Chart {
     pub(crate) title: String,
     /// Style sheet class and meaning of each colour.
     pub(crate) legend: Vec<(&'static str, String)>,
-    pub(crate) drawing: Markup,
+    pub(crate) drawing: Drawing,
     pub(crate) table: Table,
+}
+
+impl Chart {
+    /// The SVG element.
+    pub(crate) fn drawn(&self) -> Markup {
+        self.drawing.drawn(&self.title)
+    }
 }
 
 /// Colours of series and of the places of loss, by the style sheet.
@@ -156,7 +163,7 @@ fn sweep(lang: Language, results: &[&Measurement]) -> Chart {
         scale: Scale::Log(low, high),
         ticks: size_ticks(&results.iter().map(|m| m.message_bytes).collect::<Vec<_>>(), low, high),
     };
-    Chart { drawing: svg::lines(&title, &x, &y, &series), table: figures_table(&title, results), title, legend }
+    Chart { drawing: Drawing::Lines { x, y, series }, table: figures_table(&title, results), title, legend }
 }
 
 /// The theoretical line between the sizes measured: dense where one line rate and MTU hold for all.
@@ -286,7 +293,7 @@ fn throughputs(lang: Language, results: &[&Measurement]) -> Option<Chart> {
     };
     let bars: Vec<Bar> = results.iter().map(bar).collect();
     let x = Axis::rate(said!(lang, "charts-payload-at-the-receiver"), "bit/s", reach(&bars));
-    Some(Chart { drawing: svg::bars(&title, &x, &bars), table: figures_table(&title, results), title, legend })
+    Some(Chart { drawing: Drawing::Bars { x, bars }, table: figures_table(&title, results), title, legend })
 }
 
 /// The farthest that any bar, whisker or limit reaches.
@@ -339,7 +346,7 @@ fn shares(lang: Language, result: &Measurement) -> Option<Chart> {
     };
     let legend = vec![(SERIES[0], said!(lang, "charts-median-whisker-from-lowest", what = what))];
     let title = table.caption.clone();
-    Some(Chart { drawing: svg::bars(&title, &x, &bars), table, title, legend })
+    Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }
 
 /// Where datagrams were lost, as parts of those offered.
@@ -403,7 +410,7 @@ fn losses(lang: Language, record: &Record) -> Option<Chart> {
     };
     let legend = legend.collect();
     let x = Axis::rate(said!(lang, "charts-share-of-the-datagrams"), "%", reach(&bars));
-    Some(Chart { drawing: svg::bars(&title, &x, &bars), table, title, legend })
+    Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }
 
 /// What transactions took.
@@ -497,7 +504,7 @@ pub(crate) fn distributions(
         rows: timed.iter().map(row).collect(),
     };
     let legend = SERIES.into_iter().zip(&timed).map(|(class, (name, _))| (class, name.clone())).collect();
-    Some(Chart { drawing: svg::lines(&title, &x, &y, &series), table, title, legend })
+    Some(Chart { drawing: Drawing::Lines { x, y, series }, table, title, legend })
 }
 
 /// A logarithmic axis of durations with ticks at 1, 2 and 5.

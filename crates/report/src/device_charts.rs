@@ -5,7 +5,7 @@ use crate::charts::{Chart, SERIES, latency_axis, size_ticks};
 use crate::figures::{grouped, nanos, per_second, percent, prefix, rate};
 use crate::language::Language;
 use crate::said;
-use crate::svg::{self, Axis, Point, Scale, Series};
+use crate::svg::{Axis, Drawing, Point, Scale, Series};
 use crate::tables::{Column, Table};
 use linerate_model::{
     BackToBack, BufferTime, DeviceLoad, DeviceOutcome, DevicePlan, FrameLatency, LossPoint, Record, Throughput,
@@ -142,12 +142,8 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome, unit: 
         ],
         rows: cells.iter().map(row).collect(),
     };
-    let drawing = svg::lines(
-        &title,
-        &size_axis(lang, &sizes(&cells, |c| c.frame_bytes)),
-        &reaching(lang, unit, &series),
-        &series,
-    );
+    let x = size_axis(lang, &sizes(&cells, |c| c.frame_bytes));
+    let drawing = Drawing::Lines { x, y: reaching(lang, unit, &series), series };
     Some(Chart { title, legend, drawing, table })
 }
 
@@ -272,7 +268,7 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Ch
     };
     let name = |bytes: u32| said!(lang, "device-charts-byte-frames", bytes = grouped(bytes.into()));
     let legend = curves.iter().map(|(class, curve)| (*class, name(curve.frame_bytes))).collect();
-    Some(Chart { drawing: svg::lines(&title, &x, &y, &series), title, legend, table })
+    Some(Chart { drawing: Drawing::Lines { x, y, series }, title, legend, table })
 }
 
 /// Latency against frame size: half, most and all of the frames (RFC 2544 section 26.2).
@@ -333,7 +329,7 @@ fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
         .collect();
     let x = size_axis(lang, &sizes(&cells, |cell| cell.frame_bytes));
     Some(Chart {
-        drawing: svg::lines(&title, &x, &latency_axis(lang, low as f64, high as f64), &series),
+        drawing: Drawing::Lines { x, y: latency_axis(lang, low as f64, high as f64), series },
         title,
         legend,
         table,
@@ -373,9 +369,9 @@ fn buffer(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
     };
     let legend = vec![(SERIES[0], said!(lang, "device-charts-what-the-longest-burst"))];
     let x = size_axis(lang, &cells.iter().map(|(cell, _)| cell.frame_bytes.into()).collect::<Vec<_>>());
-    let series = [Series { class: SERIES[0], line, points }];
+    let series = vec![Series { class: SERIES[0], line, points }];
     Some(Chart {
-        drawing: svg::lines(&title, &x, &Axis::time(said!(lang, "device-charts-buffer-time"), most), &series),
+        drawing: Drawing::Lines { x, y: Axis::time(said!(lang, "device-charts-buffer-time"), most), series },
         title,
         legend,
         table,
@@ -445,5 +441,5 @@ fn load(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
     };
     let legend = drawn.iter().map(|(class, (words, _))| (*class, lang.tell(words, &[]))).collect();
     let x = size_axis(lang, &sizes(&cells, |cell| cell.frame_bytes));
-    Some(Chart { drawing: svg::lines(&title, &x, &y, &series), title, legend, table })
+    Some(Chart { drawing: Drawing::Lines { x, y, series }, title, legend, table })
 }

@@ -5,7 +5,7 @@ use crate::figures::digits;
 use crate::findings::words::{range, unit_of};
 use crate::language::Language;
 use crate::said;
-use crate::svg::{self, Field, Heat, MOST_COLUMNS};
+use crate::svg::{Drawing, Field, Heat, MOST_COLUMNS};
 use crate::tables::Table;
 use linerate_model::MeasureUnit;
 
@@ -47,7 +47,7 @@ impl HeatMap {
         let map = Heat { row_title, column_title, rows: self.rows, columns: self.columns, fields: fields.collect() };
         let title = said!(lang, "heat-map-in-units-of", title = self.title, unit = unit);
         let legend = said!(lang, "heat-map-the-stronger-the-higher", range = range(lang, low, high, self.unit));
-        Some(Chart { drawing: svg::heat(&title, &map), legend: vec![("heat", legend)], table: self.table, title })
+        Some(Chart { drawing: Drawing::Heat(map), legend: vec![("heat", legend)], table: self.table, title })
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
             "{:?}",
             chart.legend
         );
-        let drawn = &chart.drawing.0;
+        let drawn = &chart.drawn().0;
         for part in [">0</text>", ">&lt;0.01</text>", ">20.0</text>", ">94.1</text>"] {
             assert!(drawn.contains(part), "{part}: {drawn}");
         }

@@ -254,7 +254,7 @@ pub(crate) fn figure(lang: Language, chart: &Chart) -> Markup {
                 h3 { (chart.title) }
                 ul { @for (class, meaning) in &chart.legend { li { i class=(class) {} (meaning) } } }
             }
-            div.drawing { (chart.drawing) }
+            div.drawing { (chart.drawn()) }
             details {
                 summary { (said!(lang, "html-the-same-as-a")) }
                 (scrolling(lang, &chart.table))

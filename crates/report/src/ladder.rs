@@ -5,7 +5,7 @@ use crate::figures::{nanos, percent, rate, spread};
 use crate::language::Language;
 use crate::said;
 use crate::sentences;
-use crate::svg::{self, Axis, Bar, Segment};
+use crate::svg::{Axis, Bar, Drawing, Segment};
 use crate::tables::{Column, Table};
 use linerate_model::{Gap, Ladder, Record, Rung, RungName, Summary};
 
@@ -213,7 +213,7 @@ pub(crate) fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
     };
     let x = Axis::rate("payload", "bit/s", bars.iter().map(reach).fold(0.0, f64::max));
     let title = caption(lang);
-    Some(Chart { legend, drawing: svg::bars(&title, &x, &bars), table: table(lang, ladder), title })
+    Some(Chart { legend, drawing: Drawing::Bars { x, bars }, table: table(lang, ladder), title })
 }
 
 /// What a rung's bar says.

@@ -5,7 +5,7 @@ use crate::figures::{grouped, nanos, per_second, percent, plain};
 use crate::language::Language;
 use crate::said;
 use crate::sentences;
-use crate::svg::{self, Axis, Point, Series};
+use crate::svg::{Axis, Drawing, Point, Series};
 use crate::tables::{Column, Table};
 use linerate_model::{Ceiling, CurvePoint, Limit, Measurement, NfsClass, NfsOutcome, OperationFigures, Record};
 
@@ -252,7 +252,7 @@ pub(crate) fn chart(lang: Language, record: &Record) -> Option<Chart> {
             points: line.iter().map(point).collect(),
         });
     }
-    Some(Chart { drawing: svg::lines(&title, &x, &y, &series), table: curve(lang, found)?, title, legend })
+    Some(Chart { drawing: Drawing::Lines { x, y, series }, table: curve(lang, found)?, title, legend })
 }
 
 /// What a point of the curve says.

@@ -55,7 +55,8 @@ fn height_of(drawing: &Markup) -> u32 {
 /// The file.
 pub(crate) fn svg(chart: &Chart) -> String {
     let top = MARGIN + LINE + LINE * chart.legend.len() as u32;
-    let drawn = height_of(&chart.drawing);
+    let drawing = chart.drawn();
+    let drawn = height_of(&drawing);
     let (width, height) = (WIDTH + 2 * MARGIN, top + LINE + drawn + MARGIN);
     let picture = html! {
         svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) {
@@ -66,7 +67,7 @@ pub(crate) fn svg(chart: &Chart) -> String {
             @for (index, (class, meaning)) in chart.legend.iter().enumerate() {
                 (key(class, meaning, MARGIN + LINE * (index as u32 + 1)))
             }
-            svg x=(MARGIN) y=(top + LINE / 2) width=(WIDTH) height=(drawn) { (chart.drawing) }
+            svg x=(MARGIN) y=(top + LINE / 2) width=(WIDTH) height=(drawn) { (drawing) }
         }
     };
     picture.into_string()

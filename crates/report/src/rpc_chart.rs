@@ -4,7 +4,7 @@ use crate::charts::{Chart, SERIES, size_ticks};
 use crate::figures::{grouped, per_second, plain, rate, spread};
 use crate::language::Language;
 use crate::said;
-use crate::svg::{self, Axis, Point, Scale, Series};
+use crate::svg::{Axis, Drawing, Point, Scale, Series};
 use crate::tables::{Column, Table};
 use linerate_model::{Measurement, Record, RpcCall, Summary, Transport, WorkloadKind};
 
@@ -95,7 +95,7 @@ pub(crate) fn chart(lang: Language, record: &Record) -> Option<Chart> {
         ],
         rows: all().map(row).collect(),
     };
-    Some(Chart { drawing: svg::lines(&title, &x, &y, &series), table, title, legend })
+    Some(Chart { drawing: Drawing::Lines { x, y, series }, table, title, legend })
 }
 
 /// What a point says.

@@ -5,7 +5,7 @@ use crate::figures::{percent, plain};
 use crate::findings::words::{extremes, value};
 use crate::language::Language;
 use crate::said;
-use crate::svg::{self, Axis, Run, Strip, Strips};
+use crate::svg::{Axis, Drawing, Run, Strip, Strips};
 use crate::tables::{Column, Table};
 use linerate_method::statistics::median;
 use linerate_model::{MeasureUnit, Measurement, Record};
@@ -64,7 +64,7 @@ pub(crate) fn chart(
         name: group.name.clone(),
         members: group.members.iter().map(|runs| runs.strip(lang)).collect(),
     });
-    let drawing = svg::strips(&title, &Axis::around(&what, PERCENT, low, high), &strips.collect::<Vec<_>>());
+    let drawing = Drawing::Strips { x: Axis::around(&what, PERCENT, low, high), groups: strips.collect() };
     let rows = groups.iter().flat_map(|group| group.members.iter().map(move |runs| runs.row(&group.name)));
     let table = Table {
         caption: title.clone(),
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn every_run_is_a_point_beside_the_median() {
         let chart = of(MeasureUnit::BitsPerS, &[90e6, 100e6, 101e6, 102e6]).expect("a chart");
-        let drawn = &chart.drawing.0;
+        let drawn = &chart.drawn().0;
         assert_eq!(drawn.matches("class=\"mark\"").count(), 4, "{drawn}");
         assert_eq!(drawn.matches("class=\"median\"").count(), 1, "{drawn}");
         for said in [
@@ -186,7 +186,8 @@ mod tests {
     #[test]
     fn a_loss_is_drawn_as_it_is_even_where_the_median_lost_nothing() {
         let chart = of(MeasureUnit::Share, &[0.0, 0.0, 0.02]).expect("a chart");
-        assert!(chart.drawing.0.contains("x, run 3: 2.0 %"), "{}", chart.drawing.0);
+        let drawn = chart.drawn().0;
+        assert!(drawn.contains("x, run 3: 2.0 %"), "{drawn}");
         assert!(of(MeasureUnit::Share, &[0.0, 0.0]).is_none(), "nothing to see");
     }
 

@@ -8,12 +8,39 @@ mod groups;
 mod heat;
 mod strips;
 
-pub(crate) use groups::{Bars, Member, groups};
-pub(crate) use heat::{Field, Heat, MOST_COLUMNS, heat};
-pub(crate) use strips::{Run, Strip, Strips, strips};
+pub(crate) use groups::{Bars, Member};
+pub(crate) use heat::{Field, Heat, MOST_COLUMNS};
+pub(crate) use strips::{Run, Strip, Strips};
 
 use crate::figures::{nanos, prefix};
 use maud::{Markup, html};
+
+/// What a chart draws.
+pub(crate) enum Drawing {
+    /// Lines over two axes.
+    Lines { x: Axis, y: Axis, series: Vec<Series> },
+    /// Horizontal bars over one axis.
+    Bars { x: Axis, bars: Vec<Bar> },
+    /// Horizontal bars in groups.
+    Groups { x: Axis, groups: Vec<Bars> },
+    /// Each run of a result as a point.
+    Strips { x: Axis, groups: Vec<Strips> },
+    /// Values in rows and columns.
+    Heat(Heat),
+}
+
+impl Drawing {
+    /// The SVG element, called by the chart's title.
+    pub(crate) fn drawn(&self, title: &str) -> Markup {
+        match self {
+            Self::Lines { x, y, series } => lines(title, x, y, series),
+            Self::Bars { x, bars } => self::bars(title, x, bars),
+            Self::Groups { x, groups } => groups::groups(title, x, groups),
+            Self::Strips { x, groups } => strips::strips(title, x, groups),
+            Self::Heat(map) => heat::heat(title, map),
+        }
+    }
+}
 
 /// Size of a chart in its own units, which are pixels at full width.
 const WIDTH: f64 = 720.0;
@@ -160,7 +187,7 @@ pub(crate) struct Series {
 }
 
 /// Lines over two axes.
-pub(crate) fn lines(title: &str, x: &Axis, y: &Axis, all: &[Series]) -> Markup {
+fn lines(title: &str, x: &Axis, y: &Axis, all: &[Series]) -> Markup {
     let px = |value: f64| LEFT + x.scale.place(value) * (RIGHT - LEFT);
     let py = |value: f64| BOTTOM - y.scale.place(value) * (BOTTOM - TOP);
     html! {
@@ -219,7 +246,7 @@ pub(crate) struct Bar {
 }
 
 /// Horizontal bars over one axis.
-pub(crate) fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
+fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
     let longest = |text: fn(&Bar) -> &str| all.iter().map(|bar| text(bar).chars().count()).max().unwrap_or(0);
     let left = 12.0 + CHARACTER * longest(|bar| &bar.name).min(NAME_CHARS) as f64;
     // Figures stand at the end of their bar: leave room for the longest.

@@ -6,7 +6,7 @@ use crate::figures::percent;
 use crate::language::Language;
 use crate::said;
 use crate::sentences;
-use crate::svg::{self, Axis, Point, Scale, Series};
+use crate::svg::{Axis, Drawing, Point, Scale, Series};
 use crate::tables::{Column, Table};
 use linerate_model::{Layer, Stack, Transport};
 use linerate_units::grouped;
@@ -93,7 +93,7 @@ impl Limits {
             }
             _ => said!(lang, "limits-chart-payload-as-a-share"),
         };
-        let drawing = svg::lines(&title, &x, &y, &series.collect::<Vec<_>>());
+        let drawing = Drawing::Lines { x, y, series: series.collect() };
         Chart { legend: legend.collect(), drawing, table: table(lang, &title, &curves, &asked), title }
     }
 

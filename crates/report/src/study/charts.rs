@@ -9,7 +9,7 @@ use crate::findings::data::Data;
 use crate::findings::words::value;
 use crate::language::Language;
 use crate::said;
-use crate::svg::{self, Axis, Bars, Member, Point, Scale, Segment, Series};
+use crate::svg::{Axis, Bars, Drawing, Member, Point, Scale, Segment, Series};
 use crate::tables::Table;
 use linerate_model::{FactorOf, MeasureUnit};
 
@@ -164,7 +164,7 @@ fn lines(lang: Language, data: &Data<'_>, shape: &Shape, facet: &Facet, top: f64
     let y = self::axis(data, &named.title, measure, top);
     let title = capital(if facet.name.is_empty() { &named.title } else { &facet.name });
     Chart {
-        drawing: svg::lines(&title, &x, &y, &series),
+        drawing: Drawing::Lines { x, y, series },
         table: table(lang, data, &title, measure, &facet.cells),
         title,
         legend,
@@ -329,7 +329,7 @@ fn grouped(
         data.study.measures[measure].title.clone()
     };
     let x = axis(data, &what, measure, members().map(Member::reach).fold(0.0, f64::max));
-    let drawing = svg::groups(title, &x, &groups);
+    let drawing = Drawing::Groups { x, groups };
     Some(Chart { drawing, table: table(lang, data, title, measure, cells), title: title.to_owned(), legend })
 }
 

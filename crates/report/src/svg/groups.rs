@@ -35,7 +35,7 @@ impl Member {
 }
 
 /// Horizontal bars in groups over one axis.
-pub(crate) fn groups(title: &str, x: &Axis, all: &[Bars]) -> Markup {
+pub(super) fn groups(title: &str, x: &Axis, all: &[Bars]) -> Markup {
     let members = || all.iter().flat_map(|bars| &bars.members);
     let names = members().map(|member| member.name.chars().count()).max().unwrap_or(0).min(NAME_CHARS);
     let figures = members().map(|member| member.figure.chars().count()).max().unwrap_or(0);

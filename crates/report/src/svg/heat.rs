@@ -47,7 +47,7 @@ impl Heat {
 }
 
 /// Fields under the names of their columns.
-pub(crate) fn heat(title: &str, map: &Heat) -> Markup {
+pub(super) fn heat(title: &str, map: &Heat) -> Markup {
     let longest = |names: &[String]| names.iter().map(|name| short(name).chars().count()).max().unwrap_or(0) as f64;
     let named = longest(&map.rows).max((map.row_title.chars().count().min(NAME_CHARS)) as f64);
     let left = 14.0 + CHARACTER * named;

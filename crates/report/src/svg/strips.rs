@@ -46,7 +46,7 @@ impl Strips {
 }
 
 /// Strips in groups over one axis.
-pub(crate) fn strips(title: &str, x: &Axis, all: &[Strips]) -> Markup {
+pub(super) fn strips(title: &str, x: &Axis, all: &[Strips]) -> Markup {
     let members = || all.iter().flat_map(|group| &group.members);
     let names = members().map(|member| member.name.chars().count()).max().unwrap_or(0).min(NAME_CHARS);
     let figures = members().map(|member| member.figure.chars().count()).max().unwrap_or(0);
