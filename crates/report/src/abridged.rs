@@ -14,7 +14,7 @@ const MOST: usize = 300;
 /// The record with at most [`MOST`] results, evenly taken in the plan's order. Without its trials, if any was left out.
 pub(crate) fn shown(record: &Record) -> Cow<'_, Record> {
     let count = record.results.len();
-    if count <= MOST {
+    if !is(record) {
         return Cow::Borrowed(record);
     }
     let results = (0..MOST).map(|index| record.results[index * count / MOST].clone()).collect();
@@ -37,12 +37,14 @@ pub(crate) fn shown(record: &Record) -> Cow<'_, Record> {
     })
 }
 
+/// Whether some results are left out of words and charts.
+pub(crate) fn is(record: &Record) -> bool {
+    record.results.len() > MOST
+}
+
 /// Tells a reader that there is more; nothing of a record that is shown whole.
 pub(crate) fn notice(lang: Language, record: &Record) -> Option<String> {
-    let count = record.results.len();
-    (count > MOST).then(|| {
-        said!(lang, "abridged-the-record-holds-results", count = grouped(count as u64), value = MOST, id = record.id)
-    })
+    is(record).then(|| said!(lang, "abridged-notice", results = grouped(record.results.len() as u64), shown = MOST))
 }
 
 /// Doubts by kind, the first of each kind with the number of results that it or another of its kind is about.

@@ -1,11 +1,12 @@
 //! Which charts a record supports, and the table behind each.
 
+use crate::document::{Block, Section};
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Bar, Drawing, Point, Scale, Segment, Series};
 use crate::tables::{Column, Table};
-use crate::{device_charts, loaded_latency, mesh, nfs, rpc_chart, runs};
+use crate::{abridged, loaded_latency, mesh, nfs, rpc_chart, runs};
 use linerate_model::{
     Direction, IpVersion, Latency, LossPlaces, Measurement, PathLimit, Record, Transport, WorkloadKind,
 };
@@ -13,12 +14,15 @@ use linerate_units::Ratio;
 use maud::Markup;
 
 /// A chart, what its colours mean, and the same figures as a table.
-pub(crate) struct Chart {
-    pub(crate) title: String,
+pub struct Chart {
+    /// What it shows.
+    pub title: String,
     /// Style sheet class and meaning of each colour.
-    pub(crate) legend: Vec<(&'static str, String)>,
+    pub legend: Vec<(&'static str, String)>,
+    /// What is drawn.
     pub(crate) drawing: Drawing,
-    pub(crate) table: Table,
+    /// The figures that are drawn.
+    pub table: Table,
 }
 
 impl Chart {
@@ -31,8 +35,13 @@ impl Chart {
 /// Colours of series and of the places of loss, by the style sheet.
 pub(crate) const SERIES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
-/// All charts, in the order a reader wants them.
-pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
+/// The charts of results, in the order a reader wants them.
+pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+    let charts = all(lang, &abridged::shown(record));
+    Section::full("charts", said!(lang, "section-charts"), charts.into_iter().map(Block::chart).collect())
+}
+
+fn all(lang: Language, record: &Record) -> Vec<Chart> {
     let (sweeps, others) = sweeps(record);
     let mut charts: Vec<Chart> = sweeps.iter().map(|results| sweep(lang, results)).collect();
     charts.extend(throughputs(lang, &others));
@@ -42,9 +51,7 @@ pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
     charts.extend(losses(lang, record));
     charts.extend(record.results.iter().filter_map(|result| loaded_latency::chart(lang, result)));
     charts.extend(latencies(lang, record));
-    charts.extend(nfs::chart(lang, record));
     charts.extend(rpc_chart::chart(lang, record));
-    charts.extend(device_charts::all(lang, record));
     charts
 }
 

@@ -88,7 +88,7 @@ fn table(lang: Language, found: &Comparison) -> Table {
         Column::new("column-is"),
     ];
     let rows = found.figures.iter().map(|figure| row(lang, figure)).collect();
-    Table { caption: said!(lang, "comparison-figures"), columns, rows }
+    Table { caption: said!(lang, "section-figures"), columns, rows }
 }
 
 fn row(lang: Language, figure: &ComparedFigure) -> Vec<Option<String>> {

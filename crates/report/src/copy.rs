@@ -1,9 +1,10 @@
 //! What was found of a copy: how fast, where the time went, each client, each class of sizes, and what was left out.
 
+use crate::document::{Block, Entry, Section};
 use crate::figures::{grouped, nanos, per_second, percent, plain, rate};
 use crate::language::Language;
 use crate::said;
-use crate::sentences::{self, listed};
+use crate::sentences::listed;
 use crate::tables::{Column, Table};
 use linerate_model::{
     CopyCache, CopyFault, CopyFrom, CopyInto, CopyOutcome, CopyPlan, CopyStage, CopySync, CopyVerify, CopyWay, Record,
@@ -18,13 +19,18 @@ fn bytes_per_s(value: f64) -> Option<String> {
     rate(value, "B/s")
 }
 
-/// Its tables, the same for every form of report.
-pub(crate) fn tables(lang: Language, record: &Record) -> Vec<Table> {
-    let Some((_, found)) = record.copy() else { return Vec::new() };
-    [stages(lang, found), clients(lang, found), sizes(lang, found), faults(lang, &found.faults)]
-        .into_iter()
-        .flatten()
-        .collect()
+/// How fast it was, and what the figures say.
+pub(crate) fn answer(lang: Language, record: &Record) -> Option<Entry> {
+    let (plan, found) = record.copy()?;
+    Some(Entry::new(said!(lang, "copy-name"), sentences(lang, plan, found)).with_figure(bytes_per_s(found.bytes_per_s)))
+}
+
+/// Where the time went, each client, each class of sizes, and what was not copied.
+pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+    let (_, found) = record.copy()?;
+    let tables = [stages(lang, found), clients(lang, found), sizes(lang, found), faults(lang, &found.faults)];
+    let blocks = tables.into_iter().flatten().map(Block::Table).collect();
+    Section::summary("copy", said!(lang, "copy-section"), blocks)
 }
 
 fn table(caption: String, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
@@ -111,8 +117,7 @@ fn faults(lang: Language, faults: &[CopyFault]) -> Option<Table> {
 }
 
 /// What the figures say.
-pub(crate) fn sentences(lang: Language, record: &Record) -> Vec<String> {
-    let Some((plan, found)) = record.copy() else { return Vec::new() };
+fn sentences(lang: Language, plan: &CopyPlan, found: &CopyOutcome) -> Vec<String> {
     let fast = bytes_per_s(found.bytes_per_s).unwrap_or_else(|| said!(lang, "copy-an-unknown-rate"));
     let files = per_second(found.files_per_s).unwrap_or_else(|| said!(lang, "copy-unknown"));
     let runs = match found.runs_bytes_per_s.len() {
@@ -191,12 +196,7 @@ fn meaning(lang: Language, stage: CopyStage) -> String {
 /// What limited it, by the name that it goes by.
 pub(crate) fn judged(lang: Language, record: &Record) -> Option<(String, &Verdict)> {
     let (_, found) = record.copy()?;
-    Some((said!(lang, "copy-copy"), found.verdict.as_ref()?))
-}
-
-/// The same in words.
-pub(crate) fn judgement(lang: Language, record: &Record) -> Option<(String, String)> {
-    judged(lang, record).map(|(name, verdict)| (name, sentences::judgement(lang, verdict)))
+    Some((said!(lang, "copy-name"), found.verdict.as_ref()?))
 }
 
 /// Who copied to whom.

@@ -1,18 +1,24 @@
 //! What was found about a device: tables, verdicts and doubts, the same for every form of report.
 
 use crate::bursts;
-use crate::device_charts::line_frames;
+use crate::device_charts::{self, line_frames};
+use crate::document::{Block, Section};
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::frames;
 use crate::language::Language;
 use crate::neighbours;
 use crate::said;
-use crate::sentences;
 use crate::tables::{Column, Table};
 use linerate_model::{Caveat, DeviceLoad, DeviceOutcome, DevicePlan, DeviceTest, FramePayload, Record, Verdict};
 
-/// Each test's table.
-pub(crate) fn tables(lang: Language, record: &Record) -> Vec<Table> {
+/// Each test's table, and the charts.
+pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+    let tables = tables(lang, record).into_iter().map(Block::Table);
+    let charts = device_charts::all(lang, record).into_iter().map(Block::chart);
+    Section::summary("device", said!(lang, "device-section"), tables.chain(charts).collect())
+}
+
+fn tables(lang: Language, record: &Record) -> Vec<Table> {
     let Some((_, outcome)) = record.device() else { return Vec::new() };
     let steady =
         [throughput(lang, record, outcome), directions(lang, outcome), latency(lang, outcome), loss(lang, outcome)];
@@ -200,11 +206,6 @@ pub(crate) fn judged<'a>(lang: Language, record: &'a Record) -> Vec<(String, &'a
     outcome.addresses.iter().for_each(|table| add(String::from("addresses"), &table.verdict));
     outcome.hosts.iter().for_each(|table| add(String::from("hosts"), &table.verdict));
     all
-}
-
-/// Each result, and what limited it in words.
-pub(crate) fn verdicts(lang: Language, record: &Record) -> Vec<(String, String)> {
-    judged(lang, record).into_iter().map(|(name, verdict)| (name, sentences::judgement(lang, verdict))).collect()
 }
 
 /// The doubts of every size; the same one may come several times.

@@ -1,25 +1,23 @@
 //! The reasoning behind each verdict of a record, in full.
 
-use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
-use crate::sentences::{self, sentence};
+use crate::sentences::sentence;
 use crate::text::{Page, Style};
-use crate::{copy, device};
+use crate::verdicts;
 use linerate_model::{Record, Verdict};
 
 /// Each result's verdict with all that was weighed for it, and what to try next.
 pub fn explain(record: &Record, style: &Style) -> String {
     let lang = style.language;
     let mut page = Page::new(style);
-    let results = record.results.iter().map(|result| (plain(&result.name), &result.verdict));
     let mut any = false;
-    for (name, verdict) in results.chain(device::judged(lang, record)).chain(copy::judged(lang, record)) {
+    for (name, verdict) in verdicts::each(lang, record) {
         if any {
             page.blank();
         }
         any = true;
-        page.heading(&format!("{name}: {}", sentences::verdict(lang, verdict)));
+        page.heading(&format!("{name}: {}", verdicts::statement(lang, verdict)));
         reasons(lang, &mut page, verdict);
     }
     if !any {

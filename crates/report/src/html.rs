@@ -1,19 +1,15 @@
-//! A record as one HTML page that needs nothing but itself: no other file, no network, and hardly its script.
+//! A document as one HTML page that needs nothing but itself: no other file, no network, and hardly its script.
 
 use crate::abridged;
-use crate::charts::{self, Chart};
-use crate::copy;
-use crate::device;
-use crate::figures::{MISSING, moment, per_second, plain, rate, words};
-use crate::frame::{Carried, Data, Frame, STYLE};
-use crate::ladder;
+use crate::charts::Chart;
+use crate::document::{Block, Depth, Entry, Section, document};
+use crate::figures::{MISSING, plain, words};
 use crate::language::Language;
-use crate::nfs;
+use crate::page_shell::{Carried, Data, PageShell, STYLE};
 use crate::said;
 use crate::sentences;
-use crate::tables::{self, Column, Table};
-use linerate_model::{Caveat, Host, Limit, Measurement, NfsOutcome, Nic, Record, WorkloadKind};
-use linerate_units::ByteCount;
+use crate::tables::Table;
+use linerate_model::{Caveat, Record};
 use maud::{Markup, html};
 
 /// A link to another page, where there are several.
@@ -32,92 +28,10 @@ pub fn html(lang: Language, record: &Record) -> String {
 
 /// The page with links at its top.
 pub fn linked_html(lang: Language, record: &Record, links: &[Link<'_>]) -> String {
-    let parties = sentences::parties(lang, record);
-    let shown = abridged::shown(record);
-    let notice = abridged::notice(lang, record);
-    let charts = charts::all(lang, &shown);
-    let caveats = if notice.is_some() { abridged::caveats_by_kind(lang, record) } else { caveats(lang, record) };
-    let main = html! {
-        @if let Some(found) = &record.ladder {
-            section aria-labelledby="ladder" {
-                h2 #ladder { (said!(lang, "html-ladder")) }
-                @for sentence in ladder::sentences(lang, found) { p { (prose(&sentence)) } }
-                (with_meanings(lang, &ladder::table(lang, found)))
-                @if let Some(chart) = ladder::chart(lang, found) { (figure(lang, &chart)) }
-            }
-        }
-        @if let Some(notice) = &notice { p.note { (prose(notice)) } }
-        (summary(lang, &shown))
-        @if !caveats.is_empty() {
-            section aria-labelledby="caveats" {
-                h2 #caveats { (said!(lang, "html-caveats")) }
-                ul.caveats {
-                    @for (names, caveat) in &caveats {
-                        li {
-                            @if !names.is_empty() { b { (names) ": " } }
-                            (prose(&sentences::sentence(&caveat.text)))
-                        }
-                    }
-                }
-            }
-        }
-        @if !record.results.is_empty() {
-            section aria-labelledby="figures" {
-                h2 #figures { (said!(lang, "comparison-figures")) }
-                @for table in tables::results(lang, record) { (with_meanings(lang, &table)) }
-                @for table in nfs::tables(lang, record) { (with_meanings(lang, &table)) }
-            }
-        }
-        @if record.copy().is_some() {
-            section aria-labelledby="copy" {
-                h2 #copy { (said!(lang, "html-copy")) }
-                @for sentence in copy::sentences(lang, record) { p { (prose(&sentence)) } }
-                @if let Some((_, judged)) = copy::judgement(lang, record) { p { (prose(&judged)) } }
-                @for table in copy::tables(lang, record) { (with_meanings(lang, &table)) }
-            }
-        }
-        @if record.device().is_some() {
-            section aria-labelledby="device" {
-                h2 #device { (said!(lang, "html-device")) }
-                @for table in device::tables(lang, record) { (with_meanings(lang, &table)) }
-                @let verdicts = device::verdicts(lang, record);
-                @if !verdicts.is_empty() { h3 { (said!(lang, "html-what-limited-the-results")) } }
-                dl.further { @for (name, said) in verdicts { dt { (name) } dd { (prose(&said)) } } }
-            }
-        }
-        @if !charts.is_empty() {
-            section aria-labelledby="charts" {
-                h2 #charts { (said!(lang, "html-charts")) }
-                @for chart in &charts { (figure(lang, chart)) }
-            }
-        }
-        @if nfs::told(&shown).any(|result| !sentences::further(lang, result).is_empty()) {
-            section aria-labelledby="further" {
-                h2 #further { (said!(lang, "html-further-figures")) }
-                dl.further {
-                    @for result in nfs::told(&shown) {
-                        @let further = sentences::further(lang, result);
-                        @if !further.is_empty() {
-                            dt { (plain(&result.name)) }
-                            dd { (prose(&sentences::in_a_row(&further))) }
-                        }
-                    }
-                }
-            }
-        }
-        section aria-labelledby="hosts" {
-            h2 #hosts { (said!(lang, "html-hosts")) }
-            div.words { (scrolling(lang, &hosts(lang, &record.hosts))) }
-            div.words { (scrolling(lang, &interfaces(lang, &record.hosts))) }
-        }
-        section aria-labelledby="method" {
-            h2 #method { (said!(lang, "html-how-it-was-measured")) }
-            @for sentence in sentences::method(lang, record) { p { (sentence) } }
-            p { (said!(lang, "html-command")) " " code { (plain(&record.command.join(" "))) } }
-        }
-    };
+    let document = document(lang, std::slice::from_ref(record));
+    let abridged = abridged::is(record);
     let name = plain(&record.id.0);
-    let carried = if notice.is_some() {
+    let carried = if abridged {
         let data = Data::Csv(crate::csv(record));
         Carried { name: Some(&name), label: &said!(lang, "html-download-the-figures-csv"), data }
     } else {
@@ -127,15 +41,19 @@ pub fn linked_html(lang: Language, record: &Record, links: &[Link<'_>]) -> Strin
             data: Data::Json(crate::json(record)),
         }
     };
-    Frame {
+    PageShell {
         lang,
-        title: &parties,
+        title: &document.title,
         links,
-        about: Some(html! { (said!(lang, "text-record", moment = moment(lang, record.started_unix_ns), id = name)) }),
-        main,
+        about: Some(html! { (document.about) }),
+        main: html! { @for one in &document.sections { (section(lang, one)) } },
         footer: html! {
             (said!(lang, "html-written-by-linerate", version = plain(&record.version))) " "
-            @if notice.is_some() { (said!(lang, "html-the-figures-are-embedded")) } @else { (said!(lang, "html-the-record-is-embedded")) }
+            @if abridged {
+                (said!(lang, "html-the-figures-are-embedded")) " " (said!(lang, "html-trials-left-out", id = name))
+            } @else {
+                (said!(lang, "html-the-record-is-embedded"))
+            }
         },
         downloads: None,
         carried,
@@ -143,74 +61,80 @@ pub fn linked_html(lang: Language, record: &Record, links: &[Link<'_>]) -> Strin
     .page()
 }
 
-/// Doubts, each with the names of the results that it is about.
-fn caveats(lang: Language, record: &Record) -> Vec<(String, &Caveat)> {
-    sentences::caveats(record).into_iter().map(|(names, caveat)| (sentences::listed(lang, &names), caveat)).collect()
-}
-
 /// The style sheet of the page.
 pub fn style_sheet() -> &'static str {
     STYLE
 }
 
-/// What is known of a record whose run goes on.
+/// What is known of a record whose run goes on: the sections that every form has, without charts.
 pub fn so_far(lang: Language, record: &Record) -> Markup {
+    let mut document = document(lang, std::slice::from_ref(record));
+    document.sections.retain(|section| section.depth == Depth::Summary);
+    document.sections.iter_mut().for_each(|section| section.blocks.retain(|block| !matches!(block, Block::Chart(_))));
+    html! { @for one in document.sections.iter().filter(|one| !one.blocks.is_empty()) { (section(lang, one)) } }
+}
+
+/// A section under its heading.
+fn section(lang: Language, section: &Section) -> Markup {
     html! {
-        (summary(lang, &abridged::shown(record)))
-        @for table in tables::results(lang, record).iter().chain(&device::tables(lang, record)) { (with_meanings(lang, table)) }
+        section aria-labelledby=(section.id) {
+            h2 id=(section.id) { (section.heading) }
+            @for block in &section.blocks {
+                @match block {
+                    Block::Sentences(sentences) => @for sentence in sentences { p { (prose(sentence)) } },
+                    Block::Entries(entries) => (list(entries)),
+                    Block::Table(table) if table.is_of_words() => div.words { (scrolling(lang, table)) },
+                    Block::Table(table) => (with_meanings(lang, table)),
+                    Block::Chart(chart) => (figure(lang, chart)),
+                    Block::Caveats(all) => (caveats(all)),
+                }
+            }
+        }
     }
 }
 
-/// Each result with its one number, its sentences and what limited it.
-fn summary(lang: Language, record: &Record) -> Markup {
+/// Entries: those with a figure beside it, the others below their names.
+fn list(entries: &[Entry]) -> Markup {
     html! {
-        @if record.results.is_empty() && record.outcome.is_none() { p { (said!(lang, "html-nothing-was-measured")) } }
-        ul.results aria-label="Results" {
-            @for result in nfs::told(record) {
-                li {
-                    div {
-                        span.name { (plain(&result.name)) }
-                        span.figure { (figure_of(result)) }
-                    }
-                    div {
-                        @let said = sentences::main(lang, record, result);
-                        p { (prose(&said[0])) }
-                        @if said.len() > 1 { p.rest { (prose(&sentences::in_a_row(&said[1..]))) } }
-                        p.rest {
-                            @let verdict = sentences::sentence(&sentences::verdict(lang, &result.verdict));
-                            @if result.verdict.limit == Limit::CannotTell { (verdict) } @else { strong { (verdict) } }
-                            @for why in result.verdict.evidence.iter().chain(&result.verdict.next) {
-                                " " (prose(&sentences::sentence(why)))
-                            }
+        @if entries.iter().any(|entry| entry.figure.is_some()) {
+            ul.results {
+                @for entry in entries {
+                    li {
+                        div {
+                            span.name { (entry.name) }
+                            @if let Some(figure) = &entry.figure { span.figure { (figure) } }
                         }
-                        @if !result.verdict.weighed.is_empty() {
-                            details {
-                                summary { (said!(lang, "html-what-was-weighed")) }
-                                dl.weighed {
-                                    @for weighed in &result.verdict.weighed {
-                                        dt { (lang.named("limit", weighed.limit)) " (" (lang.named("stand", weighed.stand)) ")" }
-                                        dd { (prose(&sentences::sentence(&weighed.text))) }
-                                    }
-                                }
-                            }
-                        }
+                        div { (told(entry)) }
                     }
                 }
             }
-            @if let Some(found) = record.nfs().filter(|found| !found.curve.is_empty()) {
+        } @else {
+            dl.further { @for entry in entries { dt { (entry.name) } dd { (told(entry)) } } }
+        }
+    }
+}
+
+/// The sentences of an entry, and what is folded below them.
+fn told(entry: &Entry) -> Markup {
+    html! {
+        @if let Some(first) = entry.sentences.first() { p { (prose(first)) } }
+        @if entry.sentences.len() > 1 { p.rest { (prose(&sentences::in_a_row(&entry.sentences[1..]))) } }
+        @if let Some(folded) = &entry.folded {
+            details {
+                summary { (folded.heading) }
+                dl.weighed { @for (name, said) in &folded.entries { dt { (name) } dd { (prose(said)) } } }
+            }
+        }
+    }
+}
+
+fn caveats(all: &[(String, Caveat)]) -> Markup {
+    html! {
+        ul.caveats {
+            @for (names, caveat) in all {
                 li {
-                    div {
-                        span.name { (said!(lang, "html-nfs-peak")) }
-                        span.figure { (peak_of(found)) }
-                    }
-                    div {
-                        @let said = nfs::sentences(lang, record);
-                        @if let Some(first) = said.first() { p { (prose(first)) } }
-                        @if said.len() > 1 { p.rest { (prose(&sentences::in_a_row(&said[1..]))) } }
-                        @for (name, judged) in nfs::verdicts(lang, record) {
-                            p.rest { (prose(&format!("{}: {judged}", sentences::sentence(&name).trim_end_matches('.')))) }
-                        }
-                    }
+                    @if !names.is_empty() { b { (names) ": " } }
+                    (prose(&sentences::sentence(&caveat.text)))
                 }
             }
         }
@@ -228,25 +152,7 @@ pub(crate) fn prose(text: &str) -> Markup {
     }
 }
 
-/// The one number of a curve.
-fn peak_of(found: &NfsOutcome) -> String {
-    let peak = found.peak.as_ref().and_then(|peak| per_second(peak.achieved_ops));
-    peak.map_or_else(|| MISSING.to_owned(), |peak| format!("{peak} /s"))
-}
-
-/// The one number of a result.
-fn figure_of(result: &Measurement) -> String {
-    let shown = match result.workload {
-        WorkloadKind::Stream => {
-            result.received.as_ref().and_then(|received| rate(received.payload_bps.median, "bit/s"))
-        }
-        WorkloadKind::Transact | WorkloadKind::Rpc | WorkloadKind::Nfs => {
-            result.transactions_per_s.as_ref().and_then(|done| Some(format!("{} /s", per_second(done.median)?)))
-        }
-    };
-    shown.unwrap_or_else(|| MISSING.to_owned())
-}
-
+/// A chart with its title, its legend and its figures as a table.
 pub(crate) fn figure(lang: Language, chart: &Chart) -> Markup {
     html! {
         figure {
@@ -295,62 +201,5 @@ pub(crate) fn scrolling(lang: Language, table: &Table) -> Markup {
                 }
             }
         }
-    }
-}
-
-fn hosts(lang: Language, hosts: &[Host]) -> Table {
-    let row = |host: &Host| {
-        vec![
-            Some(plain(&host.name.0)),
-            Some(plain(&host.system)),
-            Some(plain(&host.cpu_model)).filter(|model| !model.is_empty()),
-            Some(host.cores.to_string()),
-            Some(ByteCount::new(host.memory_bytes).to_string()),
-            host.congestion_controls.first().map(|control| plain(control)),
-            Some(plain(&host.version)),
-        ]
-    };
-    Table {
-        caption: said!(lang, "html-hosts"),
-        columns: vec![
-            Column::new("column-host"),
-            Column::new("column-system"),
-            Column::new("column-cpu"),
-            Column::new("column-cores"),
-            Column::new("column-memory"),
-            Column::new("column-tcp-default"),
-            Column::new("column-linerate"),
-        ],
-        rows: hosts.iter().map(row).collect(),
-    }
-}
-
-fn interfaces(lang: Language, hosts: &[Host]) -> Table {
-    let row = |host: &Host, nic: &Nic| {
-        // Of dozens of offloads, those decide what a packet counts.
-        let joins = |name: &str| ["segmentation", "gro", "lro", "gso"].iter().any(|part| name.contains(part));
-        let on = nic.offloads.iter().filter(|(name, on)| **on && joins(name));
-        let on: Vec<String> = on.map(|(name, _)| plain(name)).collect();
-        vec![
-            Some(format!("{} {}", plain(&host.name.0), plain(&nic.name))),
-            nic.speed.map(|speed| speed.to_string()),
-            Some(nic.mtu.to_string()),
-            Some(plain(&nic.driver)).filter(|driver| !driver.is_empty()),
-            Some(plain(&nic.qdisc)).filter(|qdisc| !qdisc.is_empty()),
-            Some(on.join(", ")).filter(|offloads| !offloads.is_empty()),
-        ]
-    };
-    let rows = hosts.iter().flat_map(|host| host.nics.iter().filter(|nic| nic.up).map(move |nic| row(host, nic)));
-    Table {
-        caption: said!(lang, "html-interfaces-that-were-up"),
-        columns: vec![
-            Column::new("column-interface"),
-            Column::new("column-speed"),
-            Column::new("column-mtu-b"),
-            Column::new("column-driver"),
-            Column::new("column-queue"),
-            Column::new("column-cuts-or-joins-packets"),
-        ],
-        rows: rows.collect(),
     }
 }

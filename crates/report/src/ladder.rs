@@ -1,6 +1,7 @@
 //! The ladder in all its forms: a table from the top rung down, sentences, a chart, rows of comma-separated values.
 
 use crate::charts::{Chart, SERIES};
+use crate::document::{Block, Section};
 use crate::figures::{nanos, percent, rate, spread};
 use crate::language::Language;
 use crate::said;
@@ -13,8 +14,16 @@ use linerate_model::{Gap, Ladder, Record, Rung, RungName, Summary};
 const RISES: f64 = 1.05;
 
 /// What it is called wherever it stands.
-pub(crate) fn caption(lang: Language) -> String {
+fn caption(lang: Language) -> String {
     said!(lang, "ladder-the-ladder-payload-of")
+}
+
+/// What it says, a row for each layer, and the same drawn.
+pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+    let found = record.ladder.as_ref()?;
+    let mut blocks = vec![Block::Sentences(sentences(lang, found)), Block::Table(table(lang, found))];
+    blocks.extend(chart(lang, found).map(Block::chart));
+    Section::summary("ladder", said!(lang, "ladder-section"), blocks)
 }
 
 fn bits(value: f64) -> Option<String> {
@@ -55,7 +64,7 @@ fn find(ladder: &Ladder, name: RungName) -> Option<&Rung> {
 }
 
 /// A row for each rung, the top one first.
-pub(crate) fn table(lang: Language, ladder: &Ladder) -> Table {
+fn table(lang: Language, ladder: &Ladder) -> Table {
     let row = |rung: &Rung| {
         vec![
             Some(label(lang, rung.name)),
@@ -72,7 +81,7 @@ pub(crate) fn table(lang: Language, ladder: &Ladder) -> Table {
         caption: caption(lang),
         columns: vec![
             Column::new("column-rung"),
-            Column::new("column-ladder-payload"),
+            Column::new("column-ladder-payload").with_bars(lengths(ladder)),
             Column::new("column-of-below"),
             Column::new("column-ladder-of-line"),
             Column::new("column-spread").ranked(5),
@@ -85,13 +94,13 @@ pub(crate) fn table(lang: Language, ladder: &Ladder) -> Table {
 }
 
 /// Each rung's payload as a share of the greatest, 0 to 1, in the order of [`table`]'s rows.
-pub(crate) fn lengths(ladder: &Ladder) -> Vec<f64> {
+fn lengths(ladder: &Ladder) -> Vec<f64> {
     let most = ladder.rungs.iter().filter_map(median).fold(0.0, f64::max);
     from_the_top(ladder).map(|rung| if most > 0.0 { median(rung).unwrap_or(0.0) / most } else { 0.0 }).collect()
 }
 
 /// What the ladder says: the widest gap and what to try, what headers take, what was not measured.
-pub(crate) fn sentences(lang: Language, ladder: &Ladder) -> Vec<String> {
+fn sentences(lang: Language, ladder: &Ladder) -> Vec<String> {
     let mut all = vec![match &ladder.widest_gap {
         Some(gap) => widest(lang, ladder, gap),
         None if ladder.rungs.iter().all(|rung| rung.below.is_none()) => {
@@ -171,7 +180,7 @@ fn header_of_tcp(lang: Language, ladder: &Ladder) -> Option<String> {
 }
 
 /// The ladder itself: a bar for each rung, the top one first, with what it lacks of the rung below behind it.
-pub(crate) fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
+fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
     let bars: Vec<Bar> = from_the_top(ladder)
         .filter_map(|rung| {
             let payload = rung.payload_bps.as_ref()?;

@@ -1,76 +1,51 @@
-//! A record as Markdown, for tickets and repositories.
+//! A document as Markdown, for tickets and repositories: all of it but the charts.
 
-use crate::copy;
-use crate::device;
-use crate::figures::{MISSING, moment, plain};
-use crate::ladder;
+use crate::document::{Block, Section, document};
+use crate::figures::{MISSING, plain};
 use crate::language::Language;
-use crate::nfs;
-use crate::said;
 use crate::sentences;
-use crate::tables::{self, Table};
+use crate::tables::Table;
 use linerate_model::Record;
 
-/// Title, tables, sentences, verdicts and caveats, in GitHub's Markdown.
+/// The record in GitHub's Markdown.
 pub fn markdown(lang: Language, record: &Record) -> String {
-    let mut text = format!("# linerate: {}\n\n", escaped(&sentences::parties(lang, record)));
-    let about = said!(lang, "text-record", moment = moment(lang, record.started_unix_ns), id = record.id);
-    text.push_str(&format!("{}\n", escaped(&about)));
-    if let Some(found) = &record.ladder {
-        push_table(lang, &mut text, &ladder::table(lang, found));
-        text.push('\n');
-        for sentence in ladder::sentences(lang, found) {
-            text.push_str(&format!("- {}\n", escaped(&sentence)));
+    let document = document(lang, std::slice::from_ref(record));
+    let mut text = format!("# linerate: {}\n\n{}\n", escaped(&document.title), escaped(&document.about));
+    document.sections.iter().for_each(|section| push_section(lang, &mut text, section));
+    text
+}
+
+fn push_section(lang: Language, text: &mut String, section: &Section) {
+    let blocks: Vec<&Block> = section.blocks.iter().filter(|block| !matches!(block, Block::Chart(_))).collect();
+    if blocks.is_empty() {
+        return;
+    }
+    push_heading(text, &escaped(&section.heading));
+    for (index, block) in blocks.into_iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        match block {
+            Block::Sentences(sentences) => sentences.iter().for_each(|sentence| push_item(text, "", sentence)),
+            Block::Entries(entries) => {
+                entries.iter().for_each(|entry| push_item(text, &entry.name, &sentences::in_a_row(&entry.sentences)))
+            }
+            Block::Table(table) => {
+                text.push_str(&format!("### {}\n\n", escaped(&table.caption)));
+                push_rows(lang, text, table);
+            }
+            Block::Caveats(caveats) => {
+                caveats.iter().for_each(|(names, caveat)| push_item(text, names, &sentences::sentence(&caveat.text)));
+            }
+            Block::Chart(_) => {}
         }
     }
-    for table in tables::results(lang, record) {
-        push_table(lang, &mut text, &table);
-    }
-    for sentence in nfs::sentences(lang, record).into_iter().chain(copy::sentences(lang, record)) {
-        text.push_str(&format!("\n{}\n", escaped(&sentence)));
-    }
-    for table in nfs::told(record)
-        .filter_map(|result| tables::shares(lang, result))
-        .chain(nfs::tables(lang, record))
-        .chain(device::tables(lang, record))
-        .chain(copy::tables(lang, record))
-    {
-        push_table(lang, &mut text, &table);
-    }
-    if record.results.is_empty() && record.outcome.is_none() {
-        text.push_str(&format!("\n{}\n", said!(lang, "html-nothing-was-measured")));
-    }
-    if nfs::told(record).next().is_some() {
-        push_heading(&mut text, &said!(lang, "text-what-the-figures-say"));
-    }
-    for result in nfs::told(record) {
-        let said =
-            sentences::in_a_row(&[sentences::main(lang, record, result), sentences::further(lang, result)].concat());
-        text.push_str(&format!("- **{}**: {}\n", escaped(&result.name), escaped(&said)));
-    }
-    let verdicts = sentences::verdicts(lang, record);
-    if !verdicts.is_empty() {
-        push_heading(&mut text, &said!(lang, "html-what-limited-the-results"));
-    }
-    for (name, said) in verdicts {
-        text.push_str(&format!("- **{}**: {}\n", escaped(&name), escaped(&said)));
-    }
-    let caveats = sentences::caveats(record);
-    if !caveats.is_empty() {
-        push_heading(&mut text, &said!(lang, "html-caveats"));
-    }
-    for (names, caveat) in caveats {
-        let of = if names.is_empty() {
-            String::new()
-        } else {
-            format!("**{}**: ", escaped(&sentences::listed(lang, &names)))
-        };
-        text.push_str(&format!("- {of}{}\n", escaped(&sentences::sentence(&caveat.text))));
-    }
-    push_heading(&mut text, &said!(lang, "html-how-it-was-measured"));
-    text.push_str(&escaped(&sentences::in_a_row(&sentences::method(lang, record))));
-    text.push('\n');
-    text
+}
+
+/// An item of a list, behind its name if it has one.
+fn push_item(text: &mut String, name: &str, said: &str) {
+    let name = if name.is_empty() { String::new() } else { format!("**{}**: ", escaped(name)) };
+    text.push_str(&format!("- {name}{}\n", escaped(said)));
 }
 
 pub(crate) fn push_heading(text: &mut String, heading: &str) {
@@ -79,6 +54,10 @@ pub(crate) fn push_heading(text: &mut String, heading: &str) {
 
 pub(crate) fn push_table(lang: Language, text: &mut String, table: &Table) {
     push_heading(text, &escaped(&table.caption));
+    push_rows(lang, text, table);
+}
+
+fn push_rows(lang: Language, text: &mut String, table: &Table) {
     let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     text.push_str(&row(table.columns.iter().map(|column| escaped(&column.title(lang))).collect()));
     let rule = |index| if index == 0 { ":--".to_owned() } else { "--:".to_owned() };

@@ -1,13 +1,16 @@
 //! What was found of an NFS server: operations and classes, the curve of response time against load, and its peak.
 
 use crate::charts::{Chart, SERIES, latency_axis};
+use crate::document::{Block, Entry, Section};
 use crate::figures::{grouped, nanos, per_second, percent, plain};
 use crate::language::Language;
 use crate::said;
 use crate::sentences;
 use crate::svg::{Axis, Drawing, Point, Series};
 use crate::tables::{Column, Table};
-use linerate_model::{Ceiling, CurvePoint, Limit, Measurement, NfsClass, NfsOutcome, OperationFigures, Record};
+use linerate_model::{
+    Ceiling, CurvePoint, Limit, Measurement, NfsClass, NfsOutcome, OperationFigures, Record, Verdict,
+};
 
 const NS_PER_MS: f64 = 1e6;
 /// Past this ratio a linear axis would hide the quickest responses.
@@ -24,8 +27,23 @@ fn millis(value: f64) -> Option<String> {
     (value.is_finite() && (0.0..1e12).contains(&value)).then(|| nanos((value * NS_PER_MS).round() as u64))
 }
 
+/// The peak, and what the curve says of it.
+pub(crate) fn answer(lang: Language, record: &Record) -> Option<Entry> {
+    let found = record.nfs().filter(|found| !found.curve.is_empty())?;
+    let peak = found.peak.as_ref().and_then(|peak| per_second(peak.achieved_ops));
+    let entry = Entry::new(said!(lang, "nfs-peak-name"), sentences(lang, record));
+    Some(entry.with_figure(peak.map(|peak| format!("{peak} /s"))))
+}
+
+/// The curve, and the classes and operations of its peak.
+pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+    let tables = tables(lang, record).map(Block::Table);
+    let blocks = chart(lang, record).map(Block::chart).into_iter().chain(tables).collect();
+    Section::summary("curve", said!(lang, "nfs-section"), blocks)
+}
+
 /// Curve, classes and operations.
-pub(crate) fn tables(lang: Language, record: &Record) -> impl Iterator<Item = Table> {
+fn tables(lang: Language, record: &Record) -> impl Iterator<Item = Table> {
     record.nfs().into_iter().flat_map(move |found| {
         let classes = found.classes.iter().map(|(class, figures)| (lang.named("class", class), figures));
         let mut operations: Vec<(String, &OperationFigures)> =
@@ -130,7 +148,7 @@ fn figures(caption: String, one: &'static str, rows: Vec<(String, &OperationFigu
 }
 
 /// What the curve says.
-pub(crate) fn sentences(lang: Language, record: &Record) -> Vec<String> {
+fn sentences(lang: Language, record: &Record) -> Vec<String> {
     let Some(found) = record.nfs() else { return Vec::new() };
     let Some(lowest) = found.curve.first() else { return Vec::new() };
     let mut said = Vec::new();
@@ -180,19 +198,14 @@ pub(crate) fn corruption(lang: Language, result: &Measurement) -> Option<String>
 }
 
 /// What limited the curve: what limited the lowest load that was not held.
-pub(crate) fn verdicts(lang: Language, record: &Record) -> impl Iterator<Item = (String, String)> {
-    record.nfs().into_iter().filter_map(move |found| {
-        let past = found.curve.iter().find(|point| point.missed.is_some())?;
-        let result = record.results.iter().find(|result| result.name == past.result)?;
-        Some((
-            said!(lang, "nfs-past-the-peak", result = plain(&past.result)),
-            sentences::judgement(lang, &result.verdict),
-        ))
-    })
+pub(crate) fn judged(lang: Language, record: &Record) -> Option<(String, &Verdict)> {
+    let past = record.nfs()?.curve.iter().find(|point| point.missed.is_some())?;
+    let result = record.results.iter().find(|result| result.name == past.result)?;
+    Some((said!(lang, "nfs-past-the-peak", result = plain(&past.result)), &result.verdict))
 }
 
 /// Response time against load, a line for all operations and one for each class.
-pub(crate) fn chart(lang: Language, record: &Record) -> Option<Chart> {
+fn chart(lang: Language, record: &Record) -> Option<Chart> {
     let found = record.nfs().filter(|found| found.curve.len() > 1)?;
     let title = said!(lang, "nfs-response-time-against-load");
     let usable =

@@ -1,9 +1,10 @@
 //! A chart as an SVG file of its own, for documents and slides: its legend drawn in, light colours, no style sheet but its own.
 
 use crate::charts::{Chart, SERIES};
+use crate::document::{Block, document};
 use crate::findings::data::Data;
-use crate::frame::STYLE;
 use crate::language::Language;
+use crate::page_shell::STYLE;
 use crate::study::{self, Pivot};
 use linerate_model::{Record, StudyReport};
 use maud::{Markup, PreEscaped, html};
@@ -25,8 +26,11 @@ pub struct Picture {
 
 /// The charts of a record, as its page shows them.
 pub fn pictures(lang: Language, record: &Record) -> Vec<Picture> {
-    let ladder = record.ladder.as_ref().and_then(|found| crate::ladder::chart(lang, found));
-    numbered(ladder.into_iter().chain(crate::charts::all(lang, &crate::abridged::shown(record))))
+    let blocks = document(lang, std::slice::from_ref(record)).sections.into_iter().flat_map(|section| section.blocks);
+    numbered(blocks.filter_map(|block| match block {
+        Block::Chart(chart) => Some(*chart),
+        _ => None,
+    }))
 }
 
 /// The charts of a study, as its page of the same pivot shows them.

@@ -2,13 +2,13 @@
 //!
 //! A sentence states what the numbers support and no more. What limited a result is the verdict's to say.
 
-use crate::figures::{self, MISSING, cost_ns, counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
+use crate::figures::{self, cost_ns, counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
 use crate::language::Language;
 use crate::said;
-use crate::{calls, copy, device, loaded_latency, nfs};
+use crate::{calls, loaded_latency, nfs};
 use linerate_model::{
-    Caveat, Confidence, Direction, IpVersion, Latency, Limit, Loss, LossPlaces, Measurement, Record, Repeats, Summary,
-    TrialSpec, Verdict, WorkloadKind,
+    Caveat, Confidence, Direction, Latency, Limit, Loss, LossPlaces, Measurement, Record, Repeats, Summary,
+    WorkloadKind,
 };
 use linerate_units::Ratio;
 
@@ -350,77 +350,6 @@ pub(crate) fn busiest_cores(lang: Language, result: &Measurement) -> Option<Stri
     Some(said!(lang, "sentences-and-2", sender = whole(sender)?, receiver = whole(receiver)?))
 }
 
-/// Doubts, the same one of several results once, with the names of those results. The run's own have none, nor have those
-/// of all its results.
-pub(crate) fn caveats(record: &Record) -> Vec<(Vec<String>, &Caveat)> {
-    let mut grouped: Vec<(Vec<String>, &Caveat)> = Vec::new();
-    for caveat in record.caveats.iter().chain(device::caveats(record)) {
-        if !grouped.iter().any(|(_, known)| *known == caveat) {
-            grouped.push((Vec::new(), caveat));
-        }
-    }
-    for result in &record.results {
-        for caveat in &result.caveats {
-            let name = plain(&result.name);
-            match grouped.iter_mut().find(|(_, known)| *known == caveat) {
-                // The run's own doubt holds for every result: no name to add.
-                Some((names, _)) if names.is_empty() || names.contains(&name) => {}
-                Some((names, _)) => names.push(name),
-                None => grouped.push((vec![name], caveat)),
-            }
-        }
-    }
-    for (names, _) in &mut grouped {
-        if names.len() > 1 && names.len() == record.results.len() {
-            names.clear();
-        }
-    }
-    grouped
-}
-
-/// What limited which results, streams and transactions first; the same verdict of several is said once.
-pub(crate) fn verdicts(lang: Language, record: &Record) -> Vec<(String, String)> {
-    let mut grouped: Vec<(Vec<String>, &Verdict)> = Vec::new();
-    for result in nfs::told(record) {
-        match grouped.iter_mut().find(|(_, known)| **known == result.verdict) {
-            Some((names, _)) => names.push(plain(&result.name)),
-            None => grouped.push((vec![plain(&result.name)], &result.verdict)),
-        }
-    }
-    let alone = record.device().is_none() && record.nfs().is_none_or(|found| found.curve.is_empty());
-    let named = |(names, verdict): (Vec<String>, &Verdict)| {
-        let all = alone && names.len() == record.results.len() && names.len() > 1;
-        (if all { said!(lang, "sentences-all-results") } else { listed(lang, &names) }, judgement(lang, verdict))
-    };
-    let further = nfs::verdicts(lang, record);
-    let further = further.chain(device::verdicts(lang, record)).chain(copy::judgement(lang, record));
-    grouped.into_iter().map(named).chain(further).collect()
-}
-
-/// `Limited by the wire (high confidence)`.
-pub(crate) fn verdict(lang: Language, verdict: &Verdict) -> String {
-    let confidence = match verdict.confidence {
-        Confidence::Low => said!(lang, "sentences-low"),
-        Confidence::Medium => said!(lang, "sentences-medium"),
-        Confidence::High => said!(lang, "sentences-high"),
-    };
-    match verdict.limit {
-        Limit::CannotTell => said!(lang, "sentences-what-limited-it-cannot"),
-        named => said!(
-            lang,
-            "sentences-limited-by-the-confidence",
-            named = lang.named("limit", named),
-            confidence = confidence
-        ),
-    }
-}
-
-/// What limited a result, with the evidence as sentences.
-pub(crate) fn judgement(lang: Language, judged: &Verdict) -> String {
-    let why = judged.evidence.iter().chain(&judged.next).map(|text| sentence(text));
-    in_a_row(&std::iter::once(sentence(&verdict(lang, judged))).chain(why).collect::<Vec<_>>())
-}
-
 /// A text of a record as a sentence: with a capital and a full stop.
 pub(crate) fn sentence(text: &str) -> String {
     let text = plain(text.trim());
@@ -435,107 +364,6 @@ pub(crate) fn sentence(text: &str) -> String {
 /// The kind of a doubt as its record writes it: `few-runs`.
 pub(crate) fn kind(caveat: &Caveat) -> String {
     serde_json::to_value(caveat.kind).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
-/// Who talked to whom: `a to b`, `a, b and c to sink`.
-pub(crate) fn parties(lang: Language, record: &Record) -> String {
-    let mut pairs: Vec<String> = Vec::new();
-    for cell in &record.plan.cells {
-        let mut openers: Vec<String> = Vec::new();
-        let mut listeners: Vec<String> = Vec::new();
-        for path in &cell.paths {
-            for (names, name) in [(&mut openers, &path.opener), (&mut listeners, &path.listener)] {
-                let name = plain(&name.0);
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-        }
-        let pair = said!(lang, "sentences-to", openers = listed(lang, &openers), listeners = listed(lang, &listeners));
-        if !openers.is_empty() && !pairs.contains(&pair) {
-            pairs.push(pair);
-        }
-    }
-    if pairs.len() > 3 {
-        let more = pairs.split_off(2).len();
-        pairs[1].push_str(&said!(lang, "sentences-and-more-pairs", more = more));
-    }
-    pairs.extend(record.plan.device.as_ref().map(|device| {
-        let ports: Vec<String> = device.ports.iter().map(|port| plain(&port.to_string())).collect();
-        let of = if device.has_several_hosts() {
-            String::new()
-        } else {
-            said!(lang, "sentences-of", host = plain(&device.host.0))
-        };
-        said!(lang, "sentences-device-between-ports", ports = listed(lang, &ports), value = of)
-    }));
-    pairs.extend(record.plan.copy.as_ref().map(|plan| copy::parties(lang, plan)));
-    if pairs.is_empty() { said!(lang, "sentences-no-path") } else { pairs.join("; ") }
-}
-
-/// How it was measured, in sentences.
-pub(crate) fn method(lang: Language, record: &Record) -> Vec<String> {
-    let streams = if record.plan.cells.is_empty() { Vec::new() } else { streams_method(lang, record) };
-    let copied = record.plan.copy.iter().flat_map(|plan| copy::method(lang, plan));
-    streams
-        .into_iter()
-        .chain(record.plan.device.iter().flat_map(|plan| device::method(lang, plan)))
-        .chain(copied)
-        .collect()
-}
-
-fn streams_method(lang: Language, record: &Record) -> Vec<String> {
-    let mut all = vec![match record.plan.repeats {
-        Repeats::Times(1) => said!(lang, "sentences-each-result-is-one"),
-        Repeats::Times(times) => {
-            said!(lang, "sentences-each-result-is-the", times = times)
-        }
-        Repeats::Until { confidence_percent, within, at_least, at_most } => said!(
-            lang,
-            "sentences-each-result-was-repeated",
-            confidence_percent = confidence_percent,
-            within = percent(within).unwrap_or_else(|| MISSING.to_owned()),
-            at_least = at_least,
-            at_most = at_most
-        ),
-    }];
-    let mut timings: Vec<String> = Vec::new();
-    for TrialSpec { timing, .. } in &record.plan.cells {
-        let text = match timing.warmup.get() {
-            0 => said!(lang, "sentences-a-run-measured-without", measure = timing.measure),
-            _ => {
-                said!(lang, "sentences-a-run-measured-after", measure = timing.measure, warmup = timing.warmup)
-            }
-        };
-        if !timings.contains(&text) {
-            timings.push(text);
-        }
-    }
-    all.extend(timings);
-    if record.results.iter().any(|result| result.workload == WorkloadKind::Stream) {
-        all.push(said!(lang, "sentences-throughput-is-payload-counted"));
-    }
-    if record.results.iter().any(|result| result.loss.is_some()) {
-        all.push(said!(lang, "sentences-a-datagram-is-lost"));
-    }
-    if record.results.iter().any(|result| result.loaded_latency.is_some()) {
-        all.push(loaded_latency::method(lang));
-    }
-    let open = |cell: &TrialSpec| cell.workload.requests_per_s().is_some();
-    let closed = |cell: &TrialSpec| cell.workload.is_requests() && cell.workload.requests_per_s().is_none();
-    if record.plan.cells.iter().any(closed) {
-        all.push(said!(lang, "sentences-latency-is-the-time"));
-    }
-    if record.plan.cells.iter().any(open) {
-        all.push(said!(lang, "sentences-at-a-set-rate"));
-    }
-    let ip6 = record.results.iter().filter(|result| result.ip == IpVersion::V6).count();
-    if ip6 > 0 && ip6 < record.results.len() {
-        all.push(said!(lang, "sentences-some-results-are-over"));
-    } else if ip6 > 0 {
-        all.push(said!(lang, "sentences-all-results-are-over"));
-    }
-    all
 }
 
 /// Sentences in a row: a space between them, but none behind a full-width stop.

@@ -1,5 +1,6 @@
 //! The results as tables: the same columns in the terminal, in Markdown and in HTML.
 
+use crate::document::{Block, Section};
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate};
 use crate::language::Language;
 use crate::said;
@@ -8,21 +9,26 @@ use linerate_model::{Latency, Measurement, Record, WorkloadKind};
 use linerate_units::Ratio;
 
 /// A table of text cells.
-pub(crate) struct Table {
+#[derive(Clone)]
+pub struct Table {
     /// What it shows.
-    pub(crate) caption: String,
+    pub caption: String,
     /// Its columns; the first names the row.
-    pub(crate) columns: Vec<Column>,
-    /// Its cells; none where a figure is missing.
-    pub(crate) rows: Vec<Vec<Option<String>>>,
+    pub columns: Vec<Column>,
+    /// Its cells, as many in each row as there are columns; none where a figure is missing.
+    pub rows: Vec<Vec<Option<String>>>,
 }
 
-/// The head of a column.
+/// A column of a table.
 #[derive(Clone)]
-pub(crate) struct Column {
+pub struct Column {
     head: Head,
     /// Narrow outputs leave out the highest first; 0 stays.
     pub(crate) rank: u8,
+    /// Whether its cells are words, and its title says enough.
+    pub(crate) words: bool,
+    /// For each row how long a bar behind its cell is, 0 to 1, for forms that do not draw the table's chart.
+    pub(crate) bars: Option<Vec<f64>>,
 }
 
 #[derive(Clone)]
@@ -33,10 +39,17 @@ enum Head {
     Named { title: String, meaning: String },
 }
 
+impl Table {
+    /// Whether it holds words rather than figures.
+    pub(crate) fn is_of_words(&self) -> bool {
+        self.columns.iter().all(|column| column.words)
+    }
+}
+
 impl Column {
     /// A column that always stays. Its words are the message of that key, and its attribute `meaning`.
     pub(crate) const fn new(key: &'static str) -> Self {
-        Self { head: Head::Key(key), rank: 0 }
+        Self { head: Head::Key(key), rank: 0, words: false, bars: None }
     }
 
     /// The same, left out by narrow outputs: of the highest rank first.
@@ -44,13 +57,23 @@ impl Column {
         Self { rank, ..self }
     }
 
+    /// The same, of words rather than figures.
+    pub(crate) fn of_words(self) -> Self {
+        Self { words: true, ..self }
+    }
+
+    /// The same with a bar behind each cell, of these lengths from 0 to 1.
+    pub(crate) fn with_bars(self, lengths: Vec<f64>) -> Self {
+        Self { bars: Some(lengths), ..self }
+    }
+
     /// A column that a study names.
     pub(crate) const fn named(title: String, meaning: String) -> Self {
-        Self { head: Head::Named { title, meaning }, rank: 0 }
+        Self { head: Head::Named { title, meaning }, rank: 0, words: false, bars: None }
     }
 
     /// Its short title.
-    pub(crate) fn title(&self, lang: Language) -> String {
+    pub fn title(&self, lang: Language) -> String {
         match &self.head {
             Head::Key(key) => lang.tell(key, &[]),
             Head::Named { title, .. } => title.clone(),
@@ -58,7 +81,7 @@ impl Column {
     }
 
     /// What it counts.
-    pub(crate) fn meaning(&self, lang: Language) -> String {
+    pub fn meaning(&self, lang: Language) -> String {
         match &self.head {
             Head::Key(key) => lang.meaning(key),
             Head::Named { meaning, .. } => meaning.clone(),
@@ -111,8 +134,15 @@ pub(crate) fn timed(result: &Measurement) -> Option<&Latency> {
     result.latency_ns.as_ref().filter(|latency| latency.count > 0)
 }
 
+/// The figures of all results, and of each path of those that have several.
+pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+    let shares = nfs::told(record).filter_map(|result| shares(lang, result));
+    let tables = results(lang, record).into_iter().chain(shares);
+    Section::summary("figures", said!(lang, "section-figures"), tables.map(Block::Table).collect())
+}
+
 /// The record's results: streams, latency under load and transactions apart, each with the columns it has figures for.
-pub(crate) fn results(lang: Language, record: &Record) -> Vec<Table> {
+fn results(lang: Language, record: &Record) -> Vec<Table> {
     let probed: Vec<&Measurement> = record.results.iter().filter(|result| result.loaded_latency.is_some()).collect();
     let of = |kind| nfs::told(record).filter(|result| result.workload == kind).collect::<Vec<_>>();
     [

@@ -1,15 +1,12 @@
-//! A record in the terminal: a table, then sentences, verdicts and caveats.
+//! A document in the terminal: the sections that every form has, without charts.
 
-use crate::copy;
-use crate::device;
-use crate::figures::{self, MISSING, moment, plain};
-use crate::ladder;
+use crate::document::{Block, Depth, Section, document};
+use crate::figures::{self, MISSING};
 use crate::language::Language;
-use crate::nfs;
-use crate::said;
 use crate::sentences;
-use crate::tables::{self, Column, Table};
-use linerate_model::{Ladder, Record};
+use crate::tables::{Column, Table};
+use linerate_model::{Caveat, Record};
+use std::borrow::Cow;
 use unicode_linebreak::linebreaks;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -42,53 +39,15 @@ const BLOCKS: usize = 12;
 /// A narrower terminal gets lines of this length all the same.
 const NARROWEST: usize = 40;
 
-/// The record for a terminal of this style; ends with a newline.
+/// What every form has of the record, for a terminal of this style; ends with a newline.
 pub fn text(record: &Record, style: &Style) -> String {
-    let lang = style.language;
+    let document = document(style.language, std::slice::from_ref(record));
     let mut page = Page::new(style);
-    page.heading(&sentences::parties(lang, record));
-    page.paragraph(
-        "",
-        &said!(lang, "text-record", moment = moment(lang, record.started_unix_ns), id = plain(&record.id.0)),
-    );
-
-    if let Some(ladder) = &record.ladder {
-        page.ladder(lang, ladder);
+    page.heading(&document.title);
+    page.paragraph("", &document.about);
+    for section in document.sections.iter().filter(|section| section.depth == Depth::Summary) {
+        page.section(section);
     }
-    for table in tables::results(lang, record) {
-        page.blank();
-        page.table(&table);
-    }
-    let found: Vec<String> = nfs::sentences(lang, record).into_iter().chain(copy::sentences(lang, record)).collect();
-    if !found.is_empty() {
-        page.blank();
-    }
-    for sentence in found {
-        page.paragraph("  ", &sentence);
-    }
-    for table in nfs::told(record)
-        .filter_map(|result| tables::shares(lang, result))
-        .chain(nfs::tables(lang, record))
-        .chain(device::tables(lang, record))
-        .chain(copy::tables(lang, record))
-    {
-        page.blank();
-        page.heading(&table.caption);
-        page.table(&table);
-    }
-    if record.results.is_empty() && record.outcome.is_none() {
-        page.blank();
-        page.paragraph("", &said!(lang, "html-nothing-was-measured"));
-    }
-    if nfs::told(record).next().is_some() {
-        page.blank();
-        page.heading(&said!(lang, "text-what-the-figures-say"));
-    }
-    for result in nfs::told(record) {
-        page.entry(&plain(&result.name), &sentences::in_a_row(&sentences::main(lang, record, result)));
-    }
-    page.verdicts(lang, record);
-    page.caveats(lang, record);
     page.finish(style.unicode)
 }
 
@@ -152,50 +111,38 @@ impl Page {
         self.paragraph("    ", text);
     }
 
-    /// The ladder's table with a bar beside each payload, and what it says.
-    fn ladder(&mut self, lang: Language, ladder: &Ladder) {
-        let mut table = ladder::table(lang, ladder);
-        self.blank();
-        self.heading(&table.caption);
-        table.columns.insert(2, Column::new("column-text-untitled").ranked(3));
-        for (row, length) in table.rows.iter_mut().zip(ladder::lengths(ladder)) {
-            let bar = BLOCK.to_string().repeat((length * BLOCKS as f64).round() as usize);
-            row.insert(2, Some(format!("{bar:<BLOCKS$}")));
+    /// A section under its heading; where a table comes first, its caption is heading enough. Charts are not drawn.
+    fn section(&mut self, section: &Section) {
+        let blocks: Vec<&Block> = section.blocks.iter().filter(|block| !matches!(block, Block::Chart(_))).collect();
+        if blocks.first().is_some_and(|block| !matches!(block, Block::Table(_))) {
+            self.blank();
+            self.heading(&section.heading);
         }
-        self.table(&table);
-        self.blank();
-        for sentence in ladder::sentences(lang, ladder) {
-            self.paragraph("  ", &sentence);
-        }
-    }
-
-    fn verdicts(&mut self, lang: Language, record: &Record) {
-        let verdicts = sentences::verdicts(lang, record);
-        if verdicts.is_empty() {
-            return;
-        }
-        self.blank();
-        self.heading(&said!(lang, "html-what-limited-the-results"));
-        for (name, said) in verdicts {
-            self.entry(&name, &said);
-        }
-    }
-
-    fn caveats(&mut self, lang: Language, record: &Record) {
-        let caveats = sentences::caveats(record);
-        if caveats.is_empty() {
-            return;
-        }
-        self.blank();
-        self.heading(&said!(lang, "html-caveats"));
-        for (names, caveat) in caveats {
-            let of = if names.is_empty() { String::new() } else { format!("{}: ", sentences::listed(lang, &names)) };
-            let start = self.text.len();
-            self.paragraph("  ! ", &format!("{of}{}", sentences::sentence(&caveat.text)));
-            if self.colour {
-                let mark = self.styled("33", "!");
-                self.text.replace_range(start + 2..start + 3, &mark);
+        for block in blocks {
+            match block {
+                Block::Sentences(sentences) => sentences.iter().for_each(|sentence| self.paragraph("  ", sentence)),
+                Block::Entries(entries) => {
+                    entries.iter().for_each(|entry| self.entry(&entry.name, &sentences::in_a_row(&entry.sentences)));
+                }
+                Block::Table(table) => {
+                    self.blank();
+                    self.heading(&table.caption);
+                    self.table(&with_bars(table));
+                }
+                Block::Caveats(caveats) => caveats.iter().for_each(|(names, caveat)| self.caveat(names, caveat)),
+                Block::Chart(_) => {}
             }
+        }
+    }
+
+    /// A doubt behind a mark.
+    fn caveat(&mut self, names: &str, caveat: &Caveat) {
+        let of = if names.is_empty() { String::new() } else { format!("{names}: ") };
+        let start = self.text.len();
+        self.paragraph("  ! ", &format!("{of}{}", sentences::sentence(&caveat.text)));
+        if self.colour {
+            let mark = self.styled("33", "!");
+            self.text.replace_range(start + 2..start + 3, &mark);
         }
     }
 
@@ -256,6 +203,22 @@ impl Page {
             self.blank();
         }
     }
+}
+
+/// The table with bars of characters in columns of their own.
+fn with_bars(table: &Table) -> Cow<'_, Table> {
+    let Some((at, lengths)) =
+        table.columns.iter().enumerate().find_map(|(at, column)| Some((at + 1, column.bars.as_ref()?)))
+    else {
+        return Cow::Borrowed(table);
+    };
+    let mut wider = table.clone();
+    wider.columns.insert(at, Column::named(String::new(), String::new()).ranked(3));
+    for (row, length) in wider.rows.iter_mut().zip(lengths) {
+        let bar = BLOCK.to_string().repeat((length * BLOCKS as f64).round() as usize);
+        row.insert(at, Some(format!("{bar:<BLOCKS$}")));
+    }
+    Cow::Owned(wider)
 }
 
 /// A cell, or what stands where there is none.

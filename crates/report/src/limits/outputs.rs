@@ -2,10 +2,10 @@
 
 use super::{LimitCell, Limits, tables};
 use crate::csv::{field, line};
-use crate::frame::{Carried, Data, Frame};
 use crate::html::{figure, prose, scrolling, with_meanings};
 use crate::language::Language;
 use crate::markdown::{escaped, push_table};
+use crate::page_shell::{Carried, Data, PageShell};
 use crate::picture;
 use crate::said;
 use crate::text::{Page, Style};
@@ -158,7 +158,7 @@ pub fn html(lang: Language, limits: &Limits) -> String {
             (figure(lang, &limits.chart(lang)))
         }
         section aria-labelledby="figures" {
-            h2 #figures { (said!(lang, "comparison-figures")) }
+            h2 #figures { (said!(lang, "section-figures")) }
             @for table in limits.tables(lang) {
                 // The overview's heads say what they are.
                 @if limits.is_overview() { (scrolling(lang, &table)) } @else { (with_meanings(lang, &table)) }
@@ -178,7 +178,7 @@ pub fn html(lang: Language, limits: &Limits) -> String {
             @for sentence in limits.counted(lang) { p { (prose(&sentence)) } }
         }
     };
-    Frame {
+    PageShell {
         lang,
         title: &said!(lang, "limits-outputs-what-media-can-carry"),
         links: &[],

@@ -56,13 +56,13 @@ pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> Strin
     }
     if !study.caveats.is_empty() {
         page.blank();
-        page.heading(&said!(lang, "html-caveats"));
+        page.heading(&said!(lang, "section-caveats"));
     }
     for caveat in &study.caveats {
         page.paragraph("- ", &sentence(caveat));
     }
     page.blank();
-    page.heading(&said!(lang, "html-how-it-was-measured"));
+    page.heading(&said!(lang, "section-method"));
     for said in method(lang, &data) {
         page.paragraph("  ", &said);
     }
@@ -92,12 +92,12 @@ pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> 
         push_table(lang, &mut text, &table);
     }
     if !study.caveats.is_empty() {
-        push_heading(&mut text, &said!(lang, "html-caveats"));
+        push_heading(&mut text, &said!(lang, "section-caveats"));
     }
     for caveat in &study.caveats {
         text.push_str(&format!("- {}\n", escaped(&sentence(caveat))));
     }
-    push_heading(&mut text, &said!(lang, "html-how-it-was-measured"));
+    push_heading(&mut text, &said!(lang, "section-method"));
     text.push_str(&format!("{}\n", escaped(&in_a_row(&method(lang, &data)))));
     text
 }

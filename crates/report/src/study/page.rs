@@ -4,9 +4,9 @@ use super::pivot::Pivot;
 use super::{charts, outputs, tables};
 use crate::figures::plain;
 use crate::findings::{self, data::Data};
-use crate::frame::{Carried, Data as Carry, Frame};
 use crate::html::{figure, prose, scrolling};
 use crate::language::Language;
+use crate::page_shell::{Carried, Data as Carry, PageShell};
 use crate::said;
 use crate::sentences::sentence;
 use linerate_model::{Evidence, Finding, StudyReport};
@@ -36,7 +36,7 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
         }
         @if !charts.is_empty() {
             section aria-labelledby="charts" {
-                h2 #charts { (said!(lang, "html-charts")) }
+                h2 #charts { (said!(lang, "section-charts")) }
                 @for chart in &charts { (figure(lang, chart)) }
             }
         }
@@ -56,18 +56,18 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
         }
         @if !study.caveats.is_empty() {
             section aria-labelledby="caveats" {
-                h2 #caveats { (said!(lang, "html-caveats")) }
+                h2 #caveats { (said!(lang, "section-caveats")) }
                 ul.caveats { @for caveat in &study.caveats { li { (prose(&sentence(caveat))) } } }
             }
         }
         section aria-labelledby="method" {
-            h2 #method { (said!(lang, "html-how-it-was-measured")) }
+            h2 #method { (said!(lang, "section-method")) }
             @for sentence in outputs::method(lang, &data) { p { (prose(&sentence)) } }
             @if let Some(levels) = tables::levels(lang, &data) { div.words { (scrolling(lang, &levels)) } }
         }
     };
     let csv = data_link(&outputs::csv(report));
-    Frame {
+    PageShell {
         lang,
         title: &plain(&study.title),
         links: &[],

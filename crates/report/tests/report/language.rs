@@ -215,7 +215,7 @@ fn a_terminal_is_told_in_japanese_within_its_width() {
     }
     let text =
         linerate_report::text(&sample::demonstration(), &Style { language: Language::Japanese, ..Style::default() });
-    for said in ["数値が示すこと", "注意事項", "ペイロード", "2026 年 11 月 21 日"] {
+    for said in ["結果を制限したもの", "注意事項", "ペイロード", "2026 年 11 月 21 日"] {
         assert!(text.contains(said), "{said}: {text}");
     }
 }

@@ -5,6 +5,7 @@ mod calls;
 mod chromium;
 mod copy;
 mod device;
+mod document;
 mod ladder;
 mod language;
 mod large;

@@ -188,7 +188,7 @@ fn the_interval_asked_for_is_given() {
     assert!(
         flowing(&plain(&record)).contains("3 runs, 936 to 945 Mbit/s; mean 936 to 945 Mbit/s with 95 % confidence")
     );
-    assert!(html(Language::English, &record).contains("within 2.5 % either side, at least 3 and at most 20 times"));
+    assert!(markdown(Language::English, &record).contains("within 2.5 % either side, at least 3 and at most 20 times"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inlin
                       base-uri 'none'; form-action 'none'";
 
 /// A page that needs nothing but itself: no other file, no network, and hardly its script.
-pub(crate) struct Frame<'a> {
+pub(crate) struct PageShell<'a> {
     pub(crate) lang: Language,
     pub(crate) title: &'a str,
     pub(crate) links: &'a [Link<'a>],
@@ -40,7 +40,7 @@ pub(crate) enum Data {
     Csv(String),
 }
 
-impl Frame<'_> {
+impl PageShell<'_> {
     /// The whole page.
     pub(crate) fn page(self) -> String {
         let page = html! {

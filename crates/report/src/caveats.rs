@@ -1,0 +1,49 @@
+//! Doubts about a record's results, the same one of several results once.
+
+use crate::abridged;
+use crate::device;
+use crate::document::{Block, Section};
+use crate::figures::plain;
+use crate::language::Language;
+use crate::said;
+use crate::sentences::listed;
+use linerate_model::{Caveat, Record};
+
+/// All doubts; of a record of very many results one of each kind.
+pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+    let all: Vec<(String, &Caveat)> = if abridged::is(record) {
+        abridged::caveats_by_kind(lang, record)
+    } else {
+        by_results(record).into_iter().map(|(names, caveat)| (listed(lang, &names), caveat)).collect()
+    };
+    let all = all.into_iter().map(|(names, caveat)| (names, caveat.clone())).collect();
+    Section::summary("caveats", said!(lang, "section-caveats"), vec![Block::Caveats(all)])
+}
+
+/// Doubts, the same one of several results once, with the names of those results. The run's own have none, nor have those
+/// of all its results.
+fn by_results(record: &Record) -> Vec<(Vec<String>, &Caveat)> {
+    let mut grouped: Vec<(Vec<String>, &Caveat)> = Vec::new();
+    for caveat in record.caveats.iter().chain(device::caveats(record)) {
+        if !grouped.iter().any(|(_, known)| *known == caveat) {
+            grouped.push((Vec::new(), caveat));
+        }
+    }
+    for result in &record.results {
+        for caveat in &result.caveats {
+            let name = plain(&result.name);
+            match grouped.iter_mut().find(|(_, known)| *known == caveat) {
+                // The run's own doubt holds for every result: no name to add.
+                Some((names, _)) if names.is_empty() || names.contains(&name) => {}
+                Some((names, _)) => names.push(name),
+                None => grouped.push((vec![name], caveat)),
+            }
+        }
+    }
+    for (names, _) in &mut grouped {
+        if names.len() > 1 && names.len() == record.results.len() {
+            names.clear();
+        }
+    }
+    grouped
+}
