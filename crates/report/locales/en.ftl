@@ -1,7 +1,10 @@
 # The words of reports, pages and results. Keys are in order; docs/languages.md says what each form means.
 
+abridged-caveat-of = { $results ->
+        [one] One result
+       *[other] One of { $results } results
+    }
 abridged-notice = The record holds { $results } results: the tables of figures have all of them, words and charts { $shown }, evenly taken.
-abridged-results-for-one = { $count } results, for one
 bursts-back-to-back-frames = Back-to-back frames and buffer time (RFC 2544 section 26.4, RFC 9004)
 bursts-echo-requests-answered = Echo requests answered
 bursts-of = { $values_ns } of { $runs }
@@ -13,10 +16,13 @@ call-write = write
 calls-and = { $there } and { $back }
 calls-calls = calls
 calls-calls-a-second = { $count } calls a second ({ $calls })
-calls-calls-were-sent-again = { $again } calls were sent again because no reply came in time (200 ms at the least, and twice as long each further time); their time counts from when they were first sent.
 calls-no-figure-no-call = No figure: no call was answered.
 calls-none-was-timed = none was timed
 calls-of-data-at-the = { $moved } of data at the receiving end{ $result }: { $count }; { $timed }.
+calls-retransmitted = { $calls ->
+        [one] 1 call was sent again
+       *[other] { $calls } calls were sent again
+    } because no reply came in time (200 ms at the least, and twice as long each further time). The time of a call counts from its first sending.
 change-better = better
 change-same = same
 change-unclear = unclear
@@ -50,7 +56,6 @@ charts-share-of-the-datagrams = share of the datagrams offered
 charts-the-tester-reaches-without = { $name }: the tester reaches { $median } without the device
 charts-throughput-of-streams = Throughput of streams
 charts-to = { $from } to { $to }
-charts-transaction = transaction
 charts-transactions = transactions
 charts-transactions-a-second = transactions a second
 charts-what-the-link-can = what the link can carry in such messages
@@ -525,60 +530,62 @@ column-write = write
 comparison-better = better
 comparison-compared-with = { $after } compared with { $before }
 comparison-not-compared-or-to = Not compared, or to be borne in mind
-comparison-of-figures-a-difference = Of { $found } figures: { $counts }. A difference counts beyond { $trim_start_matches } and with { $confidence_percent } % confidence for all of them together.
+comparison-summary = { $figures ->
+        [one] Of 1 figure: { $counts }.
+       *[other] Of { $figures } figures: { $counts }.
+    } A difference counts beyond { $tolerance } and with { $confidence } % confidence for all of them together.
 comparison-the-records-have-no = The records have no measurement in common, so there is nothing to compare.
 comparison-the-same = the same
 comparison-to = { $low } to { $high }
 comparison-unclear-for-want-of = unclear for want of more or steadier runs
 comparison-worse = worse
 copy-all-of-it-was = all of it was made durable before the end
-copy-an-unknown-rate = an unknown rate
-copy-and-files-a-second = { $fast } and { $files } files a second ({ $runs }): { $files2 } files of { $bytes } in { $time_ns }.
+copy-busiest-stage = The busiest stage was { $stage }, { $busy } of the time.
 copy-by-nfs = by NFS version 3 over TCP and { $lanes } pipelines
 copy-by-smb = by SMB over TCP and { $lanes } pipelines
 copy-caches-were-as-they = caches were as they happened to be
 copy-caches-were-emptied-before = caches were emptied before
-copy-clients = Clients
+copy-caption-clients = Clients
+copy-caption-faults = Not copied
+copy-caption-sizes = Time for a file
+copy-caption-stages = Where the time went
 copy-copy-of-from-to = copy of { $tree } from { $sources } to { $destinations }
 copy-copy-of-to = copy of { $tree } to { $destinations }
 copy-copy-of-within = copy of { $tree } within { $sources }
 copy-dropped-by-the-destination = dropped by the destination
 copy-each-file-was-made = each file was made durable before it got its name
-copy-empty = empty
-copy-every-byte-was-verified = Every byte was verified as it arrived (BLAKE3).
-copy-every-byte-was-verified-by-reading = Every byte was verified by reading it back.
-copy-files-were-there-already = { $files_kept } files were there already and were left as they are.
-copy-from = from { $bytes }
+copy-fault-whole = (the copy)
+copy-faults = { $faults ->
+        [one] 1 item was not copied.
+       *[other] { $faults } items were not copied.
+    }
+copy-found = { $bytes_per_s } and { $files_per_s } files a second: { $files ->
+        [one] 1 file
+       *[other] { $files } files
+    } of { $bytes } in { $time }.
 copy-from-agent-to-agent = from agent to agent over { $lanes } TCP connections to each destination
+copy-kept = { $files ->
+        [one] 1 file was there already and was left as it is.
+       *[other] { $files } files were there already and were left as they are.
+    }
 copy-made-up-in-memory = made up in memory
 copy-name = copy
-copy-not-copied = Not copied
 copy-nothing-was-made-durable = nothing was made durable on purpose
-copy-nothing-was-verified-as = Nothing was verified, as asked.
-copy-of-files-were-verified = { $files_verified } of { $files } files were verified.
-copy-of-unknown-spread = of unknown spread
-copy-one-run = one run
-copy-one-thing-was-not = One thing was not copied.
 copy-read-from-a-file-server = read from a file server
 copy-read-from-files = read from files
+copy-runs-median = This is the median of { $runs } runs, which range from { $low } to { $high }.
+copy-runs-one = It was copied once; the spread is unknown.
 copy-section = Copy
-copy-the-busiest-stage-was = The busiest stage was to { $name }, { $busy } of the time: { $stage }.
-copy-the-copy = (the copy)
-copy-the-destination-network = the destination's network
-copy-the-destination-processor = the destination's processor
-copy-the-destination-storage = the destination's storage
-copy-the-median-of-runs = the median of { $runs } runs, { $runs_bytes_per_s }
-copy-the-network-or-what = the network, or what is behind it
-copy-the-source-processor = the source's processor
-copy-the-source-storage-or = the source's storage, or what is made up
+copy-size-empty = empty
+copy-size-from = from { $bytes }
 copy-the-tree-was-copied = The tree was { $from }, copied { $way }, and { $value }; { $sync }; { $cache }.
 copy-the-tree-was-read = the tree was read once before
-copy-things-were-not-copied = { $many } things were not copied.
-copy-time-for-a-file = Time for a file
 copy-time-runs-from-the = Time runs from the common start until the last destination had all in place. Each stage is a thread with a short queue to the next, or, within one host, has its turns in the one thread of a lane; its shares are of the time of all its threads. Holes of sparse files are not counted as bytes.
-copy-unknown = unknown
-copy-what-was-copied-was = What was copied was verified; not all there was, though, was copied.
-copy-where-the-time-went = Where the time went
+copy-verified-all-copied = All that was copied was verified. Some items were not copied.
+copy-verified-none = Nothing was verified, as asked.
+copy-verified-read-back = Every byte was verified by reading it back.
+copy-verified-received = Every byte was verified as it arrived (BLAKE3).
+copy-verified-some = { $verified } of { $files } files were verified.
 copy-within-the-host-by = within the host by { $lanes } pipelines
 copy-written-to = written to { $path }
 copy-written-to-a-file-server = written to a folder of a file server
@@ -647,10 +654,12 @@ document-about = { $moment }, record { $id }
 explain-next = Next:
 explain-this-record-holds-no = This record holds no result, so there is nothing to explain.
 explain-weighed = Weighed:
-figures-1-run = 1 run
-figures-runs = { $runs } runs
-figures-runs-2 = { $runs } runs, { $high }
-figures-runs-all = { $runs } runs, all { $high }
+figures-runs = { $runs ->
+        [one] 1 run
+       *[other] { $runs } runs
+    }
+figures-runs-all = { $runs } runs, all { $value }
+figures-runs-range = { $runs } runs, { $range }
 figures-to = { $number } to { $high }
 finding-a-faster-medium = a faster medium
 finding-above-the-limit = above the limit
@@ -714,7 +723,6 @@ findings-limit-share-is-of = { $reached } ({ $names }) is { $share } of the { $m
 findings-limit-share-messages = , messages of { $bytes } bytes
 findings-limit-share-mtu = , MTU { $mtu }
 findings-limit-share-of-the-higher-end = ; the share is that of the higher end
-findings-limiter-1-result = 1 result
 findings-limiter-are-below = { $group }: { $below } of { $count } results are below { $full } of the limit; the highest is { $most } of it.
 findings-limiter-combinations = { $count } of { $all } combinations
 findings-limiter-from-to = { $group }: { $results }, from { $least } to { $most } of the limit.
@@ -725,7 +733,10 @@ findings-limiter-not-the-wire = Something other than the wire limits { $title } 
 findings-limiter-of = of { $names }
 findings-limiter-on = on { $names }
 findings-limiter-partly = Something other than the wire limits { $title } { $on } with { $which }: no more than { $most } of what it can carry, where another result is { $best } of it.
-findings-limiter-results = { $count } results
+findings-limiter-results = { $results ->
+        [one] 1 result
+       *[other] { $results } results
+    }
 findings-limiter-the-best = { $group }: the best result, { $best }, is { $share } of { $limit }.
 findings-limiter-wire = The wire limits { $title } { $on }: every result is at least { $share } of what it can carry.
 findings-limiter-wire-all = The wire limits { $title } { $on }: every result is all of what it can carry.
@@ -923,8 +934,11 @@ neighbours-the-hosts-had-addresses = The hosts had addresses in a row, each its 
 nfs-all-operations = all operations
 nfs-at-a-second = At { $ops } a second { $why }.
 nfs-at-a-second-the = At { $ops } a second, the lowest load, the mean response time is { $mean }.
-nfs-bytes-that-were-read = { $corrupt } bytes that were read were not what had been written.
 nfs-classes-of-operations = Classes of operations, { $value }
+nfs-corrupt = { $bytes ->
+        [one] 1 byte that was read was
+       *[other] { $bytes } bytes that were read were
+    } not what had been written.
 nfs-held = held
 nfs-it-was-not-held = it was not held
 nfs-mean-response-time = mean response time
@@ -956,7 +970,15 @@ quantity-half-in = half in
 quantity-lost = lost
 quantity-payload = payload
 quantity-per-second = per second
+results-calls-failed = { $failed ->
+        [one] 1 call failed.
+       *[other] { $failed } calls failed.
+    }
 results-none = Nothing was measured.
+results-transactions-failed = { $failed ->
+        [one] 1 transaction failed.
+       *[other] { $failed } transactions failed.
+    }
 rpc-chart-data-of-the-calls = data of the calls
 rpc-chart-of-data = { $name }: { $shown } of data ({ $payload })
 rpc-chart-over-median-bars-from = { $call } over { $transport }, median; bars from lowest to highest run
@@ -985,7 +1007,6 @@ section-hosts = Hosts
 section-method = How it was measured
 section-results = Results
 section-verdicts = What limited the results
-sentences-1-failed = 1 { $what } failed.
 sentences-99-9-within = , 99.9 % within { $p999 }
 sentences-a-byte = a byte
 sentences-a-call = a call
@@ -1006,7 +1027,6 @@ sentences-as-ip-packets = as IP packets
 sentences-asking = asking
 sentences-at-a-set-rate = At a set rate, latency counts from when a request was due, so that a stall cannot hide its own delay.
 sentences-busiest-core-at-the = busiest core at the two ends { $busy }
-sentences-call = call
 sentences-came-after-one-sent = { $reordered } came after one sent later
 sentences-came-more-than-once = { $duplicates } came more than once
 sentences-comma = ,{ " " }
@@ -1051,7 +1071,6 @@ sentences-requests = requests
 sentences-retransmitted-nothing = { " " }retransmitted nothing
 sentences-retransmitted-of-segments = { " " }retransmitted { $some } of { $segments } segments
 sentences-round-trip-under-load = ; round trip { $rtt_ns } under load, { $min_rtt_ns } at best
-sentences-s-failed = { $failed } { $what }s failed.
 sentences-sending = sending{ $sent }
 sentences-some-results-are-over = Some results are over IPv4, some over IPv6.
 sentences-stalled-by-for-of = ; stalled by { $cause } for { $shown } of the time
@@ -1102,9 +1121,11 @@ study-charts-what-the-medium-can = what the medium can carry
 study-charts-what-the-medium-can-carry = what the medium can carry: { $most }
 study-charts-without = { $title }, without { $title2 }
 study-heat-median-of-several = { $row }, { $column }: { $value }, the median of { $count } results
-study-outputs-1-cell = 1 cell
 study-outputs-by = , by { $factors }
-study-outputs-cells = { $count } cells
+study-outputs-cells = { $cells ->
+        [one] 1 cell
+       *[other] { $cells } cells
+    }
 study-outputs-each-finding-rests-on = Each finding rests on a bound, or on a test that counts arrangements of the values, so that nothing is assumed of their distribution; it is said where p is below 0.05.
 study-outputs-levels = { $title } ({ $levels } levels)
 study-outputs-more-than-can-carry = { " " }More than { $medium } can carry.
@@ -1162,15 +1183,16 @@ view-not-finished = not finished
 view-nothing-kept = Nothing is kept yet: measure something first, as with `linerate lab`.
 view-older = Older
 view-oldest = Oldest
-view-one-trial-done = 1 trial is done, the last at { $moment }.
 view-page-of = Page { $page } of { $last }
 view-pages = Pages
 view-progress = Trials done
 view-range = { $first } to { $last } of { $count }, newest first
 view-record-begun = Record { $id }, begun { $moment }.
 view-records = Records
-view-result = { $count } result
-view-results = { $count } results
+view-results = { $results ->
+        [one] 1 result
+       *[other] { $results } results
+    }
 view-show = Show
 view-show-all = Show all
 view-the-other-way-round = The other way round
@@ -1179,9 +1201,14 @@ view-tick-two = tick two
 view-to = To
 view-tolerance = Differences up to this do not matter
 view-too-many-ticked = are ticked, tick two
-view-trial = { $count } trial
-view-trials = { $count } trials
-view-trials-done = { $count } trials are done, the last at { $moment }.
+view-trials = { $trials ->
+        [one] 1 trial
+       *[other] { $trials } trials
+    }
+view-trials-done = { $trials ->
+        [one] 1 trial is done
+       *[other] { $trials } trials are done
+    }, the last at { $moment }.
 view-trials-done-of = { $count } of { $total } trials are done, the last at { $moment }.
 view-two-records-compared = Two records compared
 view-under-way = Under way:

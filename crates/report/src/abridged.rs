@@ -4,7 +4,6 @@
 use crate::language::Language;
 use crate::said;
 use linerate_model::{Caveat, CaveatKind, Record};
-use linerate_units::grouped;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -44,7 +43,7 @@ pub(crate) fn is(record: &Record) -> bool {
 
 /// Tells a reader that there is more; nothing of a record that is shown whole.
 pub(crate) fn notice(lang: Language, record: &Record) -> Option<String> {
-    is(record).then(|| said!(lang, "abridged-notice", results = grouped(record.results.len() as u64), shown = MOST))
+    is(record).then(|| said!(lang, "abridged-notice", results = record.results.len(), shown = MOST))
 }
 
 /// Doubts by kind, the first of each kind with the number of results that it or another of its kind is about.
@@ -64,7 +63,7 @@ pub(crate) fn caveats_by_kind(lang: Language, record: &Record) -> Vec<(String, &
         let names = if count == record.results.len() {
             String::new()
         } else {
-            said!(lang, "abridged-results-for-one", count = grouped(count as u64))
+            said!(lang, "abridged-caveat-of", results = count)
         };
         (names, caveat)
     });

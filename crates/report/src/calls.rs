@@ -58,5 +58,5 @@ pub(crate) fn found(lang: Language, record: &linerate_model::Record, result: &Me
 /// Calls that were sent more than once.
 pub(crate) fn again(lang: Language, result: &Measurement) -> Option<String> {
     let again = result.retransmitted.filter(|again| *again > 0)?;
-    Some(said!(lang, "calls-calls-were-sent-again", again = grouped(again)))
+    Some(said!(lang, "calls-retransmitted", calls = again))
 }

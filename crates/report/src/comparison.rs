@@ -68,11 +68,11 @@ fn summary(lang: Language, found: &Comparison) -> String {
         .collect();
     said!(
         lang,
-        "comparison-of-figures-a-difference",
-        found = found.figures.len(),
+        "comparison-summary",
+        figures = found.figures.len(),
         counts = counts.join(", "),
-        trim_start_matches = share(found.tolerance).trim_start_matches('+'),
-        confidence_percent = format!("{:.0}", found.confidence_percent)
+        tolerance = share(found.tolerance).trim_start_matches('+'),
+        confidence = format!("{:.0}", found.confidence_percent)
     )
 }
 

@@ -1,7 +1,7 @@
 //! What was found of a copy: how fast, where the time went, each client, each class of sizes, and what was left out.
 
 use crate::document::{Block, Entry, Section};
-use crate::figures::{grouped, nanos, per_second, percent, plain, rate};
+use crate::figures::{MISSING, grouped, nanos, per_second, percent, plain, rate};
 use crate::language::Language;
 use crate::said;
 use crate::sentences::listed;
@@ -53,7 +53,7 @@ fn stages(lang: Language, found: &CopyOutcome) -> Option<Table> {
         row.push(Some(share.threads.to_string()));
         row
     };
-    table(said!(lang, "copy-where-the-time-went"), columns, found.stages.iter().map(row).collect())
+    table(said!(lang, "copy-caption-stages"), columns, found.stages.iter().map(row).collect())
 }
 
 fn clients(lang: Language, found: &CopyOutcome) -> Option<Table> {
@@ -78,7 +78,7 @@ fn clients(lang: Language, found: &CopyOutcome) -> Option<Table> {
             Some(ByteCount::new(client.bytes).to_string()),
         ]
     };
-    table(said!(lang, "copy-clients"), columns, found.clients.iter().map(row).collect())
+    table(said!(lang, "copy-caption-clients"), columns, found.clients.iter().map(row).collect())
 }
 
 fn sizes(lang: Language, found: &CopyOutcome) -> Option<Table> {
@@ -92,8 +92,8 @@ fn sizes(lang: Language, found: &CopyOutcome) -> Option<Table> {
     ];
     let row = |class: &linerate_model::SizeClass| {
         let from = match class.from_bytes {
-            0 => said!(lang, "copy-empty"),
-            bytes => said!(lang, "copy-from", bytes = ByteCount::new(bytes)),
+            0 => said!(lang, "copy-size-empty"),
+            bytes => said!(lang, "copy-size-from", bytes = ByteCount::new(bytes)),
         };
         vec![
             Some(from),
@@ -104,93 +104,55 @@ fn sizes(lang: Language, found: &CopyOutcome) -> Option<Table> {
             Some(nanos(class.time_ns.max)),
         ]
     };
-    table(said!(lang, "copy-time-for-a-file"), columns, found.sizes.iter().map(row).collect())
+    table(said!(lang, "copy-caption-sizes"), columns, found.sizes.iter().map(row).collect())
 }
 
 fn faults(lang: Language, faults: &[CopyFault]) -> Option<Table> {
     let columns = vec![Column::new("column-not-copied"), Column::new("column-copy-stage"), Column::new("column-why")];
     let row = |fault: &CopyFault| {
-        let path = if fault.path.is_empty() { said!(lang, "copy-the-copy") } else { plain(&fault.path) };
+        let path = if fault.path.is_empty() { said!(lang, "copy-fault-whole") } else { plain(&fault.path) };
         vec![Some(path), Some(lang.named("stage", fault.stage.name())), Some(plain(&fault.reason))]
     };
-    table(said!(lang, "copy-not-copied"), columns, faults.iter().take(FAULTS_SHOWN).map(row).collect())
+    table(said!(lang, "copy-caption-faults"), columns, faults.iter().take(FAULTS_SHOWN).map(row).collect())
 }
 
 /// What the figures say.
 fn sentences(lang: Language, plan: &CopyPlan, found: &CopyOutcome) -> Vec<String> {
-    let fast = bytes_per_s(found.bytes_per_s).unwrap_or_else(|| said!(lang, "copy-an-unknown-rate"));
-    let files = per_second(found.files_per_s).unwrap_or_else(|| said!(lang, "copy-unknown"));
-    let runs = match found.runs_bytes_per_s.len() {
-        0 | 1 => said!(lang, "copy-one-run"),
-        runs => {
-            said!(lang, "copy-the-median-of-runs", runs = runs, runs_bytes_per_s = range(lang, &found.runs_bytes_per_s))
-        }
-    };
+    let unknown = || MISSING.to_owned();
     let mut all = vec![said!(
         lang,
-        "copy-and-files-a-second",
-        fast = fast,
-        files = files,
-        runs = runs,
-        files2 = grouped(found.files),
+        "copy-found",
+        bytes_per_s = bytes_per_s(found.bytes_per_s).unwrap_or_else(unknown),
+        files_per_s = per_second(found.files_per_s).unwrap_or_else(unknown),
+        files = found.files,
         bytes = ByteCount::new(found.bytes),
-        time_ns = nanos(found.time_ns)
+        time = nanos(found.time_ns)
     )];
+    let runs = found.runs_bytes_per_s.iter().copied();
+    let low = runs.clone().reduce(f64::min).and_then(bytes_per_s);
+    all.push(match (found.runs_bytes_per_s.len(), low, runs.reduce(f64::max).and_then(bytes_per_s)) {
+        (runs @ 2.., Some(low), Some(high)) => said!(lang, "copy-runs-median", runs = runs, low = low, high = high),
+        _ => said!(lang, "copy-runs-one"),
+    });
     if found.files_kept > 0 {
-        all.push(said!(lang, "copy-files-were-there-already", files_kept = grouped(found.files_kept)));
+        all.push(said!(lang, "copy-kept", files = found.files_kept));
     }
     all.push(match (found.verified, plan.options.verify) {
-        (true, CopyVerify::ReadBack) => said!(lang, "copy-every-byte-was-verified-by-reading"),
-        (true, _) => said!(lang, "copy-every-byte-was-verified"),
-        (false, CopyVerify::None) => said!(lang, "copy-nothing-was-verified-as"),
-        (false, _) if found.files_verified == found.files => {
-            said!(lang, "copy-what-was-copied-was")
-        }
-        (false, _) => said!(
-            lang,
-            "copy-of-files-were-verified",
-            files_verified = grouped(found.files_verified),
-            files = grouped(found.files)
-        ),
+        (true, CopyVerify::ReadBack) => said!(lang, "copy-verified-read-back"),
+        (true, _) => said!(lang, "copy-verified-received"),
+        (false, CopyVerify::None) => said!(lang, "copy-verified-none"),
+        (false, _) if found.files_verified == found.files => said!(lang, "copy-verified-all-copied"),
+        (false, _) => said!(lang, "copy-verified-some", verified = found.files_verified, files = found.files),
     });
     if let Some(stage) = found.busiest_stage
         && let Some(busy) = found.stages.get(&stage).and_then(|share| percent(share.busy))
     {
-        all.push(said!(
-            lang,
-            "copy-the-busiest-stage-was",
-            name = lang.named("stage", stage.name()),
-            busy = busy,
-            stage = meaning(lang, stage)
-        ));
+        all.push(said!(lang, "copy-busiest-stage", stage = lang.named("stage", stage.name()), busy = busy));
     }
-    match found.faults_total {
-        0 => {}
-        1 => all.push(said!(lang, "copy-one-thing-was-not")),
-        many => all.push(said!(lang, "copy-things-were-not-copied", many = grouped(many))),
+    if found.faults_total > 0 {
+        all.push(said!(lang, "copy-faults", faults = found.faults_total));
     }
     all
-}
-
-fn range(lang: Language, values: &[f64]) -> String {
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(0.0, f64::max);
-    match (bytes_per_s(low), bytes_per_s(high)) {
-        (Some(low), Some(high)) => said!(lang, "comparison-to", low = low, high = high),
-        _ => said!(lang, "copy-of-unknown-spread"),
-    }
-}
-
-/// What a busy stage points at.
-fn meaning(lang: Language, stage: CopyStage) -> String {
-    match stage {
-        CopyStage::List | CopyStage::Open | CopyStage::Read => said!(lang, "copy-the-source-storage-or"),
-        CopyStage::Hash => said!(lang, "copy-the-source-processor"),
-        CopyStage::Send => said!(lang, "copy-the-network-or-what"),
-        CopyStage::Receive => said!(lang, "copy-the-destination-network"),
-        CopyStage::Verify => said!(lang, "copy-the-destination-processor"),
-        CopyStage::Create | CopyStage::Write | CopyStage::Sync => said!(lang, "copy-the-destination-storage"),
-    }
 }
 
 /// What limited it, by the name that it goes by.

@@ -235,10 +235,10 @@ pub(crate) fn method(lang: Language, plan: &DevicePlan) -> Vec<String> {
         let ip = if headers.source.is_ipv4() { "IPv4" } else { "IPv6" };
         let payload = match headers.payload {
             FramePayload::Udp { destination_port, .. } => {
-                said!(lang, "device-udp-to-port", destination_port = destination_port)
+                said!(lang, "device-udp-to-port", destination_port = destination_port.to_string())
             }
             FramePayload::Tcp { destination_port, .. } => {
-                said!(lang, "device-tcp-segments-to-port", destination_port = destination_port)
+                said!(lang, "device-tcp-segments-to-port", destination_port = destination_port.to_string())
             }
             FramePayload::Echo => said!(lang, "device-icmp-echo-requests"),
         };
@@ -247,7 +247,7 @@ pub(crate) fn method(lang: Language, plan: &DevicePlan) -> Vec<String> {
             _ => headers
                 .vlans
                 .iter()
-                .map(|vlan| said!(lang, "device-in-vlan", vlan = vlan))
+                .map(|vlan| said!(lang, "device-in-vlan", vlan = vlan.to_string()))
                 .collect::<Vec<_>>()
                 .join(" "),
         };

@@ -100,9 +100,11 @@ pub(crate) fn cost_ns(value: f64) -> Option<String> {
 /// Count and spread of the runs: `3 runs, 940 to 942 Mbit/s`. `show` writes one value with its unit.
 pub(crate) fn spread(lang: Language, summary: &Summary, show: impl Fn(f64) -> Option<String>) -> String {
     match (summary.runs, show(summary.low), show(summary.high)) {
-        (0 | 1, ..) => said!(lang, "figures-1-run"),
-        (runs, Some(low), Some(high)) if low == high => said!(lang, "figures-runs-all", runs = runs, high = high),
-        (runs, Some(low), Some(high)) => said!(lang, "figures-runs-2", runs = runs, high = range(lang, &low, &high)),
+        (0 | 1, ..) => said!(lang, "figures-runs", runs = 1_u32),
+        (runs, Some(low), Some(high)) if low == high => said!(lang, "figures-runs-all", runs = runs, value = high),
+        (runs, Some(low), Some(high)) => {
+            said!(lang, "figures-runs-range", runs = runs, range = range(lang, &low, &high))
+        }
         (runs, ..) => said!(lang, "figures-runs", runs = runs),
     }
 }

@@ -3,7 +3,9 @@
 //! Numbers and units are written the same in every language, and so are CSV and JSON.
 
 use fluent_bundle::concurrent::FluentBundle;
-use fluent_bundle::{FluentArgs, FluentResource};
+use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
+use linerate_model::{DelayGrade, Medium, RecordId, Transport};
+use linerate_units::{BitRate, ByteCount, Nanos, grouped};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -62,7 +64,7 @@ impl Language {
     }
 
     /// The text of `key` with what it holds; [`crate::said!`] writes it shorter. A key that is not known is shown as itself.
-    pub fn tell(self, key: &str, held: &[(&str, String)]) -> String {
+    pub fn tell(self, key: &str, held: &[(&str, Held)]) -> String {
         self.pattern(key, None, held).unwrap_or_else(|| key.to_owned())
     }
 
@@ -80,7 +82,7 @@ impl Language {
         self.pattern(&key, None, &[]).unwrap_or(own)
     }
 
-    fn pattern(self, key: &str, attribute: Option<&str>, held: &[(&str, String)]) -> Option<String> {
+    fn pattern(self, key: &str, attribute: Option<&str>, held: &[(&str, Held)]) -> Option<String> {
         static ENGLISH_WORDS: LazyLock<FluentBundle<FluentResource>> = LazyLock::new(|| bundle(langid!("en"), ENGLISH));
         static JAPANESE_WORDS: LazyLock<FluentBundle<FluentResource>> =
             LazyLock::new(|| bundle(langid!("ja"), JAPANESE));
@@ -93,7 +95,7 @@ impl Language {
             Some(name) => message.get_attribute(name)?.value(),
             None => message.value()?,
         };
-        let args: FluentArgs<'_> = held.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let args: FluentArgs<'_> = held.iter().map(|(name, value)| (*name, value.0.clone())).collect();
         // What is missing among the arguments is shown by its name: a test sees to it that nothing is.
         Some(bundle.format_pattern(pattern, Some(&args), &mut Vec::new()).into_owned())
     }
@@ -105,14 +107,64 @@ fn bundle(language: LanguageIdentifier, source: &str) -> FluentBundle<FluentReso
     let resource = FluentResource::try_new(source.to_owned()).unwrap_or_else(|(resource, _)| resource);
     let mut bundle = FluentBundle::new_concurrent(vec![language]);
     bundle.set_use_isolating(false);
+    bundle.set_formatter(Some(|value, _| match value {
+        FluentValue::Number(number) => Some(grouped(number.value as u64)),
+        _ => None,
+    }));
     bundle.add_resource_overriding(resource);
     bundle
 }
+
+/// What a message holds: a count, on which its words may depend, or text.
+#[derive(Debug, Clone)]
+pub struct Held(FluentValue<'static>);
+
+/// A value that a message may hold.
+///
+/// Whole numbers are counts: a message may have other words for one than for many, and they are written in groups of three
+/// digits. What is no count, as a port or an MTU, is given as text.
+pub trait Argument {
+    /// The value as a message holds it.
+    fn held(&self) -> Held;
+}
+
+impl<T: Argument + ?Sized> Argument for &T {
+    fn held(&self) -> Held {
+        (**self).held()
+    }
+}
+
+impl Argument for str {
+    fn held(&self) -> Held {
+        Held(FluentValue::String(self.to_owned().into()))
+    }
+}
+
+/// Counts: exact up to 2^53, as Fluent's numbers are.
+macro_rules! counts {
+    ($($count:ty),*) => { $(impl Argument for $count {
+        fn held(&self) -> Held {
+            Held(FluentValue::from(*self))
+        }
+    })* };
+}
+
+/// What is written by its own rule.
+macro_rules! texts {
+    ($($text:ty),*) => { $(impl Argument for $text {
+        fn held(&self) -> Held {
+            self.to_string().as_str().held()
+        }
+    })* };
+}
+
+counts!(u8, u16, u32, u64, usize);
+texts!(f64, String, BitRate, ByteCount, DelayGrade, Medium, Nanos, RecordId, Transport);
 
 /// The text of a key in a language, with what it holds: `said!(language, "figures-runs", runs = 3)`.
 #[macro_export]
 macro_rules! said {
     ($language:expr, $key:expr $(, $name:ident = $value:expr)* $(,)?) => {
-        $crate::Language::tell($language, $key, &[$((stringify!($name), ($value).to_string())),*])
+        $crate::Language::tell($language, $key, &[$((stringify!($name), $crate::Argument::held(&$value))),*])
     };
 }

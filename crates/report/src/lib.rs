@@ -55,7 +55,7 @@ pub use figures::plain;
 pub use findings::studied;
 pub use html::{Link, html, linked_html, so_far, style_sheet};
 pub use json::json;
-pub use language::{Language, UnknownLanguage};
+pub use language::{Argument, Held, Language, UnknownLanguage};
 pub use markdown::markdown;
 pub use picture::{Picture, pictures, study_pictures};
 pub use tables::{Column, Table};

@@ -194,7 +194,7 @@ pub(crate) fn ceiling(lang: Language, result: &Measurement, ceiling: &Ceiling) -
 /// Data read that were not what had been written.
 pub(crate) fn corruption(lang: Language, result: &Measurement) -> Option<String> {
     let corrupt: u64 = result.classes.values().map(|class| class.corrupt_bytes).sum();
-    (corrupt > 0).then(|| said!(lang, "nfs-bytes-that-were-read", corrupt = grouped(corrupt)))
+    (corrupt > 0).then(|| said!(lang, "nfs-corrupt", bytes = corrupt))
 }
 
 /// What limited the curve: what limited the lowest load that was not held.

@@ -75,9 +75,17 @@ pub(crate) fn of_link(lang: Language, result: &Measurement) -> String {
     };
     match (percent(limit.share), rate(limit.payload_bps.get() as f64, "bit/s")) {
         (Some(_), Some(most)) if limit.share > PAST_LIMIT => {
-            said!(lang, "sentences-more-than-the-that", most = most, line_bps = limit.line_bps, mtu = limit.mtu)
+            said!(
+                lang,
+                "sentences-more-than-the-that",
+                most = most,
+                line_bps = limit.line_bps,
+                mtu = limit.mtu.to_string()
+            )
         }
-        (Some(share), Some(_)) => said!(lang, "sentences-of-what-at-mtu", share = share, link = link, mtu = limit.mtu),
+        (Some(share), Some(_)) => {
+            said!(lang, "sentences-of-what-at-mtu", share = share, link = link, mtu = limit.mtu.to_string())
+        }
         _ => String::new(),
     }
 }
@@ -232,14 +240,9 @@ fn disorder(lang: Language, result: &Measurement) -> Option<String> {
 
 fn failures(lang: Language, result: &Measurement) -> Option<String> {
     let failed = result.failed.filter(|failed| *failed > 0)?;
-    let what = if result.workload == WorkloadKind::Rpc {
-        said!(lang, "sentences-call")
-    } else {
-        said!(lang, "charts-transaction")
-    };
-    Some(match failed {
-        1 => said!(lang, "sentences-1-failed", what = what),
-        _ => said!(lang, "sentences-s-failed", failed = grouped(failed), what = what),
+    Some(match result.workload {
+        WorkloadKind::Rpc => said!(lang, "results-calls-failed", failed = failed),
+        _ => said!(lang, "results-transactions-failed", failed = failed),
     })
 }
 

@@ -124,8 +124,8 @@ fn row(lang: Language, listed: &Listed, now: u64) -> Markup {
             p {
                 time { (page::moment(listed.started_unix_ns)) }
                 span { (plain(id)) }
-                @if listed.cells > 0 { span { (counted(lang, listed.cells, "view-result", "view-results")) } }
-                @if listed.trials > 0 { span { (counted(lang, listed.trials, "view-trial", "view-trials")) } }
+                @if listed.cells > 0 { span { (said!(lang, "view-results", results = listed.cells)) } }
+                @if listed.trials > 0 { span { (said!(lang, "view-trials", trials = listed.trials)) } }
                 @match listed.stage(now) {
                     Stage::Finished => {},
                     Stage::UnderWay => strong { (said!(lang, "view-is-under-way")) },
@@ -134,10 +134,6 @@ fn row(lang: Language, listed: &Listed, now: u64) -> Markup {
             }
         }
     }
-}
-
-fn counted(lang: Language, count: u32, one: &str, many: &str) -> String {
-    lang.tell(if count == 1 { one } else { many }, &[("count", grouped(u64::from(count)))])
 }
 
 /// Links to the pages beside this one.

@@ -71,8 +71,7 @@ fn progress(lang: Language, listed: &Listed, record: &Record) -> Markup {
         @let (count, moment) = (grouped(done as u64), page::moment(listed.changed_unix_ns));
         @match total.filter(|total| *total >= done) {
             Some(total) => (said!(lang, "view-trials-done-of", count = count, total = grouped(total as u64), moment = moment)),
-            None if done == 1 => (said!(lang, "view-one-trial-done", moment = moment)),
-            None => (said!(lang, "view-trials-done", count = count, moment = moment)),
+            None => (said!(lang, "view-trials-done", trials = done, moment = moment)),
         }
         @if let Some(total) = total.filter(|total| *total >= done) {
             " " progress max=(total) value=(done) aria-label=(said!(lang, "view-progress")) {}

@@ -58,10 +58,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
         };
         let evidence = wire.iter().map(|(group, limits, least)| {
             let most = limits.iter().map(|limit| limit.share).fold(0.0, f64::max);
-            let results = match limits.len() {
-                1 => said!(data.lang, "findings-limiter-1-result"),
-                count => said!(data.lang, "findings-limiter-results", count = count),
-            };
+            let results = said!(data.lang, "findings-limiter-results", results = limits.len());
             bound(said!(
                 data.lang,
                 "findings-limiter-from-to",

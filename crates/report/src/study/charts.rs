@@ -217,7 +217,13 @@ fn limit_lines(
                 x: place.0,
                 y: of(place),
                 spread: None,
-                label: said!(lang, "study-charts-can-carry-2", name = name, unit = value(of(place), unit), what = what),
+                label: said!(
+                    lang,
+                    "study-charts-can-carry-2",
+                    name = &*name,
+                    unit = value(of(place), unit),
+                    what = what
+                ),
             });
             series.push(Series {
                 class: "limit",

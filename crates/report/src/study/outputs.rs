@@ -223,11 +223,7 @@ pub(super) fn method(lang: Language, data: &Data<'_>) -> Vec<String> {
     } else {
         said!(lang, "study-outputs-by", factors = listed(lang, &factors))
     };
-    let cells = if study.cells.len() == 1 {
-        said!(lang, "study-outputs-1-cell")
-    } else {
-        said!(lang, "study-outputs-cells", count = study.cells.len())
-    };
+    let cells = said!(lang, "study-outputs-cells", cells = study.cells.len());
     said.push(sentence(&format!("{cells}{by}")));
     if !data.limits().is_empty() {
         said.push(said!(lang, "study-outputs-what-a-medium-can"));

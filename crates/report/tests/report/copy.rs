@@ -79,9 +79,9 @@ fn every_form_tells_the_rate_the_stages_and_what_is_missing() {
     }
     for words in [
         "copy of like:system from a to b and =c",
-        "the median of 3 runs, 79.0 MB/s to 81.0 MB/s",
-        "The busiest stage was to send, 70.0 % of the time: the network, or what is behind it.",
-        "One thing was not copied.",
+        "80.0 MB/s and 774 files a second: 13,156 files of 1.36 GB in 17 s.",
+        "This is the median of 3 runs, which range from 79.0 MB/s to 81.0 MB/s.",
+        "The busiest stage was send, 70.0 % of the time.",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }

@@ -9,11 +9,16 @@ use std::path::Path;
 const ENGLISH: &str = include_str!("../../locales/en.ftl");
 const JAPANESE: &str = include_str!("../../locales/ja.ftl");
 
-/// Keys and attributes with their patterns, which are of one line each.
+/// Keys and attributes with their patterns; what stands deeper goes on with the line before.
 fn messages(source: &str) -> BTreeMap<String, String> {
-    let mut all = BTreeMap::new();
-    let mut last = String::new();
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    let (mut last, mut of) = (String::new(), String::new());
     for line in source.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let is_further = line.starts_with(' ') && !line.trim_start().starts_with('.');
+        if let Some(pattern) = all.get_mut(&of).filter(|_| is_further) {
+            *pattern = format!("{pattern}\n{line}");
+            continue;
+        }
         let (key, pattern) = line.split_once(" = ").unwrap_or_else(|| panic!("{line}: no message"));
         let key = match key.trim().strip_prefix('.') {
             Some(attribute) => format!("{last}.{attribute}"),
@@ -22,6 +27,7 @@ fn messages(source: &str) -> BTreeMap<String, String> {
         if !key.contains('.') {
             last.clone_from(&key);
         }
+        of.clone_from(&key);
         assert!(all.insert(key, pattern.to_owned()).is_none(), "{line}: twice");
     }
     all
@@ -254,4 +260,30 @@ fn a_language_is_asked_for_by_its_tag() {
     assert!(refused.contains("`fr`") && refused.contains("en or ja"), "{refused}");
     assert_eq!(Language::of_locale("ja_JP.UTF-8"), Language::Japanese);
     assert_eq!(Language::of_locale("C"), Language::English);
+}
+
+#[test]
+fn one_thing_is_not_told_in_the_plural() {
+    let english = Language::English;
+    let results = |count: u64| linerate_report::said!(english, "view-results", results = count);
+    assert_eq!([results(1), results(2), results(1_200)], ["1 result", "2 results", "1,200 results"]);
+    let mut record = copy::record();
+    let found = record.copy().expect("a copy").1.clone();
+    record.outcome = Some(linerate_model::CopyOutcome { files: 1, faults_total: 1, ..found }.into());
+    let shown = linerate_report::markdown(english, &record);
+    for said in ["1 file of 1.36 GB", "1 item was not copied."] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+    let compared = |figures: u64| {
+        let said = linerate_report::said!(
+            english,
+            "comparison-summary",
+            figures = figures,
+            counts = "1 worse",
+            tolerance = "5 %",
+            confidence = "95"
+        );
+        said.split(':').next().unwrap_or_default().to_owned()
+    };
+    assert_eq!([compared(1), compared(4)], ["Of 1 figure", "Of 4 figures"]);
 }
