@@ -17,8 +17,8 @@ pub(crate) const COLUMNS: [Figure; 11] = [
         let done = m.transactions_per_s.as_ref()?;
         percent(done.spread()).filter(|_| done.runs > 1)
     }),
-    ("column-half-in", 0, |_, m| Some(nanos(timed(m)?.p50))),
-    ("column-99-in", 1, |_, m| Some(nanos(timed(m)?.p99))),
+    ("column-call-p50", 0, |_, m| Some(nanos(timed(m)?.p50))),
+    ("column-p99", 1, |_, m| Some(nanos(timed(m)?.p99))),
     ("column-slowest", 4, |_, m| Some(nanos(timed(m)?.max))),
     ("column-sent-again", 2, |_, m| m.retransmitted.filter(|again| *again > 0).map(grouped)),
     ("column-failed", 2, |_, m| m.failed.filter(|failed| *failed > 0).map(grouped)),
@@ -28,35 +28,22 @@ pub(crate) const COLUMNS: [Figure; 11] = [
     }),
 ];
 
-/// The result itself, with its spread.
-pub(crate) fn found(lang: Language, record: &linerate_model::Record, result: &Measurement) -> String {
-    let runs = |summary| sentences::runs(lang, record, summary, per_second);
+/// The result itself with its spread, and what it is worth.
+pub(crate) fn found(lang: Language, record: &linerate_model::Record, result: &Measurement) -> Vec<String> {
     let calls = result.transactions_per_s.as_ref();
-    let Some((calls, count)) = calls.and_then(|calls| Some((calls, per_second(calls.median)?))) else {
-        return said!(lang, "calls-no-figure-no-call");
+    let Some((calls, rate_of_calls)) = calls.and_then(|calls| Some((calls, per_second(calls.median)?))) else {
+        return vec![said!(lang, "calls-none")];
     };
-    let count = said!(lang, "calls-calls-a-second", count = count, calls = runs(calls));
-    let timed =
-        result.latency_ns.as_ref().and_then(|latency| sentences::answered(lang, latency, &said!(lang, "calls-calls")));
-    let timed = timed.unwrap_or_else(|| said!(lang, "calls-none-was-timed"));
     let moved = result.received.as_ref().and_then(|received| rate(received.payload_bps.median, "bit/s"));
-    match moved {
-        Some(moved) => {
-            said!(
-                lang,
-                "calls-of-data-at-the",
-                moved = moved,
-                result = sentences::of_link(lang, result),
-                count = count,
-                timed = timed
-            )
-        }
-        None => format!("{count}; {timed}."),
-    }
+    let of_link = moved.as_ref().and_then(|_| sentences::of_link(lang, result));
+    let runs = sentences::runs(lang, record, calls, per_second);
+    let moved = moved.map(|payload| said!(lang, "calls-data", payload = payload));
+    let rate = said!(lang, "calls-rate", rate = rate_of_calls, runs = runs);
+    moved.into_iter().chain(of_link).chain([rate, sentences::latency(lang, result)]).collect()
 }
 
 /// Calls that were sent more than once.
-pub(crate) fn again(lang: Language, result: &Measurement) -> Option<String> {
-    let again = result.retransmitted.filter(|again| *again > 0)?;
-    Some(said!(lang, "calls-retransmitted", calls = again))
+pub(crate) fn retransmitted(lang: Language, result: &Measurement) -> Option<String> {
+    let calls = result.retransmitted.filter(|calls| *calls > 0)?;
+    Some(said!(lang, "calls-retransmitted", calls = calls))
 }

@@ -464,22 +464,22 @@ pub(crate) fn distributions(
         .zip(&timed)
         .map(|(class, (name, l))| {
             let named = [
-                (l.p50, 0.5, said!(lang, "charts-half")),
-                (l.p90, 0.9, "90 %".to_owned()),
-                (l.p99, 0.99, "99 %".to_owned()),
-                (l.p999, 0.999, "99.9 %".to_owned()),
-                (l.max, 1.0, said!(lang, "charts-all")),
+                (l.p50, 0.5, "p50".to_owned()),
+                (l.p90, 0.9, "p90".to_owned()),
+                (l.p99, 0.99, "p99".to_owned()),
+                (l.p999, 0.999, "p99.9".to_owned()),
+                (l.max, 1.0, said!(lang, "charts-slowest")),
             ];
-            let point = |(time, share, words): (u64, f64, String)| Point {
+            let point = |(time, share, percentile): (u64, f64, String)| Point {
                 x: time as f64,
                 y: share,
                 spread: None,
                 label: said!(
                     lang,
-                    "charts-of-answered-within",
+                    "charts-percentile",
                     name = name,
-                    words = words,
-                    count = grouped(l.count),
+                    percentile = percentile,
+                    count = l.count,
                     time = nanos(time)
                 ),
             };
@@ -502,10 +502,10 @@ pub(crate) fn distributions(
             Column::new(one),
             Column::new("column-timed"),
             Column::new("column-fastest"),
-            Column::new("column-charts-half-in"),
-            Column::new("column-90-in"),
-            Column::new("column-99-in"),
-            Column::new("column-99-9-in"),
+            Column::new("column-p50"),
+            Column::new("column-p90"),
+            Column::new("column-p99"),
+            Column::new("column-p999"),
             Column::new("column-charts-slowest"),
         ],
         rows: timed.iter().map(row).collect(),

@@ -86,8 +86,8 @@ fn sizes(lang: Language, found: &CopyOutcome) -> Option<Table> {
         Column::new("column-file-size"),
         Column::new("column-copy-files"),
         Column::new("column-bytes").ranked(2),
-        Column::new("column-copy-half-in"),
-        Column::new("column-copy-99-in"),
+        Column::new("column-file-p50"),
+        Column::new("column-frame-p99"),
         Column::new("column-copy-slowest").ranked(1),
     ];
     let row = |class: &linerate_model::SizeClass| {

@@ -35,7 +35,7 @@ fn tables(lang: Language, record: &Record) -> Vec<Table> {
 fn throughput(lang: Language, record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
     let calibrates = record.plan.device.as_ref().is_some_and(|plan| plan.test == DeviceTest::Calibrate);
     let caption = if calibrates {
-        said!(lang, "device-the-tester-own-ceiling")
+        said!(lang, "device-caption-tester-limit")
     } else {
         said!(lang, "device-throughput-rfc-2544-section")
     };
@@ -123,9 +123,9 @@ fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
         Column::new("column-frame"),
         Column::new("column-at"),
         Column::new("column-device-shortest").ranked(3),
-        Column::new("column-device-half-in"),
-        Column::new("column-copy-99-in").ranked(1),
-        Column::new("column-device-99-9-in").ranked(2),
+        Column::new("column-frame-p50"),
+        Column::new("column-frame-p99").ranked(1),
+        Column::new("column-frame-p999").ranked(2),
         Column::new("column-device-longest"),
         Column::new("column-device-lost").ranked(1),
     ];

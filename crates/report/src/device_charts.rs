@@ -45,13 +45,13 @@ struct Unit {
 
 const FRAMES: Unit = Unit {
     title: "device-charts-throughput-by-frame-size-frames",
-    axis: "device-charts-frames-a-second",
+    axis: "device-charts-axis-frames",
     unit: "/s",
     of: |frames, _| frames,
 };
 const BITS: Unit = Unit {
     title: "device-charts-throughput-by-frame-size",
-    axis: "device-charts-bits-of-frames-a",
+    axis: "device-charts-axis-bits",
     unit: "bit/s",
     of: |frames, bytes| frames * f64::from(bytes) * 8.0,
 };
@@ -70,16 +70,9 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome, unit: 
     let ways = if plan.directions.len() > 1 { said!(lang, "device-charts-both-ways-together") } else { String::new() };
     let title = format!("{}{ways}", lang.tell(unit.title, &[]));
     let at = |cell: &Throughput, frames: f64| (f64::from(cell.frame_bytes), (unit.of)(frames, cell.frame_bytes));
-    let point = |cell: &Throughput, frames: f64, words: &str| {
+    let point = |cell: &Throughput, frames: f64, label: &dyn Fn(u32, String) -> String| {
         let (x, y) = at(cell, frames);
-        let label = said!(
-            lang,
-            "device-charts-byte-frames-2",
-            frame_bytes = grouped(cell.frame_bytes.into()),
-            words = words,
-            y = unit.show(y)
-        );
-        Point { x, y, spread: None, label }
+        Point { x, y, spread: None, label: label(cell.frame_bytes, unit.show(y)) }
     };
 
     let (mut series, mut legend) = (Vec::new(), Vec::new());
@@ -87,9 +80,8 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome, unit: 
     let line: Vec<(f64, f64)> = between(low, high).into_iter().filter_map(theory).collect();
     if !line.is_empty() {
         legend.push(("limit", said!(lang, "device-charts-what-the-line-carries")));
-        let points = cells.iter().filter_map(|c| {
-            Some(point(c, line_frames(plan, c.frame_bytes)?, &said!(lang, "device-charts-the-line-carries")))
-        });
+        let label = |bytes, rate| said!(lang, "device-charts-point-line", bytes = bytes, rate = rate);
+        let points = cells.iter().filter_map(|c| Some(point(c, line_frames(plan, c.frame_bytes)?, &label)));
         series.push(Series { class: "limit", line, points: points.collect() });
     }
     let ceilings: Vec<(&Throughput, f64)> = cells
@@ -99,28 +91,33 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome, unit: 
         .collect();
     if !ceilings.is_empty() {
         legend.push(("tester", said!(lang, "charts-what-the-tester-reaches")));
+        let label = |bytes, rate| said!(lang, "device-charts-point-tester", bytes = bytes, rate = rate);
         series.push(Series {
             class: "tester",
             line: ceilings.iter().map(|(cell, frames)| at(cell, *frames)).collect(),
-            points: ceilings
-                .iter()
-                .map(|(cell, frames)| point(cell, *frames, &said!(lang, "device-charts-without-the-device-the")))
-                .collect(),
+            points: ceilings.iter().map(|(cell, frames)| point(cell, *frames, &label)).collect(),
         });
     }
     legend.push((SERIES[0], said!(lang, "device-charts-the-highest-rate-without")));
-    let said = |cell: &Throughput| {
-        let mut said = point(cell, cell.frames_per_s, &said!(lang, "device-charts-throughput"));
-        if let Some(share) = cell.line_share.and_then(percent) {
-            said.label.push_str(&said!(lang, "device-charts-of-what-the-line", share = share));
-        }
-        said.label.push_str(&said!(lang, "device-charts-limit", limit = lang.named("limit", cell.limit)));
-        said
+    let found = |cell: &Throughput| {
+        let share = cell.line_share.and_then(percent);
+        let of_line = share.map(|share| said!(lang, "device-charts-of-what-the-line", share = share));
+        let label = |bytes, rate| {
+            said!(
+                lang,
+                "device-charts-point-throughput",
+                bytes = bytes,
+                rate = rate,
+                of_line = of_line.clone().unwrap_or_default(),
+                limit = lang.named("limit", cell.limit)
+            )
+        };
+        point(cell, cell.frames_per_s, &label)
     };
     series.push(Series {
         class: SERIES[0],
         line: cells.iter().map(|cell| at(cell, cell.frames_per_s)).collect(),
-        points: cells.iter().map(|cell| said(cell)).collect(),
+        points: cells.iter().map(|cell| found(cell)).collect(),
     });
 
     let row = |cell: &&Throughput| {
@@ -161,7 +158,8 @@ fn between(low: u32, high: u32) -> Vec<u32> {
 fn reaching(lang: Language, unit: &Unit, series: &[Series]) -> Axis {
     let values = || series.iter().flat_map(|s| &s.line).map(|(_, value)| *value).filter(|value| *value > 0.0);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-    let linear = Axis::rate(unit.axis, unit.unit, high);
+    let title = lang.tell(unit.axis, &[]);
+    let linear = Axis::rate(title.as_str(), unit.unit, high);
     if high / low <= LINEAR_REACH || !low.is_finite() {
         return linear;
     }
@@ -172,7 +170,7 @@ fn reaching(lang: Language, unit: &Unit, series: &[Series]) -> Axis {
         (value, format!("{} {prefix}{}", (value / one).round(), unit.unit))
     };
     Axis {
-        title: said!(lang, "device-charts-logarithmic", axis = unit.axis),
+        title: said!(lang, "device-charts-logarithmic", axis = title),
         scale: Scale::Log(low, high),
         ticks: powers.map(|power| tick(10f64.powi(power))).collect(),
     }
@@ -273,29 +271,27 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Ch
 
 /// Latency against frame size: half, most and all of the frames (RFC 2544 section 26.2).
 fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
+    const LONGEST: &str = "device-charts-longest";
     type Percentile = (&'static str, fn(&FrameLatency) -> u64);
-    const PERCENTILES: [Percentile; 3] = [
-        ("charts-half", |c| c.latency_ns.p50),
-        ("charts-99", |c| c.latency_ns.p99),
-        ("charts-all", |c| c.latency_ns.max),
-    ];
+    const PERCENTILES: [Percentile; 3] =
+        [("p50", |c| c.latency_ns.p50), ("p99", |c| c.latency_ns.p99), (LONGEST, |c| c.latency_ns.max)];
     let mut cells: Vec<&FrameLatency> = outcome.latency.iter().filter(|cell| cell.latency_ns.count > 0).collect();
     cells.sort_by_key(|cell| cell.frame_bytes);
     let low = cells.iter().map(|cell| cell.latency_ns.p50.max(1)).min()?;
     let high = cells.iter().map(|cell| cell.latency_ns.max.max(1)).max()?;
+    let title_of = |name: &str| if name == LONGEST { said!(lang, "device-charts-longest") } else { name.to_owned() };
     let at = |cell: &FrameLatency| per_second(cell.frames_per_s).unwrap_or_else(|| "0".to_owned());
-    let series = SERIES.into_iter().zip(PERCENTILES).map(|(class, (words, of))| {
+    let series = SERIES.into_iter().zip(PERCENTILES).map(|(class, (name, of))| {
         let place = |cell: &FrameLatency| (f64::from(cell.frame_bytes), of(cell).max(1) as f64);
         let point = |cell: &&FrameLatency| {
             let (x, y) = place(cell);
-            let bytes = grouped(cell.frame_bytes.into());
             let label = said!(
                 lang,
-                "device-charts-byte-frames-at-frames-s-within",
-                bytes = bytes,
-                cell = at(cell),
-                words = lang.tell(words, &[]),
-                cell2 = nanos(of(cell))
+                "device-charts-point-latency",
+                bytes = cell.frame_bytes,
+                rate = at(cell),
+                percentile = title_of(name),
+                time = nanos(of(cell))
             );
             Point { x, y, spread: None, label }
         };
@@ -316,17 +312,13 @@ fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
         columns: vec![
             Column::new("column-frame-b"),
             Column::new("column-at"),
-            Column::new("column-device-half-in"),
-            Column::new("column-copy-99-in"),
+            Column::new("column-frame-p50"),
+            Column::new("column-frame-p99"),
             Column::new("column-device-longest"),
         ],
         rows: cells.iter().map(row).collect(),
     };
-    let legend = SERIES
-        .into_iter()
-        .zip(PERCENTILES)
-        .map(|(class, (words, _))| (class, said!(lang, "device-charts-of-the-frames-took", words = words)))
-        .collect();
+    let legend = SERIES.into_iter().zip(PERCENTILES).map(|(class, (name, _))| (class, title_of(name))).collect();
     let x = size_axis(lang, &sizes(&cells, |cell| cell.frame_bytes));
     Some(Chart {
         drawing: Drawing::Lines { x, y: latency_axis(lang, low as f64, high as f64), series },

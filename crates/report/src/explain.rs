@@ -21,7 +21,7 @@ pub fn explain(record: &Record, style: &Style) -> String {
         reasons(lang, &mut page, verdict);
     }
     if !any {
-        page.paragraph("", &said!(lang, "explain-this-record-holds-no"));
+        page.paragraph("", &said!(lang, "explain-nothing"));
     }
     page.finish(style.unicode)
 }

@@ -75,10 +75,10 @@ fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let columns = vec![
         WAY,
         Column::new("column-device-shortest").ranked(2),
-        Column::new("column-device-half-in"),
-        Column::new("column-frames-90-in").ranked(3),
-        Column::new("column-copy-99-in"),
-        Column::new("column-device-99-9-in").ranked(1),
+        Column::new("column-frame-p50"),
+        Column::new("column-frame-p90").ranked(3),
+        Column::new("column-frame-p99"),
+        Column::new("column-frame-p999").ranked(1),
         Column::new("column-device-longest"),
     ];
     let rows = outcome.frames.iter().filter_map(|flow| {

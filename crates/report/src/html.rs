@@ -48,11 +48,11 @@ pub fn linked_html(lang: Language, record: &Record, links: &[Link<'_>]) -> Strin
         about: Some(html! { (document.about) }),
         main: html! { @for one in &document.sections { (section(lang, one)) } },
         footer: html! {
-            (said!(lang, "html-written-by-linerate", version = plain(&record.version))) " "
+            (said!(lang, "html-written-by", version = plain(&record.version))) " "
             @if abridged {
-                (said!(lang, "html-the-figures-are-embedded")) " " (said!(lang, "html-trials-left-out", id = name))
+                (said!(lang, "html-figures-embedded")) " " (said!(lang, "html-trials-left-out", id = name))
             } @else {
-                (said!(lang, "html-the-record-is-embedded"))
+                (said!(lang, "html-record-embedded"))
             }
         },
         downloads: None,
@@ -162,7 +162,7 @@ pub(crate) fn figure(lang: Language, chart: &Chart) -> Markup {
             }
             div.drawing { (chart.drawn()) }
             details {
-                summary { (said!(lang, "html-the-same-as-a")) }
+                summary { (said!(lang, "html-as-table")) }
                 (scrolling(lang, &chart.table))
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::charts::{Chart, SERIES};
 use crate::document::{Block, Section};
-use crate::figures::{nanos, percent, rate, spread};
+use crate::figures::{nanos, percent, plain, rate, spread};
 use crate::language::Language;
 use crate::said;
 use crate::sentences;
@@ -15,7 +15,7 @@ const RISES: f64 = 1.05;
 
 /// What it is called wherever it stands.
 fn caption(lang: Language) -> String {
-    said!(lang, "ladder-the-ladder-payload-of")
+    said!(lang, "ladder-caption")
 }
 
 /// What it says, a row for each layer, and the same drawn.
@@ -32,21 +32,7 @@ fn bits(value: f64) -> Option<String> {
 
 /// How a rung is called in a table or beside a bar.
 fn label(lang: Language, name: RungName) -> String {
-    lang.named("rung", name)
-}
-
-/// How a rung is called in a sentence, where it begins one or not.
-fn said(lang: Language, name: RungName) -> String {
-    match name {
-        RungName::Limit => said!(lang, "device-charts-what-the-line-carries"),
-        RungName::Frames => said!(lang, "ladder-raw-frames-2"),
-        RungName::Udp => "UDP".to_owned(),
-        RungName::Tcp => "TCP".to_owned(),
-        RungName::Rpc => "RPC".to_owned(),
-        RungName::NfsRead => said!(lang, "ladder-nfs-reads"),
-        RungName::NfsWrite => said!(lang, "ladder-nfs-writes"),
-        RungName::Copy => said!(lang, "ladder-a-copy"),
-    }
+    lang.named("ladder-layer", name)
 }
 
 fn median(rung: &Rung) -> Option<f64> {
@@ -80,13 +66,13 @@ fn table(lang: Language, ladder: &Ladder) -> Table {
     Table {
         caption: caption(lang),
         columns: vec![
-            Column::new("column-rung"),
+            Column::new("column-layer"),
             Column::new("column-ladder-payload").with_bars(lengths(ladder)),
-            Column::new("column-of-below"),
+            Column::new("column-of-layer-below"),
             Column::new("column-ladder-of-line"),
             Column::new("column-spread").ranked(5),
-            Column::new("column-ladder-half-in").ranked(1),
-            Column::new("column-99-in").ranked(4),
+            Column::new("column-layer-p50").ranked(1),
+            Column::new("column-p99").ranked(4),
             Column::new("column-ladder-limit").ranked(2),
         ],
         rows: from_the_top(ladder).map(row).collect(),
@@ -101,68 +87,39 @@ fn lengths(ladder: &Ladder) -> Vec<f64> {
 
 /// What the ladder says: the widest gap and what to try, what headers take, what was not measured.
 fn sentences(lang: Language, ladder: &Ladder) -> Vec<String> {
-    let mut all = vec![match &ladder.widest_gap {
+    let mut all = match &ladder.widest_gap {
         Some(gap) => widest(lang, ladder, gap),
-        None if ladder.rungs.iter().all(|rung| rung.below.is_none()) => {
-            said!(lang, "ladder-fewer-than-two-rungs")
-        }
-        None => said!(lang, "ladder-no-gap-between-two"),
-    }];
+        None if ladder.rungs.iter().all(|layer| layer.below.is_none()) => vec![said!(lang, "ladder-one-layer")],
+        None => vec![said!(lang, "ladder-no-gap")],
+    };
     all.extend(ladder.widest_gap.as_ref().map(|gap| sentences::sentence(&gap.advice)));
     all.extend(header_of_tcp(lang, ladder));
-    for rung in ladder.rungs.iter().filter(|rung| rung.below == Some(RungName::Udp)) {
-        if rung.share_of_below.is_some_and(|share| share > RISES) {
-            all.push(said!(lang, "ladder-gets-more-than-udp", name = said(lang, rung.name)));
-        }
-    }
-    for rung in &ladder.rungs {
-        if let Some(why) = &rung.missing {
-            let what = if rung.name == RungName::Limit {
-                said!(lang, "ladder-not-known")
-            } else {
-                said!(lang, "ladder-not-measured")
-            };
-            all.push(sentences::sentence(&format!("{} {what}: {why}", said(lang, rung.name))));
-        }
-    }
+    let above_udp =
+        |layer: &&Rung| layer.below == Some(RungName::Udp) && layer.share_of_below.is_some_and(|share| share > RISES);
+    let above_udp = ladder.rungs.iter().filter(above_udp);
+    all.extend(above_udp.map(|layer| said!(lang, "ladder-above-udp", layer = label(lang, layer.name))));
+    let missing = ladder.rungs.iter().filter_map(|layer| Some((layer.name, plain(layer.missing.as_ref()?))));
+    all.extend(missing.map(|(name, why)| match name {
+        RungName::Limit => sentences::sentence(&said!(lang, "ladder-line-unknown", why = why)),
+        name => sentences::sentence(&said!(lang, "ladder-not-measured", layer = label(lang, name), why = why)),
+    }));
     all
 }
 
-/// `The widest gap: TCP delivers 478 Mbit/s, UDP below it 957 Mbit/s, 2.00 times as much`, and headers' part in it.
-fn widest(lang: Language, ladder: &Ladder, gap: &Gap) -> String {
+/// `The widest gap is between UDP (957 Mbit/s) and TCP (478 Mbit/s), a factor of 2.00.`, and headers' part in it.
+fn widest(lang: Language, ladder: &Ladder, gap: &Gap) -> Vec<String> {
     let of = |name| find(ladder, name).and_then(median).and_then(bits);
     let (Some(less), Some(more)) = (of(gap.above), of(gap.below)) else {
-        return said!(lang, "ladder-the-widest-gap-has");
+        return vec![said!(lang, "ladder-widest-gap-unknown")];
     };
-    let ground = if gap.below == RungName::Limit {
-        said!(lang, "ladder-the-line-could-carry")
-    } else {
-        said!(lang, "ladder-below-it-deliver")
-    };
-    let below = match gap.below {
-        RungName::Limit => format!("{ground} {more}"),
-        RungName::Frames => said!(lang, "ladder-raw-frames", ground = ground, more = more),
-        other => said!(lang, "ladder-below-it-delivers", other = said(lang, other), more = more),
-    };
-    let verb = if gap.above == RungName::Frames {
-        said!(lang, "ladder-they-deliver")
-    } else {
-        said!(lang, "ladder-it-delivers")
-    };
-    let mut text = said!(
-        lang,
-        "ladder-the-widest-gap-lies",
-        above = said(lang, gap.above),
-        verb = verb,
-        less = less,
-        below = below,
-        factor = format!("{:.2}", gap.factor)
-    );
+    let (above, below) = (label(lang, gap.above), label(lang, gap.below));
+    let factor = format!("{:.2}", gap.factor);
+    let mut all =
+        vec![said!(lang, "ladder-widest-gap", above = above, less = less, below = below, more = more, factor = factor)];
     if gap.headers > 1.0 {
-        text.push_str(&said!(lang, "ladder-larger-headers-explain-a", headers = format!("{:.3}", gap.headers)));
+        all.push(said!(lang, "ladder-widest-gap-headers", headers = format!("{:.3}", gap.headers)));
     }
-    text.push('.');
-    text
+    all
 }
 
 /// What TCP's larger header leaves at most, so that it is not taken for a loss.
@@ -170,13 +127,8 @@ fn header_of_tcp(lang: Language, ladder: &Ladder) -> Option<String> {
     let tcp = find(ladder, RungName::Tcp)?;
     let (limit, own) = (tcp.limit_bps?.get() as f64, median(tcp)?);
     let ground = find(ladder, RungName::Limit).and_then(median)?;
-    Some(said!(
-        lang,
-        "ladder-with-tcp-larger-header",
-        limit = bits(limit)?,
-        ground = percent(limit / ground)?,
-        limit2 = percent(own / limit)?
-    ))
+    let (of_udp, reached) = (percent(limit / ground)?, percent(own / limit)?);
+    Some(said!(lang, "ladder-tcp-header", limit = bits(limit)?, of_udp = of_udp, reached = reached))
 }
 
 /// The ladder itself: a bar for each rung, the top one first, with what it lacks of the rung below behind it.
@@ -189,8 +141,7 @@ fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
             segments.extend(rung.below.and_then(|below| lack(lang, ladder, rung, find(ladder, below)?)));
             let limit = rung.limit_bps.filter(|_| rung.name != RungName::Limit).and_then(|limit| {
                 let most = limit.get() as f64;
-                let label =
-                    said!(lang, "ladder-with-its-headers-the", name = label(lang, rung.name), most = bits(most)?);
+                let label = said!(lang, "ladder-point-limit", layer = label(lang, rung.name), most = bits(most)?);
                 Some(Segment { class: "limit", value: most, label })
             });
             Some(Bar {
@@ -206,43 +157,39 @@ fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
         return None;
     }
     let lacking = |class| bars.iter().any(|bar| bar.segments.iter().any(|segment| segment.class == class));
-    let mut legend = vec![(SERIES[0], said!(lang, "ladder-payload-median-whisker-from"))];
+    let mut legend = vec![(SERIES[0], said!(lang, "ladder-legend-payload"))];
     if lacking("widest") {
-        legend.push(("widest", said!(lang, "ladder-the-widest-gap-what")));
+        legend.push(("widest", said!(lang, "ladder-legend-widest")));
     }
     if lacking("lacking") {
-        legend.push(("lacking", said!(lang, "ladder-what-it-lacks-of")));
+        legend.push(("lacking", said!(lang, "ladder-legend-lacking")));
     }
     if bars.iter().any(|bar| !bar.limits.is_empty()) {
-        legend.push(("limit", said!(lang, "ladder-what-the-line-carries")));
+        legend.push(("limit", said!(lang, "ladder-legend-limit")));
     }
     let reach = |bar: &Bar| {
         let whole: f64 = bar.segments.iter().map(|segment| segment.value).sum();
         bar.limits.iter().map(|limit| limit.value).chain(bar.spread.map(|(_, high)| high)).fold(whole, f64::max)
     };
-    let x = Axis::rate("payload", "bit/s", bars.iter().map(reach).fold(0.0, f64::max));
+    let x = Axis::rate(said!(lang, "ladder-axis"), "bit/s", bars.iter().map(reach).fold(0.0, f64::max));
     let title = caption(lang);
     Some(Chart { legend, drawing: Drawing::Bars { x, bars }, table: table(lang, ladder), title })
 }
 
-/// What a rung's bar says.
-fn pointed_at(lang: Language, rung: &Rung, payload: &Summary) -> Option<String> {
-    let mut text = said!(lang, "ladder-payload", name = label(lang, rung.name), median = bits(payload.median)?);
-    match payload.runs {
-        0 => text.push_str(&said!(lang, "ladder-by-calculation")),
-        _ => text.push_str(&format!(" ({})", spread(lang, payload, bits))),
+/// What a layer's bar says.
+fn pointed_at(lang: Language, layer: &Rung, payload: &Summary) -> Option<String> {
+    let (name, median) = (label(lang, layer.name), bits(payload.median)?);
+    let mut parts = vec![match payload.runs {
+        0 => said!(lang, "ladder-point-calculated", layer = name, payload = median),
+        _ => said!(lang, "ladder-point", layer = name, payload = median, runs = spread(lang, payload, bits)),
+    }];
+    if let Some((share, below)) = layer.share_of_below.and_then(percent).zip(layer.below) {
+        parts.push(said!(lang, "ladder-point-of-layer", share = share, below = label(lang, below)));
     }
-    if let Some((share, below)) = rung.share_of_below.and_then(percent).zip(rung.below) {
-        text.push_str(&said!(lang, "ladder-of", share = share, below = said(lang, below)));
-    }
-    let of_line = rung.share_of_line.filter(|_| rung.below != Some(RungName::Limit) && rung.name != RungName::Limit);
-    if let Some(share) = of_line.and_then(percent) {
-        text.push_str(&said!(lang, "ladder-of-the-line", share = share));
-    }
-    if let Some(latency) = rung.latency_ns {
-        text.push_str(&said!(lang, "ladder-half-of-the-requests", p50 = nanos(latency.p50)));
-    }
-    Some(text)
+    let of_line = layer.share_of_line.filter(|_| layer.below != Some(RungName::Limit) && layer.name != RungName::Limit);
+    parts.extend(of_line.and_then(percent).map(|share| said!(lang, "ladder-point-of-line", share = share)));
+    parts.extend(layer.latency_ns.map(|latency| said!(lang, "ladder-point-p50", time = nanos(latency.p50))));
+    Some(parts.join("; "))
 }
 
 /// What a rung lacks of the one below, as a piece of its bar; none if it lacks nothing.
@@ -250,13 +197,8 @@ fn lack(lang: Language, ladder: &Ladder, rung: &Rung, below: &Rung) -> Option<Se
     let value = median(below)? - median(rung)?;
     let widest = ladder.widest_gap.as_ref().is_some_and(|gap| gap.above == rung.name);
     let class = if widest { "widest" } else { "lacking" };
-    let label = said!(
-        lang,
-        "ladder-less-than",
-        name = label(lang, rung.name),
-        value = bits(value)?,
-        name2 = said(lang, below.name)
-    );
+    let (layer, below) = (label(lang, rung.name), label(lang, below.name));
+    let label = said!(lang, "ladder-point-lacking", layer = layer, payload = bits(value)?, below = below);
     (value > 0.0).then_some(Segment { class, value, label })
 }
 

@@ -1,9 +1,10 @@
 //! What is shown of latency under load: its columns, its sentences, its chart.
 
 use crate::charts::{Chart, distributions};
-use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, range, signed_nanos, spread};
+use crate::figures::{counted_share, nanos, per_second, percent, plain, range, signed_nanos, spread};
 use crate::language::Language;
 use crate::said;
+use crate::sentences::in_a_row;
 use crate::tables::Figure;
 use linerate_model::{DelayGrade, LoadedLatency, Measurement};
 use linerate_units::Ratio;
@@ -13,11 +14,11 @@ const PERCENT_TELLS: f64 = 1_000.0;
 
 /// The columns of the table.
 pub(crate) const COLUMNS: [Figure; 8] = [
-    ("column-idle-half-in", 1, |_, m| Some(nanos(probed(m)?.idle_ns.p50))),
-    ("column-loaded-half-in", 1, |_, m| Some(nanos(probed(m)?.loaded_ns.p50))),
+    ("column-idle-p50", 1, |_, m| Some(nanos(probed(m)?.idle_ns.p50))),
+    ("column-loaded-p50", 1, |_, m| Some(nanos(probed(m)?.loaded_ns.p50))),
     ("column-added", 0, |_, m| Some(signed_nanos(probed(m)?.added_ns.p50))),
     ("column-grade", 0, |_, m| Some(probed(m)?.grade.to_string())),
-    ("column-added-at-99", 2, |_, m| Some(signed_nanos(probed(m)?.added_ns.p99))),
+    ("column-added-p99", 2, |_, m| Some(signed_nanos(probed(m)?.added_ns.p99))),
     ("column-unanswered", 3, |_, m| {
         let probed = probed(m)?;
         counted_share(Ratio::new(probed.loaded_unanswered, probed.loaded_ns.count))
@@ -35,39 +36,38 @@ pub(crate) fn sentence(lang: Language, result: &Measurement) -> Option<String> {
     let probed = probed(result)?;
     let (idle, loaded, added) = (&probed.idle_ns, &probed.loaded_ns, &probed.added_ns);
     let runs = spread(lang, &added.p50_runs, |value| value.is_finite().then(|| signed_nanos(value as i64)));
-    let mut text = said!(
+    let mut all = vec![said!(
         lang,
-        "loaded-latency-small-requests-beside-it",
+        "loaded-latency-added",
         transport = probed.transport,
-        p50 = nanos(loaded.p50),
-        p502 = nanos(idle.p50),
-        p503 = signed_nanos(added.p50),
+        loaded = nanos(loaded.p50),
+        idle = nanos(idle.p50),
+        added = signed_nanos(added.p50),
         runs = runs,
         grade = probed.grade,
-        grade2 = bounds(lang, probed.grade),
+        bounds = bounds(lang, probed.grade),
         p99 = signed_nanos(added.p99)
-    );
+    )];
     if let (Some(loaded), Some(idle)) = (per_second(probed.rpm.loaded), per_second(probed.rpm.idle)) {
-        text.push_str(&said!(lang, "loaded-latency-round-trips-a-minute", loaded = loaded, idle = idle));
+        all.push(said!(lang, "loaded-latency-round-trips", loaded = loaded, idle = idle));
     }
     if let Some(delay) = percent(probed.buffer_delay_percent / 100.0)
         && probed.buffer_delay_percent < PERCENT_TELLS
     {
-        text.push_str(&said!(lang, "loaded-latency-buffer-delay", delay = delay));
+        all.push(said!(lang, "loaded-latency-buffer-delay", delay = delay));
     }
-    text.push('.');
     if probed.loaded_unanswered + probed.idle_unanswered > 0 {
-        text.push_str(&said!(
+        all.push(said!(
             lang,
-            "loaded-latency-of-requests-under-load",
-            loaded_unanswered = grouped(probed.loaded_unanswered),
-            count = grouped(loaded.count),
-            idle_unanswered = grouped(probed.idle_unanswered),
-            count2 = grouped(idle.count),
-            loadedlatency = LoadedLatency::UNANSWERED
+            "loaded-latency-unanswered",
+            loaded_unanswered = probed.loaded_unanswered,
+            loaded = loaded.count,
+            idle_unanswered = probed.idle_unanswered,
+            idle = idle.count,
+            counted_as = LoadedLatency::UNANSWERED
         ));
     }
-    Some(text)
+    Some(in_a_row(&all))
 }
 
 /// What a grade stands for: `30 to 60 ms`.
@@ -83,12 +83,7 @@ fn bounds(lang: Language, grade: DelayGrade) -> String {
 pub(crate) fn method(lang: Language) -> String {
     let grades: Vec<String> =
         DelayGrade::ALL.iter().map(|(grade, _)| format!("{grade} {}", bounds(lang, *grade))).collect();
-    said!(
-        lang,
-        "loaded-latency-latency-under-load-before",
-        loadedlatency = LoadedLatency::UNANSWERED,
-        grades = grades.join(", ")
-    )
+    said!(lang, "method-loaded-latency", loadedlatency = LoadedLatency::UNANSWERED, grades = grades.join(", "))
 }
 
 /// Idle and loaded distribution of one result over each other.

@@ -9,7 +9,7 @@ use linerate_model::{IpVersion, Record, Repeats, TrialSpec, WorkloadKind};
 /// How it was measured, and the command.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let mut all = sentences(lang, record);
-    all.push(said!(lang, "measuring-command", command = plain(&record.command.join(" "))));
+    all.push(said!(lang, "method-command", command = plain(&record.command.join(" "))));
     Section::full("method", said!(lang, "section-method"), vec![Block::Sentences(all)])
 }
 
@@ -26,13 +26,13 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
 
 fn streams_method(lang: Language, record: &Record) -> Vec<String> {
     let mut all = vec![match record.plan.repeats {
-        Repeats::Times(1) => said!(lang, "sentences-each-result-is-one"),
+        Repeats::Times(1) => said!(lang, "method-one-run"),
         Repeats::Times(times) => {
-            said!(lang, "sentences-each-result-is-the", times = times)
+            said!(lang, "method-median", times = times)
         }
         Repeats::Until { confidence_percent, within, at_least, at_most } => said!(
             lang,
-            "sentences-each-result-was-repeated",
+            "method-repeated-until",
             confidence_percent = confidence_percent,
             within = percent(within).unwrap_or_else(|| MISSING.to_owned()),
             at_least = at_least,
@@ -42,9 +42,9 @@ fn streams_method(lang: Language, record: &Record) -> Vec<String> {
     let mut timings: Vec<String> = Vec::new();
     for TrialSpec { timing, .. } in &record.plan.cells {
         let text = match timing.warmup.get() {
-            0 => said!(lang, "sentences-a-run-measured-without", measure = timing.measure),
+            0 => said!(lang, "method-run", measure = timing.measure),
             _ => {
-                said!(lang, "sentences-a-run-measured-after", measure = timing.measure, warmup = timing.warmup)
+                said!(lang, "method-run-warmed-up", measure = timing.measure, warmup = timing.warmup)
             }
         };
         if !timings.contains(&text) {
@@ -53,10 +53,10 @@ fn streams_method(lang: Language, record: &Record) -> Vec<String> {
     }
     all.extend(timings);
     if record.results.iter().any(|result| result.workload == WorkloadKind::Stream) {
-        all.push(said!(lang, "sentences-throughput-is-payload-counted"));
+        all.push(said!(lang, "method-throughput"));
     }
     if record.results.iter().any(|result| result.loss.is_some()) {
-        all.push(said!(lang, "sentences-a-datagram-is-lost"));
+        all.push(said!(lang, "method-loss"));
     }
     if record.results.iter().any(|result| result.loaded_latency.is_some()) {
         all.push(loaded_latency::method(lang));
@@ -64,16 +64,16 @@ fn streams_method(lang: Language, record: &Record) -> Vec<String> {
     let open = |cell: &TrialSpec| cell.workload.requests_per_s().is_some();
     let closed = |cell: &TrialSpec| cell.workload.is_requests() && cell.workload.requests_per_s().is_none();
     if record.plan.cells.iter().any(closed) {
-        all.push(said!(lang, "sentences-latency-is-the-time"));
+        all.push(said!(lang, "method-latency"));
     }
     if record.plan.cells.iter().any(open) {
-        all.push(said!(lang, "sentences-at-a-set-rate"));
+        all.push(said!(lang, "method-set-rate"));
     }
     let ip6 = record.results.iter().filter(|result| result.ip == IpVersion::V6).count();
     if ip6 > 0 && ip6 < record.results.len() {
-        all.push(said!(lang, "sentences-some-results-are-over"));
+        all.push(said!(lang, "method-some-ipv6"));
     } else if ip6 > 0 {
-        all.push(said!(lang, "sentences-all-results-are-over"));
+        all.push(said!(lang, "method-all-ipv6"));
     }
     all
 }

@@ -25,8 +25,8 @@ fn held(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
         Column::new("column-tried").ranked(2),
         Column::new("column-shown-at").ranked(3),
         Column::new("column-asked-at").ranked(2),
-        Column::new("column-neighbours-half-in").ranked(1),
-        Column::new("column-copy-99-in").ranked(1),
+        Column::new("column-held-frame-p50").ranked(1),
+        Column::new("column-frame-p99").ranked(1),
         Column::new("column-neighbours-limit"),
     ];
     let row = |found: &NeighbourTable| {
@@ -51,10 +51,10 @@ fn past(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
         Column::new("column-hosts"),
         Column::new("column-device-lost-2"),
         Column::new("column-neighbours-flooded").ranked(2),
-        Column::new("column-neighbours-half-in-2"),
-        Column::new("column-neighbours-99-in"),
-        Column::new("column-held-half-in").ranked(3),
-        Column::new("column-held-99-in").ranked(2),
+        Column::new("column-reached-p50"),
+        Column::new("column-reached-p99"),
+        Column::new("column-held-p50").ranked(3),
+        Column::new("column-held-p99").ranked(2),
         Column::new("column-neighbours-recovery"),
         Column::new("column-lost-then").ranked(1),
     ];

@@ -69,8 +69,8 @@ fn curve(lang: Language, found: &NfsOutcome) -> Option<Table> {
         Column::new("column-came-due").ranked(3),
         Column::new("column-completed"),
         Column::new("column-mean"),
-        Column::new("column-charts-half-in").ranked(4),
-        Column::new("column-99-in").ranked(1),
+        Column::new("column-p50").ranked(4),
+        Column::new("column-p99").ranked(1),
     ];
     let classes: Vec<NfsClass> = [NfsClass::Read, NfsClass::Write, NfsClass::Other]
         .into_iter()
@@ -133,8 +133,8 @@ fn figures(caption: String, one: &'static str, rows: Vec<(String, &OperationFigu
             Column::new("column-per-second"),
             Column::new("column-nfs-share").ranked(3),
             Column::new("column-nfs-mean"),
-            Column::new("column-charts-half-in").ranked(2),
-            Column::new("column-99-in").ranked(1),
+            Column::new("column-p50").ranked(2),
+            Column::new("column-p99").ranked(1),
             Column::new("column-count").ranked(4),
             Column::new("column-errors").ranked(1),
         ],
@@ -176,19 +176,18 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
         said.push(said!(lang, "nfs-at-a-second-the", ops = ops, mean = mean));
     }
     let of_peak = record.results.iter().find(|result| result.name == found.result);
-    said.extend(of_peak.and_then(|result| sentences::ceiling(lang, result)));
+    said.extend(of_peak.and_then(|result| sentences::tester_limit(lang, result)));
     said.extend(of_peak.and_then(|result| corruption(lang, result)));
     said
 }
 
 /// What the tester itself can do: the cheapest operations, on its own hosts alone.
-pub(crate) fn ceiling(lang: Language, result: &Measurement, ceiling: &Ceiling) -> Option<String> {
-    let (reached, share) = (per_second(ceiling.reached.median)?, percent(ceiling.share)?);
-    let mut said = said!(lang, "nfs-the-tester-itself-reaches", reached = reached, share = share);
-    let whose =
-        if result.verdict.limit == Limit::Tester { said!(lang, "nfs-the-tester-limit-not") } else { String::new() };
-    said.push_str(&whose);
-    Some(sentences::sentence(&said))
+pub(crate) fn tester_limit(lang: Language, result: &Measurement, ceiling: &Ceiling) -> Option<String> {
+    let (limit, share) = (per_second(ceiling.reached.median)?, percent(ceiling.share)?);
+    Some(match result.verdict.limit {
+        Limit::Tester => said!(lang, "nfs-tester-limit-reached", limit = limit, share = share),
+        _ => said!(lang, "nfs-tester-limit", limit = limit, share = share),
+    })
 }
 
 /// Data read that were not what had been written.

@@ -21,24 +21,24 @@ pub(crate) fn of_record(lang: Language, record: &Record) -> String {
                 }
             }
         }
-        let pair = said!(lang, "sentences-to", openers = listed(lang, &openers), listeners = listed(lang, &listeners));
+        let pair = said!(lang, "parties-to", openers = listed(lang, &openers), listeners = listed(lang, &listeners));
         if !openers.is_empty() && !pairs.contains(&pair) {
             pairs.push(pair);
         }
     }
     if pairs.len() > 3 {
         let more = pairs.split_off(2).len();
-        pairs[1].push_str(&said!(lang, "sentences-and-more-pairs", more = more));
+        pairs[1].push_str(&said!(lang, "parties-more", more = more));
     }
     pairs.extend(record.plan.device.as_ref().map(|device| {
         let ports: Vec<String> = device.ports.iter().map(|port| plain(&port.to_string())).collect();
         let of = if device.has_several_hosts() {
             String::new()
         } else {
-            said!(lang, "sentences-of", host = plain(&device.host.0))
+            said!(lang, "parties-of-host", host = plain(&device.host.0))
         };
-        said!(lang, "sentences-device-between-ports", ports = listed(lang, &ports), value = of)
+        said!(lang, "parties-device", ports = listed(lang, &ports), value = of)
     }));
     pairs.extend(record.plan.copy.as_ref().map(|plan| copy::parties(lang, plan)));
-    if pairs.is_empty() { said!(lang, "sentences-no-path") } else { pairs.join("; ") }
+    if pairs.is_empty() { said!(lang, "parties-none") } else { pairs.join("; ") }
 }

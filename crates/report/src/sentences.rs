@@ -2,9 +2,10 @@
 //!
 //! A sentence states what the numbers support and no more. What limited a result is the verdict's to say.
 
-use crate::figures::{self, cost_ns, counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
+use crate::figures::{self, MISSING, cost_ns, counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
 use crate::language::Language;
 use crate::said;
+use crate::tables::timed;
 use crate::{calls, loaded_latency, nfs};
 use linerate_model::{
     Caveat, Confidence, Direction, Latency, Limit, Loss, LossPlaces, Measurement, Record, Repeats, Summary,
@@ -19,28 +20,29 @@ const WORTH_TELLING: f64 = 0.05;
 
 /// What a reader must know of one result: the figure, what it is worth, what went missing, what it cost.
 pub(crate) fn main(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
-    let loaded = loaded_latency::sentence(lang, result);
-    let (again, corrupt) = (calls::again(lang, result), nfs::corruption(lang, result));
     let rest = [
-        ceiling(lang, result),
+        tester_limit(lang, result),
         loss(lang, result),
         disorder(lang, result),
         failures(lang, result),
-        again,
-        corrupt,
-        loaded,
+        calls::retransmitted(lang, result),
+        nfs::corruption(lang, result),
+        loaded_latency::sentence(lang, result),
         cpu(lang, result),
+        busiest_cores(lang, result).map(|busy| said!(lang, "results-busiest-core", busy = busy)),
     ];
-    std::iter::once(found(lang, record, result)).chain(rest.into_iter().flatten()).collect()
+    let mut all = found(lang, record, result);
+    all.extend(rest.into_iter().flatten());
+    all
 }
 
 /// What a reader may want to know besides.
 pub(crate) fn further(lang: Language, result: &Measurement) -> Vec<String> {
-    [layers(lang, result), jitter(lang, result), tcp(lang, result)].into_iter().flatten().collect()
+    layers(lang, result).into_iter().chain(jitter(lang, result)).chain(tcp(lang, result)).collect()
 }
 
-/// The result itself, with its spread.
-pub(crate) fn found(lang: Language, record: &Record, result: &Measurement) -> String {
+/// The result itself with its spread, and what it is worth.
+fn found(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
     match result.workload {
         WorkloadKind::Stream => stream(lang, record, result),
         WorkloadKind::Rpc => calls::found(lang, record, result),
@@ -48,46 +50,36 @@ pub(crate) fn found(lang: Language, record: &Record, result: &Measurement) -> St
     }
 }
 
-fn stream(lang: Language, record: &Record, result: &Measurement) -> String {
-    let Some(payload) = result.received.as_ref().map(|received| &received.payload_bps) else {
-        return said!(lang, "sentences-no-figure-nothing-was");
+fn stream(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
+    let Some(summary) = result.received.as_ref().map(|received| &received.payload_bps) else {
+        return vec![said!(lang, "results-nothing-received")];
     };
     let bits = |value| rate(value, "bit/s");
-    let Some(median) = bits(payload.median) else {
-        return said!(lang, "sentences-no-figure-what-was");
+    let Some(payload) = bits(summary.median) else {
+        return vec![said!(lang, "results-absurd-rate")];
     };
-    let place = match (result.shares.len(), result.direction) {
-        (0 | 1, Some(Direction::Both)) => said!(lang, "sentences-payload-at-the-receivers-both-ways"),
-        (0 | 1, _) => said!(lang, "charts-payload-at-the-receiver"),
-        (_, Some(Direction::Both)) => said!(lang, "sentences-payload-at-the-receivers-both-ways"),
-        (_, _) => said!(lang, "sentences-payload-at-the-receivers"),
+    let runs = runs(lang, record, summary, bits);
+    let found = match (result.shares.len(), result.direction) {
+        (_, Some(Direction::Both)) => said!(lang, "results-stream-both", payload = payload, runs = runs),
+        (0 | 1, _) => said!(lang, "results-stream", payload = payload, runs = runs),
+        _ => said!(lang, "results-stream-paths", payload = payload, runs = runs),
     };
-    format!("{median} {place}{} ({}).", of_link(lang, result), runs(lang, record, payload, bits))
+    std::iter::once(found).chain(of_link(lang, result)).collect()
 }
 
-/// `, 99.9 % of what this link can carry at MTU 1500`; nothing where no limit is known.
-pub(crate) fn of_link(lang: Language, result: &Measurement) -> String {
-    let Some(limit) = &result.limit else { return String::new() };
-    let link = match (result.shares.len(), result.direction) {
-        (0..=2, Some(Direction::Both)) => said!(lang, "sentences-this-link-can-carry-both-ways"),
-        (0 | 1, _) => said!(lang, "sentences-this-link-can-carry"),
-        _ => said!(lang, "sentences-these-links-can-carry"),
-    };
-    match (percent(limit.share), rate(limit.payload_bps.get() as f64, "bit/s")) {
-        (Some(_), Some(most)) if limit.share > PAST_LIMIT => {
-            said!(
-                lang,
-                "sentences-more-than-the-that",
-                most = most,
-                line_bps = limit.line_bps,
-                mtu = limit.mtu.to_string()
-            )
-        }
-        (Some(share), Some(_)) => {
-            said!(lang, "sentences-of-what-at-mtu", share = share, link = link, mtu = limit.mtu.to_string())
-        }
-        _ => String::new(),
+/// `This is 99.9 % of what the link can carry at MTU 1500.`; none where no limit is known.
+pub(crate) fn of_link(lang: Language, result: &Measurement) -> Option<String> {
+    let limit = result.limit.as_ref()?;
+    let (share, most) = (percent(limit.share)?, rate(limit.payload_bps.get() as f64, "bit/s")?);
+    let mtu = limit.mtu.to_string();
+    if limit.share > PAST_LIMIT {
+        return Some(said!(lang, "results-above-link", most = most, line = limit.line_bps, mtu = mtu));
     }
+    Some(match (result.shares.len(), result.direction) {
+        (0..=2, Some(Direction::Both)) => said!(lang, "results-of-link-both", share = share, mtu = mtu),
+        (0 | 1, _) => said!(lang, "results-of-link", share = share, mtu = mtu),
+        _ => said!(lang, "results-of-links", share = share, mtu = mtu),
+    })
 }
 
 /// `3 runs, 940 to 942 Mbit/s`, with the interval where the plan asked for one.
@@ -102,87 +94,50 @@ pub(crate) fn runs(
         && let (Some(low), Some(high)) = (show(interval.low), show(interval.high))
     {
         let range = if low == high { low } else { figures::range(lang, &low, &high) };
-        text.push_str(&said!(lang, "sentences-mean-with-confidence", range = range, interval = interval.percent));
+        text.push_str(&said!(lang, "results-mean-interval", range = range, interval = interval.percent));
     }
     text
 }
 
-fn transactions(lang: Language, record: &Record, result: &Measurement) -> String {
+fn transactions(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
     let done = result.transactions_per_s.as_ref().and_then(|summary| {
-        let count = per_second(summary.median)?;
-        Some(said!(
-            lang,
-            "sentences-a-second-2",
-            count = count,
-            workload = requests(lang, result.workload),
-            summary = runs(lang, record, summary, per_second)
-        ))
+        let (rate, runs) = (per_second(summary.median)?, runs(lang, record, summary, per_second));
+        Some(match result.workload {
+            WorkloadKind::Nfs => said!(lang, "results-operations", rate = rate, runs = runs),
+            _ => said!(lang, "results-transactions", rate = rate, runs = runs),
+        })
     });
-    let timed =
-        result.latency_ns.as_ref().and_then(|latency| answered(lang, latency, &said!(lang, "sentences-requests")));
-    match (done, timed) {
-        (Some(done), Some(timed)) => format!("{done}; {timed}."),
-        (Some(done), None) => said!(lang, "sentences-none-was-timed", done = done),
-        (None, Some(timed)) => said!(lang, "sentences-the-rate-is-unknown", timed = timed),
-        (None, None) => said!(lang, "sentences-no-figure-none-was"),
-    }
+    let done = done.unwrap_or_else(|| said!(lang, "results-no-transactions"));
+    vec![done, latency(lang, result)]
 }
 
-/// What a workload's requests are called.
-fn requests(lang: Language, workload: WorkloadKind) -> String {
-    match workload {
-        WorkloadKind::Stream | WorkloadKind::Transact => said!(lang, "charts-transactions"),
-        WorkloadKind::Rpc => said!(lang, "calls-calls"),
-        WorkloadKind::Nfs => said!(lang, "sentences-operations"),
-    }
-}
-
-/// `half of the requests were answered within 27 us, 99 % within 81 us`.
-pub(crate) fn answered(lang: Language, latency: &Latency, what: &str) -> Option<String> {
-    if latency.count == 0 {
-        return None;
-    }
-    let mut text =
-        said!(lang, "sentences-half-of-the-were", what = what, p50 = nanos(latency.p50), p99 = nanos(latency.p99));
+/// `Response time of 254,311 requests: p50 27 us, p99 81 us, slowest 837 us.`
+pub(crate) fn latency(lang: Language, result: &Measurement) -> String {
+    let Some(Latency { count, p50, p99, p999, max, .. }) = timed(result) else {
+        return said!(lang, "results-untimed");
+    };
+    let [p50, p99, p999, max] = [p50, p99, p999, max].map(|time| nanos(*time));
     // With fewer than a thousand timed, the 99.9th percentile is the slowest one.
-    if latency.count >= 1_000 {
-        text.push_str(&said!(lang, "sentences-99-9-within", p999 = nanos(latency.p999)));
+    if *count < 1_000 {
+        return said!(lang, "results-latency", count = count, p50 = p50, p99 = p99, max = max);
     }
-    text.push_str(&said!(
-        lang,
-        "sentences-the-slowest-of-took",
-        count = grouped(latency.count),
-        max = nanos(latency.max)
-    ));
-    Some(text)
+    said!(lang, "results-latency-p999", count = count, p50 = p50, p99 = p99, p999 = p999, max = max)
 }
 
 /// What the tester reaches without the device, and whose limit the result is therefore.
-pub(crate) fn ceiling(lang: Language, result: &Measurement) -> Option<String> {
+pub(crate) fn tester_limit(lang: Language, result: &Measurement) -> Option<String> {
     let ceiling = result.ceiling.as_ref()?;
     let share = percent(ceiling.share)?;
-    let reached = match result.workload {
+    let limit = match result.workload {
         WorkloadKind::Stream => rate(ceiling.reached.median, "bit/s")?,
-        WorkloadKind::Transact | WorkloadKind::Rpc => {
-            said!(
-                lang,
-                "sentences-a-second",
-                median = per_second(ceiling.reached.median)?,
-                workload = requests(lang, result.workload)
-            )
-        }
-        WorkloadKind::Nfs => return nfs::ceiling(lang, result, ceiling),
+        WorkloadKind::Transact | WorkloadKind::Rpc => format!("{} /s", per_second(ceiling.reached.median)?),
+        WorkloadKind::Nfs => return nfs::tester_limit(lang, result, ceiling),
     };
-    let of_tester = said!(lang, "sentences-of-what-the-tester", share = share, reached = reached);
     Some(match (result.verdict.limit, result.verdict.confidence) {
-        (Limit::Wire, _) => said!(lang, "sentences-the-link-is-the", of_tester = of_tester),
-        (Limit::Tester, Confidence::Low) => {
-            said!(lang, "sentences-this-may-be-the", of_tester = of_tester)
-        }
-        (Limit::Tester, _) => said!(lang, "sentences-this-is-the-tester", of_tester = of_tester),
-        _ => {
-            said!(lang, "sentences-the-device-passes-of", share = share, reached = reached)
-        }
+        (Limit::Wire, _) => said!(lang, "results-tester-limit-wire", share = share, limit = limit),
+        (Limit::Tester, Confidence::Low) => said!(lang, "results-tester-limit-maybe", share = share, limit = limit),
+        (Limit::Tester, _) => said!(lang, "results-tester-limit-reached", share = share, limit = limit),
+        _ => said!(lang, "results-tester-limit", share = share, limit = limit),
     })
 }
 
@@ -190,23 +145,23 @@ pub(crate) fn ceiling(lang: Language, result: &Measurement) -> Option<String> {
 pub(crate) fn loss(lang: Language, result: &Measurement) -> Option<String> {
     let loss = result.loss.as_ref()?;
     if loss.of == 0 {
-        return Some(said!(lang, "sentences-no-datagram-was-offered"));
+        return Some(said!(lang, "results-loss-none-offered"));
     }
     if loss.lost == 0 {
-        return Some(said!(lang, "sentences-none-of-datagrams-was", loss = grouped(loss.of)));
+        return Some(said!(lang, "results-loss-none", loss = grouped(loss.of)));
     }
     let share = counted_share(Ratio::new(loss.lost, loss.of))?;
     let places = places(lang, loss);
     let placed = match places.as_slice() {
         [] => String::new(),
-        [(place, _)] => said!(lang, "sentences-all-of-them", place = place),
+        [(place, _)] => said!(lang, "results-loss-all-at", place = place),
         several => {
             let parts: Vec<String> =
                 several.iter().map(|(place, count)| format!("{} {place}", grouped(*count))).collect();
             format!(": {}", listed(lang, &parts))
         }
     };
-    Some(said!(lang, "sentences-of-datagrams-lost", share = share, loss = grouped(loss.of), placed = placed))
+    Some(said!(lang, "results-loss", share = share, loss = grouped(loss.of), placed = placed))
 }
 
 /// The places where datagrams were lost, each as it stands behind a count; what no place explains comes last.
@@ -214,12 +169,12 @@ fn places(lang: Language, loss: &Loss) -> Vec<(String, u64)> {
     let LossPlaces { not_sent, sender_queue, wire, receiver_queue, socket_buffer } = loss.places;
     let unplaced = loss.lost.saturating_sub(loss.places.sum());
     [
-        (said!(lang, "sentences-never-sent-because-the"), not_sent),
-        (said!(lang, "sentences-in-the-sender-queue"), sender_queue),
-        (said!(lang, "sentences-on-the-wire-or"), wire),
-        (said!(lang, "sentences-in-the-receiver-nic"), receiver_queue),
-        (said!(lang, "sentences-in-the-receiver-socket"), socket_buffer),
-        (said!(lang, "sentences-in-a-place-that"), unplaced),
+        (said!(lang, "loss-place-not-sent"), not_sent),
+        (said!(lang, "loss-place-sender-queue"), sender_queue),
+        (said!(lang, "loss-place-wire"), wire),
+        (said!(lang, "loss-place-receiver-queue"), receiver_queue),
+        (said!(lang, "loss-place-socket-buffer"), socket_buffer),
+        (said!(lang, "loss-place-unknown"), unplaced),
     ]
     .into_iter()
     .filter(|(_, count)| *count > 0)
@@ -230,12 +185,12 @@ fn disorder(lang: Language, result: &Measurement) -> Option<String> {
     let loss = result.loss.as_ref()?;
     let mut parts = Vec::new();
     if loss.duplicates > 0 {
-        parts.push(said!(lang, "sentences-came-more-than-once", duplicates = grouped(loss.duplicates)));
+        parts.push(said!(lang, "results-duplicates", duplicates = grouped(loss.duplicates)));
     }
     if loss.reordered > 0 {
-        parts.push(said!(lang, "sentences-came-after-one-sent", reordered = grouped(loss.reordered)));
+        parts.push(said!(lang, "results-reordered", reordered = grouped(loss.reordered)));
     }
-    (!parts.is_empty()).then(|| said!(lang, "sentences-of-the-datagrams", parts = listed(lang, &parts)))
+    (!parts.is_empty()).then(|| said!(lang, "results-disorder", parts = listed(lang, &parts)))
 }
 
 fn failures(lang: Language, result: &Measurement) -> Option<String> {
@@ -253,94 +208,69 @@ fn layers(lang: Language, result: &Measurement) -> Option<String> {
     let layer =
         |summary: &Option<Summary>, name: &str| Some(format!("{} {name}", rate(summary.as_ref()?.median, "bit/s")?));
     let parts: Vec<String> = [
-        packets.map(|packets| said!(lang, "sentences-ip-packets-a-second", packets = packets)),
-        layer(&received.ip_bps, &said!(lang, "sentences-as-ip-packets")),
-        layer(&received.wire_bps, &said!(lang, "sentences-on-an-ethernet-wire")),
+        packets.map(|packets| said!(lang, "further-packets", packets = packets)),
+        layer(&received.ip_bps, &said!(lang, "further-ip")),
+        layer(&received.wire_bps, &said!(lang, "further-wire")),
     ]
     .into_iter()
     .flatten()
     .collect();
-    (!parts.is_empty()).then(|| said!(lang, "sentences-the-same-traffic-counts", parts = listed(lang, &parts)))
+    (!parts.is_empty()).then(|| said!(lang, "further-layers", parts = listed(lang, &parts)))
 }
 
-fn tcp(lang: Language, result: &Measurement) -> Option<String> {
-    let tcp = result.tcp.as_ref()?;
-    let mut text = said!(lang, "sentences-tcp", congestion = plain(&tcp.congestion));
-    match tcp.retransmits {
-        0 => text.push_str(&said!(lang, "sentences-retransmitted-nothing")),
-        some => text.push_str(&said!(
-            lang,
-            "sentences-retransmitted-of-segments",
-            some = grouped(some),
-            segments = grouped(tcp.segments)
-        )),
-    }
-    if tcp.rtt_ns > 0 {
-        text.push_str(&said!(
-            lang,
-            "sentences-round-trip-under-load",
-            rtt_ns = nanos(tcp.rtt_ns),
-            min_rtt_ns = nanos(tcp.min_rtt_ns)
-        ));
-    }
-    for (share, cause) in [
-        (tcp.receive_window_limited, said!(lang, "sentences-the-receiver-window")),
-        (tcp.send_buffer_limited, said!(lang, "sentences-the-sender-buffer")),
-    ] {
-        if let Some(shown) = percent(share).filter(|_| share >= WORTH_TELLING) {
-            text.push_str(&said!(lang, "sentences-stalled-by-for-of", cause = cause, shown = shown));
+fn tcp(lang: Language, result: &Measurement) -> Vec<String> {
+    let Some(tcp) = &result.tcp else { return Vec::new() };
+    let congestion = plain(&tcp.congestion);
+    let mut all = vec![match tcp.retransmits {
+        0 => said!(lang, "further-tcp-clean", congestion = congestion),
+        some => {
+            said!(lang, "further-tcp-retransmits", congestion = congestion, retransmits = some, segments = tcp.segments)
         }
+    }];
+    if tcp.rtt_ns > 0 {
+        let (loaded, least) = (nanos(tcp.rtt_ns), nanos(tcp.min_rtt_ns));
+        all.push(said!(lang, "further-tcp-round-trip", loaded = loaded, least = least));
     }
-    text.push('.');
-    Some(text)
+    let worth = |share: f64| percent(share).filter(|_| share >= WORTH_TELLING);
+    let window =
+        worth(tcp.receive_window_limited).map(|share| said!(lang, "further-tcp-receive-window", share = share));
+    let buffer = worth(tcp.send_buffer_limited).map(|share| said!(lang, "further-tcp-send-buffer", share = share));
+    all.extend(window.into_iter().chain(buffer));
+    all
 }
 
 fn jitter(lang: Language, result: &Measurement) -> Option<String> {
     let jitter = result.jitter_ns.as_ref()?.median;
     let shown = (jitter.is_finite() && jitter > 0.0).then(|| nanos(jitter.round() as u64))?;
-    Some(said!(lang, "sentences-transit-times-deviated-by", shown = shown))
+    Some(said!(lang, "further-jitter", shown = shown))
 }
 
-/// What it cost at both ends, and by what means.
+/// What it cost at both ends, with the system call that did it.
 fn cpu(lang: Language, result: &Measurement) -> Option<String> {
     let (sender, receiver) = (&result.cpu.sender, &result.cpu.receiver);
-    let means = |means: Option<&String>| {
-        means.filter(|name| !name.is_empty()).map_or(String::new(), |name| format!(" ({})", plain(name)))
-    };
-    let sent = means(result.sent.as_ref().map(|sent| &sent.means));
-    let received = means(result.received.as_ref().map(|received| &received.means));
-    let (first, second, unit, costs) = match result.workload {
-        WorkloadKind::Stream => (
-            said!(lang, "sentences-sending", sent = sent),
-            said!(lang, "sentences-receiving", received = received),
-            said!(lang, "sentences-a-byte"),
-            [sender.ns_per_byte, receiver.ns_per_byte],
-        ),
-        WorkloadKind::Transact | WorkloadKind::Rpc | WorkloadKind::Nfs => {
-            let request = match result.workload {
-                WorkloadKind::Rpc => said!(lang, "sentences-a-call"),
-                WorkloadKind::Nfs => said!(lang, "sentences-an-operation"),
-                WorkloadKind::Stream | WorkloadKind::Transact => said!(lang, "sentences-a-transaction"),
-            };
-            (
-                said!(lang, "sentences-asking"),
-                said!(lang, "sentences-answering"),
-                request,
-                [sender.ns_per_packet, receiver.ns_per_packet],
-            )
+    if result.workload == WorkloadKind::Stream {
+        let costs = [sender.ns_per_byte, receiver.ns_per_byte].map(|cost| cost.and_then(cost_ns));
+        let methods = [result.sent.as_ref().map(|sent| &sent.means), result.received.as_ref().map(|all| &all.means)];
+        let with_method = |cost: &Option<String>, method: Option<&String>| match (cost, method) {
+            (Some(cost), Some(method)) if !method.is_empty() => format!("{cost} ({})", plain(method)),
+            (cost, _) => cost.clone().unwrap_or_else(|| MISSING.to_owned()),
+        };
+        let [sender, receiver] = [with_method(&costs[0], methods[0]), with_method(&costs[1], methods[1])];
+        let known = costs.iter().any(Option::is_some);
+        return known.then(|| said!(lang, "results-cpu-byte", sender = sender, receiver = receiver));
+    }
+    let costs = [sender.ns_per_packet, receiver.ns_per_packet].map(|cost| cost.and_then(cost_ns));
+    if costs.iter().all(Option::is_none) {
+        return None;
+    }
+    let [sender, receiver] = costs.map(|cost| cost.unwrap_or_else(|| MISSING.to_owned()));
+    Some(match result.workload {
+        WorkloadKind::Rpc => said!(lang, "results-cpu-call", sender = sender, receiver = receiver),
+        WorkloadKind::Nfs => said!(lang, "results-cpu-operation", sender = sender, receiver = receiver),
+        WorkloadKind::Stream | WorkloadKind::Transact => {
+            said!(lang, "results-cpu-transaction", sender = sender, receiver = receiver)
         }
-    };
-    let cost = match costs.map(|cost| cost.and_then(cost_ns)) {
-        [None, None] => None,
-        [Some(a), None] => Some(said!(lang, "sentences-took-3", first = first, a = a, unit = unit)),
-        [None, Some(b)] => Some(said!(lang, "sentences-took-2", second = second, b = b, unit = unit)),
-        [Some(a), Some(b)] => {
-            Some(said!(lang, "sentences-took", first = first, a = a, unit = unit, second = second, b = b))
-        }
-    };
-    let busy = busiest_cores(lang, result).map(|busy| said!(lang, "sentences-busiest-core-at-the", busy = busy));
-    let parts: Vec<String> = [cost, busy].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| said!(lang, "sentences-cpu-time", parts = parts.join("; ")))
+    })
 }
 
 /// Busy shares of the busiest core, sending and receiving host: `91 and 54 %`. None where nothing was observed.
@@ -350,7 +280,7 @@ pub(crate) fn busiest_cores(lang: Language, result: &Measurement) -> Option<Stri
     if sender == 0.0 && receiver == 0.0 {
         return None;
     }
-    Some(said!(lang, "sentences-and-2", sender = whole(sender)?, receiver = whole(receiver)?))
+    Some(said!(lang, "figures-two-shares", sender = whole(sender)?, receiver = whole(receiver)?))
 }
 
 /// A text of a record as a sentence: with a capital and a full stop.
@@ -387,7 +317,7 @@ pub(crate) fn listed(lang: Language, items: &[String]) -> String {
         [] => String::new(),
         [one] => one.clone(),
         [first @ .., last] => {
-            said!(lang, "sentences-and", first = first.join(&said!(lang, "sentences-comma")), last = last)
+            said!(lang, "list-and", first = first.join(&said!(lang, "list-comma")), last = last)
         }
     }
 }

@@ -110,7 +110,7 @@ const STREAMS: [Figure; 8] = [
         counted_share(Ratio::new(loss.lost, loss.of))
     }),
     ("column-packets-s", 3, |_, m| per_second(m.received.as_ref()?.packets_per_s.median)),
-    ("column-resent", 6, |_, m| Some(grouped(m.tcp.as_ref()?.retransmits))),
+    ("column-retransmits", 6, |_, m| Some(grouped(m.tcp.as_ref()?.retransmits))),
     ("column-busiest-core", 5, sentences::busiest_cores),
 ];
 
@@ -121,10 +121,10 @@ const TRANSACTIONS: [Figure; 9] = [
         percent(done.spread()).filter(|_| done.runs > 1)
     }),
     ("column-of-tester", 2, |_, m| percent(m.ceiling.as_ref()?.share)),
-    ("column-tables-half-in", 0, |_, m| Some(nanos(timed(m)?.p50))),
-    ("column-90-in", 4, |_, m| Some(nanos(timed(m)?.p90))),
-    ("column-99-in", 0, |_, m| Some(nanos(timed(m)?.p99))),
-    ("column-99-9-in", 3, |_, m| Some(nanos(timed(m)?.p999))),
+    ("column-request-p50", 0, |_, m| Some(nanos(timed(m)?.p50))),
+    ("column-p90", 4, |_, m| Some(nanos(timed(m)?.p90))),
+    ("column-p99", 0, |_, m| Some(nanos(timed(m)?.p99))),
+    ("column-p999", 3, |_, m| Some(nanos(timed(m)?.p999))),
     ("column-tables-slowest", 3, |_, m| Some(nanos(timed(m)?.max))),
     ("column-tables-failed", 2, |_, m| m.failed.filter(|failed| *failed > 0).map(grouped)),
 ];

@@ -35,7 +35,7 @@ const GAP: usize = 2;
 const SHORTEST_NAME: usize = 8;
 /// A piece of a bar, and how many there are in the longest.
 const BLOCK: char = '\u{2588}';
-const BLOCKS: usize = 12;
+const BLOCKS: usize = 8;
 /// A narrower terminal gets lines of this length all the same.
 const NARROWEST: usize = 40;
 

@@ -54,17 +54,12 @@ pub(crate) fn each(lang: Language, record: &Record) -> impl Iterator<Item = (Str
 /// `Limited by the wire (high confidence)`.
 pub(crate) fn statement(lang: Language, verdict: &Verdict) -> String {
     let confidence = match verdict.confidence {
-        Confidence::Low => said!(lang, "sentences-low"),
-        Confidence::Medium => said!(lang, "sentences-medium"),
-        Confidence::High => said!(lang, "sentences-high"),
+        Confidence::Low => said!(lang, "verdicts-confidence-low"),
+        Confidence::Medium => said!(lang, "verdicts-confidence-medium"),
+        Confidence::High => said!(lang, "verdicts-confidence-high"),
     };
     match verdict.limit {
-        Limit::CannotTell => said!(lang, "sentences-what-limited-it-cannot"),
-        named => said!(
-            lang,
-            "sentences-limited-by-the-confidence",
-            named = lang.named("limit", named),
-            confidence = confidence
-        ),
+        Limit::CannotTell => said!(lang, "verdicts-cannot-tell"),
+        named => said!(lang, "verdicts-limited-by", named = lang.named("limit", named), confidence = confidence),
     }
 }

@@ -184,7 +184,7 @@ pub fn html(lang: Language, limits: &Limits) -> String {
         links: &[],
         about: limits.counted(lang).first().map(|sentence| html! { (sentence) }),
         main,
-        footer: html! { (said!(lang, "html-the-figures-are-embedded")) },
+        footer: html! { (said!(lang, "html-figures-embedded")) },
         downloads: None,
         carried: Carried {
             name: None,

@@ -186,12 +186,12 @@ fn the_charts_are_those_of_the_rfc() {
     );
     for (chart, label) in [
         (0, "64-byte frames: the line carries 1.49 M/s"),
-        (0, "64-byte frames: without the device the tester reaches 900 k/s"),
+        (0, "64-byte frames: the tester reaches 900 k/s without the device"),
         (0, "64-byte frames: throughput 200 k/s, 13.4 % of what the line carries; limit: device"),
         (0, "1,518-byte frames: throughput 81.3 k/s, 100.0 % of what the line carries; limit: wire"),
         (1, "512-byte frames: throughput 819 Mbit/s, 85.1 % of what the line carries; limit: device"),
         (2, "64-byte frames at 1,488,095 frames/s, 100.0 % of what the line carries: 86.6 % lost"),
-        (3, "64-byte frames at 200,000 frames/s: 99 % within 41.3 us"),
+        (3, "64-byte frames at 200,000 frames/s: p99 41.3 us"),
         (4, "512-byte frames: a buffer of 426 us, 100 frames"),
         (5, "64-byte frames at 200,000 frames/s: busiest CPU 97.0 % busy"),
     ] {

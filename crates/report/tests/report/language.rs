@@ -105,7 +105,18 @@ fn every_key_of_the_source_exists_and_every_message_is_used() {
     assert_eq!(missing, Vec::<&str>::new());
     // Names of the model's kinds are put together.
     let kinds = [
-        "limit", "stand", "quantity", "change", "rung", "class", "missed", "stage", "call", "layer", "place", "finding",
+        "limit",
+        "stand",
+        "quantity",
+        "change",
+        "ladder-layer",
+        "class",
+        "missed",
+        "stage",
+        "call",
+        "layer",
+        "place",
+        "finding",
     ];
     let put_together = |key: &str| kinds.iter().any(|kind| key.starts_with(&format!("{kind}-")));
     let unused: Vec<&String> = known
@@ -286,4 +297,42 @@ fn one_thing_is_not_told_in_the_plural() {
         said.split(':').next().unwrap_or_default().to_owned()
     };
     assert_eq!([compared(1), compared(4)], ["Of 1 figure", "Of 4 figures"]);
+}
+
+/// A message's key where its words should stand means that a name was given to a message and not told first.
+#[test]
+fn no_form_shows_the_key_of_a_message() {
+    let english = messages(ENGLISH);
+    // Keys of two words or fewer may be words of a text.
+    let keys: Vec<&str> = english.keys().map(String::as_str).filter(|key| key.matches('-').count() > 1).collect();
+    let records = sample::all().into_iter().map(|(_, record)| record).chain([
+        ladder::record(),
+        device::record(),
+        nfs::record(),
+        nfs::rpc(),
+        copy::record(),
+    ]);
+    for record in records {
+        for language in Language::ALL {
+            let page = linerate_report::html(language, &record);
+            let page = page.split("<script id=\"record\"").next().expect("a page");
+            let text = linerate_report::text(&record, &Style { language, width: 200, ..Style::default() });
+            for key in &keys {
+                assert!(!page.contains(key) && !text.contains(key), "{key}: {}", record.id.0);
+            }
+        }
+    }
+}
+
+/// The legends and axes of charts are told in words: frames a second, not the key of that message.
+#[test]
+fn device_charts_name_their_axes_and_percentiles() {
+    let page = linerate_report::html(Language::English, &device::record());
+    let texts: Vec<&str> = inside(&page, "text").into_iter().map(str::trim).collect();
+    for axis in ["frames a second, M/s", "bits of frames a second, FCS counted, Gbit/s"] {
+        assert!(texts.contains(&axis), "{axis}: {texts:?}");
+    }
+    for series in ["p50", "p99", "longest"] {
+        assert!(page.contains(&format!("</i>{series}</li>")), "{series}");
+    }
 }
