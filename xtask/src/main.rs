@@ -1,5 +1,5 @@
-//! The project's own chores: `cargo xtask ci`, `cargo xtask layers`, `cargo xtask bpf`, `cargo xtask bench`,
-//! `cargo xtask truth`.
+//! The project's own chores: `cargo xtask ci`, `cargo xtask layers`, `cargo xtask words`, `cargo xtask bpf`,
+//! `cargo xtask bench`, `cargo xtask truth`.
 
 mod bench;
 mod bpf;
@@ -7,6 +7,7 @@ mod ci;
 mod layers;
 mod process;
 mod truth;
+mod words;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -26,6 +27,8 @@ enum Chore {
     Ci,
     /// Check that dependencies point down and that the pure crates are pure.
     Layers,
+    /// Check that the tree uses no banned word, and that every path in ARCHITECTURE.md exists.
+    Words,
     /// Compile the programs for the kernel (`*.bpf.c`) into the objects beside them.
     Bpf(bpf::Arguments),
     /// Compare linerate with its peers, or measure its own cost.
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
     let done = go_to_root().and_then(|()| match chore {
         Chore::Ci => ci::run(),
         Chore::Layers => layers::run(),
+        Chore::Words => words::run(),
         Chore::Bpf(arguments) => bpf::run(&arguments),
         Chore::Bench(bench) => bench::run(&bench),
         Chore::Truth(arguments) => truth::run(&arguments),
