@@ -21,33 +21,34 @@ const EXAMPLES: &str = "\
 Examples:
   linerate lab                                   Two hosts and a switch, measured, with a report
   linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472
-  linerate agent --listen 0.0.0.0:4747           On the other host: prints a join line
+  linerate agent --listen 0.0.0.0:4747           On the other host: prints its agent URL
   linerate stream linerate://host:4747#...       From here to that host, TCP
   linerate stream A B --udp --expect 'loss<=0.1%'
-  linerate transact A B --rate 10k               Latency at 10,000 requests a second
+  linerate transact A B --rate 10k               Latency at 10,000 requests per second
   linerate rpc A B --sizes 1K,8K                 ONC RPC over UDP and TCP, by size of the data
   linerate nfs A B --mix sfs97-like --curve      NFS response time against load, up to the peak
-  linerate copy --tree like:system A B           A folder tree, and where the time went
-  linerate ladder A B                            Line, UDP, TCP in one unit: which layer loses the most
+  linerate copy --tree like:system A B           A folder tree, verified, with the time of each stage
+  linerate ladder A B                            All layers of one path in one unit; names the one that loses the most
   linerate device throughput --ports eth1,eth2   A switch or router between two ports, RFC 2544
   linerate frames --ports eth1,eth2 --rate 100k  Raw frames from port to port, counted
-  linerate run studies/lab-devices.toml          A study: many cells, in blocks, resumable, with findings
-  linerate limits --medium 10gbase-t             What a medium can carry at all, calculated layer by layer
+  linerate run studies/lab-devices.toml          A study of many cells: randomised, resumable, with findings
+  linerate limits --medium 10gbase-t             Capacity of a medium, calculated layer by layer
 
-Hosts are given as the join line an agent printed, as `local` (this machine), or by a lab host's name.
+Name a host by the agent URL that its agent printed, as `local` (this machine), or by its name in a lab.
 
-Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure, 4 a study waits for somebody
-to set something.";
+Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure, 4 a study waits for an
+operator.";
 
-/// Measures what a network path or device can carry, layer by layer, and says which part limits it.
+/// Measures what a network path or device carries, layer by layer, and names the part that limits it.
 #[derive(Debug, Parser)]
 #[command(name = "linerate", version, styles = STYLES, after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Arguments {
-    /// Language of results and reports: en or ja [default: from LC_ALL, LC_MESSAGES or LANG]; CSV and JSON are the same in all
+    /// Language of results and reports: en or ja. CSV and JSON do not depend on it [default: from LC_ALL, LC_MESSAGES
+    /// or LANG]
     #[arg(long, value_name = "LANG", global = true)]
     pub(crate) lang: Option<Language>,
 
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -77,7 +78,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// What becomes of the results; none of a command that measures nothing.
+    /// Returns the output options; none for a command that measures nothing.
     pub(crate) fn results_mut(&mut self) -> Option<&mut Results> {
         match self {
             Self::Stream(stream) => Some(&mut stream.results),
@@ -93,38 +94,39 @@ impl Command {
     }
 }
 
-/// Runs of a measurement for which nothing else is asked.
+/// Default number of runs of a measurement.
 const USUAL_REPEATS: u32 = 3;
 
-/// How long and how often.
+/// Duration and repeats.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How long and how often")]
+#[command(next_help_heading = "Duration and repeats")]
 pub(crate) struct Repetition {
     /// Length of each measured window
     #[arg(long, short = 't', value_name = "TIME", default_value = "3s")]
     pub(crate) time: Nanos,
 
-    /// Load before each window that counts for nothing
+    /// Warm-up before each window, excluded from results
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     warmup: Nanos,
 
-    /// Runs of each measurement; median and spread are reported [default: 3; each load of a curve: 1]
+    /// Number of runs; results are the median with the spread [default: 3; each load of a curve: 1]
     #[arg(long, short = 'r', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
 
-    /// Repeat until the mean is known with this confidence, percent (with --within)
+    /// Repeat until the mean has this confidence, percent (see --within)
     #[arg(long, value_name = "PERCENT", conflicts_with = "repeats")]
     confidence: Option<f64>,
 
-    /// Repeat until the confidence interval is within this share of the mean
+    /// Repeat until half the width of the confidence interval is at most this share of the mean
     #[arg(long, value_name = "SHARE", conflicts_with = "repeats")]
     within: Option<Ratio>,
 
-    /// Most runs with --confidence or --within
+    /// Maximum number of runs with --confidence or --within
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..=1000))]
     max_repeats: u32,
 
-    /// Put each verdict to the test: measure again with one thing changed (the load, flows, buffers, the congestion control ...)
+    /// Test each verdict: measure again with one thing changed, for example the load, the flows, the buffers or the
+    /// congestion control
     #[arg(long)]
     pub(crate) prove: bool,
 }
@@ -186,7 +188,7 @@ pub(crate) struct Sockets {
     #[arg(short = '4', long = "ipv4")]
     ipv4: bool,
 
-    /// TCP congestion control at both ends, as in cubic or bbr
+    /// TCP congestion control at both ends, for example cubic or bbr
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
 
@@ -202,23 +204,23 @@ pub(crate) struct Sockets {
     #[arg(long, value_name = "BYTES")]
     receive_buffer: Option<ByteCount>,
 
-    /// Largest TCP segment, bytes of payload
+    /// TCP maximum segment size (MSS), bytes of payload
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(88..))]
     mss: Option<u16>,
 
-    /// Local address of the side that connects
+    /// Local address of the client
     #[arg(long = "bind", value_name = "ADDRESS")]
     bind_address: Option<IpAddr>,
 
-    /// Interface of the side that connects
+    /// Interface of the client (SO_BINDTODEVICE)
     #[arg(long = "bind-device", value_name = "IF")]
     bind_device: Option<String>,
 
-    /// Pin the sending side's threads to these cores, in turn
+    /// Cores to pin the sender's threads to, in turn
     #[arg(long, value_name = "CORE", value_delimiter = ',')]
     cpus_sender: Vec<u32>,
 
-    /// Pin the receiving side's threads to these cores, in turn
+    /// Cores to pin the receiver's threads to, in turn
     #[arg(long, value_name = "CORE", value_delimiter = ',')]
     cpus_receiver: Vec<u32>,
 }
@@ -243,26 +245,27 @@ impl Sockets {
     }
 }
 
-/// What becomes of the results.
+/// Output options.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Results")]
 pub(crate) struct Results {
-    /// Print one JSON record and nothing else
+    /// Print only the JSON record
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a report too: .html, .md, .csv, .json or .txt
+    /// Also write a report: .html, .md, .csv, .json or .txt
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Exit with 1 if a result misses this, as in 'throughput>=9Gbit/s', 'loss<=0.1%', 'p99<200us'; may be repeated
+    /// Exit with 1 if a result misses this condition, for example 'throughput>=9Gbit/s', 'loss<=0.1%' or 'p99<200us';
+    /// may be repeated
     #[arg(long, value_name = "CONDITION")]
     pub(crate) expect: Vec<Expectation>,
 
     #[command(flatten)]
     pub(crate) store: StorePath,
 
-    /// The run of a study that this is, which the study shows.
+    /// The run of a study, if it is one; the study shows its results.
     #[arg(skip)]
     pub(crate) of_study: Option<Asked>,
 }

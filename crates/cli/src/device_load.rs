@@ -7,13 +7,13 @@ use clap::Args;
 use linerate_observe::snmp::{Target, Watcher};
 use linerate_runner::DeviceWatch;
 
-/// The device's own load.
+/// The device's load.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "The device's own load")]
+#[command(next_help_heading = "The device's load")]
 pub(crate) struct LoadSource {
     /// Read the device's CPU use and interfaces by SNMP: snmp://HOST, snmp://COMMUNITY@HOST:PORT, or
-    /// snmp+v3://USER@HOST?auth=sha256:PASSWORD&priv=aes128:PASSWORD. Devices renew these figures every few seconds: give
-    /// --time 10s or longer. What is given by the variable stands in no list of processes
+    /// snmp+v3://USER@HOST?auth=sha256:PASSWORD&priv=aes128:PASSWORD. Devices update these figures every few seconds:
+    /// give --time 10s or longer. Use the environment variable to hide the password from process lists
     // Not a `Target`: a text that is none would be printed, with the secrets in it.
     #[arg(
         long,
@@ -24,7 +24,7 @@ pub(crate) struct LoadSource {
     )]
     device_snmp: Option<String>,
 
-    /// Read them from the linerate agent on the device: its join line, or a lab host's name
+    /// Read them from the linerate agent on the device: its agent URL, or a lab host's name
     #[arg(long, value_name = "HOST")]
     device_agent: Option<String>,
 }

@@ -15,91 +15,92 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use tokio::sync::watch;
 
-/// Let other machines measure to and from this one
+/// Let other machines measure to and from this machine
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   linerate agent                             this machine only (127.0.0.1)
   linerate agent --listen 0.0.0.0:4747 --allow-peer 192.0.2.0/24 --max-rate 1Gbit/s
 
-The agent prints one join line. Whoever has it can send traffic from and to this machine within the limits: treat it as a
-password. Only networks you trust should reach the port; data ports are chosen by the system for each trial and take only
-connections that carry the trial's key.")]
+The agent prints its agent URL, which contains its key. Anyone with the URL can send traffic from and to this machine within
+the limits: treat it as a password. Make the port reachable from trusted networks only. The kernel chooses data ports for each
+trial; they accept only connections that carry the trial's key.")]
 pub(crate) struct Arguments {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4747")]
     listen: SocketAddr,
 
-    /// Listen on this inherited socket instead
+    /// Use this inherited listening socket instead
     #[arg(long, value_name = "FD", conflicts_with = "listen", hide_short_help = true)]
     listen_fd: Option<i32>,
 
-    /// Host name or address to show in the join line [default: the address listened on; if that is all of them, the one
-    /// this host sends from, or its name]
+    /// Host name or address in the agent URL [default: the address listened on; if that is a wildcard, the source
+    /// address or the name of this host]
     #[arg(long, value_name = "HOST")]
     advertise: Option<String>,
 
-    /// What to call this host [default: its system's name]
+    /// Name of this host [default: its host name]
     #[arg(long)]
     name: Option<String>,
 
-    /// Address other hosts may send trial data to; may be repeated [default: where they reach the agent]
+    /// Address for trial data from other hosts; may be repeated [default: the address at which they reach the agent]
     #[arg(long, value_name = "ADDRESS")]
     data_address: Vec<IpAddr>,
 
-    /// Speed of an interface whose driver does not know it or makes one up, as in eth0=1Gbit/s; may be repeated
+    /// Speed of an interface whose driver reports none or a wrong one, for example eth0=1Gbit/s; may be repeated
     #[arg(long, value_name = "IF=RATE", value_parser = link_speed)]
     link_speed: Vec<(String, BitRate)>,
 
-    /// Highest payload rate a trial may ask this host to send [default: none]
+    /// Maximum payload rate that trials may send from this host [default: not limited]
     #[arg(long, value_name = "RATE")]
     max_rate: Option<BitRate>,
 
-    /// Longest trial, warm-up included
+    /// Maximum length of a trial, warm-up included
     #[arg(long, value_name = "TIME", default_value = "10min")]
     max_time: Nanos,
 
-    /// Most trials at a time
+    /// Maximum number of trials at a time
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one::<usize>)]
     max_trials: usize,
 
-    /// Most connections or sockets of one trial on this host
+    /// Maximum number of connections or sockets of one trial on this host
     #[arg(long, value_name = "N", default_value_t = Limits::default().max_flows, value_parser = at_least_one::<u64>)]
     max_flows: u64,
 
-    /// Let trials send raw frames from this host's interfaces: only where they and what is behind them are for testing
+    /// Allow trials to send raw frames from this host's interfaces. Use it only if these networks are set apart for
+    /// testing
     #[arg(long)]
     allow_frames: bool,
 
-    /// Let copies read and write this directory and all below it; may be repeated [default: none]
+    /// Allow copies to read and write below this directory; may be repeated [default: none]
     #[arg(long, value_name = "DIR")]
     copy_directory: Vec<PathBuf>,
 
-    /// Let copies make a folder of their own in this directory, removed when they end [default: the first --copy-directory]
+    /// Directory for the temporary folders of copies [default: the first --copy-directory]
     #[arg(long, value_name = "DIR")]
     copy_scratch: Option<PathBuf>,
 
-    /// Be the delay line of a lab's reference device, whose network namespace this is
+    /// Delay frames of a lab's reference device, in its network namespace
     #[arg(long, value_name = "TIME", hide = true)]
     hold_frames: Option<Nanos>,
 
     #[command(flatten)]
     nfs: NfsOptions,
 
-    /// Network or address that may use this agent; may be repeated [default: any, with the token]
+    /// Network or address that may use this agent; may be repeated [default: any with the token]
     #[arg(long, value_name = "NETWORK", value_parser = network)]
     allow_peer: Vec<IpNet>,
 
-    /// Directory of the certificate and token, kept so that the join line stays the same [default: linerate/agent in the
-    /// user's data directory; with --listen-fd none]
+    /// Directory of the certificate and token, which keep the agent URL the same [default: linerate/agent in the user's
+    /// data directory; with --listen-fd none]
     #[arg(long, value_name = "DIR")]
     identity: Option<PathBuf>,
 
-    /// Answer null calls of linerate's RPC program at this TCP and UDP port of the address listened on, as for rpcinfo
+    /// Answer null calls of linerate's RPC program on this TCP and UDP port, for example from rpcinfo
     #[arg(long, value_name = "PORT")]
     rpc_port: Option<u16>,
 
-    /// Register the RPC program with this host's portmapper (rpcbind), and take it out again at the end
+    /// Register the RPC program with this host's portmapper (rpcbind), until the agent ends
     #[arg(long, requires = "rpc_port")]
     portmap: bool,
 

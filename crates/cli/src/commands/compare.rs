@@ -6,32 +6,32 @@ use crate::exit::Failure;
 use crate::output::{print, say, style};
 use linerate_units::Ratio;
 
-/// Compare two records of the same measurements: what changed, and is it more than chance?
+/// Compare two records of the same measurements, and report significant changes
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  linerate compare 20261121T0930             that record with the latest
+  linerate compare 20261121T0930             with the latest record
   linerate compare before.json after.json
   linerate compare 20261121T0930 20261122T0930 --tolerance 5% --confidence 99
 
-Exit codes: 0 nothing became worse, 1 something became worse, 2 usage, 3 a record cannot be read. Three runs or more of each \
-measurement are needed to tell a change from chance.")]
+Exit codes: 0 nothing became worse, 1 something became worse, 2 usage, 3 a record cannot be read. Significance needs three or \
+more runs of each measurement.")]
 pub(crate) struct Arguments {
-    /// The record to compare with: its id or the start of it (see `linerate results`), or a JSON file
+    /// The baseline: a record's id or the start of it (see `linerate results`), or a JSON file
     before: String,
 
-    /// The record to compare [default: the latest]
+    /// The record to compare with it [default: the latest record]
     after: Option<String>,
 
-    /// A difference of this share does not matter
+    /// Ignore changes up to this share
     #[arg(long, value_name = "SHARE", default_value = "2%")]
     tolerance: Ratio,
 
-    /// Confidence of all that is said together, percent
+    /// Confidence of all statements together, percent
     #[arg(long, value_name = "PERCENT", default_value_t = 95.0)]
     confidence: f64,
 
-    /// Print the comparison as JSON and nothing else
+    /// Print only the comparison, as JSON
     #[arg(long)]
     json: bool,
 

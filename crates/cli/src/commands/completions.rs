@@ -1,4 +1,4 @@
-//! `linerate completions`: a script that teaches the shell this command line.
+//! `linerate completions`: the shell's completion script.
 
 use crate::arguments;
 use crate::exit::Failure;

@@ -31,32 +31,33 @@ const MOST_WITHIN: u32 = 8;
 /// In `--to`, the end that drops what it gets.
 const DISCARD: &str = "discard";
 
-/// Copy a folder tree, verified, and say where the time went
+/// Copy a folder tree, verify it, and report the time of each stage
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  linerate copy --tree like:system A B                     a made tree, written at B and removed again
-  linerate copy --tree /srv/data --into /srv/new A B       a real one, from A to B
-  linerate copy --tree like:photos A --to B,C,D            to three at once: one total, each one's share
-  linerate copy --tree like:system A,C B                   from two at once
-  linerate copy --from memory --to discard A B             neither end's storage: the network and the hashing alone
-  linerate copy --over path --tree /srv/data --into /mnt/x within this machine, into whatever is mounted there
+  linerate copy --tree like:system A B                     a generated tree, written at B and removed again
+  linerate copy --tree /srv/data --into /srv/new A B       a real tree, from A to B
+  linerate copy --tree like:photos A --to B,C,D            to three hosts at once: the total and each share
+  linerate copy --tree like:system A,C B                   from two hosts at once
+  linerate copy --from memory --to discard A B             no storage: the network and the hashing alone
+  linerate copy --over path --tree /srv/data --into /mnt/x within this machine, to any mounted file system
   linerate copy --tree /srv/data --into /srv/new --resume A B
   linerate copy --over nfs --tree like:system A 192.0.2.5:/srv/new    to an NFS server, by linerate's own client
   linerate copy --over nfs 192.0.2.5:/srv/data --to A,B,C             from one to several clients at once
-  linerate copy --over nfs --tree like:system A B                     B's agent serves for as long as the copy takes
+  linerate copy --over nfs --tree like:system A B                     B's agent serves NFS for the length of the copy
   linerate copy --over smb --user ann --tree like:system A //192.0.2.5/data/new   to an SMB server; password in LINERATE_SMB_PASSWORD
   linerate copy --over smb --user ann //192.0.2.5/data --to A,B,C     from one to several clients at once
   linerate lab -- copy --tree files=2000,folders=50,bytes=200M a b --over linerate --json
 
-One host is the destination, and this machine the source. With --over path the one host does it all. With --over nfs an end may be \
-SERVER:/EXPORT, or a folder below the export: at the source its content is the tree, at the destination it is made if it is \
-missing. With --over smb an end is //SERVER[:PORT]/SHARE[/FOLDER], likewise. Agents read and write \
-only what `linerate agent --copy-directory` allows. The content is not encrypted on its way.
+If you name one host, it is the destination, and this machine is the source. With --over path one host does everything. With \
+--over nfs an end may be SERVER:/EXPORT, or a folder below the export. At the source, the tree is its content; at the \
+destination, it is made if it is missing. With --over smb an end is //SERVER[:PORT]/SHARE[/FOLDER], likewise. Agents read and \
+write only what `linerate agent --copy-directory` allows. Content is not encrypted in transit.
 
-Exit codes: 0 all was copied, 1 some files could not be copied, 2 usage, 3 the copy did not come to its end.")]
+Exit codes: 0 everything was copied, 1 some files could not be copied, 2 usage, 3 the copy did not finish.")]
 pub(crate) struct Arguments {
-    /// Source and destination; several hosts with commas; with --over nfs or smb one end may be a server's folder
+    /// Source and destination; separate several hosts by commas. With --over nfs or smb one end may be a server's
+    /// folder
     #[arg(value_name = "HOST|SERVER:/EXPORT|//SERVER/SHARE", num_args = 0..=2)]
     hosts: Vec<String>,
 
@@ -65,32 +66,32 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TREE")]
     tree: Option<CopyTree>,
 
-    /// How it gets there
+    /// Way of copying
     #[arg(long, value_enum, default_value_t = Way::Linerate)]
     over: Way,
 
-    /// Where content comes from: files on the source's storage, or memory
+    /// Source of the content: files on storage, or memory
     #[arg(long, value_enum, default_value_t = From::Files)]
     from: From,
 
-    /// Destinations, with commas; or `discard`: all is verified and dropped
+    /// Destinations, separated by commas; or `discard`, which verifies everything and writes nothing
     #[arg(long, value_name = "HOST,...|discard", value_delimiter = ',')]
     to: Vec<String>,
 
-    /// Folder of the destination to write to [default: one that the copy makes and removes]
+    /// Folder at the destination [default: a temporary folder, removed after the copy]
     #[arg(long, value_name = "DIR")]
     into: Option<String>,
 
-    /// Pipelines side by side to each destination, each with a connection [default: 2; with --over path one
-    /// for each core of the host, 2 to 8; with a file server 8]
+    /// Parallel pipelines to each destination, each with a connection [default: 2; with --over path one for each core
+    /// of the host, 2 to 8; with a file server 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     lanes: Option<u16>,
 
-    /// Runs; the median one is reported [default: 3 where nothing stays, 1 with --into]
+    /// Number of runs; the median run is reported [default: 3; with --into 1]
     #[arg(long, short = 'r', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
 
-    /// How bytes are verified [default: received; with --over path, nfs or smb: read-back]
+    /// When bytes are verified [default: received; with --over path, nfs or smb: read-back]
     #[arg(long, value_enum)]
     verify: Option<Verify>,
 
@@ -98,32 +99,32 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "verify")]
     no_verify: bool,
 
-    /// When data is made durable: all before the end, each file before it gets its name, or whenever the system likes
+    /// When data are made durable: all at the end, each file before it gets its name, or left to kernel writeback
     #[arg(long, value_enum, default_value_t = Sync::End)]
     sync: Sync,
 
-    /// What caches hold at the start: nothing of the tree (needs root to be sure), or all of it [default: as they are]
+    /// State of the caches at the start: empty (reliable only as root), or holding the tree [default: unchanged]
     #[arg(long, value_enum)]
     cache: Option<Cache>,
 
-    /// What becomes of the rest when a file cannot be copied
+    /// Reaction if a file cannot be copied
     #[arg(long, value_enum, default_value_t = OnError::Continue)]
     on_error: OnError,
 
-    /// What becomes of symbolic links: copied, and named where the destination cannot hold them, or left out and counted [default:
-    /// copy; skip for a made tree to an SMB server]
+    /// Symbolic links: copy them and report those that the destination cannot hold, or skip and count them [default:
+    /// copy; skip for a generated tree to an SMB server]
     #[arg(long, value_enum)]
     links: Option<Links>,
 
-    /// Replace files of the same names; others stay
+    /// Replace files of the same names; other files stay
     #[arg(long, conflicts_with = "resume")]
     replace: bool,
 
-    /// Go on with an interrupted copy: files of the same name, size and time are left as they are
+    /// Continue an interrupted copy: keep files of the same name, size and time
     #[arg(long)]
     resume: bool,
 
-    /// Put the verdict to the test: copy again without the storage that it names, or without any where it names the path
+    /// Test the verdict: copy again without the storage that it names, or without any storage if it names the path
     #[arg(long)]
     prove: bool,
 
@@ -143,11 +144,11 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Way {
-    /// From agent to agent over TCP, many files in flight
+    /// From agent to agent over TCP
     Linerate,
-    /// Within one host, into any mounted path
+    /// Within one host, to any mounted file system
     Path,
-    /// To or from an NFS version 3 server: one that is there already, or an agent's
+    /// To or from an NFS version 3 server, an existing one or an agent's
     Nfs,
     /// To or from an SMB server, version 2 or 3
     Smb,
@@ -157,13 +158,13 @@ enum Way {
 enum From {
     /// From storage
     Files,
-    /// Made up
+    /// Generated in memory
     Memory,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Verify {
-    /// As they arrive, before they are written
+    /// On arrival, before they are written
     Received,
     /// Read back through the file system
     ReadBack,

@@ -28,27 +28,27 @@ const UDP: FramePayload = FramePayload::Udp { source_port: 7, destination_port: 
 /// Records looked through for a calibration.
 const RECENT: usize = 200;
 
-/// Test a switch or router with raw frames between two ports of this machine, or of agents
+/// Test a switch or router with raw frames between two ports of this machine or of agents
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  linerate device calibrate --ports eth1,eth2           with a cable between the ports: the tester's own ceiling
+  linerate device calibrate --ports eth1,eth2           the tester limit, with a cable between the ports
   linerate device throughput --ports eth1,eth2          RFC 2544 throughput at seven frame sizes
   linerate device throughput --ports eth1,eth2 --method mlr --goals ndr,pdr
   linerate device latency --ports eth1,eth2 --sizes 64,1518 --rate 100k --expect 'latency.p99<=50us'
   linerate device throughput --ports eth1,eth2 --time 10s --device-snmp snmp://192.0.2.1
-  linerate device burst --ports eth1,eth2 --sizes 64    how many frames in a row the device takes, and its buffer
+  linerate device burst --ports eth1,eth2 --sizes 64    longest burst without loss, and the buffer size
   linerate device echo --ports eth1 --target 198.18.0.254
   linerate device all --ports eth1,eth2 --time 60s      throughput, latency, loss, burst and recovery in one record
-  linerate device addresses --ports eth1,eth2,eth3      how many addresses a switch keeps (RFC 2889)
-  linerate device hosts --ports eth1,eth2               how many ARP or ND neighbours a router holds
+  linerate device addresses --ports eth1,eth2,eth3      capacity of a switch's address table (RFC 2889)
+  linerate device hosts --ports eth1,eth2               capacity of a router's ARP or ND table
   linerate device throughput --ports linerate://...:eth1,linerate://...:eth1     between ports of two agents
   linerate lab --device bridge -- device throughput --ports tester:p0,tester:p1 --sizes 64,512
   linerate lab --device bridge -- device throughput --ports a:eth0,b:eth0 --sizes 64
 
-Only for a device and ports set apart for the test (RFC 6815): the frames fill the ports and all that is behind them. \
-Ports are interfaces of this machine, or HOST:INTERFACE of agents started with --allow-frames, of one or of several; \
-between several hosts no latency is known, as their clocks differ.")]
+Use it only on devices and ports set apart for testing (RFC 6815): the frames fill the ports and the networks behind them. \
+Ports are interfaces of this machine, or HOST:INTERFACE of one or several agents started with --allow-frames. Between \
+several hosts latency is unknown, because their clocks differ.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     test: Test,
@@ -60,81 +60,81 @@ enum Test {
     Throughput {
         #[command(flatten)]
         common: Common,
-        /// How the rate is searched for
+        /// Search method
         #[arg(long, value_enum, default_value_t = Method::Bisect)]
         method: Method,
-        /// Search goals of --method mlr: rfc2544 (no loss in 60s), tst009 (two trials, one may lose), ndr and pdr (21 trials of
-        /// 1s, half may lose; pdr 0.5%). A shorter --time shortens their trials [default: rfc2544]
+        /// Search goals of --method mlr: rfc2544 (no loss in 60s), tst009 (two trials, one may have loss), ndr and pdr
+        /// (21 trials of 1s, half may have loss; pdr tolerates 0.5%). A shorter --time shortens their trials [default:
+        /// rfc2544]
         #[arg(long, value_name = "GOAL", value_delimiter = ',', value_parser = goal)]
         goals: Vec<SearchGoal>,
     },
-    /// The tester's own ceiling: as throughput, with the device bypassed by a cable
+    /// The tester limit: throughput with a cable in the device's place
     Calibrate(Common),
     /// Latency of every frame, at a set rate or at the throughput (RFC 2544 section 26.2)
     Latency {
         #[command(flatten)]
         common: Common,
-        /// Frames a second of each direction [default: the throughput, which is searched first]
+        /// Frames per second of each direction [default: the throughput, which is measured first]
         #[arg(long, value_name = "RATE")]
         rate: Option<FrameRate>,
     },
-    /// Loss against load, in steps down from the highest rate (RFC 2544 section 26.3)
+    /// Loss against load, in steps from the highest rate down (RFC 2544 section 26.3)
     Loss {
         #[command(flatten)]
         common: Common,
-        /// Steps of the load, percent of the highest
+        /// Load step, percent of the highest load
         #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
         step: u32,
     },
-    /// How many addresses a switch keeps, and how fast it learns them (RFC 2889 sections 5.7 and 5.8); three ports
+    /// Address table of a switch: capacity and learning rate (RFC 2889 sections 5.7 and 5.8); three ports
     #[command(after_help = ADDRESSES_HELP)]
     Addresses {
         #[command(flatten)]
         common: Common,
-        /// At most so many addresses
+        /// Maximum number of addresses to try
         #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
         most: u32,
-        /// Addresses a second that the device surely learns
+        /// Rate of new addresses that the device is known to learn
         #[arg(long, value_name = "RATE", default_value = "10k")]
         learn_rate: FrameRate,
-        /// After how long the device forgets an address: waited for after each probe, and needed to measure how fast it
-        /// learns [default: not waited for]
+        /// The device's ageing time. Needed to measure the learning rate; each probe waits for it [default: no wait]
         #[arg(long, value_name = "TIME", default_value = "0s", hide_default_value = true)]
         ageing: Nanos,
     },
-    /// How many neighbours (ARP, with -6 ND) a router holds, and what happens past that; two or three ports
+    /// Neighbour table of a router (ARP, with -6 ND): capacity, and behaviour beyond it; two or three ports
     #[command(after_help = hosts::HELP)]
     Hosts {
         #[command(flatten)]
         common: Common,
-        /// At most so many hosts
+        /// Maximum number of hosts to try
         #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         most: u32,
-        /// Hosts a second whose addresses the router surely finds
+        /// Rate of new hosts that the router is known to resolve
         #[arg(long, value_name = "RATE", default_value = "1k")]
         learn_rate: FrameRate,
-        /// Frames a second that the router surely carries
+        /// Rate of frames that the router is known to forward
         #[arg(long, value_name = "RATE", default_value = "10k")]
         rate: FrameRate,
     },
-    /// The longest burst that comes back whole, and the buffer it fills (RFC 2544 section 26.4, RFC 9004)
+    /// The longest burst without loss, and the buffer that it fills (RFC 2544 section 26.4, RFC 9004)
     ///
-    /// The throughput is searched first: only where it is below the rate of the bursts does their length tell the size of a
-    /// buffer.
+    /// The throughput is measured first. The length of bursts gives a buffer size only if the throughput is below the
+    /// bursts' rate.
     Burst {
         #[command(flatten)]
         common: Common,
-        /// How often the length is searched for; RFC 2544 asks for 50
+        /// Number of searches; RFC 2544 asks for 50
         #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeats: u32,
     },
     /// How long frames are lost after an overload (RFC 2544 section 26.5)
     ///
-    /// 110 % of the throughput, which is searched first, for --time; then 50 % of it for as long.
+    /// Offers 110 % of the throughput, which is measured first, for --time, then 50 % of it for the same time.
     Recovery {
         #[command(flatten)]
         common: Common,
-        /// How often it is measured
+        /// Number of runs
         #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeats: u32,
     },
@@ -142,7 +142,7 @@ enum Test {
     Echo {
         #[command(flatten)]
         common: Common,
-        /// Who is to answer; asked through --gateway, if one is given
+        /// Address that answers, through --gateway if one is given
         #[arg(long, value_name = "ADDRESS")]
         target: IpAddr,
     },
@@ -150,21 +150,21 @@ enum Test {
     All {
         #[command(flatten)]
         common: Common,
-        /// Steps of the load in the loss test, percent of the highest
+        /// Load step of the loss test, percent of the highest load
         #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
         step: u32,
-        /// How often burst and recovery are measured
+        /// Number of runs of burst and recovery
         #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeats: u32,
     },
 }
 
-/// How a throughput is searched for.
+/// Search methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Method {
-    /// By halving (RFC 2544)
+    /// Bisection (RFC 2544)
     Bisect,
-    /// For one or several goals at once (RFC 9971)
+    /// One or several goals at once (RFC 9971)
     Mlr,
 }
 
@@ -176,37 +176,37 @@ fn goal(text: &str) -> Result<SearchGoal, String> {
 }
 
 const ADDRESSES_HELP: &str = "\
-Ports: the first tests, the second is where addresses are learned, the third listens for what floods.
+Ports: the first sends test frames, addresses are learned at the second, and the third detects flooded frames.
 
-The tester's three ports are known to the device too: the capacity is the addresses learned and these three. The device's \
-own addresses are not counted.
+The device also knows the tester's three ports: the capacity includes them and the addresses learned. The device's own \
+addresses are not counted.
 
 Example:
   linerate lab --device reference,addresses=1000 -- device addresses --ports tester:p0,tester:p1,tester:p2";
 
 #[derive(Debug, Args)]
 pub(super) struct Common {
-    /// The ports, two for most tests, one for echo: interfaces of this machine, or HOST:INTERFACE
+    /// Ports, two for most tests, one for echo: interfaces of this machine, or HOST:INTERFACE
     #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', required = true)]
     pub(super) ports: Vec<String>,
 
-    /// Frame sizes in bytes, FCS counted [default: 64,128,256,512,1024,1280,1518; echo: 78, with IPv6 98]
+    /// Frame sizes in bytes, with FCS [default: 64,128,256,512,1024,1280,1518; echo: 78, with IPv6 98]
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     pub(super) sizes: Vec<u32>,
 
-    /// Send both ways at once
+    /// Send in both directions at the same time
     #[arg(long)]
     pub(super) both: bool,
 
-    /// Length of the trial that decides; RFC 2544 asks for 60s
+    /// Length of the deciding trial; RFC 2544 asks for 60s
     #[arg(long, short = 't', value_name = "TIME", default_value = "2s")]
     pub(super) time: Nanos,
 
-    /// Length of the trials while searching
+    /// Length of the trials during a search
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     pub(super) search_time: Nanos,
 
-    /// How narrow a search for a rate gets, as a share of it; wider is quicker
+    /// Search resolution, as a share of the rate; a coarser search is faster
     #[arg(long, value_name = "RATIO", default_value = "0.2%")]
     pub(super) resolution: Ratio,
 
@@ -214,11 +214,11 @@ pub(super) struct Common {
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     pub(super) settle: Nanos,
 
-    /// What the ports' line carries, where they do not know it
+    /// Line rate of the ports, if they do not report it
     #[arg(long, value_name = "RATE")]
     pub(super) line: Option<BitRate>,
 
-    /// Loss that is still no loss, as in 0.5%
+    /// Loss ratio tolerated, for example 0.5%
     #[arg(long, value_name = "RATIO", default_value = "0")]
     pub(super) loss: Ratio,
 
@@ -226,20 +226,20 @@ pub(super) struct Common {
     #[arg(short = '6', long = "ipv6")]
     pub(super) ipv6: bool,
 
-    /// VLAN the frames carry; two are QinQ, outer first
+    /// VLAN ID of the frames; two are QinQ, outer first
     #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4094))]
     pub(super) vlan: Vec<u16>,
 
-    /// The device is a router, with this address at the sending port (a second one for the other way) [default: the first
-    /// address of the port's network, if the ports are in different networks]
+    /// The device is a router with this address at the sending port, and a second one for the other direction [default:
+    /// the first address of the port's network, if the ports are in different networks]
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub(super) gateway: Vec<IpAddr>,
 
-    /// How frames are sent and received
+    /// Method of sending and receiving frames
     #[arg(long, value_enum, default_value_t = Engine::Auto)]
     pub(super) engine: Engine,
 
-    /// Use the ports even if they carry your SSH session, or are joined to what carries it
+    /// Use the ports even if your SSH session depends on them
     #[arg(long)]
     pub(super) force: bool,
 
@@ -256,11 +256,11 @@ pub(super) struct Common {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum Engine {
-    /// XDP where the host can, packet sockets otherwise
+    /// XDP if the host supports it, packet sockets otherwise
     Auto,
-    /// Programs in the driver's path
+    /// XDP programs in the driver
     Xdp,
-    /// Packet sockets: slower, without privilege in a lab
+    /// Packet sockets: slower, no privilege needed in a lab
     Packet,
 }
 
@@ -291,7 +291,7 @@ impl Arguments {
         })
     }
 
-    /// What becomes of the results.
+    /// Output options.
     pub(crate) fn results_mut(&mut self) -> &mut Results {
         match &mut self.test {
             Test::Calibrate(common)

@@ -21,85 +21,86 @@ const USUAL_TIME: Nanos = Nanos::from_secs(10);
 /// Ports of test traffic: the echo port (RFC 2544 appendix C.2.6.4).
 const PORT: u16 = 7;
 
-/// Send raw frames from one port to another and count what arrives
+/// Send raw frames from one port to another, and count them on arrival
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  linerate frames --ports eth1,eth2                                 10,000 frames of 64 bytes a second for 10 s
+  linerate frames --ports eth1,eth2                                 10,000 frames per second of 64 bytes for 10 s
   linerate frames --ports eth1,eth2 --rate max --time 5s --both
   linerate frames --ports eth1,eth2 --rate 1Gbit/s --sizes imix     64, 594 and 1518 bytes, 7 to 4 to 1
   linerate frames --ports eth1,eth2 --count 1000 --template tcp --vary src-ip:1000 --vary src-port:500:random
   linerate frames --ports eth1,eth2 --count 1 --template pcap:odd.pcap
   linerate lab --device bridge -- frames --ports tester:p0,tester:p1 --vlan 100,7
 
-Only for a device and ports set apart for the test (RFC 6815): the frames fill the ports and all that is behind them. \
-Ports are interfaces of this machine, or HOST:INTERFACE of agents started with --allow-frames, of one or of several; \
-between several hosts no latency is known, as their clocks differ.")]
+Use it only on devices and ports set apart for testing (RFC 6815): the frames fill the ports and the networks behind them. \
+Ports are interfaces of this machine, or HOST:INTERFACE of one or several agents started with --allow-frames. Between \
+several hosts latency is unknown, because their clocks differ.")]
 pub(crate) struct Arguments {
-    /// The sending and the receiving port: interfaces of this machine, or HOST:INTERFACE
+    /// Sending and receiving port: interfaces of this machine, or HOST:INTERFACE
     #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', required = true)]
     ports: Vec<String>,
 
-    /// Frames a second of each direction (100k), bits a second on the line, preamble and gap counted (1Gbit/s), or max
+    /// Rate of each direction: frames per second (100k), bits per second on the line with preamble and gap (1Gbit/s),
+    /// or max
     #[arg(long, value_name = "RATE", default_value = "10k")]
     rate: Rate,
 
-    /// Size of the frames in bytes, FCS counted
+    /// Frame size in bytes, with FCS
     #[arg(long, value_name = "BYTES", default_value_t = 64, conflicts_with = "sizes")]
     size: u32,
 
-    /// Sizes that mix, each with its weight: imix (64:7,594:4,1518:1), or a list like it
+    /// Mix of frame sizes with weights: imix (64:7,594:4,1518:1), or a list of this form
     #[arg(long, value_name = "MIX")]
     sizes: Option<FrameMix>,
 
-    /// So many frames at the most, each direction
+    /// Maximum number of frames in each direction
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
-    /// How long to send [default: 10s; with --count as long as it takes, at --rate max 60s at the most]
+    /// Length of sending [default: 10s; with --count as long as needed, with --rate max at most 60s]
     #[arg(long, short = 't', value_name = "TIME")]
     time: Option<Nanos>,
 
-    /// What the frames are: udp, tcp (segments with data and ACK, no connection), echo (ICMP requests), hex:BYTES from the
-    /// destination address on without FCS, or pcap:FILE for the first frame of a capture
+    /// Frame template: udp, tcp (segments with data and ACK, no connection), echo (ICMP requests), hex:BYTES (from the
+    /// destination address on, without FCS), or pcap:FILE (the first frame of a capture)
     #[arg(long, value_name = "TEMPLATE", default_value = "udp")]
     template: Template,
 
-    /// Write a signature over the payload of a hex: or pcap: frame, so that each is counted and timed; without it only the
-    /// ports' counters count them
+    /// Overwrite the payload of hex: or pcap: frames with a signature, so that each frame is counted and timed. Without
+    /// it only the ports' counters count them
     #[arg(long)]
     sign: bool,
 
-    /// A field that varies, FIELD:COUNT or FIELD:COUNT:random, over so many values from its own up; may be repeated. Fields:
-    /// src-mac, dst-mac, vlan (the outer one), src-ip, dst-ip, src-port, dst-port
+    /// Vary a field over COUNT values from its own value up: FIELD:COUNT or FIELD:COUNT:random; may be repeated.
+    /// Fields: src-mac, dst-mac, vlan (the outer one), src-ip, dst-ip, src-port, dst-port
     #[arg(long, value_name = "FIELD:COUNT")]
     vary: Vec<Vary>,
 
-    /// VLAN the frames carry; two are QinQ, outer first (its type is 0x88a8)
+    /// VLAN ID of the frames; two are QinQ, outer first (EtherType 0x88a8)
     #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4094))]
     vlan: Vec<u16>,
 
-    /// Send both ways at once
+    /// Send in both directions at the same time
     #[arg(long)]
     both: bool,
 
-    /// Send IPv6 (frames of at least 84 bytes)
+    /// Send IPv6 frames (at least 84 bytes)
     #[arg(short = '6', long = "ipv6")]
     ipv6: bool,
 
-    /// The device is a router, with this address at the sending port (a second one for the other way)
+    /// The device is a router with this address at the sending port, and a second one for the other direction
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     gateway: Vec<IpAddr>,
 
-    /// Wait for stragglers at the end
+    /// Wait for stragglers after sending
     #[arg(long, value_name = "TIME", default_value = "200ms")]
     settle: Nanos,
 
-    /// How frames are sent and received
+    /// Method of sending and receiving frames
     #[arg(long, value_enum, default_value_t = super::device::Engine::Auto)]
     engine: super::device::Engine,
 
-    /// Use the ports even if they carry your SSH session, or are joined to what carries it
+    /// Use the ports even if your SSH session depends on them
     #[arg(long)]
     force: bool,
 
@@ -110,7 +111,7 @@ pub(crate) struct Arguments {
     pub(crate) results: Results,
 }
 
-/// How fast.
+/// The rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rate {
     Frames(FrameRate),
@@ -132,7 +133,7 @@ impl FromStr for Rate {
     }
 }
 
-/// What the frames are.
+/// The frame template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Template {
     Headers(FramePayload),
@@ -248,7 +249,7 @@ impl Arguments {
         }
     }
 
-    /// Frames a second; none sends as fast as it goes.
+    /// Frames per second; none does not limit the rate.
     fn frames_per_s(&self, size: FrameSize) -> Result<Option<FrameRate>, Failure> {
         let bits = match self.rate {
             Rate::Most => return Ok(None),

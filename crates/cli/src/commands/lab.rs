@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::Command as Program;
 use tokio::sync::watch;
 
-/// Build hosts, links and a device out of network namespaces, and run a command among them
+/// Build hosts, links and a device from network namespaces, and run a command there
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -28,49 +28,50 @@ Examples:
   linerate lab --keep && linerate stream a b && linerate lab down
   linerate lab shell a -- ip address
 
-Hosts are called a, b, c and so on. An ordinary user's lab lives in a user namespace of its own; nothing outside the lab \
-is touched, and nothing of it stays behind."
+Hosts are called a, b, c and so on. An unprivileged user's lab uses a user namespace of its own. The lab changes nothing \
+outside itself, and leaves nothing behind."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
 
-    /// Which bench: switch, cable, router, tester, testers, or a TOML file (docs/bench-files.md) [default: switch]
+    /// Bench: switch, cable, router, tester, testers, or a TOML file (docs/bench-files.md) [default: switch]
     #[arg(long, value_name = "NAME|FILE")]
     bench: Option<String>,
 
-    /// Rate of every link; it then behaves as that Ethernet [default: unlimited; the demonstration: 1Gbit/s]
+    /// Rate of every link, which then behaves as Ethernet of that rate [default: not limited; the demonstration:
+    /// 1Gbit/s]
     #[arg(long, value_name = "RATE")]
     link: Option<BitRate>,
 
-    /// The device between the hosts: bridge (a switch), router, none (a cable from a to b), or reference with known limits,
-    /// as in reference,max-frames=200000,loss=1/1000 or reference,delay=1ms
+    /// Device between the hosts: bridge (a switch), router, none (a cable from a to b), or reference (known limits),
+    /// for example reference,max-frames=200000,loss=1/1000 or reference,delay=1ms
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceKind>,
 
-    /// What the device lets through to every host, a shaper that the agents do not know of
+    /// Rate to which the device shapes traffic to every host; the agents are not told
     #[arg(long, value_name = "RATE")]
     shape: Option<BitRate>,
 
-    /// The rate above which the device drops what it is to send to a host, a policer that the agents do not know of
+    /// Rate above which the device drops traffic to every host (a policer); the agents are not told
     #[arg(long, value_name = "RATE")]
     police: Option<BitRate>,
 
-    /// A host whose NFS server takes a set time for each call, or for writes, for so many at once (8 unless said), as in
-    /// b,service-time=2ms,at-once=1 or b,write-time=20ms; may be repeated
+    /// Slow down a host's NFS server: time of each call or of writes, and number of calls at once (default 8), for
+    /// example b,service-time=2ms,at-once=1 or b,write-time=20ms; may be repeated
     #[arg(long, value_name = "HOST,TIMES")]
     slow_server: Vec<SlowServer>,
 
-    /// A host on whose disk copies read, write and open files no faster, as in b,write-rate=20MB/s or
+    /// Slow down the disk that copies use on a host, for example b,write-rate=20MB/s or
     /// a,read-rate=50MB/s,access-time=5ms; may be repeated
     #[arg(long, value_name = "HOST,LIMITS")]
     slow_disk: Vec<SlowDisk>,
 
-    /// How many hosts
+    /// Number of hosts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=26))]
     hosts: Option<u8>,
 
-    /// Leave the lab up; `linerate lab down` removes it
+    /// Keep the lab running; `linerate lab down` removes it
     #[arg(long)]
     keep: bool,
 
@@ -84,7 +85,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Remove a lab that was kept
+    /// Remove a kept lab
     Down,
     /// Open a shell, or run a program, in a host of a kept lab
     Shell {
@@ -94,7 +95,7 @@ enum Action {
         #[arg(last = true, value_name = "PROGRAM")]
         command: Vec<String>,
     },
-    /// Stand beside a lab for one of its planted faults
+    /// Maintain one of a lab's planted faults
     #[command(hide = true)]
     Beside {
         #[command(subcommand)]
@@ -102,14 +103,14 @@ enum Action {
     },
 }
 
-/// What stands beside a lab until its standard input ends.
+/// Processes that maintain a lab's faults until their standard input ends.
 #[derive(Debug, Subcommand)]
 enum Role {
     /// Take a share of a core's time
     Neighbour { core: u32, share: f64, first: Option<String> },
     /// Remove a control group
     Keeper { group: PathBuf },
-    /// Be the slow disk of a host
+    /// Serve the slow disk of a host
     SlowDisk { disk: SlowDisk, folders: Vec<PathBuf> },
 }
 

@@ -11,7 +11,7 @@ use linerate_store::Store;
 use linerate_units::Nanos;
 use tokio::sync::watch;
 
-/// Measure every layer of one path in the same unit, and name the one that loses the most
+/// Measure every layer of one path in one unit, and name the layer that loses the most
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,11 +20,12 @@ Examples:
   linerate ladder A B -6 --flows 4 --expect 'share>=95%'
   linerate lab --link 100Mbit/s -- ladder a b
 
-From the ground up: what the line carries in full frames (by calculation), raw frames, UDP in the largest datagrams, TCP. \
-Each rung has its payload, its share of the rung below and of the line, what limited it, and how long a request of one byte \
-took to be answered. The widest gap between two rungs is named, if it is more than TCP's header and the runs' spread.")]
+Layers from the lowest up: the line's capacity in full frames (calculated), raw frames, UDP in the largest datagrams, TCP, RPC, \
+NFS, copies. Each layer has its payload, its share of the layer below and of the line, its limit, and the latency of one-byte \
+requests. The widest gap between two layers is named if it exceeds the headers and the spread of the runs.")]
 pub(crate) struct Arguments {
-    /// Source and sink: a join line, `local`, or a lab host's name. One host alone is the sink, and this machine the source
+    /// Sender and receiver: an agent URL, `local`, or a lab host's name. If you name one host, it is the receiver, and
+    /// this machine is the sender
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,
 
@@ -32,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
     flows: u16,
 
-    /// Send raw frames even by ports that carry your SSH session or the connection to an agent
+    /// Send raw frames even through ports that carry your SSH session or the connection to an agent
     #[arg(long)]
     force: bool,
 

@@ -17,7 +17,7 @@ Examples:
   linerate limits --medium 1gbit/s --mtu 9000 --udp 8972 --tcp
   linerate limits --medium 1000base-t --over none --over vlan,vxlan --over wireguard
   linerate limits --medium atm-oc3-lane --udp 1472 --explain      each byte of a packet
-  linerate limits --medium 100base-tx --udp 64 --claim 77Mbit/s   can this be true?
+  linerate limits --medium 100base-tx --udp 64 --claim 77Mbit/s   is this figure possible?
   linerate limits --out limits.html        a page with a chart; .svg is the chart alone
 
 Media: 10base-t, 100base-tx, 1000base-t, 2.5gbase-t, 5gbase-t, 10gbase-t, 25gbase-r, 40gbase-r, 50gbase-r, 100gbase-r, \
@@ -26,13 +26,13 @@ atm-oc3-cip, atm-oc12-cip (classical IP).
 Encapsulations: vlan, qinq, pppoe, mpls, gre, vxlan, geneve, wireguard, esp (tunnel mode, AES-GCM).
 
 Exit codes: 0 calculated, and a --claim is possible as payload; 1 a --claim is not possible as payload (for one message size \
-of one medium at least); 2 usage; 3 --out could not be written. Whether it is possible at a lower layer is said, and in --json is claim_possible_at.")]
+of one medium at least); 2 usage; 3 --out could not be written. The output names the highest layer at which it is possible (in --json claim_possible_at).")]
 pub(crate) struct Arguments {
-    /// Media, by name or as the rate of an Ethernet [default: all that have a name]
+    /// Media, by name or by the rate of an Ethernet [default: all with a name]
     #[arg(long, short = 'm', value_name = "NAME,...", value_delimiter = ',')]
     medium: Vec<Medium>,
 
-    /// UDP messages of these sizes, bytes of payload [default: 64,128,256,512,1024,1472, and TCP]
+    /// UDP message sizes, bytes of payload [default: 64,128,256,512,1024,1472, and TCP]
     #[arg(long, short = 'u', value_name = "BYTES,...", value_delimiter = ',', num_args = 0..=1)]
     udp: Option<Vec<ByteCount>>,
 
@@ -52,16 +52,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "4|6", default_value = "4", value_parser = ip_version)]
     outer_ip: IpVersion,
 
-    /// The medium's MTU: what fits behind its own header; VLAN tags of an Ethernet come on top [default: 1500, FDDI 4352,
-    /// classical IP 9180]
+    /// The medium's MTU, without its own header and Ethernet's VLAN tags [default: 1500, FDDI 4352, classical IP 9180]
     #[arg(long, value_name = "BYTES")]
     mtu: Option<u32>,
 
-    /// The MTU that hosts use inside the encapsulations, as 1420 with WireGuard [default: all that is left]
+    /// MTU that hosts use inside the encapsulations, for example 1420 with WireGuard [default: all that is left]
     #[arg(long, value_name = "BYTES")]
     inner_mtu: Option<u32>,
 
-    /// Tags and tunnels around the packets, outermost first; may be repeated to compare, `none` for none
+    /// Tags and tunnels around the packets, outermost first, or `none`; repeat the option to compare
     #[arg(long, value_name = "NAME,...")]
     over: Vec<Over>,
 
@@ -69,15 +68,15 @@ pub(crate) struct Arguments {
     #[arg(long)]
     explain: bool,
 
-    /// Say whether this rate is possible, and counted at which layer; exit with 1 if it is not as payload
+    /// Check whether this rate is possible, and at which layer; exit with 1 if it is impossible as payload
     #[arg(long, value_name = "RATE")]
     claim: Option<BitRate>,
 
-    /// Print JSON and nothing else: one object for one message size of one medium, else an array
+    /// Print only JSON: one object for one message size of one medium, otherwise an array
     #[arg(long, conflicts_with_all = ["csv", "markdown"])]
     json: bool,
 
-    /// Print comma-separated values and nothing else
+    /// Print only comma-separated values
     #[arg(long, conflicts_with = "markdown")]
     csv: bool,
 
@@ -85,7 +84,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     markdown: bool,
 
-    /// Write a file too: .html with a chart, .svg the chart alone, .md, .csv, .json or .txt
+    /// Also write a file: .html with a chart, .svg (the chart alone), .md, .csv, .json or .txt
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
 }

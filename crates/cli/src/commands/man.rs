@@ -1,15 +1,15 @@
-//! `linerate man`: the manual pages, made from the same words as the help.
+//! `linerate man`: the manual pages, generated from the help texts.
 
 use crate::arguments;
 use crate::exit::Failure;
 use clap::CommandFactory as _;
 use std::path::PathBuf;
 
-/// Write the manual pages into a directory
+/// Write the manual pages to a directory
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  linerate man /usr/local/share/man/man1 && man linerate-stream")]
 pub(crate) struct Arguments {
-    /// The directory; it is made if it does not exist
+    /// The directory; it is made if it is missing
     directory: PathBuf,
 }
 

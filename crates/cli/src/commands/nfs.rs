@@ -30,43 +30,45 @@ const STEPS: u32 = 10;
 /// Operations that may be left undone or fail at a load that is held, and how narrowly the peak is found.
 const BEARABLE: Ratio = Ratio::new(2, 100);
 
-/// Measure an NFS server: operations a second, response times, and the highest load it holds
+/// Measure an NFS server: operations per second, response times, and the highest load that it sustains
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  linerate nfs B                                 from this machine to B's own server, as fast as it answers
-  linerate nfs A B --mix sfs97-like --rate 2000  2,000 operations a second, each timed from when it was due
+  linerate nfs B                                 from this machine to the server of B's agent, in a closed loop
+  linerate nfs A B --mix sfs97-like --rate 2000  2,000 operations per second, each timed from when it was due
   linerate nfs A B --mix laddis-like --curve --out nfs.html
-  linerate nfs 192.0.2.5:/srv/test --curve       a server that is there already, NFS version 3
+  linerate nfs 192.0.2.5:/srv/test --curve       an existing server, NFS version 3
   linerate nfs 127.0.0.1:/export --nfs-port 2049 --mount-port 20048 --udp
-  linerate nfs A,C B --mix mine.toml --rate 1k   each of A and C asks for 1,000 a second
+  linerate nfs A,C B --mix mine.toml --rate 1k   1,000 operations per second from each of A and C
   linerate lab -- nfs a b --curve
 
-Without --rate and --curve so many operations are kept under way (--connections x --outstanding) and each answer brings the \
-next: a quick look at what the server can do. With --curve the load rises in ten steps to that rate, and the highest load is \
-searched for that is held with a mean response time within --response-cap.
+Without --rate and --curve, --connections x --outstanding operations are in flight, and each answer triggers the next: a \
+quick look at what the server can do. With --curve, the load rises in ten steps to that rate. Then the highest load with a \
+mean response time within --response-cap is searched.
 
-Mixes: laddis-like, sfs97-like, read, write, metadata, null, getattr; or a file with lines as `read = 60`. On a server that is \
-there already linerate makes a directory of its own in the export, works only there, and removes it.")]
+Mixes: laddis-like, sfs97-like, read, write, metadata, null, getattr; or a file with lines such as `read = 60`. On an \
+existing server linerate makes a directory of its own in the export, works only there, and removes it.")]
 pub(crate) struct Arguments {
-    /// Asking hosts, separated by commas, and what answers: a host with an agent (join line, `local`, a lab host's name), whose
-    /// own server is asked, or SERVER:/export. One alone answers, and this machine asks
+    /// Clients, separated by commas, and the server: a host with an agent (agent URL, `local`, a lab host's name),
+    /// which starts a server of its own, or SERVER:/EXPORT. If you name one, it is the server, and this machine is the
+    /// client
     #[arg(required = true, num_args = 1..=2, value_name = "HOST|SERVER:/EXPORT")]
     hosts: Vec<String>,
 
-    /// Which operations, and how often each: a name, or a TOML file of percentages
+    /// Mix of operations: a name, or a TOML file of percentages
     #[arg(long, value_name = "NAME|FILE", default_value = "sfs97-like")]
     mix: String,
 
-    /// Operations a second of each asking host, at random times as of many users; response time counts from when one was due
+    /// Operations per second of each client, at random times (a Poisson process, as of many independent users).
+    /// Response time counts from when an operation was due
     #[arg(long, short = 'b', value_name = "RATE", conflicts_with = "curve")]
     rate: Option<OpRate>,
 
-    /// Offer one load after the other, and find the highest that is held
+    /// Offer one load after the other, and find the highest that the server sustains
     #[arg(long)]
     curve: bool,
 
-    /// The mean response time that the peak of a curve stays within
+    /// Highest mean response time at the peak of a curve
     #[arg(long, value_name = "TIME", default_value = "50ms")]
     response_cap: Nanos,
 
@@ -78,15 +80,15 @@ pub(crate) struct Arguments {
     #[arg(long, short = 'u')]
     udp: bool,
 
-    /// Connections (UDP: sockets) of each asking host
+    /// Connections (UDP: sockets) of each client
     #[arg(long, short = 'P', value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=128))]
     connections: u16,
 
-    /// Operations under way at a time on each connection, at the most
+    /// Maximum number of operations in flight on each connection
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
     outstanding: u16,
 
-    /// Bytes that one read or write call carries at the most
+    /// Maximum bytes of one read or write call
     #[arg(long, value_name = "BYTES", default_value = "8KiB")]
     transfer_size: ByteCount,
 
@@ -96,7 +98,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     server: Server,
 
-    /// Do not measure first what this tester itself can do
+    /// Do not measure the tester limit first
     #[arg(long)]
     no_ceiling: bool,
 
@@ -110,15 +112,15 @@ pub(crate) struct Arguments {
     pub(crate) results: Results,
 }
 
-/// What the operations work on.
+/// The file set.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files")]
 struct Files {
-    /// Files to work on [default: 200]
+    /// Number of files [default: 200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     files: Option<u32>,
 
-    /// Directories that they lie in [default: one for ten files]
+    /// Number of directories [default: one for ten files]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     directories: Option<u32>,
 
@@ -126,7 +128,7 @@ struct Files {
     #[arg(long, value_name = "BYTES")]
     file_size: Option<ByteCount>,
 
-    /// What operations, files, data and times are drawn from: the same seed gives the same load
+    /// Seed of operations, files, data and times: the same seed gives the same load
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }

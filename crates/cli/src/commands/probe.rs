@@ -7,7 +7,7 @@ use linerate_model::{Host, Nic};
 use linerate_units::ByteCount;
 use std::fmt::Write as _;
 
-/// Show what a host is and what linerate can do there
+/// Describe a host, and what linerate can do on it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -15,11 +15,11 @@ Examples:
   linerate probe linerate://host:4747#...    the host of that agent
   linerate probe --json | jq '.capabilities[] | select(.available | not)'")]
 pub(crate) struct Arguments {
-    /// A join line, `local`, or a lab host's name
+    /// An agent URL, `local`, or a lab host's name
     #[arg(default_value = "local")]
     host: String,
 
-    /// Print one JSON object and nothing else
+    /// Print only one JSON object
     #[arg(long)]
     json: bool,
 }

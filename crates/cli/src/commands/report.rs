@@ -13,29 +13,29 @@ use linerate_report::study::{self, Pivot};
 use linerate_store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
-/// Make a report of a kept record, or of a study
+/// Make a report of a record or a study
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   linerate report                            the latest record, as text
-  linerate report --out report.html          as one offline HTML file
+  linerate report --out report.html          as one self-contained HTML file
   linerate report 20261121T0930 --format csv
   linerate report record.json --out record.md
-  linerate report --charts figures           its charts as SVG and PNG too
+  linerate report --charts figures           with its charts as SVG and PNG
   linerate report studies/hirosaki-1998 --out study.html
-                                             a study: what its numbers say (docs/studies.md)
+                                             a study with its findings (docs/studies.md)
   linerate report studies/hirosaki-1998 --rows os,protocol --columns interface
-                                             its tables by these factors")]
+                                             with tables by these factors")]
 pub(crate) struct Arguments {
-    /// A record's id or the start of it (see `linerate results`), a record's JSON file, or a study: a TOML file, by its path
-    /// [default: the latest record]
+    /// A record: its id, the start of its id (see `linerate results`) or its JSON file; or a study: the path of its
+    /// TOML file [default: the latest record]
     record: Option<String>,
 
-    /// The form; with --out the file's name tells it
+    /// Format [default: with --out from the file's name, otherwise text]
     #[arg(long, value_enum)]
     format: Option<Format>,
 
-    /// Print the record or the study as JSON and nothing else; the same as --format json
+    /// Print only JSON; the same as --format json
     #[arg(long, conflicts_with_all = ["format", "out"])]
     json: bool,
 
@@ -43,15 +43,15 @@ pub(crate) struct Arguments {
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Write each chart into this folder too, as NAME.svg and, where the fonts of this machine have its letters, NAME.png
+    /// Also write each chart to this folder, as NAME.svg and, if this machine's fonts have all its characters, NAME.png
     #[arg(long, value_name = "DIR", conflicts_with = "json")]
     charts: Option<PathBuf>,
 
-    /// Of a study: factors whose levels are the rows of its tables, by their columns in the data or their titles
+    /// For a study: factors in the rows of its tables, by their columns in the data or their titles
     #[arg(long, value_name = "FACTOR,...", value_delimiter = ',', conflicts_with = "json")]
     rows: Vec<String>,
 
-    /// Of a study: factors whose levels are the columns of its tables; a heat map is drawn of them too
+    /// For a study: factors in the columns of its tables; adds a heat map
     #[arg(long, value_name = "FACTOR,...", value_delimiter = ',', conflicts_with = "json")]
     columns: Vec<String>,
 

@@ -8,12 +8,12 @@ use clap::Subcommand;
 use linerate_store::{Listed, Query, Stage, Store};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// List, show and delete kept records
+/// List, show and delete records
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   linerate results                           the latest records, newest first
-  linerate results list --filter 'udp hosta'  those with both words in id, command, hosts or names
+  linerate results list --filter 'udp hosta'  records with both words in id, command, hosts or names
   linerate results show 20261121T0930
   linerate results show --json | jq '.results[].received.payload_bps.median'
   linerate results delete 20261121T093000-4f2a")]
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
 
-    /// Print the list as one JSON array and nothing else
+    /// Print only the list, as one JSON array
     #[arg(long)]
     json: bool,
 
@@ -33,13 +33,13 @@ pub(crate) struct Arguments {
 enum Action {
     /// List records, newest first (the default)
     List {
-        /// At most so many
+        /// Maximum number of records
         #[arg(long, short = 'n', default_value_t = 20)]
         limit: usize,
-        /// Only records in whose id, command, hosts or names each of these words occurs
+        /// List only records with each of these words in id, command, hosts or names
         #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
         filter: String,
-        /// Print one JSON array and nothing else
+        /// Print only one JSON array
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -47,9 +47,9 @@ enum Action {
     },
     /// Show a record
     Show {
-        /// The record's id or the start of it [default: the latest]
+        /// The record: its id or the start of it [default: the latest record]
         record: Option<String>,
-        /// Print the JSON record and nothing else
+        /// Print only the JSON record
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -57,7 +57,7 @@ enum Action {
     },
     /// Delete records
     Delete {
-        /// Their ids, or the start of each
+        /// The records: their ids or the start of each
         #[arg(required = true)]
         records: Vec<String>,
         #[command(flatten)]

@@ -10,7 +10,7 @@ use linerate_units::{ByteCount, OpRate};
 use std::collections::BTreeSet;
 use tokio::sync::watch;
 
-/// Measure ONC RPC: how much data calls move over UDP and TCP, how many calls a second, and how long each took
+/// Measure ONC RPC over UDP and TCP: payload, calls per second, and the latency of each call
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,46 +19,46 @@ Examples:
   linerate rpc A B --udp --call echo --sizes 1K,8K
   linerate rpc A B --call null --flows 4 --outstanding 16
   linerate rpc A B --tcp --call write --sizes 8K --rate 2k --expect 'p99<2ms'
-  linerate lab --link 10Mbit/s -- rpc a b    what RPC makes of a slow link
+  linerate lab --link 10Mbit/s -- rpc a b    RPC on a slow link
 
-`write` carries data to the server and `read` back from it, memory to memory. Program, versions and procedures are in
-docs/linerate.x.")]
+`write` carries data to the server, and `read` from the server, from memory to memory. docs/linerate.x describes program,
+versions and procedures.")]
 pub(crate) struct Arguments {
-    /// Calling and serving host: a join line, `local`, or a lab host's name; several callers are separated by commas. One
-    /// host alone serves, and this machine calls (in a lab another of its hosts)
+    /// Client and server: an agent URL, `local`, or a lab host's name; separate several clients by commas. If you name
+    /// one host, it is the server, and this machine (in a lab another host of it) is the client
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,
 
-    /// Only over TCP [default: over both]
+    /// Use TCP only [default: TCP and UDP]
     #[arg(long, conflicts_with = "udp")]
     tcp: bool,
 
-    /// Only over UDP
+    /// Use UDP only
     #[arg(long, short = 'u')]
     udp: bool,
 
-    /// What the calls do
+    /// Kinds of calls to measure
     #[arg(long, value_enum, value_name = "CALL,...", value_delimiter = ',', default_values_t = [Does::Write, Does::Read])]
     call: Vec<Does>,
 
-    /// Bytes of data of a call, each size measured; up to 60K over UDP, 1M over TCP
+    /// Bytes of data per call, each size measured by itself; up to 60K over UDP, 1M over TCP
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', default_value = "64,512,1K,2K,4K,8K")]
     sizes: Vec<ByteCount>,
 
-    /// Calls under way at a time on each flow
+    /// Calls in flight on each flow
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4096), conflicts_with = "rate")]
     outstanding: u16,
 
-    /// Connections (UDP: sockets) of each calling host
+    /// Connections (UDP: sockets) of each client
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
     flows: u16,
 
-    /// Calls a second of each calling host, whether answered or not (open loop): latency counts from when a call was due
-    /// [default: the next call follows the reply]
+    /// Calls per second of each client, whether answered or not (open loop). Latency counts from when a call was due
+    /// [default: a closed loop, in which each reply triggers the next call]
     #[arg(long, short = 'b', value_name = "RATE")]
     rate: Option<OpRate>,
 
-    /// With --rate: random gaps, as of many independent users, instead of even ones
+    /// With --rate: random intervals (a Poisson process, as of many independent users) instead of equal ones
     #[arg(long, requires = "rate")]
     poisson: bool,
 
@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Does {
-    /// Nothing there, nothing back
+    /// No data
     Null,
     /// Data to the server
     Write,

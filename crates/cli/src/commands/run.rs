@@ -22,32 +22,32 @@ use tokio::sync::watch;
 /// A record that was kept just now is among so many, also where several studies run at once.
 const NEWEST: usize = 8;
 
-/// Run a study: measure in every cell of its factors, and say what the numbers show
+/// Run a study: measure every cell of its factors, and report the findings
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  linerate run studies/lab-devices.toml               all runs that are not kept yet, then the report
+  linerate run studies/lab-devices.toml               all runs still missing, then the report
   linerate run studies/lab-devices.toml --out study.html
-  linerate run cards.toml --ready                     what was asked for has been done: go on
-  linerate report studies/lab-devices.toml            the report of what is kept so far
+  linerate run cards.toml --ready                     the operator's step is done: continue
+  linerate report studies/lab-devices.toml            the report of the runs so far
 
-Each run is a record of its own, kept as it ends: after Ctrl-C the same command goes on where it stopped. A run counts as long as \
-its levels, its commands and the words of its test stay as they are in the file; what is new or changed is run.
+Each run is a record of its own, kept when it ends: after Ctrl-C the same command continues. A run counts as done while its \
+levels, its commands and its test stay the same in the file; new and changed runs are measured.
 
-A study runs the commands that its file names, on this machine and as you: read it first (docs/studies.md).")]
+A study runs the commands of its file on this machine, as your user: read it first (docs/studies.md).")]
 pub(crate) struct Arguments {
-    /// The study: a TOML file with [run], by its path
+    /// The study: path of a TOML file with [run]
     study: String,
 
-    /// What somebody was asked to set is set
+    /// Confirm that the operator's step is done
     #[arg(long)]
     ready: bool,
 
-    /// Print the study as JSON and nothing else, as `linerate report` does
+    /// Print only the study, as JSON
     #[arg(long)]
     json: bool,
 
-    /// Write the report too: .html, .md, .csv, .json or .txt
+    /// Also write the report: .html, .md, .csv, .json or .txt
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
 

@@ -23,17 +23,17 @@ const SHORTEST_PROBED: Nanos = Nanos::from_secs(1);
 #[command(after_help = "\
 Examples:
   linerate stream B                          TCP from this machine to B
-  linerate stream A B --flows 4              TCP from A to B, four connections; this machine only directs
+  linerate stream A B --flows 4              TCP from A to B, four connections; this machine only controls the run
   linerate stream A B --udp --sizes 64,512,1024,1472,8192
   linerate stream A B --udp --rate 900Mbit/s --expect 'loss<=0.01%'
-  linerate stream A,C,D B                    three sources into one sink at once: the total and each share
-  linerate stream A B --prove                and put what limited it to the test
+  linerate stream A,C,D B                    three senders to one receiver: the total and each share
+  linerate stream A B --prove                tests the verdict too
   linerate stream A B --confidence 95 --within 2.5%
-  linerate stream A B --loaded-latency --warmup 5s --time 10s      what the stream adds to the latency of others
+  linerate stream A B --loaded-latency --warmup 5s --time 10s      latency that the stream adds to other traffic
   linerate stream A B --loaded-latency=udp --expect 'added.p99<=30ms' --expect 'rpm>=1000'")]
 pub(crate) struct Arguments {
-    /// Source and sink: a join line, `local`, or a lab host's name; several sources are separated by commas. One host
-    /// alone is the sink, and this machine the source
+    /// Sender and receiver: an agent URL, `local`, or a lab host's name; separate several senders by commas. If you
+    /// name one host, it is the receiver, and this machine is the sender
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,
 
@@ -41,43 +41,41 @@ pub(crate) struct Arguments {
     #[arg(long, short = 'u')]
     udp: bool,
 
-    /// Bytes of a message: a UDP datagram's payload, or what TCP is handed at a time [default: UDP 1472 (IPv6: 1452), TCP
-    /// 1 MiB]
+    /// Message size: a UDP datagram's payload, or one write to a TCP socket [default: UDP 1472 (IPv6: 1452), TCP 1 MiB]
     #[arg(long, short = 'l', value_name = "BYTES", conflicts_with = "sizes")]
     size: Option<ByteCount>,
 
-    /// Several message sizes, each measured
+    /// Several message sizes, each measured by itself
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',')]
     sizes: Vec<ByteCount>,
 
-    /// Connections (UDP: sockets) of each source and direction
+    /// Connections (UDP: sockets) of each sender and direction
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
     flows: u16,
 
-    /// Which way the data go, seen from the first host
+    /// Data direction, as seen from the first host
     #[arg(long, value_enum, default_value_t = Way::Send)]
     direction: Way,
 
-    /// Offered load of each source and direction: payload as in 900Mbit/s, or messages as in 100kpps [default: as fast as
-    /// it goes]
+    /// Offered load of each sender and direction: payload (900Mbit/s) or messages (100kpps) [default: not limited]
     #[arg(long, short = 'b', value_name = "RATE", value_parser = offered)]
     rate: Option<Offered>,
 
-    /// UDP: one datagram a packet from socket to socket, no segmentation or joining by the kernel
+    /// UDP: send and receive each datagram by itself, without the kernel's GSO and GRO
     #[arg(long)]
     no_offload: bool,
 
-    /// Time small requests too (100 a second, on connections of their own): on the idle path before each run, and while the
-    /// stream runs; over TCP or UDP [default: as the stream]. Gives the delay that the load adds, a grade for it (median
-    /// added: A+ below 5 ms, A 30, B 60, C 200, D 400, else F), and round trips a minute
+    /// Measure latency under load: 100 small requests per second, on the idle path before each run and beside the
+    /// stream. Reports the delay that the load adds, its grade (median added: A+ below 5 ms, A 30, B 60, C 200, D 400,
+    /// else F), and round trips per minute. OVER is the requests' transport [default: as the stream]
     #[arg(long, value_enum, value_name = "OVER", num_args = 0..=1, require_equals = true, default_missing_value = "same")]
     loaded_latency: Option<Over>,
 
-    /// How a TCP sender hands over its data
+    /// How a TCP sender passes data to the kernel
     #[arg(long, value_enum, default_value_t = HandOver::Auto)]
     send_by: HandOver,
 
-    /// What a TCP receiver does with its data; `discard` (MSG_TRUNC) changes what is measured
+    /// How a TCP receiver takes data from the kernel; `discard` (MSG_TRUNC) leaves out the copy that programs need
     #[arg(long, value_enum, default_value_t = Take::Copy)]
     receive_by: Take,
 
@@ -97,13 +95,13 @@ enum Way {
     Send,
     /// From the second host to the first
     Receive,
-    /// Both at once
+    /// Both directions at the same time
     Both,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Over {
-    /// What the stream uses
+    /// The stream's transport
     Same,
     /// TCP
     Tcp,
@@ -115,17 +113,17 @@ enum Over {
 enum HandOver {
     /// sendfile for 16 KiB and more, write below
     Auto,
-    /// From memory, uncopied
+    /// From memory, without a copy
     Sendfile,
-    /// From a buffer, copied
+    /// From a buffer, with a copy
     Write,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Take {
-    /// Into a buffer, as programs do
+    /// Copied into a buffer, as programs do
     Copy,
-    /// Thrown away by the kernel, uncopied
+    /// Discarded by the kernel, without a copy
     Discard,
 }
 

@@ -8,18 +8,18 @@ use linerate_model::{Arrivals, Path, Plan, TransactSpec, TransactStyle, Transpor
 use linerate_units::{ByteCount, OpRate};
 use tokio::sync::watch;
 
-/// Measure requests and responses: how many a second, and how long each took
+/// Measure requests and responses: the rate, and the latency of each
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  linerate transact B                        1 byte to B and 1 byte back, one at a time, over TCP
+  linerate transact B                        1 byte each way, one request at a time, over TCP
   linerate transact A B --udp --busy-poll
   linerate transact A B --connect            a new connection for each request
   linerate transact A B --request 200 --response 8K --outstanding 16
   linerate transact A B --rate 20k --poisson --expect 'p99<200us'")]
 pub(crate) struct Arguments {
-    /// Asking and answering host: a join line, `local`, or a lab host's name; several askers are separated by commas. One
-    /// host alone answers, and this machine asks
+    /// Client and server: an agent URL, `local`, or a lab host's name; separate several clients by commas. If you name
+    /// one host, it is the server, and this machine is the client
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,
 
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, short = 'u')]
     udp: bool,
 
-    /// Connect, ask, be answered and close for each request (TCP)
+    /// Use a new connection for each request (TCP)
     #[arg(long, conflicts_with_all = ["udp", "outstanding"])]
     connect: bool,
 
@@ -43,24 +43,24 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", default_value = "1")]
     response: ByteCount,
 
-    /// Requests under way at a time on each flow
+    /// Requests in flight on each flow
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4096), conflicts_with = "rate")]
     outstanding: u16,
 
-    /// Connections (UDP: sockets) of each asking host
+    /// Connections (UDP: sockets) of each client
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
     flows: u16,
 
-    /// Requests a second of each asking host, whether answered or not (open loop): latency counts from when a request was
-    /// due [default: the next request follows the response]
+    /// Requests per second of each client, whether answered or not (open loop). Latency counts from when a request was
+    /// due [default: a closed loop, in which each response triggers the next request]
     #[arg(long, short = 'b', value_name = "RATE")]
     rate: Option<OpRate>,
 
-    /// With --rate: random gaps, as of many independent users, instead of even ones
+    /// With --rate: random intervals (a Poisson process, as of many independent users) instead of equal ones
     #[arg(long, requires = "rate")]
     poisson: bool,
 
-    /// Spin on the sockets at both ends instead of sleeping
+    /// Poll the sockets at both ends instead of blocking
     #[arg(long)]
     busy_poll: bool,
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tokio::sync::watch;
 
-/// Show the kept records in a browser: list, filter, open, compare, watch a run
+/// Show records in a browser: list, filter, open, compare, watch a run
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,9 +22,10 @@ Examples:
   linerate view --store lab.db --listen 127.0.0.1:8000
   ssh -L 8000:127.0.0.1:8000 HOST linerate view --listen 127.0.0.1:8000      the records of another machine
 
-The address holds a key, new each time: whoever has it can read the records while the program runs. Pages only read.")]
+The address contains a key, new at each start. Anyone with the address can read the records while the program runs, but not \
+change them.")]
 pub(crate) struct Arguments {
-    /// Address and port to serve pages on [default: a free port of this machine only]
+    /// Address and port to serve pages on [default: a free port on loopback]
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", hide_default_value = true)]
     listen: SocketAddr,
 

@@ -10,13 +10,13 @@ const VARIABLE: &str = "LINERATE_SMB_PASSWORD";
 
 /// The options for `//SERVER/SHARE`.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "An SMB server")]
+#[command(next_help_heading = "SMB server")]
 pub(super) struct SmbUser {
-    /// Who logs in: NAME, DOMAIN\NAME or NAME@DOMAIN; the password is in LINERATE_SMB_PASSWORD
+    /// User to log in as: NAME, DOMAIN\NAME or NAME@DOMAIN; the password is read from LINERATE_SMB_PASSWORD
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 
-    /// A file whose first line is the password
+    /// File whose first line is the password
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 }

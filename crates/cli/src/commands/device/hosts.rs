@@ -8,15 +8,15 @@ use linerate_model::PortInfo;
 use std::net::IpAddr;
 
 pub(super) const HELP: &str = "\
-Ports: the first sends through the router, the second is where the hosts are; a third, if there is one, listens for what \
-floods. The hosts have the addresses behind the second port's own, up to the end of its network or to the first address that \
-is taken (a port's, or one of --gateway): the router must have that network, as wide, at that port.
+Ports: the first sends through the router, the hosts are behind the second, and a third, if given, detects flooded frames. The \
+hosts have the addresses after the second port's own, up to the end of its network or to the first address in use (a port's, or \
+one of --gateway). The router must have the same network, with the same prefix length, at that port.
 
-A router that asks for few neighbours a second needs a lower --learn-rate; one that forgets them soon, or has very many, a \
-higher one: three rounds over all hosts should take less than it remembers.
+Use a lower --learn-rate for a router that resolves few neighbours per second. Use a higher one for a router that forgets \
+them soon or has very many: three rounds over all hosts should take less than its ageing time.
 
-The router of a lab is this kernel, whose one table serves all of its network namespaces: while it is full, this machine finds \
-no new neighbours either.
+The router of a lab is this kernel, with one neighbour table for all of its network namespaces: while the table is full, this \
+machine resolves no new neighbours either.
 
 Examples:
   linerate device hosts --ports eth1,eth2 --gateway 198.18.0.1

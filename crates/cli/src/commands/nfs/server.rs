@@ -6,21 +6,21 @@ use std::os::unix::fs::MetadataExt as _;
 
 /// Its options, the same for each command that takes `SERVER:/EXPORT`.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "A server that is there already")]
+#[command(next_help_heading = "Existing NFS server")]
 pub(in crate::commands) struct Server {
-    /// Port of its NFS service [default: what its portmapper says]
+    /// Port of the NFS service [default: from the server's portmapper]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     nfs_port: Option<u16>,
 
-    /// Port of its MOUNT service [default: what its portmapper says; with --nfs-port the same]
+    /// Port of the MOUNT service [default: from the server's portmapper; with --nfs-port the same port]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     mount_port: Option<u16>,
 
-    /// The user to work as [default: who runs this]
+    /// User ID of the calls (AUTH_SYS) [default: this user's]
     #[arg(long, value_name = "N")]
     uid: Option<u32>,
 
-    /// That user's group [default: of who runs this]
+    /// Group ID of the calls (AUTH_SYS) [default: this user's]
     #[arg(long, value_name = "N")]
     gid: Option<u32>,
 }
