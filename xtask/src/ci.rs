@@ -22,6 +22,12 @@ const CHECKS: &[Check] = &[
     },
     Check { name: "layers", arguments: &["xtask", "layers"], environment: &[], remedy: "see ARCHITECTURE.md" },
     Check {
+        name: "words",
+        arguments: &["xtask", "words"],
+        environment: &[],
+        remedy: "write what it says instead; see Language in CONTRIBUTING.md",
+    },
+    Check {
         name: "kernel programs",
         arguments: &["xtask", "bpf", "--check"],
         environment: &[],

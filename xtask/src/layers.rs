@@ -25,34 +25,35 @@ enum Kind {
 }
 
 /// A crate's place.
-struct Place {
+struct CratePlace {
     name: &'static str,
     layer: u8,
     kind: Kind,
 }
 
-const fn place(name: &'static str, layer: u8, kind: Kind) -> Place {
-    Place { name, layer, kind }
+const fn place(name: &'static str, layer: u8, kind: Kind) -> CratePlace {
+    CratePlace { name, layer, kind }
 }
 
 /// Every crate and its place, bottom up.
-const HOUSE: &[Place] = &[
+const HOUSE: &[CratePlace] = &[
     place("linerate-units", 1, Kind::Pure),
     place("linerate-sys", 1, Kind::World),
     place("linerate-model", 2, Kind::Pure),
     place("linerate-observe", 2, Kind::World),
-    place("linerate-store", 2, Kind::World),
     place("linerate-engine", 2, Kind::World),
     place("linerate-smb", 2, Kind::World),
     place("linerate-method", 3, Kind::Pure),
     place("linerate-pace", 3, Kind::Pure),
+    place("linerate-store", 3, Kind::World),
     place("linerate-oncrpc", 3, Kind::World),
+    place("linerate-report", 4, Kind::Pure),
     place("linerate-frames", 4, Kind::World),
     place("linerate-streams", 4, Kind::World),
     place("linerate-nfs", 4, Kind::World),
     place("linerate-nfsd", 4, Kind::World),
-    place("linerate-report", 4, Kind::Pure),
     place("linerate-copy", 5, Kind::World),
+    place("linerate-control", 5, Kind::World),
     place("linerate-agent", 6, Kind::World),
     place("linerate-lab", 6, Kind::World),
     place("linerate-view", 7, Kind::World),
@@ -140,7 +141,7 @@ fn read_crate(package: &Value) -> Result<Crate> {
     })
 }
 
-fn find(name: &str) -> Option<&'static Place> {
+fn find(name: &str) -> Option<&'static CratePlace> {
     HOUSE.iter().find(|place| place.name == name)
 }
 
@@ -165,7 +166,7 @@ fn check_arrows(crates: &[Crate]) -> Vec<String> {
     faults
 }
 
-fn check_arrow(from: &Place, to: &Place) -> Option<String> {
+fn check_arrow(from: &CratePlace, to: &CratePlace) -> Option<String> {
     if from.kind == Kind::Outside {
         return None;
     }

@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 }
 
 /// No scenario takes longer.
-const PATIENCE: Duration = Duration::from_secs(300);
+const SCENARIO_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Runs the scenarios and prints the confusion matrix.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -140,7 +140,8 @@ fn measure(program: &Path, scenario: &Scenario) -> Result<Said> {
     let words = scenario.arguments(&place.path().join("bench.toml")).map_err(|problem| anyhow!(problem))?;
     let mut command = Command::new(program);
     command.args(words).env("LINERATE_STORE", place.path().join("results.db")).env("XDG_RUNTIME_DIR", place.path());
-    let output = Running::start(command)?.finish(PATIENCE).with_context(|| format!("scenario {}", scenario.name))?;
+    let output =
+        Running::start(command)?.finish(SCENARIO_TIMEOUT).with_context(|| format!("scenario {}", scenario.name))?;
     let record = serde_json::from_str(&output.stdout).with_context(|| format!("scenario {}", scenario.name))?;
     Said::by(&record).with_context(|| format!("scenario {}: the record holds no verdict", scenario.name))
 }

@@ -1,4 +1,4 @@
-//! What the join line calls this host when nobody said.
+//! What the agent's URL calls this host when nobody said.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 const FAR_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 const FAR_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 
-/// The host part of the join line of an agent that listens on `address`.
+/// The host part of the URL of an agent that listens on `address`.
 pub(crate) fn host(address: IpAddr) -> String {
     choose(address, source, hostname)
 }

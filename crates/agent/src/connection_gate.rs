@@ -1,4 +1,4 @@
-//! Connections before they have shown the token: their number and their time are limited.
+//! Connections before they have shown the token: few may be open at a time, and not for long.
 
 use crate::serve::Shared;
 use axum::{Extension, Router};
@@ -15,50 +15,51 @@ use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
-/// The most connections without a request that carried the token. More are closed at once.
+/// Most connections that have not yet carried a request with the token; further ones are closed at once.
 pub(crate) const UNADMITTED: usize = 64;
 
-/// Accepts or drops connections, before any TLS.
+/// Accepts connections, before any TLS.
 #[derive(Clone)]
 pub(crate) struct ConnectionGate {
     shared: Arc<Shared>,
-    unadmitted: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     timeout: Duration,
 }
 
-/// A connection's admission. It is not admitted until [`GatedConnection::admit`].
+/// A connection that is not admitted until [`GatedConnection::admit`].
 #[derive(Debug, Clone)]
 pub(crate) struct GatedConnection(Arc<Admission>);
 
 #[derive(Debug)]
 struct Admission {
     admitted: AtomicBool,
-    /// Freed when the connection is admitted or ends.
-    permit: Mutex<Option<OwnedSemaphorePermit>>,
+    /// Held until the connection is admitted or ends.
+    slot: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 impl ConnectionGate {
-    /// Closes a connection that was not admitted within `timeout`.
+    /// A gate that closes connections not admitted within `timeout`.
     pub(crate) fn new(shared: Arc<Shared>, timeout: Duration) -> Self {
-        Self { shared, unadmitted: Arc::new(Semaphore::new(UNADMITTED)), timeout }
+        Self { shared, slots: Arc::new(Semaphore::new(UNADMITTED)), timeout }
     }
 
-    fn admission(&self, stream: &TcpStream) -> io::Result<GatedConnection> {
+    fn take(&self, stream: &TcpStream) -> io::Result<GatedConnection> {
         let peer = stream.peer_addr()?;
         let refused = |why| io::Error::new(io::ErrorKind::PermissionDenied, why);
         if !self.shared.limits.allows(peer.ip()) {
             return Err(refused("the peer is not allowed"));
         }
-        let permit = Arc::clone(&self.unadmitted).try_acquire_owned();
-        let permit = permit.map_err(|_| refused("too many connections have not shown the token"))?;
-        Ok(GatedConnection(Arc::new(Admission { admitted: AtomicBool::new(false), permit: Mutex::new(Some(permit)) })))
+        let slot = Arc::clone(&self.slots)
+            .try_acquire_owned()
+            .map_err(|_| refused("too many connections are not admitted yet"))?;
+        Ok(GatedConnection(Arc::new(Admission { admitted: AtomicBool::new(false), slot: Mutex::new(Some(slot)) })))
     }
 
     fn open(&self, stream: TcpStream, service: Router) -> io::Result<(GatedStream, Router)> {
-        let admission = self.admission(&stream).inspect_err(|_| self.shared.trials.metrics.turned_away.add(1))?;
+        let connection = self.take(&stream).inspect_err(|_| self.shared.sessions.metrics.turned_away.add(1))?;
         stream.set_nodelay(true)?;
         let closing = Some(Box::pin(tokio::time::sleep(self.timeout)));
-        Ok((GatedStream { stream, admission: admission.clone(), closing }, service.layer(Extension(admission))))
+        Ok((GatedStream { stream, connection: connection.clone(), closing }, service.layer(Extension(connection))))
     }
 }
 
@@ -74,24 +75,24 @@ impl Accept<TcpStream, Router> for ConnectionGate {
 }
 
 impl GatedConnection {
-    /// Records that the connection has shown the token.
+    /// The connection has shown the token.
     pub(crate) fn admit(&self) {
         self.0.admitted.store(true, Ordering::Relaxed);
-        self.0.permit.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.0.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
-/// A connection's bytes. Reading fails once it has gone unadmitted for too long.
+/// A TCP stream that fails if its connection is not admitted in time.
 pub(crate) struct GatedStream {
     stream: TcpStream,
-    admission: GatedConnection,
-    /// `None` once the connection was seen to be admitted.
+    connection: GatedConnection,
+    /// None once the connection was seen to be admitted.
     closing: Option<Pin<Box<Sleep>>>,
 }
 
 impl AsyncRead for GatedStream {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.admission.0.admitted.load(Ordering::Relaxed) {
+        if self.connection.0.admitted.load(Ordering::Relaxed) {
             self.closing = None;
         }
         if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(context).is_ready()) {

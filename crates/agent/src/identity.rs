@@ -1,10 +1,10 @@
 //! The agent's certificate and its key. No authority signs it: clients pin its fingerprint.
 
-use crate::{AgentError, private_file};
+use crate::{StartError, private_file};
+use linerate_control::fingerprint;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ pub struct Identity {
 
 impl Identity {
     /// A new one, for an agent that does not outlive its use.
-    pub fn generate() -> Result<Self, AgentError> {
-        Self::read(&generate_pem()?).map_err(AgentError::Identity)
+    pub fn generate() -> Result<Self, StartError> {
+        Self::read(&generate_pem()?).map_err(StartError::Identity)
     }
 
     /// The one kept in `directory`, made on first use: a standing agent keeps its fingerprint.
-    pub fn load_or_create(directory: &Path) -> Result<Self, AgentError> {
+    pub fn load_or_create(directory: &Path) -> Result<Self, StartError> {
         let path = directory.join("agent.pem");
         let pem = private_file::read_or_create(&path, generate_pem)?;
-        Self::read(&pem).map_err(|problem| AgentError::Corrupt { path, expected: "a certificate and its key", problem })
+        Self::read(&pem).map_err(|problem| StartError::Corrupt { path, expected: "a certificate and its key", problem })
     }
 
     fn read(pem: &str) -> Result<Self, String> {
@@ -59,14 +59,9 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// SHA-256 of a certificate, in hexadecimal digits.
-pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> String {
-    Sha256::digest(certificate).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// A new key and certificate in one PEM text, so that a file of them is whole or absent.
-fn generate_pem() -> Result<String, AgentError> {
-    let failed = |error: rcgen::Error| AgentError::Identity(error.to_string());
+fn generate_pem() -> Result<String, StartError> {
+    let failed = |error: rcgen::Error| StartError::Identity(error.to_string());
     let rcgen::CertifiedKey { cert, signing_key } =
         rcgen::generate_simple_self_signed(vec!["linerate-agent".to_owned()]).map_err(failed)?;
     Ok(format!("{}{}", cert.pem(), signing_key.serialize_pem()))

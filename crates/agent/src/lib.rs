@@ -1,56 +1,44 @@
-//! One side of any trial behind an HTTP/JSON API, and that API's client.
+//! One host's part in any trial behind an HTTP/JSON API. The API's client is the crate `linerate-control`.
 //!
-//! The agent is attack surface and a traffic cannon, so it does nothing for a stranger: TLS with a certificate that the
-//! client pins by fingerprint, a token on every request, limits on what a trial may ask for. [`Join`](linerate_model::Join)
-//! carries address, token and fingerprint in one line.
+//! The agent is attack surface and a traffic cannon, so it does nothing without its token: TLS with a certificate that the client
+//! pins by fingerprint, a token on every request, limits on what a session may ask for. An
+//! [`AgentUrl`](linerate_model::AgentUrl) carries address, token and fingerprint in one line.
 //!
-//! The path of a trial: [`Client`] -> `routes` (what can be asked) -> `connection_gate` and `serve` (admission) -> `trial` (the half's life)
-//! -> `engine` (`linerate-streams`, `linerate-oncrpc` or `linerate-nfs`) and the watch in `linerate-observe`. All of it fits a single-threaded tokio
-//! runtime: what blocks runs on threads of its own.
+//! The path of a session: `serve` and `connection_gate` (who may ask) -> `routes` (what can be asked) -> `sessions` and `admission`
+//! (what is allowed) -> `session` (its stages) -> an engine of `engines`, on a thread of its own, while `watching` watches the
+//! host. All of it fits a single-threaded tokio runtime: what blocks runs on threads of its own.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod advertise;
-mod api_error;
-mod client;
 mod connection_gate;
-mod copy;
-mod engine;
-mod error;
-mod frame_half;
-mod frames;
+mod engines;
+mod error_response;
 mod identity;
 mod limits;
 mod metrics;
 mod openapi;
-mod pin;
+mod ports;
 mod private_file;
 mod routes;
 mod serve;
-mod sse;
+mod session;
+mod sessions;
+mod start_error;
 #[cfg(test)]
 mod tests;
 mod timeouts;
 mod token;
-mod trial;
+mod watching;
 
-pub use api_error::{ApiError, ErrorKind};
-pub use client::Client;
-pub use error::AgentError;
-pub use frame_half::HalfStage;
-pub use frames::Resolve;
+pub use engines::EngineOptions;
 pub use identity::Identity;
 pub use ipnet::IpNet;
 pub use limits::Limits;
 pub use linerate_copy::AllowedFolders;
 pub use linerate_nfsd::{NfsService, ServiceTime};
 pub use openapi::openapi;
-pub use routes::Start;
 pub use serve::{Agent, AgentOptions};
+pub use start_error::StartError;
 pub use timeouts::Timeouts;
 pub use token::{BadToken, Token};
-
-/// Version of the API. Both sides send it with each request and refuse to work with another.
-pub const PROTOCOL: u32 = 1;
-
-/// The header that carries [`PROTOCOL`].
-pub const PROTOCOL_HEADER: &str = "linerate-protocol";

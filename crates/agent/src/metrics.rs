@@ -1,28 +1,49 @@
 //! What the agent has done so far, for Prometheus.
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format>
 
-use linerate_model::HalfResult;
+use linerate_control::PROTOCOL;
+use linerate_model::{HostCounts, RoleCounts, RoleKind, TaskKind};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts since the agent started.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    pub(crate) started: Count,
-    pub(crate) finished: Count,
-    pub(crate) failed: Count,
-    pub(crate) aborted: Count,
-    pub(crate) refused: Count,
-    pub(crate) turned_away: Count,
-    sent_bytes: Count,
-    received_bytes: Count,
+    sessions: [Counter; TaskKind::ALL.len() * SessionEvent::ALL.len()],
+    pub(crate) turned_away: Counter,
+    sent_bytes: Counter,
+    received_bytes: Counter,
+}
+
+/// What becomes of sessions. Each that was opened ends as finished, failed or stopped, and only once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionEvent {
+    Opened,
+    Finished,
+    Failed,
+    Stopped,
+    Refused,
+}
+
+impl SessionEvent {
+    const ALL: [Self; 5] = [Self::Opened, Self::Finished, Self::Failed, Self::Stopped, Self::Refused];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Opened => "opened",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+            Self::Refused => "refused",
+        }
+    }
 }
 
 /// A number that only grows.
 #[derive(Debug, Default)]
-pub(crate) struct Count(AtomicU64);
+pub(crate) struct Counter(AtomicU64);
 
-impl Count {
+impl Counter {
     pub(crate) fn add(&self, count: u64) {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
@@ -33,19 +54,32 @@ impl Count {
 }
 
 impl Metrics {
-    /// Counts a finished trial and its payload: what its flows carried, of streams and of transactions.
-    pub(crate) fn finish(&self, result: &HalfResult) {
-        self.finished.add(1);
-        for flow in result.ends.iter().flat_map(|end| &end.flows) {
-            self.sent_bytes.add(flow.sent_bytes);
-            self.received_bytes.add(flow.received_bytes);
+    /// Counts what became of a session.
+    pub(crate) fn count(&self, task: TaskKind, event: SessionEvent) {
+        if let Some(counter) = self.session(task, event) {
+            counter.add(1);
         }
     }
 
-    /// The page Prometheus reads.
-    pub(crate) fn page(&self, running: usize) -> String {
+    fn session(&self, task: TaskKind, event: SessionEvent) -> Option<&Counter> {
+        let task = TaskKind::ALL.iter().position(|each| *each == task)?;
+        let event = SessionEvent::ALL.iter().position(|each| *each == event)?;
+        self.sessions.get(task * SessionEvent::ALL.len() + event)
+    }
+
+    /// Counts the payload of a finished session that had `roles`.
+    pub(crate) fn count_payload<'a>(&self, roles: impl Iterator<Item = &'a RoleKind>, counts: &HostCounts) {
+        for (role, counted) in roles.zip(&counts.roles) {
+            let (sent, received) = payload(role, counted);
+            self.sent_bytes.add(sent);
+            self.received_bytes.add(received);
+        }
+    }
+
+    /// The page Prometheus reads, while `under_way` sessions are.
+    pub(crate) fn page(&self, under_way: usize) -> String {
         let mut page = String::new();
-        let mut metric = |name: &str, kind: &str, help: &str, samples: &[(&str, u64)]| {
+        let mut metric = |name: &str, kind: &str, help: &str, samples: &[(String, u64)]| {
             let _ = writeln!(page, "# HELP linerate_{name} {help}\n# TYPE linerate_{name} {kind}");
             for (labels, value) in samples {
                 let _ = writeln!(page, "linerate_{name}{labels} {value}");
@@ -55,39 +89,60 @@ impl Metrics {
             "build_info",
             "gauge",
             "Version of the agent and its protocol.",
-            &[(&format!("{{version=\"{}\",protocol=\"{}\"}}", env!("CARGO_PKG_VERSION"), crate::PROTOCOL), 1)],
+            &[(format!("{{version=\"{}\",protocol=\"{PROTOCOL}\"}}", env!("CARGO_PKG_VERSION")), 1)],
         );
-        metric("trials_running", "gauge", "Trials whose engine is at work.", &[("", running as u64)]);
+        metric("sessions_under_way", "gauge", "Sessions that have not ended.", &[(String::new(), under_way as u64)]);
+        let all = TaskKind::ALL.into_iter().flat_map(|task| SessionEvent::ALL.map(|event| (task, event)));
+        let sessions: Vec<_> = all
+            .map(|(task, event)| {
+                let count = self.session(task, event).map_or(0, Counter::get);
+                (format!("{{task=\"{task}\",state=\"{}\"}}", event.name()), count)
+            })
+            .collect();
         metric(
-            "trials_total",
+            "sessions_total",
             "counter",
-            "Trials by what became of them; each started one ends as finished, failed or aborted, and only once.",
-            &[
-                ("{state=\"started\"}", self.started.get()),
-                ("{state=\"finished\"}", self.finished.get()),
-                ("{state=\"failed\"}", self.failed.get()),
-                ("{state=\"aborted\"}", self.aborted.get()),
-                ("{state=\"refused\"}", self.refused.get()),
-            ],
+            "Sessions by task and what became of them; each opened one ends as finished, failed or stopped, and only once.",
+            &sessions,
         );
+        let single = |counter: &Counter| [(String::new(), counter.get())];
         metric(
             "requests_turned_away_total",
             "counter",
-            "Requests without the token, and connections from peers that are not allowed or that met too many strangers.",
-            &[("", self.turned_away.get())],
+            "Requests without the token, and connections from peers that are not allowed or beyond those that may wait for it.",
+            &single(&self.turned_away),
         );
         metric(
             "sent_bytes_total",
             "counter",
-            "Payload bytes sent in the measured windows of finished trials, transactions included.",
-            &[("", self.sent_bytes.get())],
+            "Payload bytes sent in the measured windows of finished sessions; of raw frames, bytes of frames.",
+            &single(&self.sent_bytes),
         );
         metric(
             "received_bytes_total",
             "counter",
-            "Payload bytes received in the measured windows of finished trials, transactions included.",
-            &[("", self.received_bytes.get())],
+            "Payload bytes received in the measured windows of finished sessions; of raw frames, bytes of frames.",
+            &single(&self.received_bytes),
         );
         page
+    }
+}
+
+/// Bytes that a role sent and received.
+fn payload(role: &RoleKind, counts: &RoleCounts) -> (u64, u64) {
+    match counts {
+        RoleCounts::Flows(end) => {
+            let sent = end.flows.iter().map(|flow| flow.sent_bytes).sum();
+            (sent, end.flows.iter().map(|flow| flow.received_bytes).sum())
+        }
+        RoleCounts::Frames(part) => {
+            let sent = part.streams.iter().filter_map(|stream| stream.sent.as_ref()).map(|sent| sent.bytes).sum();
+            let arrived = part.streams.iter().filter_map(|stream| stream.arrived.as_ref());
+            (sent, arrived.map(|arrived| arrived.bytes).sum())
+        }
+        RoleCounts::Copy(part) => {
+            let bytes = part.sides.iter().map(|side| side.bytes).sum();
+            if matches!(role, RoleKind::Source | RoleKind::FileServer) { (bytes, 0) } else { (0, bytes) }
+        }
     }
 }

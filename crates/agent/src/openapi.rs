@@ -1,9 +1,8 @@
 //! The API described for other programs: OpenAPI 3.1, made from the table of routes and the types' own schemas.
 //! <https://spec.openapis.org/oas/v3.1.0>
 
-use crate::api_error::{ApiError, ErrorKind};
 use crate::routes::{Answer, ROUTES, Route};
-use crate::{PROTOCOL, PROTOCOL_HEADER};
+use linerate_control::{ApiError, ErrorKind, PROTOCOL, PROTOCOL_HEADER};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -27,7 +26,7 @@ pub fn openapi() -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "linerate agent",
-            "summary": "One side of any trial",
+            "summary": "One host's part in any trial",
             "version": env!("CARGO_PKG_VERSION"),
             "license": {"name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT"}
         },
@@ -37,7 +36,7 @@ pub fn openapi() -> Value {
             "schemas": generator.take_definitions(true),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "responses": {
-                "ApiError": {
+                "Error": {
                     "description": "Not done as asked",
                     "content": {"application/json": {"schema": error}}
                 }
@@ -77,7 +76,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     }
     let mut responses: Map<String, Value> = errors
         .iter()
-        .map(|kind| (kind.status().as_str().to_owned(), json!({"$ref": "#/components/responses/ApiError"})))
+        .map(|kind| (kind.status().to_string(), json!({"$ref": "#/components/responses/Error"})))
         .collect();
     responses.insert(status.to_owned(), success);
     operation["responses"] = responses.into();
@@ -98,9 +97,9 @@ mod tests {
         }
         for (path, method, status) in [
             ("/v1/host", "get", "422"),
-            ("/v1/trials", "post", "403"),
-            ("/v1/trials", "post", "410"),
-            ("/v1/trials", "post", "422"),
+            ("/v1/sessions", "post", "403"),
+            ("/v1/sessions/{id}/order", "post", "409"),
+            ("/v1/sessions/{id}/counts", "get", "404"),
         ] {
             assert!(description["paths"][path][method]["responses"][status].is_object(), "{method} {path}: {status}");
         }

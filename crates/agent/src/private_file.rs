@@ -1,6 +1,6 @@
 //! Secrets kept between runs, readable by their owner alone.
 
-use crate::AgentError;
+use crate::StartError;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -10,28 +10,28 @@ use std::path::Path;
 /// create it at once, all get the content of the first.
 pub(crate) fn read_or_create(
     path: &Path,
-    make: impl FnOnce() -> Result<String, AgentError>,
-) -> Result<String, AgentError> {
+    make: impl FnOnce() -> Result<String, StartError>,
+) -> Result<String, StartError> {
     match read(path) {
-        Err(AgentError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+        Err(StartError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
         other => return other,
     }
     create(path, &make()?)?;
     read(path)
 }
 
-fn read(path: &Path) -> Result<String, AgentError> {
-    let failed = |call| move |source| AgentError::File { call, path: path.to_owned(), source };
+fn read(path: &Path) -> Result<String, StartError> {
+    let failed = |call| move |source| StartError::File { call, path: path.to_owned(), source };
     let mode = fs::metadata(path).map_err(failed("stat"))?.permissions().mode() & 0o7777;
     if mode & 0o077 != 0 {
-        return Err(AgentError::Exposed { path: path.to_owned(), mode });
+        return Err(StartError::Exposed { path: path.to_owned(), mode });
     }
     fs::read_to_string(path).map_err(failed("read"))
 }
 
 /// Writes beside the target and links it into place, so that nobody ever sees half a file and none is replaced.
-fn create(path: &Path, content: &str) -> Result<(), AgentError> {
-    let failed = |call| move |source| AgentError::File { call, path: path.to_owned(), source };
+fn create(path: &Path, content: &str) -> Result<(), StartError> {
+    let failed = |call| move |source| StartError::File { call, path: path.to_owned(), source };
     if let Some(directory) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed("create the directory"))?;
     }

@@ -1,10 +1,7 @@
 //! What can be asked of an agent: one table, from which both the router and its OpenAPI description are made.
 
-use crate::api_error::{ApiError, ErrorKind};
-use crate::frame_half::HalfStage;
-use crate::frames::Resolve;
+use crate::error_response::ErrorResponse;
 use crate::serve::Shared;
-use crate::{PROTOCOL, PROTOCOL_HEADER};
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
 use axum::http::{StatusCode, header};
@@ -14,25 +11,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Json, Router};
 use futures_util::{Stream, StreamExt as _};
-use linerate_model::{
-    Connect, CopyHalf, CopyHalfResult, CopyHalfStage, FrameHalf, FrameHalfResult, FrameTrial, FrameTrialResult,
-    HalfResult, HalfSpec, Host, HostCounters, Mac, PortInfo, Prepared, Progress, TrialId,
-};
-use linerate_units::Nanos;
+use linerate_control::{Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve};
+use linerate_model::{Assignment, Host, HostCounters, HostCounts, Mac, Order, PortInfo, SessionId, Stage};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio_stream::wrappers::WatchStream;
-
-/// When a trial is to start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Start {
-    /// How long after the request arrives: long enough for it to reach all hosts of the trial.
-    pub delay: Nanos,
-}
 
 /// One thing that can be asked.
 pub(crate) struct Route {
@@ -91,7 +76,7 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// All of it.
-pub(crate) static ROUTES: [Route; 19] = [
+pub(crate) static ROUTES: [Route; 10] = [
     Route {
         method: Method::Get,
         path: "/v1/host",
@@ -99,7 +84,7 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: None,
         answer: Answer::Json(schema::<Host>),
-        errors: &[ErrorKind::TrialFailed],
+        errors: &[ErrorKind::Failed],
         handler: |method| on(method, host),
     },
     Route {
@@ -109,77 +94,58 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: None,
         answer: Answer::Json(schema::<HostCounters>),
-        errors: &[ErrorKind::TrialFailed],
+        errors: &[ErrorKind::Failed],
         handler: |method| on(method, counters),
     },
     Route {
         method: Method::Post,
-        path: "/v1/trials",
-        summary: "Prepare this host's half of a trial: its listeners bind",
+        path: "/v1/sessions",
+        summary: "Open a session, this host's part in one load of a trial: its stages as server-sent events; closing the \
+                  connection stops it",
         versioned: true,
-        body: Some(schema::<HalfSpec>),
-        answer: Answer::Json(schema::<Prepared>),
-        errors: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
-        handler: |method| on(method, prepare),
+        body: Some(schema::<Assignment>),
+        answer: Answer::Events(schema::<Stage>),
+        errors: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::Failed],
+        handler: |method| on(method, open),
     },
     Route {
         method: Method::Post,
-        path: "/v1/trials/{id}/connect",
-        summary: "Connect the half's openers to their listeners",
+        path: "/v1/sessions/{id}/order",
+        summary: "Order the next step: connect when it listens, start when it is ready, drain when all hosts have sent",
         versioned: true,
-        body: Some(schema::<Connect>),
+        body: Some(schema::<Order>),
         answer: Answer::Nothing,
-        errors: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
-        handler: |method| on(method, connect),
-    },
-    Route {
-        method: Method::Post,
-        path: "/v1/trials/{id}/start",
-        summary: "Start the half a little later",
-        versioned: true,
-        body: Some(schema::<Start>),
-        answer: Answer::Nothing,
-        errors: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
-        handler: |method| on(method, start),
+        errors: &[ErrorKind::NotFound, ErrorKind::Conflict],
+        handler: |method| on(method, order),
     },
     Route {
         method: Method::Get,
-        path: "/v1/trials/{id}/events",
-        summary: "Progress as server-sent events, about five a second; the last one has `done` set",
+        path: "/v1/sessions/{id}/counts",
+        summary: "What this host counted and saw in a session that is done",
         versioned: true,
         body: None,
-        answer: Answer::Events(schema::<Progress>),
-        errors: &[ErrorKind::NotFound],
-        handler: |method| on(method, events),
-    },
-    Route {
-        method: Method::Post,
-        path: "/v1/trials/{id}/finish",
-        summary: "Wait until the half is done, and fetch its result; it can be fetched once",
-        versioned: true,
-        body: None,
-        answer: Answer::Json(schema::<HalfResult>),
-        errors: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed, ErrorKind::Aborted],
-        handler: |method| on(method, finish),
+        answer: Answer::Json(schema::<HostCounts>),
+        errors: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::Failed],
+        handler: |method| on(method, counts),
     },
     Route {
         method: Method::Delete,
-        path: "/v1/trials/{id}",
-        summary: "End the trial in whatever state, and free its ports; fine if there is no such trial",
+        path: "/v1/sessions/{id}",
+        summary: "Stop a session at whatever stage, and wait until it has let go of everything; fine if there is none",
         versioned: true,
         body: None,
-        answer: Answer::Nothing,
+        answer: Answer::Json(schema::<Closed>),
         errors: &[],
-        handler: |method| on(method, abort),
+        handler: |method| on(method, close),
     },
     Route {
         method: Method::Post,
         path: "/v1/ports",
-        summary: "What is known of these interfaces, for trials with raw frames",
+        summary: "What is known of these interfaces, for tasks with raw frames",
         versioned: true,
         body: Some(schema::<Vec<String>>),
         answer: Answer::Json(schema::<Vec<PortInfo>>),
-        errors: &[ErrorKind::Limit, ErrorKind::TrialFailed],
+        errors: &[ErrorKind::Limit, ErrorKind::Failed],
         handler: |method| on(method, ports),
     },
     Route {
@@ -189,80 +155,8 @@ pub(crate) static ROUTES: [Route; 19] = [
         versioned: true,
         body: Some(schema::<Resolve>),
         answer: Answer::Json(schema::<Mac>),
-        errors: &[ErrorKind::Limit, ErrorKind::TrialFailed],
+        errors: &[ErrorKind::Limit, ErrorKind::Failed],
         handler: |method| on(method, resolve),
-    },
-    Route {
-        method: Method::Post,
-        path: "/v1/frames",
-        summary: "Run a trial with raw frames and answer with its result; closing the connection ends it",
-        versioned: true,
-        body: Some(schema::<FrameTrial>),
-        answer: Answer::Json(schema::<FrameTrialResult>),
-        errors: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::TrialFailed],
-        handler: |method| on(method, frames),
-    },
-    Route {
-        method: Method::Post,
-        path: "/v1/frames/halves",
-        summary: "Take part in a trial with raw frames between ports of several hosts: how far this host's half is as \
-                  server-sent events; closing the connection ends it",
-        versioned: true,
-        body: Some(schema::<FrameHalf>),
-        answer: Answer::Events(schema::<HalfStage>),
-        errors: &[ErrorKind::Limit, ErrorKind::Conflict],
-        handler: |method| on(method, frame_half),
-    },
-    Route {
-        method: Method::Post,
-        path: "/v1/frames/halves/{tag}/start",
-        summary: "Send a little later: the ports of all hosts count",
-        versioned: true,
-        body: Some(schema::<Start>),
-        answer: Answer::Nothing,
-        errors: &[ErrorKind::NotFound, ErrorKind::Conflict],
-        handler: |method| on(method, start_half),
-    },
-    Route {
-        method: Method::Post,
-        path: "/v1/frames/halves/{tag}/finish",
-        summary: "Wait for stragglers and fetch what was counted: all hosts have sent",
-        versioned: true,
-        body: None,
-        answer: Answer::Json(schema::<FrameHalfResult>),
-        errors: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::TrialFailed],
-        handler: |method| on(method, finish_half),
-    },
-    Route {
-        method: Method::Post,
-        path: "/v1/copies",
-        summary: "Take part in a copy of a folder tree: how far this host's part is as server-sent events; closing the \
-                  connection ends it",
-        versioned: true,
-        body: Some(schema::<CopyHalf>),
-        answer: Answer::Events(schema::<CopyHalfStage>),
-        errors: &[ErrorKind::Limit, ErrorKind::Conflict],
-        handler: |method| on(method, copy),
-    },
-    Route {
-        method: Method::Post,
-        path: "/v1/copies/{id}/start",
-        summary: "Copy a little later: all hosts are ready",
-        versioned: true,
-        body: Some(schema::<Start>),
-        answer: Answer::Nothing,
-        errors: &[ErrorKind::NotFound, ErrorKind::Conflict],
-        handler: |method| on(method, start_copy),
-    },
-    Route {
-        method: Method::Post,
-        path: "/v1/copies/{id}/finish",
-        summary: "Fetch what this host counted of a copy that is done; it can be fetched once",
-        versioned: true,
-        body: None,
-        answer: Answer::Json(schema::<CopyHalfResult>),
-        errors: &[ErrorKind::NotFound, ErrorKind::Conflict],
-        handler: |method| on(method, finish_copy),
     },
     Route {
         method: Method::Get,
@@ -293,9 +187,12 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         router.route(route.path, if route.versioned { method.route_layer(from_fn(same_protocol)) } else { method })
     });
     router
-        .fallback(|| ready(ApiError::new(ErrorKind::NotFound, "no such route; GET /v1/openapi.json lists them")))
+        .fallback(|| ready(ErrorResponse::new(ErrorKind::NotFound, "no such route; GET /v1/openapi.json lists them")))
         .method_not_allowed_fallback(|| {
-            ready(ApiError::new(ErrorKind::Method, "this route has other methods; GET /v1/openapi.json lists them"))
+            ready(ErrorResponse::new(
+                ErrorKind::Method,
+                "this route has other methods; GET /v1/openapi.json lists them",
+            ))
         })
         .layer(DefaultBodyLimit::max(shared.limits.max_body))
         .with_state(shared)
@@ -308,10 +205,10 @@ async fn same_protocol(request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     let theirs = theirs.map_or("none".to_owned(), |theirs| theirs.chars().take(20).collect());
-    let error = ApiError::new(
+    let error = ErrorResponse::new(
         ErrorKind::Protocol,
         format!(
-            "the agent (linerate {}) speaks protocol {PROTOCOL}, the request {theirs}; install the same version of \
+            "the agent (linerate {}) speaks protocol {PROTOCOL}, the request protocol {theirs}; install the same version of \
              linerate on both hosts",
             env!("CARGO_PKG_VERSION")
         ),
@@ -323,144 +220,74 @@ async fn same_protocol(request: Request, next: Next) -> Response {
 struct Body<T>(T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Body<T> {
-    type Rejection = ApiError;
+    type Rejection = ErrorResponse;
 
-    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ErrorResponse> {
         let bytes = Bytes::from_request(request, shared).await.map_err(|rejection| match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(
+            StatusCode::PAYLOAD_TOO_LARGE => ErrorResponse::new(
                 ErrorKind::TooLarge,
                 format!("the body is longer than the {} bytes this agent takes", shared.limits.max_body),
             ),
-            _ => ApiError::new(ErrorKind::BadRequest, rejection.body_text()),
+            _ => ErrorResponse::new(ErrorKind::BadRequest, rejection.body_text()),
         })?;
         let Json(value) = Json::from_bytes(&bytes)
-            .map_err(|rejection| ApiError::new(ErrorKind::BadRequest, rejection.body_text()))?;
+            .map_err(|rejection| ErrorResponse::new(ErrorKind::BadRequest, rejection.body_text()))?;
         Ok(Self(value))
     }
 }
 
-async fn host(State(shared): State<Arc<Shared>>) -> Result<Json<Host>, ApiError> {
+async fn host(State(shared): State<Arc<Shared>>) -> Result<Json<Host>, ErrorResponse> {
     let described = tokio::task::spawn_blocking(move || linerate_observe::host(&shared.host)).await;
     match described {
         Ok(Ok(host)) => Ok(Json(host)),
-        Ok(Err(error)) => Err(ApiError::new(ErrorKind::TrialFailed, format!("this host cannot be described: {error}"))),
-        Err(error) => Err(ApiError::new(ErrorKind::TrialFailed, format!("describing this host: {error}"))),
+        Ok(Err(error)) => Err(ErrorResponse::new(ErrorKind::Failed, format!("this host cannot be described: {error}"))),
+        Err(error) => Err(ErrorResponse::new(ErrorKind::Failed, format!("describing this host: {error}"))),
     }
 }
 
-async fn counters() -> Result<Json<HostCounters>, ApiError> {
+async fn counters() -> Result<Json<HostCounters>, ErrorResponse> {
     match tokio::task::spawn_blocking(linerate_observe::counters).await {
         Ok(Ok(counters)) => Ok(Json(counters)),
-        Ok(Err(error)) => Err(ApiError::new(ErrorKind::TrialFailed, error.to_string())),
-        Err(error) => Err(ApiError::new(ErrorKind::TrialFailed, format!("reading this host's counters: {error}"))),
+        Ok(Err(error)) => Err(ErrorResponse::new(ErrorKind::Failed, error.to_string())),
+        Err(error) => Err(ErrorResponse::new(ErrorKind::Failed, format!("reading this host's counters: {error}"))),
     }
 }
 
-async fn prepare(State(shared): State<Arc<Shared>>, Body(spec): Body<HalfSpec>) -> Result<Json<Prepared>, ApiError> {
-    shared.trials.prepare(spec).await.map(Json)
-}
-
-async fn connect(
+async fn open(
     State(shared): State<Arc<Shared>>,
-    Path(id): Path<String>,
-    Body(connect): Body<Connect>,
-) -> Result<StatusCode, ApiError> {
-    shared.trials.connect(&TrialId(id), connect).await.map(|()| StatusCode::NO_CONTENT)
-}
-
-async fn start(
-    State(shared): State<Arc<Shared>>,
-    Path(id): Path<String>,
-    Body(start): Body<Start>,
-) -> Result<StatusCode, ApiError> {
-    shared.trials.start(&TrialId(id), start.delay).await.map(|()| StatusCode::NO_CONTENT)
-}
-
-async fn events(
-    State(shared): State<Arc<Shared>>,
-    Path(id): Path<String>,
-) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ApiError> {
-    let progress = WatchStream::new(shared.trials.progress(&TrialId(id))?);
-    let until_done = progress.scan(false, |ended, progress| {
-        let next = (!*ended).then_some(progress);
-        *ended = next.as_ref().is_some_and(|progress| progress.done);
-        ready(next)
-    });
-    let events = until_done.map(|progress| Event::default().json_data(progress));
+    Body(assignment): Body<Assignment>,
+) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ErrorResponse> {
+    let stages = shared.sessions.open(assignment)?;
+    let events = stages.map(|stage| Event::default().json_data(stage));
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
 }
 
-async fn finish(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<Json<HalfResult>, ApiError> {
-    shared.trials.finish(&TrialId(id)).await.map(Json)
+async fn order(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    Body(order): Body<Order>,
+) -> Result<StatusCode, ErrorResponse> {
+    shared.sessions.order(&SessionId(id), order)?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
-async fn abort(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> StatusCode {
-    shared.trials.abort(&TrialId(id)).await;
-    StatusCode::NO_CONTENT
+async fn counts(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<Json<HostCounts>, ErrorResponse> {
+    Ok(Json(shared.sessions.counts(&SessionId(id))?))
+}
+
+async fn close(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Json<Closed> {
+    Json(shared.sessions.close(&SessionId(id)).await)
 }
 
 async fn ports(
     State(shared): State<Arc<Shared>>,
     Body(interfaces): Body<Vec<String>>,
-) -> Result<Json<Vec<PortInfo>>, ApiError> {
-    crate::frames::ports(&shared, interfaces).await.map(Json)
+) -> Result<Json<Vec<PortInfo>>, ErrorResponse> {
+    Ok(Json(crate::ports::ports(&shared.limits, interfaces).await?))
 }
 
-async fn resolve(State(shared): State<Arc<Shared>>, Body(ask): Body<Resolve>) -> Result<Json<Mac>, ApiError> {
-    crate::frames::resolve(&shared, ask).await.map(Json)
-}
-
-async fn frames(
-    State(shared): State<Arc<Shared>>,
-    Body(trial): Body<FrameTrial>,
-) -> Result<Json<FrameTrialResult>, ApiError> {
-    crate::frames::run(&shared, trial).await.map(Json)
-}
-
-async fn frame_half(
-    State(shared): State<Arc<Shared>>,
-    Body(half): Body<FrameHalf>,
-) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ApiError> {
-    let events = crate::frame_half::run(&shared, half)?.map(|stage| Event::default().json_data(stage));
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
-}
-
-async fn start_half(
-    State(shared): State<Arc<Shared>>,
-    Path(tag): Path<String>,
-    Body(start): Body<Start>,
-) -> Result<StatusCode, ApiError> {
-    shared.frames.half(&tag)?.start_after(start.delay).map(|()| StatusCode::NO_CONTENT)
-}
-
-async fn finish_half(
-    State(shared): State<Arc<Shared>>,
-    Path(tag): Path<String>,
-) -> Result<Json<FrameHalfResult>, ApiError> {
-    shared.frames.half(&tag)?.finish().await.map(Json)
-}
-
-async fn copy(
-    State(shared): State<Arc<Shared>>,
-    Body(half): Body<CopyHalf>,
-) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ApiError> {
-    let events = crate::copy::run(&shared, half)?.map(|stage| Event::default().json_data(stage));
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
-}
-
-async fn start_copy(
-    State(shared): State<Arc<Shared>>,
-    Path(id): Path<String>,
-    Body(start): Body<Start>,
-) -> Result<StatusCode, ApiError> {
-    shared.copies.find(&TrialId(id))?.start_after(start.delay).map(|()| StatusCode::NO_CONTENT)
-}
-
-async fn finish_copy(
-    State(shared): State<Arc<Shared>>,
-    Path(id): Path<String>,
-) -> Result<Json<CopyHalfResult>, ApiError> {
-    shared.copies.find(&TrialId(id))?.finish().map(Json)
+async fn resolve(State(shared): State<Arc<Shared>>, Body(ask): Body<Resolve>) -> Result<Json<Mac>, ErrorResponse> {
+    Ok(Json(crate::ports::resolve(&shared.limits, ask).await?))
 }
 
 async fn description() -> Json<serde_json::Value> {
@@ -468,6 +295,6 @@ async fn description() -> Json<serde_json::Value> {
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
-    let page = shared.trials.metrics.page(shared.trials.running());
+    let page = shared.sessions.metrics.page(shared.sessions.count_under_way());
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page)
 }

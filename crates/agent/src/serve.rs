@@ -1,12 +1,10 @@
-//! The agent: its server, and the admission of requests.
+//! The agent: who may ask, and the server that answers.
 
-use crate::api_error::{ApiError, ErrorKind};
 use crate::connection_gate::{ConnectionGate, GatedConnection};
-use crate::copy::Copies;
-use crate::frames::FrameTrials;
+use crate::error_response::ErrorResponse;
 use crate::routes::router;
-use crate::trial::Trials;
-use crate::{AgentError, Identity, Limits, PROTOCOL, PROTOCOL_HEADER, Timeouts, Token, advertise};
+use crate::sessions::Sessions;
+use crate::{EngineOptions, Identity, Limits, StartError, Timeouts, Token, advertise, engines};
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, header};
@@ -15,8 +13,9 @@ use axum::response::{IntoResponse, Response};
 use axum_server::Handle;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
-use linerate_model::{HostName, Join};
-use linerate_nfsd::NfsService;
+use linerate_control::{ErrorKind, PROTOCOL, PROTOCOL_HEADER};
+use linerate_engine::Engine;
+use linerate_model::{AgentUrl, HostName};
 use linerate_observe::HostOptions;
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
@@ -37,7 +36,7 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 pub struct AgentOptions {
     /// Where its API is served.
     pub listener: TcpListener,
-    /// The host in its join line. None shows the listener's address; where that is all of them, the one this host sends
+    /// The host in its URL. None shows the listener's address; where that is all of them, the one this host sends
     /// from towards the world, or the host's name.
     pub advertise: Option<String>,
     /// Its certificate.
@@ -48,20 +47,19 @@ pub struct AgentOptions {
     pub name: HostName,
     /// What it allows.
     pub limits: Limits,
-    /// How long it waits for its clients.
+    /// How long it waits for others.
     pub timeouts: Timeouts,
-    /// What the servers of NFS trials serve, and how fast.
-    pub nfs: NfsService,
+    /// What of the host its engines may use.
+    pub engines: EngineOptions,
     /// Line rates by interface, where the driver does not know or makes one up.
     pub link_speeds: BTreeMap<String, BitRate>,
     /// Addresses that others may send trial data to, in order of preference; empty lets the host choose.
     pub data_addresses: Vec<IpAddr>,
 }
 
-/// A running agent. Dropping it stops it at once; [`Agent::shutdown`] waits until its trials have let go of their ports.
+/// A running agent. Dropping it stops it at once; [`Agent::shutdown`] waits until its sessions have let go of everything.
 pub struct Agent {
-    join: Join,
-    trials: Arc<Trials>,
+    url: AgentUrl,
     shared: Arc<Shared>,
     handle: Handle<SocketAddr>,
     server: JoinHandle<std::io::Result<()>>,
@@ -71,21 +69,30 @@ pub struct Agent {
 pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) host: HostOptions,
-    pub(crate) trials: Arc<Trials>,
-    pub(crate) frames: FrameTrials,
-    pub(crate) copies: Copies,
-    pub(crate) timeouts: Timeouts,
+    pub(crate) sessions: Arc<Sessions>,
     token: Token,
 }
 
 impl Agent {
     /// Serves the API until shut down.
-    pub async fn start(options: AgentOptions) -> Result<Self, AgentError> {
-        let failed = |call| move |source| AgentError::Serve { call, source };
-        let AgentOptions { listener, advertise: host, identity, token, name, limits, timeouts, nfs, .. } = options;
+    ///
+    /// # Errors
+    /// The listener or the identity cannot be used.
+    pub async fn start(options: AgentOptions) -> Result<Self, StartError> {
+        let engines = engines::table(&options.engines, &options.limits);
+        Self::start_with(options, engines).await
+    }
+
+    /// The same, with `engines` in place of the agent's own.
+    ///
+    /// # Errors
+    /// The listener or the identity cannot be used.
+    pub async fn start_with(options: AgentOptions, engines: Vec<Box<dyn Engine>>) -> Result<Self, StartError> {
+        let failed = |call| move |source| StartError::Serve { call, source };
+        let AgentOptions { listener, advertise: host, identity, token, name, limits, timeouts, .. } = options;
         listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         let address = listener.local_addr().map_err(failed("getsockname"))?;
-        let join = Join {
+        let url = AgentUrl {
             host: host.unwrap_or_else(|| advertise::host(address.ip().to_canonical())),
             port: address.port(),
             token: token.as_str().to_owned(),
@@ -98,20 +105,12 @@ impl Agent {
             link_speeds: options.link_speeds,
             data_addresses: options.data_addresses,
         };
-        let trials = Arc::new(Trials::new(limits.clone(), timeouts, nfs));
-        let shared = Arc::new(Shared {
-            limits,
-            host,
-            trials: Arc::clone(&trials),
-            frames: FrameTrials::default(),
-            copies: Copies::default(),
-            timeouts,
-            token,
-        });
+        let sessions = Arc::new(Sessions::new(engines, limits.clone(), timeouts));
+        let shared = Arc::new(Shared { limits, host, sessions, token });
         let gate = ConnectionGate::new(Arc::clone(&shared), timeouts.unadmitted);
         let app = router(Arc::clone(&shared)).layer(from_fn_with_state(Arc::clone(&shared), admit));
 
-        let tls = identity.server_config().map_err(|error| AgentError::Identity(error.to_string()))?;
+        let tls = identity.server_config().map_err(|error| StartError::Identity(error.to_string()))?;
         let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(tls))).acceptor(gate);
         let handle = Handle::new();
         let mut server = axum_server::from_tcp(listener)
@@ -121,18 +120,18 @@ impl Agent {
             .http1_only();
         server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         let server = tokio::spawn(server.serve(app.into_make_service()));
-        Ok(Self { join, trials, shared, handle, server })
+        Ok(Self { url, shared, handle, server })
     }
 
     /// What clients need to reach it.
-    pub fn join(&self) -> &Join {
-        &self.join
+    pub fn url(&self) -> &AgentUrl {
+        &self.url
     }
 
-    /// Aborts what runs, lets their callers know, and stops, all within a second, or some where copies have files to remove.
+    /// Stops all sessions, lets their runners know, and ends once they have let go of everything: at once as a rule, later
+    /// where files have to be removed.
     pub async fn shutdown(mut self) {
-        self.trials.abort_all().await;
-        self.shared.copies.stop_all().await;
+        self.shared.sessions.shut_down().await;
         self.handle.graceful_shutdown(Some(LAST_WORDS));
         let _ = tokio::time::timeout(LAST_WORDS * 2, &mut self.server).await;
     }
@@ -141,13 +140,13 @@ impl Agent {
 /// Shows where it is, without secrets.
 impl fmt::Debug for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Agent").field(&self.join).finish()
+        f.debug_tuple("Agent").field(&self.url).finish()
     }
 }
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        self.trials.let_go();
+        self.shared.sessions.stop_all();
         self.handle.shutdown();
         self.server.abort();
     }
@@ -166,11 +165,11 @@ async fn admit(
         response.headers_mut().insert(PROTOCOL_HEADER, HeaderValue::from(PROTOCOL));
         return response;
     }
-    shared.trials.metrics.turned_away.add(1);
-    let message = "the token is missing or wrong; it is in the join line the agent printed";
-    // Each connection has one guess: it must not keep its place among the unadmitted.
+    shared.sessions.metrics.turned_away.add(1);
+    let message = "the token is missing or wrong; it is in the agent URL that the agent printed";
+    // One guess for each connection.
     let close = [(header::CONNECTION, HeaderValue::from_static("close"))];
-    (close, ApiError::new(ErrorKind::Unauthorized, message)).into_response()
+    (close, ErrorResponse::new(ErrorKind::Unauthorized, message)).into_response()
 }
 
 /// RFC 6750 section 2.1.

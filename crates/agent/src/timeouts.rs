@@ -1,15 +1,16 @@
-//! Time limits of an agent for clients that go silent.
+//! How long an agent waits for others.
 
 use std::time::Duration;
 
-/// How long an agent waits for its clients.
+/// How long connections may go without the token, and sessions without their runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// A connection without a request that carried the token is closed this long after it was accepted.
+    /// A connection that has not carried a request with the token this long after it was accepted is closed.
     pub unadmitted: Duration,
-    /// A trial not started this long after it was prepared is dropped. No start may be delayed longer either.
-    pub unstarted: Duration,
-    /// A result not fetched this long after the trial was done is dropped.
+    /// A session that waits longer for its next order is stopped, as long as setting up may take besides. No start may be
+    /// delayed longer either.
+    pub unordered: Duration,
+    /// Counts not fetched this long after the session was done are dropped.
     pub unfetched: Duration,
 }
 
@@ -17,7 +18,7 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             unadmitted: Duration::from_secs(10),
-            unstarted: Duration::from_secs(30),
+            unordered: Duration::from_secs(30),
             unfetched: Duration::from_secs(120),
         }
     }

@@ -1,6 +1,6 @@
 //! The secret that admits to an agent.
 
-use crate::{AgentError, private_file};
+use crate::{StartError, private_file};
 use std::fmt::{self, Write as _};
 use std::path::Path;
 use std::str::FromStr;
@@ -25,11 +25,11 @@ impl Token {
         Self(text)
     }
 
-    /// The one kept in `directory`, made on first use: a standing agent keeps its join line.
-    pub fn load_or_create(directory: &Path) -> Result<Self, AgentError> {
+    /// The one kept in `directory`, made on first use: a standing agent keeps its URL.
+    pub fn load_or_create(directory: &Path) -> Result<Self, StartError> {
         let path = directory.join("agent.token");
         let text = private_file::read_or_create(&path, || Ok(format!("{}\n", Self::generate().0)))?;
-        text.parse().map_err(|error: BadToken| AgentError::Corrupt {
+        text.parse().map_err(|error: BadToken| StartError::Corrupt {
             path,
             expected: "a token",
             problem: error.to_string(),

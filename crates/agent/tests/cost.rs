@@ -1,9 +1,11 @@
 //! What the control plane costs. Alone in its program, because CPU time is accounted for by the process.
 
-use linerate_agent::{Agent, AgentOptions, Client, Identity, Limits, NfsService, Timeouts, Token};
+use futures_util::StreamExt as _;
+use linerate_agent::{Agent, AgentOptions, EngineOptions, Identity, Limits, Timeouts, Token};
+use linerate_control::{Client, SessionHandle};
 use linerate_model::{
-    Connect, Direction, EndRole, EndSpec, HalfSpec, HostName, IpVersion, Offered, ReceiveBy, SendBy, SocketOptions,
-    StreamSpec, Timing, Transport, TrialId, TrialKey, Workload,
+    Assignment, Endpoints, HostName, LinkId, Listen, Offered, Order, Path, Role, RoleKind, SessionId, SessionKey,
+    Stage, StreamTask, Task, Timing, Transport,
 };
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
@@ -20,53 +22,78 @@ async fn agent() -> (Agent, Client) {
         name: HostName::from("cost"),
         limits: Limits::default(),
         timeouts: Timeouts::default(),
-        nfs: NfsService::default(),
+        engines: EngineOptions::default(),
         link_speeds: BTreeMap::new(),
         data_addresses: vec![LOOPBACK],
     })
     .await
     .expect("an agent");
-    let client = Client::connect(agent.join()).await.expect("a client");
+    let client = Client::connect(agent.url()).await.expect("a client");
     (agent, client)
 }
 
-fn half(role: EndRole) -> HalfSpec {
-    HalfSpec {
-        id: TrialId("cost".into()),
-        key: TrialKey(*b"0123456789abcdef"),
-        workload: Workload::Stream(StreamSpec {
-            transport: Transport::Tcp,
-            ip: IpVersion::V4,
-            message_bytes: ByteCount::new(16_384),
-            flows: 1,
-            direction: Direction::Send,
-            offered: Some(Offered::PayloadBps(BitRate::per_second(8_000_000))),
-            offload: true,
-            send_by: SendBy::Auto,
-            receive_by: ReceiveBy::Copy,
-            socket: SocketOptions::default(),
+fn assignment(role: Role) -> Assignment {
+    let offered = Some(Offered::PayloadBps(BitRate::per_second(8_000_000)));
+    Assignment {
+        id: SessionId("cost".into()),
+        key: SessionKey(*b"0123456789abcdef"),
+        task: Task::Stream(StreamTask {
+            paths: vec![Path::between("a", "b")],
+            offered,
+            ..StreamTask::plain(Transport::Tcp, ByteCount::new(16_384))
         }),
-        timing: Timing { warmup: Nanos::from_millis(100), measure: Nanos::from_secs(2) },
-        ends: vec![EndSpec { path: 0, role }],
+        timing: Timing::of(Nanos::from_millis(100), Nanos::from_secs(2)),
+        roles: vec![role],
+        password: None,
+    }
+}
+
+async fn stage(session: &mut SessionHandle, wanted: fn(&Stage) -> bool) -> Stage {
+    loop {
+        let stage = session.next().await.expect("a stage").expect("the agent is there");
+        if wanted(&stage) {
+            return stage;
+        }
     }
 }
 
 /// Two agents and their client in this one process: what CPU time the engine's threads did not use stays below one
-/// hundredth of a core for each agent, progress events included.
+/// hundredth of a core for each agent, progress included.
 #[tokio::test]
-async fn agents_cost_little_while_a_trial_runs() {
+async fn agents_cost_little_while_a_session_runs() {
     let ((_one, a), (_two, b)) = (agent().await, agent().await);
-    let id = TrialId("cost".into());
-    let listeners = b.prepare(&half(EndRole::Listener { address: LOOPBACK })).await.expect("prepared").listening;
-    a.prepare(&half(EndRole::Opener)).await.expect("prepared");
-    b.connect_trial(&id, &Connect::default()).await.expect("connected");
-    a.connect_trial(&id, &Connect { listeners }).await.expect("connected");
-    let _events = (a.events(&id).await.expect("events"), b.events(&id).await.expect("events"));
-    let delay = Nanos::from_millis(50);
-    a.start(&id, delay).await.and(b.start(&id, delay).await).expect("started");
-    let (opened, listened) = tokio::join!(a.finish(&id), b.finish(&id));
+    let link = LinkId(0);
+    let listens = vec![Listen { link, address: LOOPBACK, folder: None }];
+    let server = Role { kind: RoleKind::Server { path: 0 }, listens, connects: Vec::new() };
+    let client = Role { kind: RoleKind::Client { path: 0 }, listens: Vec::new(), connects: vec![link] };
+    let mut sessions = [
+        (&b, b.open(&assignment(server)).await.expect("opened")),
+        (&a, a.open(&assignment(client)).await.expect("opened")),
+    ];
+    let mut endpoints = Endpoints::new();
+    for (_, session) in &mut sessions {
+        if let Stage::Listening { endpoints: here } =
+            stage(session, |stage| matches!(stage, Stage::Listening { .. })).await
+        {
+            endpoints.extend(here);
+        }
+    }
+    for (agent, session) in &sessions {
+        agent.order(session.id(), &Order::Connect(endpoints.clone())).await.expect("it listens");
+    }
+    for (_, session) in &mut sessions {
+        stage(session, |stage| matches!(stage, Stage::Ready(_))).await;
+    }
+    for (agent, session) in &sessions {
+        agent.order(session.id(), &Order::Start { delay: Nanos::from_millis(50) }).await.expect("it is ready");
+    }
+    let mut seen = Vec::new();
+    let [(_, server), (_, client)] = &mut sessions;
+    tokio::join!(stage(server, |stage| *stage == Stage::Done), stage(client, |stage| *stage == Stage::Done));
+    for (agent, session) in &sessions {
+        seen.push(agent.counts(session.id()).await.expect("counts").observation);
+    }
 
-    let seen = [opened.expect("a result").observation, listened.expect("a result").observation];
     assert!(seen.iter().all(|seen| seen.threads.len() == 1), "an engine thread was not seen: {seen:?}");
     let engine: u64 = seen.iter().flat_map(|seen| &seen.threads).map(|thread| thread.cpu.get()).sum();
     let rest = seen[0].agent_cpu - Nanos::new(engine);

@@ -4,13 +4,15 @@ use crate::commands::{
     agent, compare, completions, copy, device, explain, frames, lab, ladder, limits, man, nfs, probe, report, results,
     rpc, run, stream, transact, view,
 };
+use crate::exit::Failure;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use linerate_method::Expectation;
-use linerate_model::{IpVersion, Repeats, SocketOptions, Timing};
+use linerate_model::{Arrivals, IpVersion, Plan, Repeats, SocketOptions, Timing, Transport, Trial};
 use linerate_report::Language;
-use linerate_runner::Asked;
-use linerate_units::{ByteCount, Nanos, Ratio};
+use linerate_runner::Origin;
+use linerate_store::Store;
+use linerate_units::{ByteCount, Nanos, OpRate, Ratio};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -125,8 +127,15 @@ pub(crate) struct Repetition {
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..=1000))]
     max_repeats: u32,
 
-    /// Test each verdict: measure again with one thing changed, for example the load, the flows, the buffers or the
-    /// congestion control
+    #[command(flatten)]
+    pub(crate) prove: Prove,
+}
+
+/// Whether verdicts are tested.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct Prove {
+    /// Test each verdict: measure again with one thing changed, for example the load, the flows, the buffers or the congestion
+    /// control; of a copy: without the storage that the verdict names
     #[arg(long)]
     pub(crate) prove: bool,
 }
@@ -141,7 +150,7 @@ impl Repetition {
             confidence: None,
             within: None,
             max_repeats: repeats.max(3),
-            prove: false,
+            prove: Prove::default(),
         }
     }
 
@@ -150,7 +159,12 @@ impl Repetition {
         if self.time < SHORTEST {
             return Err(format!("--time {} is too short to measure anything; give at least {SHORTEST}", self.time));
         }
-        Ok(Timing { warmup: self.warmup, measure: self.time })
+        Ok(Timing::of(self.warmup, self.time))
+    }
+
+    /// The plan that measures each of `cells`.
+    pub(crate) fn sweep(&self, cells: Vec<Trial>) -> Result<Plan, String> {
+        Ok(Plan { prove: self.prove.prove, ..Plan::sweep(cells, self.repeats()?) })
     }
 
     pub(crate) fn repeats(&self) -> Result<Repeats, String> {
@@ -176,17 +190,112 @@ impl Repetition {
     }
 }
 
-/// Socket settings.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Sockets")]
-pub(crate) struct Sockets {
+/// Which IP.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct Family {
     /// Use IPv6
     #[arg(short = '6', long = "ipv6", conflicts_with = "ipv4")]
-    pub(crate) ipv6: bool,
+    ipv6: bool,
 
     /// Use IPv4 (the default)
     #[arg(short = '4', long = "ipv4")]
     ipv4: bool,
+}
+
+impl Family {
+    pub(crate) fn of(ip: IpVersion) -> Self {
+        Self { ipv6: ip == IpVersion::V6, ipv4: ip == IpVersion::V4 }
+    }
+
+    pub(crate) fn ip(self) -> IpVersion {
+        if self.ipv6 { IpVersion::V6 } else { IpVersion::V4 }
+    }
+
+    pub(crate) fn is_v6(self) -> bool {
+        self.ipv6
+    }
+}
+
+/// TCP or UDP.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Over {
+    /// Use TCP (the default; `rpc` without either measures both)
+    #[arg(long, conflicts_with = "udp")]
+    tcp: bool,
+
+    /// Use UDP
+    #[arg(long, short = 'u')]
+    udp: bool,
+}
+
+impl Over {
+    /// The one that was asked for.
+    pub(crate) fn given(self) -> Option<Transport> {
+        match (self.tcp, self.udp) {
+            (true, _) => Some(Transport::Tcp),
+            (_, true) => Some(Transport::Udp),
+            _ => None,
+        }
+    }
+
+    /// The one that was asked for, else TCP.
+    pub(crate) fn transport(self) -> Transport {
+        self.given().unwrap_or(Transport::Tcp)
+    }
+}
+
+/// Connections.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Flows {
+    /// Connections (UDP: sockets) of each client and direction
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
+    pub(crate) flows: u16,
+}
+
+/// How requests follow each other.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Requests {
+    /// Requests in flight on each flow
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4096), conflicts_with = "rate")]
+    pub(crate) outstanding: u16,
+
+    #[command(flatten)]
+    flows: Flows,
+
+    /// Requests per second of each client, whether answered or not (open loop). Latency counts from when a request was
+    /// due [default: a closed loop, in which each response triggers the next request]
+    #[arg(long, short = 'b', value_name = "RATE")]
+    rate: Option<OpRate>,
+
+    /// With --rate: random intervals (a Poisson process, as of many independent users) instead of equal ones
+    #[arg(long, requires = "rate")]
+    poisson: bool,
+}
+
+impl Requests {
+    pub(crate) fn flows(self) -> u16 {
+        self.flows.flows
+    }
+
+    /// Requests a second; none is a closed loop.
+    pub(crate) fn rate(self) -> Result<Option<OpRate>, String> {
+        match self.rate {
+            Some(rate) if rate.get() == 0 => Err("--rate 0 asks nothing; give requests a second, as in 20k".to_owned()),
+            rate => Ok(rate),
+        }
+    }
+
+    pub(crate) fn arrivals(self) -> Arrivals {
+        if self.poisson { Arrivals::Poisson } else { Arrivals::Even }
+    }
+}
+
+/// Socket settings.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sockets")]
+pub(crate) struct Sockets {
+    #[command(flatten)]
+    family: Family,
 
     /// TCP congestion control at both ends, for example cubic or bbr
     #[arg(long, value_name = "NAME")]
@@ -227,7 +336,7 @@ pub(crate) struct Sockets {
 
 impl Sockets {
     pub(crate) fn ip(&self) -> IpVersion {
-        if self.ipv6 { IpVersion::V6 } else { IpVersion::V4 }
+        self.family.ip()
     }
 
     pub(crate) fn options(&self) -> SocketOptions {
@@ -262,18 +371,41 @@ pub(crate) struct Results {
     #[arg(long, value_name = "CONDITION")]
     pub(crate) expect: Vec<Expectation>,
 
+    /// Go on with a run that was interrupted, failed or was killed: its id, or the start of it (see `linerate results`). Type the
+    /// command of that run again
+    #[arg(long, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+
     #[command(flatten)]
     pub(crate) store: StorePath,
 
     /// The run of a study, if it is one; the study shows its results.
     #[arg(skip)]
-    pub(crate) of_study: Option<Asked>,
+    pub(crate) of_study: Option<Origin>,
 }
 
 /// Where results are kept.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StorePath {
-    /// Keep results in this file [default: linerate/results.db in the user's data directory]
-    #[arg(long, value_name = "FILE", env = "LINERATE_STORE")]
+    /// Keep results in this file [default: the file that LINERATE_STORE names, else linerate/results.db in the user's data
+    /// directory]
+    // Not `env`: clap counts an option that has its value from there as given, and shows it as required in a usage line.
+    #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
+}
+
+impl StorePath {
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(crate) fn open(&self) -> Result<Store, Failure> {
+        Store::open(self.file().as_deref()).map_err(Failure::measure)
+    }
+
+    /// The file named by the option or by the environment; none is the user's own store.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        let of_environment = || std::env::var_os("LINERATE_STORE").filter(|file| !file.is_empty()).map(PathBuf::from);
+        self.store.clone().or_else(of_environment)
+    }
 }

@@ -1,11 +1,11 @@
 //! `--device-snmp` and `--device-agent`: from whom the device's own load is read.
 
 use crate::exit::Failure;
-use crate::hosts::{Company, HostBook, Parties};
+use crate::hosts::{HostArguments, HostBook, ReachedAgents};
 use crate::output::say;
 use clap::Args;
 use linerate_observe::snmp::{Target, Watcher};
-use linerate_runner::DeviceWatch;
+use linerate_runner::{Agents as _, DeviceWatch};
 
 /// The device's load.
 #[derive(Debug, Default, Args)]
@@ -13,15 +13,9 @@ use linerate_runner::DeviceWatch;
 pub(crate) struct LoadSource {
     /// Read the device's CPU use and interfaces by SNMP: snmp://HOST, snmp://COMMUNITY@HOST:PORT, or
     /// snmp+v3://USER@HOST?auth=sha256:PASSWORD&priv=aes128:PASSWORD. Devices update these figures every few seconds:
-    /// give --time 10s or longer. Use the environment variable to hide the password from process lists
+    /// give --time 10s or longer. Set LINERATE_DEVICE_SNMP instead to hide the password from process lists
     // Not a `Target`: a text that is none would be printed, with the secrets in it.
-    #[arg(
-        long,
-        value_name = "TARGET",
-        env = "LINERATE_DEVICE_SNMP",
-        hide_env_values = true,
-        conflicts_with = "device_agent"
-    )]
+    #[arg(long, value_name = "TARGET", conflicts_with = "device_agent")]
     device_snmp: Option<String>,
 
     /// Read them from the linerate agent on the device: its agent URL, or a lab host's name
@@ -34,24 +28,26 @@ impl LoadSource {
     pub(crate) async fn watch(
         &self,
         book: &HostBook,
-        company: &mut Company,
-        testers: &Parties,
+        agents: &mut ReachedAgents,
+        testers: &HostArguments,
     ) -> Result<Option<DeviceWatch>, Failure> {
-        if let Some(target) = &self.device_snmp {
+        let of_environment = || std::env::var("LINERATE_DEVICE_SNMP").ok().filter(|target| !target.is_empty());
+        let snmp = self.device_snmp.clone().or_else(|| of_environment().filter(|_| self.device_agent.is_none()));
+        if let Some(target) = snmp {
             let target: Target = target.parse().map_err(|error| Failure::usage(format!("--device-snmp: {error}")))?;
             let watcher = Watcher::open(&target).await.map_err(Failure::measure)?;
             say(&format!("linerate: the device is read by SNMP at {target}: {}", watcher.device().name));
             return Ok(Some(DeviceWatch::Snmp(Box::new(watcher))));
         }
         let Some(host) = &self.device_agent else { return Ok(None) };
-        let name = book.admit(host, company).await?;
+        let name = book.admit(host, agents).await?;
         if testers.has(&name) {
             return Err(Failure::usage(format!(
                 "--device-agent {name}: that is the tester itself; give the agent that runs on the device"
             )));
         }
-        let device = company.peers.find(&name).map_err(Failure::measure)?;
-        let hosts = company.peers.hosts();
+        let device = agents.find(&name)?;
+        let hosts = agents.control.hosts();
         Ok(Some(DeviceWatch::of_agent(device, hosts.iter().filter(|host| testers.has(&host.name)))))
     }
 }

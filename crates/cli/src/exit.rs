@@ -9,7 +9,7 @@ use std::process::ExitCode;
 pub(crate) enum Failure {
     /// Measured, but `--expect` was missed; said already.
     Missed,
-    /// Asked for something that cannot be.
+    /// RunRequest for something that cannot be.
     Usage(String),
     /// Could not measure, or could not keep what was measured.
     Measure(String),
@@ -46,6 +46,16 @@ impl Failure {
             Self::Measure(message) => Self::Measure(say(message)),
             Self::Waiting(message) => Self::Waiting(say(message)),
             Self::Missed | Self::Code(_) => self,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(message) | Self::Measure(message) | Self::Waiting(message) => f.write_str(message),
+            Self::Missed => f.write_str("an expectation was missed"),
+            Self::Code(code) => write!(f, "a program ended with exit code {code}"),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Names on the command line become agents: join lines, `local`, lab hosts.
+//! Hosts on the command line become agents: agent URLs, `local`, lab hosts.
 
 use crate::exit::Failure;
-use linerate_agent::{Agent, AgentOptions, AllowedFolders, Identity, Limits, NfsService, Token};
-use linerate_model::{HostName, Join, Path};
-use linerate_runner::Peers;
+use linerate_agent::{Agent, AgentOptions, AllowedFolders, EngineOptions, Identity, Limits, Timeouts, Token};
+use linerate_model::{AgentUrl, HostName, Path};
+use linerate_runner::{AgentHandle, ControlAgents};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -14,93 +14,97 @@ pub(crate) const LOCAL: &str = "local";
 /// The hosts known by name: those of the lab a command runs in, or of a lab that was kept up.
 #[derive(Debug, Default)]
 pub(crate) struct HostBook {
-    lab: BTreeMap<HostName, Join>,
+    lab: BTreeMap<HostName, AgentUrl>,
 }
 
-/// Who takes part: the first host's side opens connections to the second.
+/// The hosts that take part. The clients open connections to the server.
 #[derive(Debug)]
-pub(crate) struct Parties {
-    openers: Vec<Party>,
-    listener: Party,
+pub(crate) struct HostArguments {
+    clients: Vec<HostArgument>,
+    server: HostArgument,
 }
 
 /// A host as given.
 #[derive(Debug, Clone)]
-struct Party {
-    /// The name it goes by in the record: never a join line, which holds secrets.
+struct HostArgument {
+    /// Its name in the record: never an agent URL, which holds secrets.
     name: HostName,
-    join: Option<Join>,
+    url: Option<AgentUrl>,
 }
 
-/// Reads `A,B sink`, or `sink` alone for this machine to the sink.
-pub(crate) fn parties(hosts: &[String]) -> Result<Parties, String> {
-    let (openers, listener) = match hosts {
-        [listener] => (LOCAL, listener),
-        [openers, listener] => (openers.as_str(), listener),
-        _ => return Err("name a source and a sink, or a sink alone".to_owned()),
+/// Reads `A,B SERVER`, or `SERVER` alone with this machine as its client.
+pub(crate) fn host_arguments(hosts: &[String]) -> Result<HostArguments, String> {
+    let (clients, server) = match hosts {
+        [server] => (LOCAL, server),
+        [clients, server] => (clients.as_str(), server),
+        _ => return Err("name a sender and a receiver, or a receiver alone".to_owned()),
     };
-    let openers: Vec<Party> = openers.split(',').map(party).collect::<Result<_, _>>()?;
-    let listener = party(listener)?;
-    for (index, opener) in openers.iter().enumerate() {
-        if openers[..index].iter().any(|other| other.name == opener.name) {
+    let clients: Vec<HostArgument> = clients.split(',').map(host_argument).collect::<Result<_, _>>()?;
+    let server = host_argument(server)?;
+    for (index, client) in clients.iter().enumerate() {
+        if clients[..index].iter().any(|other| other.name == client.name) {
             return Err(format!(
-                "{} is named twice as a source; for more flows from one host use --flows",
-                opener.name
+                "{} is named twice as a sender; for more flows from one host use --flows",
+                client.name
             ));
         }
     }
-    if openers.len() > 1 && openers.iter().any(|opener| opener.name == listener.name) {
-        return Err(format!("{} cannot be a source and the sink at once", listener.name));
+    if clients.len() > 1 && clients.iter().any(|client| client.name == server.name) {
+        return Err(format!("{} cannot be a sender and the receiver at once", server.name));
     }
-    Ok(Parties { openers, listener })
+    Ok(HostArguments { clients, server })
 }
 
-/// Hosts that open no connections to each other, and the names they go by, in their order; some may be the same.
-pub(crate) fn together(hosts: &[&str]) -> Result<(Parties, Vec<HostName>), String> {
-    let all: Vec<Party> = hosts.iter().map(|host| party(host)).collect::<Result<_, _>>()?;
-    let names = all.iter().map(|party| party.name.clone()).collect();
-    let (listener, openers) = all.split_first().ok_or("name a host")?;
-    Ok((Parties { openers: openers.to_vec(), listener: listener.clone() }, names))
+/// Reads hosts that open no connections to each other. Returns their names too, in their order; some may be the same.
+pub(crate) fn together(hosts: &[&str]) -> Result<(HostArguments, Vec<HostName>), String> {
+    let all: Vec<HostArgument> = hosts.iter().map(|host| host_argument(host)).collect::<Result<_, _>>()?;
+    let names = all.iter().map(|host| host.name.clone()).collect();
+    let (server, clients) = all.split_first().ok_or("name a host")?;
+    Ok((HostArguments { clients: clients.to_vec(), server: server.clone() }, names))
 }
 
-fn party(text: &str) -> Result<Party, String> {
+fn host_argument(text: &str) -> Result<HostArgument, String> {
     let text = text.trim();
     if text.is_empty() {
-        return Err("a host's name is empty; give a join line, `local`, or a lab host's name".to_owned());
+        return Err("a host's name is empty; give an agent URL, `local`, or a lab host's name".to_owned());
     }
     if text.contains("://") {
-        let join: Join = text.parse().map_err(|error| format!("{error}"))?;
-        return Ok(Party { name: HostName(join.address()), join: Some(join) });
+        let url: AgentUrl = text.parse().map_err(|error| format!("{error}"))?;
+        return Ok(HostArgument { name: HostName(url.address()), url: Some(url) });
     }
-    Ok(Party { name: text.into(), join: None })
+    Ok(HostArgument { name: text.into(), url: None })
 }
 
-impl Parties {
-    /// One path from each opener to the listener.
+impl HostArguments {
+    /// One path from each client to the server.
     pub(crate) fn paths(&self) -> Vec<Path> {
-        let path = |opener: &Party| Path { opener: opener.name.clone(), listener: self.listener.name.clone() };
-        self.openers.iter().map(path).collect()
+        self.clients.iter().map(|client| Path::between(client.name.clone(), self.server.name.clone())).collect()
     }
 
     /// Whether that host takes part.
     pub(crate) fn has(&self, name: &HostName) -> bool {
-        self.all().any(|party| party.name == *name)
+        self.all().any(|host| host.name == *name)
     }
 
-    fn all(&self) -> impl Iterator<Item = &Party> {
-        self.openers.iter().chain([&self.listener])
+    fn all(&self) -> impl Iterator<Item = &HostArgument> {
+        self.clients.iter().chain([&self.server])
     }
 }
 
 /// The agents of a run. An agent of this process lives as long as this.
-pub(crate) struct Company {
-    pub(crate) peers: Peers,
+pub(crate) struct ReachedAgents {
+    pub(crate) control: ControlAgents,
     local: Option<Agent>,
 }
 
-impl Company {
+impl ReachedAgents {
+    /// The agent of the host called `name`.
+    pub(crate) fn find(&self, name: &HostName) -> Result<&AgentHandle, Failure> {
+        self.control.find(name).map_err(Failure::measure)
+    }
+
     /// Stops this process's own agent.
-    pub(crate) async fn dismiss(self) {
+    pub(crate) async fn close(self) {
         if let Some(agent) = self.local {
             agent.shutdown().await;
         }
@@ -109,60 +113,60 @@ impl Company {
 
 impl HostBook {
     /// The hosts of a lab.
-    pub(crate) fn of_lab(hosts: &BTreeMap<HostName, Join>) -> Self {
+    pub(crate) fn of_lab(hosts: &BTreeMap<HostName, AgentUrl>) -> Self {
         Self { lab: hosts.clone() }
     }
 
-    /// Source and sink, where one host alone is the sink: the source is this machine, or in a lab, which this machine is no
-    /// part of, the first of its other hosts.
+    /// Sender and receiver. Where one host alone is the receiver, the sender is this machine, or in a lab, which this machine is
+    /// no part of, the first of its other hosts.
     pub(crate) fn pair(&self, hosts: &[String]) -> Vec<String> {
-        let [sink] = hosts else { return hosts.to_vec() };
-        let source = self.lab.keys().map(|host| &host.0).find(|host| *host != sink);
-        vec![source.map_or_else(|| LOCAL.to_owned(), String::clone), sink.clone()]
+        let [receiver] = hosts else { return hosts.to_vec() };
+        let sender = self.lab.keys().map(|host| &host.0).find(|host| *host != receiver);
+        vec![sender.map_or_else(|| LOCAL.to_owned(), String::clone), receiver.clone()]
     }
 
     /// Reaches every agent that takes part.
-    pub(crate) async fn gather(&self, parties: &Parties) -> Result<Company, Failure> {
-        let mut company = Company { peers: Peers::default(), local: None };
-        for party in parties.all() {
-            self.reach(party, &mut company).await?;
+    pub(crate) async fn gather(&self, hosts: &HostArguments) -> Result<ReachedAgents, Failure> {
+        let mut agents = ReachedAgents { control: ControlAgents::default(), local: None };
+        for host in hosts.all() {
+            self.reach(host, &mut agents).await?;
         }
-        Ok(company)
+        Ok(agents)
     }
 
-    /// Reaches one more agent, and says the name it goes by.
-    pub(crate) async fn admit(&self, host: &str, company: &mut Company) -> Result<HostName, Failure> {
-        let party = party(host).map_err(Failure::usage)?;
-        self.reach(&party, company).await?;
-        Ok(party.name)
+    /// Reaches one more agent, and returns its name.
+    pub(crate) async fn admit(&self, host: &str, agents: &mut ReachedAgents) -> Result<HostName, Failure> {
+        let host = host_argument(host).map_err(Failure::usage)?;
+        self.reach(&host, agents).await?;
+        Ok(host.name)
     }
 
-    async fn reach(&self, party: &Party, company: &mut Company) -> Result<(), Failure> {
-        if company.peers.find(&party.name).is_ok() {
+    async fn reach(&self, host: &HostArgument, agents: &mut ReachedAgents) -> Result<(), Failure> {
+        if agents.control.find(&host.name).is_ok() {
             return Ok(());
         }
-        let join = match &party.join {
-            Some(join) => join.clone(),
-            None => self.named(&party.name, company).await?,
+        let url = match &host.url {
+            Some(url) => url.clone(),
+            None => self.named(&host.name, agents).await?,
         };
-        company.peers.add(party.name.clone(), &join).await.map_err(Failure::measure)
+        agents.control.add(host.name.clone(), &url).await.map_err(Failure::measure)
     }
 
-    async fn named(&self, name: &HostName, company: &mut Company) -> Result<Join, Failure> {
-        if let Some(join) = self.lab.get(name) {
-            return Ok(join.clone());
+    async fn named(&self, name: &HostName, agents: &mut ReachedAgents) -> Result<AgentUrl, Failure> {
+        if let Some(url) = self.lab.get(name) {
+            return Ok(url.clone());
         }
         if name.0 == LOCAL {
             let agent = start_local().await?;
-            let join = agent.join().clone();
-            company.local = Some(agent);
-            return Ok(join);
+            let url = agent.url().clone();
+            agents.local = Some(agent);
+            return Ok(url);
         }
         // A command in a lab must not reach into another one that was kept.
         let kept = if self.lab.is_empty() { linerate_lab::kept().map_err(Failure::measure)? } else { None };
         let kept = kept.map(|kept| kept.hosts()).unwrap_or_default();
-        if let Some(join) = kept.get(name) {
-            return Ok(join.clone());
+        if let Some(url) = kept.get(name) {
+            return Ok(url.clone());
         }
         let known: Vec<&str> = self.lab.keys().chain(kept.keys()).map(|host| host.0.as_str()).collect();
         let lab = if known.is_empty() {
@@ -171,7 +175,7 @@ impl HostBook {
             format!("the lab's hosts are {}", known.join(", "))
         };
         Err(Failure::usage(format!(
-            "no host is called `{name}`: give the join line its agent printed (linerate://...), `{LOCAL}` for this machine, or \
+            "no host is called `{name}`: give the agent URL that its agent printed (linerate://...), `{LOCAL}` for this machine, or \
              a lab host's name; {lab}"
         )))
     }
@@ -194,11 +198,11 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
         token: Token::generate(),
         name: LOCAL.into(),
         // Who runs this program may send frames, and read and write files, by other programs too.
-        limits: Limits { frames: true, copies: everywhere(), ..Limits::default() },
+        limits: Limits { frames: true, ..Limits::default() },
+        engines: EngineOptions { folders: everywhere(), ..EngineOptions::default() },
         link_speeds: BTreeMap::new(),
         data_addresses: Vec::new(),
-        timeouts: linerate_agent::Timeouts::default(),
-        nfs: NfsService::default(),
+        timeouts: Timeouts::default(),
     };
     Agent::start(options).await.map_err(Failure::measure)
 }
@@ -209,22 +213,25 @@ mod tests {
 
     fn names(hosts: &[&str]) -> Result<Vec<String>, String> {
         let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
-        Ok(parties(&hosts)?.paths().iter().map(|path| format!("{}>{}", path.opener, path.listener)).collect())
+        Ok(host_arguments(&hosts)?
+            .paths()
+            .iter()
+            .map(|path| format!("{}>{}", path.client, path.server.name()))
+            .collect())
     }
 
     #[test]
-    fn one_host_is_the_sink_and_commas_make_several_sources() {
+    fn one_host_is_the_receiver_and_commas_make_several_senders() {
         assert_eq!(names(&["b"]), Ok(vec!["local>b".to_owned()]));
         assert_eq!(names(&["a,c", "b"]), Ok(vec!["a>b".to_owned(), "c>b".to_owned()]));
         assert!(names(&["a,a", "b"]).is_err() && names(&["a,b", "b"]).is_err() && names(&["a,", "b"]).is_err());
     }
 
     #[test]
-    fn in_a_lab_another_host_is_the_source() {
-        let join: Join =
-            format!("linerate://192.0.2.1:4747#{}.{}", "0f".repeat(16), "ab".repeat(32)).parse().expect("a join line");
-        let lab =
-            HostBook::of_lab(&BTreeMap::from(["a".into(), "b".into()].map(|host: HostName| (host, join.clone()))));
+    fn in_a_lab_another_host_is_the_sender() {
+        let url: AgentUrl =
+            format!("linerate://192.0.2.1:4747#{}.{}", "0f".repeat(16), "ab".repeat(32)).parse().expect("an agent URL");
+        let lab = HostBook::of_lab(&BTreeMap::from(["a".into(), "b".into()].map(|host: HostName| (host, url.clone()))));
         let pair =
             |book: &HostBook, hosts: &[&str]| book.pair(&hosts.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>());
         assert_eq!(pair(&lab, &["b"]), ["a", "b"]);

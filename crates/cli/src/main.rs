@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod choice;
 mod commands;
 mod device_load;
 mod exit;
@@ -12,6 +13,7 @@ mod nfs_service;
 mod output;
 mod picture;
 mod progress;
+mod resume;
 mod rig;
 mod session;
 mod study_file;

@@ -1,103 +1,197 @@
-//! What every measuring command does once its plan stands: reach the hosts, run, show, judge.
+//! What every measuring command does once its plan is made: reach the hosts, run, show, judge.
 
 use crate::arguments::Results;
 use crate::commands::report::{check_report_file, write_report};
 use crate::exit::Failure;
-use crate::hosts::{Company, HostBook, Parties};
+use crate::hosts::{HostArguments, HostBook, ReachedAgents};
 use crate::output::{print, say, style};
 use crate::progress::Bar;
+use crate::resume;
 use linerate_method::{Expectation, Judgement, curve};
-use linerate_model::{Plan, Record};
+use linerate_model::{Password, Plan, Record};
 use linerate_observe::snmp::Target;
-use linerate_runner::{Asked, Outcome, Peers, Run};
+use linerate_runner::{DeviceWatch, Ended, Origin, Resumed, Run};
 use linerate_store::Store;
 use tokio::sync::watch;
 
-/// Runs `plan` between `parties` and shows what came of it.
+/// Runs `plan` between `hosts` and shows what was measured.
 pub(crate) async fn measure(
     plan: Plan,
-    parties: &Parties,
+    hosts: &HostArguments,
     book: HostBook,
     results: &Results,
-    prove: bool,
     cancel: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
-    check(results, &plan)?;
-    let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
-    let company = reach(&book, parties, cancel.clone()).await?;
-    let outcome = run(plan, asked(results), &company.peers, Some(&store), None, prove, cancel).await;
-    company.dismiss().await;
-    conclude(outcome, results)
+    let asked = RunRequest::of_plan(results, &plan)?;
+    let agents = reach(&book, hosts, cancel.clone()).await?;
+    let ended = asked.run(plan, &agents, Beside::default(), cancel).await;
+    agents.close().await;
+    conclude(&ended?, results)
 }
 
-/// Reaches all hosts, unless the user grows tired of waiting for one.
+/// Reaches all hosts, unless the user stops it.
 pub(crate) async fn reach(
     book: &HostBook,
-    parties: &Parties,
+    hosts: &HostArguments,
     mut cancel: watch::Receiver<bool>,
-) -> Result<Company, Failure> {
+) -> Result<ReachedAgents, Failure> {
     tokio::select! {
-        company = book.gather(parties) => company,
+        agents = book.gather(hosts) => agents,
         Ok(_) = cancel.wait_for(|asked| *asked) => Err(Failure::measure("interrupted before anything was measured")),
     }
 }
 
-/// Runs `plan`, with a progress bar, and keeps its record in `store`, if there is one; `prove` puts its verdicts to the test.
-pub(crate) async fn run(
-    plan: Plan,
-    asked: Asked,
-    peers: &Peers,
-    store: Option<&Store>,
-    calibration: Option<&Record>,
-    prove: bool,
-    cancel: watch::Receiver<bool>,
-) -> Outcome {
-    let run = Run { plan, asked, peers, store, calibration, prove };
-    let mut bar = Bar::new();
-    run.execute(&mut |event| bar.note(&event), cancel).await
+/// Who asks for a run, where it is kept, and the run that it goes on with.
+pub(crate) struct RunRequest {
+    pub(crate) origin: Origin,
+    pub(crate) store: Store,
+    /// The run to resume, as it was stored; none begins a new one.
+    resumed: Option<Record>,
+}
+
+/// What a run needs beside its plan and its agents.
+#[derive(Default)]
+pub(crate) struct Beside {
+    /// For the file server of a copy.
+    pub(crate) password: Option<Password>,
+    /// Follows the load of the device under test.
+    pub(crate) device: Option<DeviceWatch>,
+}
+
+impl RunRequest {
+    /// Checks before any host is reached what can be checked, and opens the store.
+    ///
+    /// # Errors
+    /// Nothing that is measured has the figure of an expectation (`gives`), the report cannot be written, or the run cannot be
+    /// resumed.
+    pub(crate) fn of(results: &Results, gives: impl Fn(&Expectation) -> bool) -> Result<Self, Failure> {
+        if let Some(expectation) = results.expect.iter().find(|expectation| !gives(expectation)) {
+            // It would be compared with nothing, and so pass unseen.
+            return Err(Failure::usage(format!(
+                "--expect '{expectation}': this command does not measure that; {GIVES}"
+            )));
+        }
+        results.out.as_deref().map_or(Ok(()), check_report_file)?;
+        let store = results.store.open()?;
+        let resumed = results.resume.as_deref().map(|name| resume::find(&store, name)).transpose()?;
+        Ok(Self { origin: origin(results), store, resumed })
+    }
+
+    /// [`RunRequest::of`] for the cells of `plan`.
+    ///
+    /// # Errors
+    /// As [`RunRequest::of`].
+    pub(crate) fn of_plan(results: &Results, plan: &Plan) -> Result<Self, Failure> {
+        Self::of(results, |expectation| plan.cells().iter().any(|cell| expectation.applies_to(cell)))
+    }
+
+    /// Whether a run goes on: tester limits are then those that it began with.
+    pub(crate) fn resumes(&self) -> bool {
+        self.resumed.is_some()
+    }
+
+    /// Runs `plan` with a progress bar and keeps it.
+    ///
+    /// # Errors
+    /// The run that is to be resumed was asked for something else.
+    pub(crate) async fn run(
+        &self,
+        mut plan: Plan,
+        agents: &ReachedAgents,
+        beside: Beside,
+        cancel: watch::Receiver<bool>,
+    ) -> Result<Ended, Failure> {
+        let resumed = match &self.resumed {
+            Some(stored) => {
+                plan.calibrated.clone_from(&stored.plan.calibrated);
+                Some(resume::take_up(&self.store, stored, &plan)?)
+            }
+            None => None,
+        };
+        Ok(self.execute(plan, self.origin.clone(), agents, beside, resumed, cancel).await)
+    }
+
+    /// Runs a calibration, a run of its own, which is part of no study.
+    ///
+    /// # Errors
+    /// It did not run to its end.
+    pub(crate) async fn calibrate(
+        &self,
+        plan: Plan,
+        agents: &ReachedAgents,
+        cancel: watch::Receiver<bool>,
+    ) -> Result<Record, Failure> {
+        let origin = Origin { study: None, group: None, ..self.origin.clone() };
+        let ended = self.execute(plan, origin, agents, Beside::default(), None, cancel).await;
+        ended.failure.map_or(Ok(ended.record), |failure| Err(Failure::measure(failure)))
+    }
+
+    async fn execute(
+        &self,
+        plan: Plan,
+        origin: Origin,
+        agents: &ReachedAgents,
+        Beside { password, device }: Beside,
+        resumed: Option<Resumed<'_>>,
+        cancel: watch::Receiver<bool>,
+    ) -> Ended {
+        let (agents, store) = (&agents.control, Some(&self.store));
+        let run = Run { plan, origin, agents, store, password, device, resumed };
+        let mut bar = Bar::new();
+        run.execute(&mut |event| bar.note(&event), cancel).await
+    }
+}
+
+/// Whether a run measured anything at all.
+pub(crate) fn has_counted(record: &Record) -> bool {
+    record.trials.iter().any(|result| result.failure().is_none())
 }
 
 /// Shows a run's record, writes its report, and judges it; all that is the study's where it is part of one.
-pub(crate) fn conclude(outcome: Outcome, results: &Results) -> Result<(), Failure> {
-    let record = &outcome.record;
+pub(crate) fn conclude(ended: &Ended, results: &Results) -> Result<(), Failure> {
+    let failed = || ended.failure.as_ref().map_or(Ok(()), |failure| Err(Failure::measure(failure)));
     if results.of_study.is_some() {
-        return outcome.failure.map_or(Ok(()), |failure| Err(Failure::measure(failure)));
+        return failed();
     }
+    let record = &ended.record;
+    show(std::slice::from_ref(record), results, failed).and_then(|()| judge(&results.expect, record))
+}
+
+/// Shows records that one command made, and writes their report. Why a run ended early matters more than a report that could not be
+/// written.
+pub(crate) fn show(
+    records: &[Record],
+    results: &Results,
+    failed: impl Fn() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let counted = records.iter().any(has_counted);
     if results.json {
-        print(&linerate_report::json(record));
-    } else if !record.results.is_empty() || record.outcome.is_some() {
-        print(&linerate_report::text(record, &style()));
+        print(&linerate_report::json(records));
+    } else if counted {
+        print(&linerate_report::text(records, &style()));
     }
     let written = match &results.out {
-        Some(file) if !record.results.is_empty() || record.outcome.is_some() => write_report(record, file),
+        Some(file) if counted => write_report(records, file),
         _ => Ok(()),
     };
-    // Why the run ended early matters more than a report that could not be written.
-    match outcome.failure {
-        Some(failure) => Err(Failure::measure(failure)),
-        None => written.and_then(|()| judge(&results.expect, record)),
-    }
+    failed().and(written)
 }
 
 /// Holds each expectation against the results that have its figure.
-fn judge(expectations: &[Expectation], record: &Record) -> Result<(), Failure> {
+pub(crate) fn judge(expectations: &[Expectation], record: &Record) -> Result<(), Failure> {
     let mut missed = false;
     let mut take = |judgement: Judgement| {
         missed |= !judgement.met;
         say(&format!("expected: {}", judgement.text));
     };
     for expectation in expectations {
-        // Beside streams, which the demonstration measures too, an expectation is about those.
-        if let (Some((plan, outcome)), []) = (record.device(), &record.plan.cells[..]) {
-            expectation.judge_device(plan, outcome).into_iter().for_each(&mut take);
+        if let Some((plan, found)) = record.device() {
+            expectation.judge_device(plan, found).into_iter().for_each(&mut take);
         }
-        if let Some((_, found)) = record.copy() {
-            take(expectation.judge_copy(found));
-        }
-        let cells = record.plan.cells.iter().filter(|cell| expectation.applies_to(cell));
-        // What tests a verdict was not asked for itself, and of a curve it is the peak that counts.
-        let cells = cells.filter(|cell| cell.proves.is_none() && curve::stands(record, &cell.name));
-        let names: Vec<&str> = cells.map(|cell| cell.name.as_str()).collect();
+        let cells = record.plan.cells().iter().filter(|cell| expectation.applies_to(cell));
+        // Of a curve it is the peak that counts.
+        let names: Vec<&str> =
+            cells.map(|cell| cell.name.as_str()).filter(|name| curve::stands(record, name)).collect();
         for result in record.results.iter().filter(|result| names.contains(&result.name.as_str())) {
             take(expectation.judge(result));
         }
@@ -108,27 +202,19 @@ fn judge(expectations: &[Expectation], record: &Record) -> Result<(), Failure> {
     if missed { Err(Failure::Missed) } else { Ok(()) }
 }
 
-/// Refuses before anything is measured what could not be done afterwards: a threshold that nothing would be compared with
-/// and that so would pass unseen, a report of no known form.
-pub(crate) fn check(results: &Results, plan: &Plan) -> Result<(), Failure> {
-    results.out.as_deref().map_or(Ok(()), check_report_file)?;
-    let applies = |e: &&Expectation| plan.cells.iter().any(|cell| e.applies_to(cell));
-    match results.expect.iter().find(|expectation| !applies(expectation)) {
-        Some(expectation) => Err(Failure::usage(format!(
-            "--expect '{expectation}': this command does not measure that; streams give throughput, packets, share, and \
-             over UDP loss and jitter, with --loaded-latency added.p50, added.p90, added.p99 and rpm; transact gives transactions, p50, p90, p99, p999 and max"
-        ))),
-        None => Ok(()),
-    }
-}
+/// Which figures there are to expect.
+const GIVES: &str = "streams give throughput, packets, share, and over UDP loss and jitter, with --loaded-latency added.p50, \
+                     added.p90, added.p99 and rpm; transact, rpc and nfs give transactions, p50, p90, p99, p999 and max; a copy \
+                     gives throughput and files; a device test gives throughput, frames, share, loss, latency.p50, latency.p99 \
+                     and latency.max, as far as it measures them";
 
-/// What asks for a measurement: a study, or the command as typed, without its secrets.
-pub(crate) fn asked(results: &Results) -> Asked {
+/// Who asks for a measurement: a study, or the command as typed, without its secrets.
+pub(crate) fn origin(results: &Results) -> Origin {
     let typed = || std::env::args_os().map(|argument| without_secrets(&argument.to_string_lossy())).collect();
-    results.of_study.clone().unwrap_or_else(|| Asked { command: typed(), study: None })
+    results.of_study.clone().unwrap_or_else(|| Origin { command: typed(), ..Origin::default() })
 }
 
-/// Secret are what stands behind `#` in a join line, and the community and passwords of an SNMP target.
+/// Secret are what stands behind `#` in an agent URL, and the community and passwords of an SNMP target.
 pub(crate) fn without_secrets(argument: &str) -> String {
     if let Some(at) = ["snmp://", "snmp+v3://"].iter().filter_map(|scheme| argument.find(scheme)).min() {
         let (option, target) = argument.split_at(at);

@@ -1,6 +1,7 @@
 //! Standard output carries results, standard error everything else. A reader that closes the pipe early is no error.
 
 use linerate_report::{Language, Style};
+use linerate_units::grouped;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 
@@ -23,6 +24,11 @@ pub(crate) fn print(text: &str) {
 pub(crate) fn say(text: &str) {
     // Nothing is left to tell when standard error is gone.
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A count with its noun: `1 result`, `3 results`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
 }
 
 /// How text is to look on standard output: as wide as the terminal, coloured only on one that wants it.
@@ -72,6 +78,11 @@ fn terminal_width() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thing_is_no_plural() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "result")), ["0 results", "1 result", "2 results"]);
+    }
 
     #[test]
     fn the_locale_tells_the_language() {

@@ -78,7 +78,7 @@ impl Pen {
 
         let lacking = Arc::new(Mutex::new(None));
         let (told, usual) = (Arc::clone(&lacking), FontResolver::default_fallback_selector());
-        // Asked for each letter that the family lacks. What has no answer would be drawn as a box.
+        // RunRequest for each letter that the family lacks. What has no answer would be drawn as a box.
         let select_fallback = move |letter: char, used: &[ID], fonts: &mut Arc<Database>| {
             let found = alike(letter, used, fonts, &usual);
             if found.is_none() && letter.is_alphabetic() {

@@ -1,80 +1,146 @@
 //! A progress bar on standard error; silent when that is not a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use linerate_model::{HostName, Workload};
-use linerate_runner::{CopyEvent, DeviceEvent, Event};
-use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate};
+use linerate_model::{FramesTask, HostName, Meter, Task, Trial};
+use linerate_runner::Event;
+use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate, grouped};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stderr};
 
 /// Steps of the bar for one trial.
 const STEPS: u64 = 1_000;
+/// The bar of a run whose number of trials is known.
+const COUNTED: &str = "{bar:24} {percent:>3} %  about {eta} left  {wide_msg}";
+/// The line of a search, which ends when it has found what it looks for.
+const OPEN: &str = "{elapsed}  {wide_msg}";
 
-/// Shows which trial runs, how far all are, and the rate just now.
+/// Shows which trial runs, how far the run is, and the rate just now.
 pub(crate) struct Bar {
     bar: ProgressBar,
-    trial: String,
-    measure: Nanos,
-    stream: bool,
-    done: u64,
-    received: BTreeMap<HostName, (Nanos, u64)>,
+    /// What runs: the trial's name, and what is known so far.
+    doing: String,
+    shown: Shown,
+    /// How long the measured load takes; none if it runs until it is done.
+    length: Option<Nanos>,
+    /// Trials done before this one, and how many there will be; none where that is not known.
+    done: usize,
+    at_most: Option<usize>,
+    /// Files and bytes of the copy that runs.
+    files: u64,
+    bytes: u64,
+    meters: BTreeMap<HostName, Meter>,
+}
+
+/// What is shown of the meters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Received,
+    Operations,
+    Frames,
+    Copied,
+}
+
+impl Shown {
+    fn of(task: &Task) -> Self {
+        match task {
+            Task::Stream(_) => Self::Received,
+            Task::Transact(_) | Task::Rpc(_) | Task::Nfs(_) => Self::Operations,
+            Task::Frames(_) => Self::Frames,
+            Task::Copy(_) => Self::Copied,
+        }
+    }
 }
 
 impl Bar {
-    /// A bar that shows nothing yet.
+    /// Returns a bar that shows nothing yet.
     pub(crate) fn new() -> Self {
         let target = if stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-        let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  about {eta} left  {wide_msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        let (trial, received) = (String::new(), BTreeMap::new());
-        Self { bar, trial, measure: Nanos::default(), stream: true, done: 0, received }
+        Self {
+            bar: ProgressBar::with_draw_target(Some(STEPS), target),
+            doing: String::new(),
+            shown: Shown::Received,
+            length: None,
+            done: 0,
+            at_most: None,
+            files: 0,
+            bytes: 0,
+            meters: BTreeMap::new(),
+        }
     }
 
     /// Takes note of an event.
     pub(crate) fn note(&mut self, event: &Event<'_>) {
         match event {
-            Event::TrialBegins { spec, done, total } => {
-                self.trial.clone_from(&spec.name);
-                self.measure = spec.timing.measure;
-                self.stream = matches!(spec.workload, Workload::Stream(_));
-                self.done = *done as u64 * STEPS;
-                self.received.clear();
-                self.bar.set_length(*total as u64 * STEPS);
-                self.bar.set_position(self.done);
-                // A probed trial begins with its probes alone, which tell no progress.
-                let idle = if spec.probe.is_some() { "  idle path" } else { "" };
-                self.bar.set_message(format!("{}{idle}", self.trial));
+            Event::Begins { trial, progress, .. } => {
+                self.shown = Shown::of(trial.task());
+                self.length = length(trial);
+                (self.done, self.at_most) = (progress.done, progress.at_most);
+                (self.files, self.bytes) = (0, 0);
+                self.meters.clear();
+                self.doing = doing(trial, &progress.known);
+                let template = if self.at_most.is_some() { COUNTED } else { OPEN };
+                self.bar
+                    .set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+                self.bar.set_length(self.at_most.unwrap_or(1).max(self.done + 1) as u64 * STEPS);
+                self.show(&self.doing);
             }
-            Event::FramesBegin { trial } => {
-                self.trial.clone_from(&trial.name);
-                self.bar.set_message(self.trial.clone());
+            Event::Preparing { host, doing } if !doing.is_empty() => {
+                self.show(&format!("{}  {host}: {doing}", self.doing));
             }
-            Event::CopyBegins { tree } => self.bar.set_message(format!("copy of {tree}")),
-            Event::Progress { host, progress } => {
-                let count = if self.stream { progress.received_bytes } else { progress.transactions };
-                self.received.insert((*host).clone(), (progress.elapsed, count));
-                let within = progress.elapsed.get().min(self.measure.get()) * STEPS / self.measure.get().max(1);
-                self.bar.set_position(self.done + within);
-                self.bar.set_message(format!("{}  {}", self.trial, self.rate()));
+            Event::Preparing { .. } => {}
+            Event::Starts { files, bytes } => {
+                (self.files, self.bytes) = (*files, *bytes);
+                // What is made and connected before the start takes time of its own.
+                self.bar.reset_eta();
+                self.show(&self.doing);
             }
-            Event::Repeating { reason } => self.bar.suspend(|| {
-                crate::output::say(&format!("linerate: {}: measured again: {}", self.trial, reason.text));
-            }),
-            Event::TrialEnded { .. } => (),
+            Event::Progress { host, meter } => {
+                self.meters.insert((*host).clone(), **meter);
+                self.show(&format!("{}  {}", self.doing, self.rate()));
+            }
+            Event::Repeating { reason } => self.show(&format!("{}  measured again: {}", self.doing, reason.text)),
+            Event::Ended { .. } => {}
         }
     }
 
-    /// All receivers' mean rate in this trial so far.
-    fn rate(&self) -> String {
-        let time = self.received.values().map(|(elapsed, _)| *elapsed).max().unwrap_or_default();
-        let count = self.received.values().map(|(_, count)| count).sum();
-        let rate = if self.stream {
-            BitRate::of(ByteCount::new(count), time).map(|rate| rate.to_string())
-        } else {
-            OpRate::of(count, time).map(|rate| rate.to_string())
+    fn show(&self, message: &str) {
+        self.bar.set_position(self.done as u64 * STEPS + self.within());
+        self.bar.set_message(message.to_owned());
+        self.bar.tick();
+    }
+
+    /// How much of the trial is done, in steps.
+    fn within(&self) -> u64 {
+        let (done, all) = match self.length {
+            Some(length) => (self.elapsed().get(), length.get()),
+            None => (self.sum(|meter| meter.received_bytes), self.bytes),
         };
-        rate.unwrap_or_default()
+        u64::try_from(u128::from(done.min(all)) * u128::from(STEPS) / u128::from(all.max(1))).unwrap_or(STEPS)
+    }
+
+    fn elapsed(&self) -> Nanos {
+        self.meters.values().map(|meter| meter.elapsed).max().unwrap_or_default()
+    }
+
+    fn sum(&self, count: impl Fn(&Meter) -> u64) -> u64 {
+        self.meters.values().map(count).sum()
+    }
+
+    /// Returns the mean rate of all hosts in this trial so far; empty before the window opened.
+    fn rate(&self) -> String {
+        let time = self.elapsed();
+        let bits = |bytes| BitRate::of(ByteCount::new(bytes), time).map(|rate| rate.to_string());
+        let (bytes, operations) = (self.sum(|meter| meter.received_bytes), self.sum(|meter| meter.operations));
+        match self.shown {
+            Shown::Received => bits(bytes).unwrap_or_default(),
+            Shown::Operations => OpRate::of(operations, time).map(|rate| rate.to_string()).unwrap_or_default(),
+            Shown::Frames => FrameRate::of(operations, time).map(|rate| rate.to_string()).unwrap_or_default(),
+            Shown::Copied => {
+                let files = format!("{} of {} files", grouped(operations), grouped(self.files));
+                let rate = bits(bytes).map_or_else(String::new, |rate| format!("  {rate}"));
+                format!("{files}, {} of {}{rate}", ByteCount::new(bytes), ByteCount::new(self.bytes))
+            }
+        }
     }
 }
 
@@ -84,89 +150,49 @@ impl Drop for Bar {
     }
 }
 
-/// Shows which trial of a device test runs, and the bounds so far.
-pub(crate) struct DeviceBar(ProgressBar);
-
-impl DeviceBar {
-    /// A bar that shows nothing yet.
-    pub(crate) fn new() -> Self {
-        let target = if stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        bar.set_style(
-            ProgressStyle::with_template("{elapsed}  {wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar()),
-        );
-        Self(bar)
-    }
-
-    /// Takes note of an event.
-    pub(crate) fn note(&mut self, event: &DeviceEvent<'_>) {
-        match event {
-            DeviceEvent::TrialBegins { trial, known } => {
-                let load: u64 = trial.streams.iter().filter_map(|stream| stream.rate).map(|rate| rate.get()).sum();
-                self.0.set_message(format!("{known}; trial at {}", FrameRate::per_second(load)));
-                self.0.tick();
-            }
-            // A search may repeat many; how many were is told at the end.
-            DeviceEvent::Repeating { reason } => self.0.set_message(format!("measured again: {}", reason.text)),
-        }
+/// How long the measured load runs; none if it runs until it is done.
+fn length(trial: &Trial) -> Option<Nanos> {
+    match (trial.task(), trial.window()) {
+        (Task::Frames(frames), _) => Some(frames.time),
+        (_, window) => window.map(|window| window.measure),
     }
 }
 
-impl Drop for DeviceBar {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
+/// What runs: the bounds of a search so far and the load that is tried, else the trial's name.
+fn doing(trial: &Trial, known: &str) -> String {
+    match trial.task() {
+        Task::Frames(frames) if !known.is_empty() => match load(frames) {
+            Some(load) => format!("{known}; trial at {load}"),
+            None => known.to_owned(),
+        },
+        _ if known.is_empty() => trial.name.clone(),
+        _ => format!("{}  {known}", trial.name),
     }
 }
 
-/// Shows how far a copy is: files, bytes, rate, time left.
-pub(crate) struct CopyBar {
-    bar: ProgressBar,
-    /// Which of how many runs.
-    run: String,
-    files: u64,
+/// The load of all streams together; none where one is sent as fast as possible.
+fn load(frames: &FramesTask) -> Option<FrameRate> {
+    let rates: Option<Vec<u64>> = frames.streams.iter().map(|stream| Some(stream.rate?.get())).collect();
+    Some(FrameRate::per_second(rates?.iter().sum()))
 }
 
-impl CopyBar {
-    /// A bar that shows nothing yet.
-    pub(crate) fn new() -> Self {
-        let target = if stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        Self { bar: ProgressBar::with_draw_target(None, target), run: String::new(), files: 0 }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_method::Progress;
+    use linerate_model::{StreamTask, Timing, Transport};
 
-    /// Takes note of an event.
-    pub(crate) fn note(&mut self, event: &CopyEvent<'_>) {
-        match event {
-            CopyEvent::Begins { done, total } => {
-                self.run = if *total > 1 { format!("run {} of {total}  ", done + 1) } else { String::new() };
-            }
-            CopyEvent::Preparing { host, doing } if !doing.is_empty() => {
-                self.style("{elapsed}  {wide_msg}");
-                self.bar.set_message(format!("{}{host}: {doing}", self.run));
-                self.bar.tick();
-            }
-            CopyEvent::Preparing { .. } => {}
-            CopyEvent::Starts { files, bytes } => {
-                self.files = *files;
-                self.style("{bar:24} {percent:>3} %  about {eta} left  {wide_msg}");
-                self.bar.reset();
-                self.bar.set_length(*bytes);
-            }
-            CopyEvent::Progress(done) => {
-                self.bar.set_position(done.bytes);
-                let bytes = ByteCount::new(done.bytes);
-                let rate = BitRate::of(bytes, done.elapsed).map_or_else(String::new, |rate| format!("  {rate}"));
-                self.bar.set_message(format!("{}{} of {} files, {bytes}{rate}", self.run, done.files, self.files));
-            }
-        }
-    }
-
-    fn style(&self, template: &str) {
-        self.bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-    }
-}
-
-impl Drop for CopyBar {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
+    #[test]
+    fn the_bar_follows_the_trials_done_and_the_meter() {
+        let task = Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(1)));
+        let trial = Trial::new("tcp", task, Timing::of(Nanos::default(), Nanos::from_secs(2)));
+        let mut bar = Bar::new();
+        let progress = Progress { done: 3, at_most: Some(6), known: String::new() };
+        bar.note(&Event::Begins { trial: &trial, attempt: 0, progress });
+        assert_eq!((bar.bar.position(), bar.bar.length()), (3 * STEPS, Some(6 * STEPS)));
+        let meter = Meter { elapsed: Nanos::from_secs(1), received_bytes: 125_000_000, ..Meter::default() };
+        bar.note(&Event::Progress { host: &"b".into(), meter: &meter });
+        assert_eq!(bar.bar.position(), 3 * STEPS + STEPS / 2);
+        assert_eq!(bar.rate(), "1 Gbit/s");
     }
 }

@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::hosts::LOCAL;
 use crate::output::say;
 use linerate_model::{Nic, PortInfo};
-use linerate_runner::Peer;
+use linerate_runner::AgentHandle;
 use std::net::{IpAddr, ToSocketAddrs as _};
 
 /// Where sshd(8) tells a session who is connected: client address and port, server address and port.
@@ -25,9 +25,9 @@ struct Connection {
 }
 
 /// Refuses ports that carry a connection of the user's, unless `force`.
-pub(crate) fn spare(peer: &Peer, ports: &[PortInfo], force: bool) -> Result<(), Failure> {
-    let connections = if peer.host.name.0 == LOCAL { ssh().into_iter().collect() } else { control(peer) };
-    let Some(why) = connections.iter().find_map(|connection| conflict(connection, ports, &peer.host.nics)) else {
+pub(crate) fn spare(agent: &AgentHandle, ports: &[PortInfo], force: bool) -> Result<(), Failure> {
+    let connections = if agent.host.name.0 == LOCAL { ssh().into_iter().collect() } else { control(agent) };
+    let Some(why) = connections.iter().find_map(|connection| conflict(connection, ports, &agent.host.nics)) else {
         return Ok(());
     };
     if force {
@@ -95,9 +95,9 @@ fn parent_of(stat: &str) -> Option<u32> {
 }
 
 /// The connection to the tester's agent.
-fn control(peer: &Peer) -> Vec<Connection> {
-    let addresses = peer.client.address().to_socket_addrs().into_iter().flatten();
-    let whose = format!("the connection to the agent of {}", peer.host.name);
+fn control(agent: &AgentHandle) -> Vec<Connection> {
+    let addresses = agent.client.address().to_socket_addrs().into_iter().flatten();
+    let whose = format!("the connection to the agent of {}", agent.host.name);
     addresses
         .map(|address| Connection { whose: whose.clone(), address: address.ip().to_canonical(), interface: None })
         .collect()

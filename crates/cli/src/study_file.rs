@@ -35,7 +35,7 @@ pub(crate) fn read(path: &Path, store: &StorePath) -> Result<StudyReport, Failur
             file.with_data(&data.display().to_string(), &text).map_err(Failure::usage)?
         }
         StudyFile::Measured(study) => {
-            let store = Store::open(store.store.as_deref()).map_err(Failure::measure)?;
+            let store = store.open()?;
             let gathered = gathered(&study, &runs(path, &study)?, &store)?;
             if gathered.cells.is_empty() {
                 let path = path.display();

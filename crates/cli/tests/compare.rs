@@ -2,14 +2,14 @@
 
 mod program;
 
-use program::{Place, close, lab_possible, number, words};
+use program::{TestFolder, close, lab_possible, number, words};
 
 #[test]
 fn a_slower_link_is_worse_and_the_same_link_is_not() {
     if !lab_possible("a_slower_link_is_worse_and_the_same_link_is_not") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     let measure = |link: &str| {
         let line = format!("lab --hosts 2 --link {link} -- stream a b --udp --sizes 1472 --time 400ms --json");
         let record = place.measure(&words(&line));
@@ -39,7 +39,7 @@ fn a_slower_link_is_worse_and_the_same_link_is_not() {
 
 #[test]
 fn different_measurements_are_refused() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let brief = ["--time", "100ms", "--warmup", "20ms", "--repeats", "2", "--json"];
     let measure = |arguments: &[&str]| {
         let record = place.measure(&[arguments, &brief].concat());

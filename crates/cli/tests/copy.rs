@@ -3,7 +3,7 @@
 mod program;
 
 use nix::sys::signal::Signal;
-use program::{Place, lab_possible, number, wait_until_gone, words};
+use program::{TestFolder, lab_possible, number, wait_until_gone, words};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +32,7 @@ fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 /// The stages' shares are shares: of each stage they come to one.
 fn check_stages(record: &Value, names: &[&str]) {
-    let stages = record["outcome"]["stages"].as_object().expect("stages");
+    let stages = record["results"][0]["stages"].as_object().expect("stages");
     assert_eq!(
         stages.keys().map(String::as_str).collect::<std::collections::BTreeSet<_>>(),
         names.iter().copied().collect()
@@ -53,16 +53,16 @@ fn a_tree_goes_from_host_to_host_in_the_lab() {
     if !lab_possible("a_tree_goes_from_host_to_host_in_the_lab") {
         return;
     }
-    let record = Place::new()
+    let record = TestFolder::new()
         .measure(&words("lab -- copy --tree files=300,folders=12,bytes=6M a b --over linerate --repeats 2 --json"));
-    let outcome = &record["outcome"];
+    let outcome = &record["results"][0];
     for (field, value) in [("files", 300.0), ("folders", 12.0), ("bytes", 6e6), ("files_verified", 300.0)] {
         assert_eq!(number(outcome, &format!("/{field}")), value, "{field}");
     }
     assert_eq!(outcome["verified"], true);
     let (rate, time) = (number(outcome, "/bytes_per_s"), number(outcome, "/time_ns"));
     assert!((rate * time / 1e9 - 6e6).abs() < 1e3, "{rate} for {time}");
-    assert_eq!(record["copy_trials"].as_array().map(Vec::len), Some(2));
+    assert_eq!(record["trials"].as_array().map(Vec::len), Some(2));
     check_stages(&record, &STAGES);
 }
 
@@ -71,13 +71,13 @@ fn a_slow_link_shows_in_the_sending_stage() {
     if !lab_possible("a_slow_link_shows_in_the_sending_stage") {
         return;
     }
-    let record = Place::new()
+    let record = TestFolder::new()
         .measure(&words("lab --link 30Mbit/s -- copy --tree files=200,folders=5,bytes=15M --from memory --to discard --lanes 1 a b --repeats 1 --json"));
-    assert_eq!(record["outcome"]["busiest_stage"], "send");
-    let busy = |stage: &str| number(&record, &format!("/outcome/stages/{stage}/busy"));
+    assert_eq!(record["results"][0]["busiest_stage"], "send");
+    let busy = |stage: &str| number(&record, &format!("/results/0/stages/{stage}/busy"));
     assert!(busy("send") > 0.6, "sending was busy {} of the time", busy("send"));
     assert!(busy("write") < 0.3 && busy("read") < 0.3, "{} {}", busy("write"), busy("read"));
-    let rate = number(&record, "/outcome/bytes_per_s");
+    let rate = number(&record, "/results/0/bytes_per_s");
     assert!((1.5e6..3.75e6).contains(&rate), "{rate} B/s over 3.75 MB/s");
 }
 
@@ -86,16 +86,16 @@ fn one_source_serves_three_clients_at_once() {
     if !lab_possible("one_source_serves_three_clients_at_once") {
         return;
     }
-    let record = Place::new()
+    let record = TestFolder::new()
         .measure(&words("lab --hosts 4 -- copy --tree files=120,folders=5,bytes=5M a --to b,c,d --repeats 1 --json"));
-    assert_eq!((number(&record, "/outcome/files"), number(&record, "/outcome/bytes")), (360.0, 15e6));
-    let clients = record["outcome"]["clients"].as_array().expect("clients");
+    assert_eq!((number(&record, "/results/0/files"), number(&record, "/results/0/bytes")), (360.0, 15e6));
+    let clients = record["results"][0]["clients"].as_array().expect("clients");
     let names: Vec<&str> = clients.iter().filter_map(|client| client["to"].as_str()).collect();
     assert_eq!(names, ["b", "c", "d"]);
     let shares: f64 = clients.iter().map(|client| number(client, "/share")).sum();
     assert!((shares - 1.0).abs() < 1e-6, "{shares}");
     let last = clients.iter().map(|client| number(client, "/finished_ns")).fold(0.0, f64::max);
-    assert_eq!(last, number(&record, "/outcome/time_ns"));
+    assert_eq!(last, number(&record, "/results/0/time_ns"));
 }
 
 #[test]
@@ -103,14 +103,14 @@ fn several_sources_each_get_a_folder() {
     if !lab_possible("several_sources_each_get_a_folder") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     let into = place.path("into");
     let line = format!(
         "lab --hosts 3 -- copy --tree files=60,folders=3,bytes=1M --from memory --into {} a,c b --json",
         into.display()
     );
     let record = place.measure(&words(&line));
-    assert_eq!(number(&record, "/outcome/files"), 120.0);
+    assert_eq!(number(&record, "/results/0/files"), 120.0);
     assert_eq!(files(&into.join("a")), files(&into.join("c")));
     assert_eq!(files(&into.join("a")).len(), 60);
 }
@@ -118,22 +118,22 @@ fn several_sources_each_get_a_folder() {
 /// What was copied is what was there, and exit codes tell what was not.
 #[test]
 fn a_real_tree_is_copied_within_this_machine() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let tree = place.path("tree");
     fs::create_dir_all(tree.join("sub folder")).expect("made");
     fs::write(tree.join("sub folder/file"), "content").expect("written");
     let copy = |more: &str| place.run(&words(&format!("copy --tree tree --into new local --json {more}")));
-    assert_eq!(number(&copy("").json(), "/outcome/files"), 1.0);
+    assert_eq!(number(&copy("").json(), "/results/0/files"), 1.0);
     assert_eq!(files(&tree), files(&place.path("new")));
-    copy("").says(3, &["not empty", "--replace", "--resume"]);
-    assert_eq!(number(&copy("--resume").json(), "/outcome/files_kept"), 1.0);
+    copy("").says(3, &["not empty", "--existing", "replace", "--existing resume"]);
+    assert_eq!(number(&copy("--existing resume").json(), "/results/0/files_kept"), 1.0);
 
     nix::unistd::mkfifo(&tree.join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("made");
-    let partly = copy("--replace");
+    let partly = copy("--existing replace");
     assert_eq!(partly.code, Some(1), "{}", partly.err);
-    assert_eq!(partly.json()["outcome"]["faults"][0]["path"], "pipe");
-    assert_eq!(partly.json()["outcome"]["verified"], false);
-    copy("--replace --on-error stop").says(3, &["did not come to its end"]);
+    assert_eq!(partly.json()["results"][0]["faults"][0]["path"], "pipe");
+    assert_eq!(partly.json()["results"][0]["verified"], false);
+    copy("--existing replace --on-error stop").says(3, &["did not come to its end"]);
 
     place.run(&words("copy --over path --tree tree --into tree/in")).says(3, &["copy itself"]);
     place.run(&words("copy --tree tree --into tree/in local")).says(2, &["copy itself"]);
@@ -149,7 +149,7 @@ fn a_real_tree_is_copied_within_this_machine() {
 
 #[test]
 fn an_agent_allows_only_the_folders_it_was_given() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::create_dir(place.path("allowed")).expect("made");
     let words = |allowed: bool| {
         let mut all = vec!["agent", "--ephemeral", "--listen", "127.0.0.1:0"];
@@ -190,11 +190,11 @@ fn an_agent_allows_only_the_folders_it_was_given() {
 #[test]
 fn a_killed_agent_leaves_nothing_half_written_under_its_name() {
     const TREE: &str = "files=6000,folders=60,bytes=150M";
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::create_dir(place.path("allowed")).expect("made");
     let whole = place.path("whole");
     let made =
-        format!("copy --over path --tree {TREE} --from memory --no-verify --sync none --into {}", whole.display());
+        format!("copy --over path --tree {TREE} --from memory --verify none --sync none --into {}", whole.display());
     assert_eq!(place.run(&words(&made)).code, Some(0));
     let target = place.path("allowed/new");
     let agent = || {
@@ -228,8 +228,8 @@ fn a_killed_agent_leaves_nothing_half_written_under_its_name() {
         assert!(whole.get(path) == Some(content), "{} is not whole", path.display());
     }
     let (_agent, line) = agent();
-    let resumed = copy(&line, &["--resume"]).end();
+    let resumed = copy(&line, &["--existing", "resume"]).end();
     assert_eq!(resumed.code, Some(0), "{}", resumed.err);
-    assert_eq!(number(&resumed.json(), "/outcome/files_kept"), left.len() as f64);
+    assert_eq!(number(&resumed.json(), "/results/0/files_kept"), left.len() as f64);
     assert!(files(&target) == whole, "the same tree, and no temporary names");
 }

@@ -6,7 +6,7 @@ mod world;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use program::{Place, Ran, lab_possible, number, words};
+use program::{Ran, TestFolder, lab_possible, number, words};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -52,7 +52,7 @@ fn oddities(root: &Path) {
 }
 
 /// Runs the program in the server's network.
-fn run(place: &Place, world: &World, line: &str) -> Ran {
+fn run(place: &TestFolder, world: &World, line: &str) -> Ran {
     let linerate = place.command(&words(line));
     let mut inside = std::process::Command::new("nsenter");
     inside.arg(format!("--net=/proc/{}/ns/net", world.pid())).arg(linerate.get_program()).args(linerate.get_args());
@@ -68,8 +68,8 @@ fn an_agent_serves_the_destination_in_the_lab() {
     }
     let line =
         "lab --hosts 3 -- copy --over nfs --tree files=200,folders=8,bytes=4M --lanes 2 a --to b,c --repeats 1 --json";
-    let record = Place::new().measure(&words(line));
-    let outcome = &record["outcome"];
+    let record = TestFolder::new().measure(&words(line));
+    let outcome = &record["results"][0];
     for (field, value) in [("files", 400.0), ("folders", 16.0), ("bytes", 8e6), ("files_verified", 400.0)] {
         assert_eq!(number(outcome, &format!("/{field}")), value, "{field}");
     }
@@ -84,25 +84,25 @@ fn an_agent_serves_the_destination_in_the_lab() {
 #[test]
 fn a_tree_goes_to_a_server_of_other_hands_and_comes_back() {
     let Some(world) = World::start("a_tree_goes_to_a_server_of_other_hands_and_comes_back", &[]) else { return };
-    let place = Place::new();
+    let place = TestFolder::new();
     let tree = place.path("tree");
     fs::create_dir(&tree).expect("made");
     oddities(&tree);
     let before = world.export();
     let write = "copy --over nfs --tree tree local 127.0.0.1:/run/export/new --json";
     let record: Value = run(&place, &world, write).json();
-    assert_eq!((number(&record, "/outcome/files"), &record["outcome"]["verified"]), (5.0, &Value::Bool(true)));
+    assert_eq!((number(&record, "/results/0/files"), &record["results"][0]["verified"]), (5.0, &Value::Bool(true)));
     let exported = world.exported().join("new");
     assert!(census(&tree) == census(&exported), "the export has exactly the tree");
-    run(&place, &world, write).says(3, &["127.0.0.1:/run/export/new", "not empty", "--resume"]);
-    let resumed = run(&place, &world, &format!("{write} --resume")).json();
-    assert_eq!((number(&resumed, "/outcome/files"), number(&resumed, "/outcome/files_kept")), (0.0, 5.0));
+    run(&place, &world, write).says(3, &["127.0.0.1:/run/export/new", "not empty", "--existing resume"]);
+    let resumed = run(&place, &world, &format!("{write} --existing resume")).json();
+    assert_eq!((number(&resumed, "/results/0/files"), number(&resumed, "/results/0/files_kept")), (0.0, 5.0));
 
     let back = run(&place, &world, "copy --over nfs 127.0.0.1:/run/export/new local --into back --json").json();
-    assert_eq!((number(&back, "/outcome/files"), &back["outcome"]["verified"]), (5.0, &Value::Bool(true)));
+    assert_eq!((number(&back, "/results/0/files"), &back["results"][0]["verified"]), (5.0, &Value::Bool(true)));
     assert!(census(&exported) == census(&place.path("back")), "what comes back is what was there");
     let dropped = run(&place, &world, "copy --over nfs 127.0.0.1:/run/export/new --to discard --repeats 1 --json");
-    assert_eq!(number(&dropped.json(), "/outcome/bytes"), number(&back, "/outcome/bytes"));
+    assert_eq!(number(&dropped.json(), "/results/0/bytes"), number(&back, "/results/0/bytes"));
     fs::remove_dir_all(exported).expect("removed");
     assert_eq!(world.export(), before, "all else is as it was");
 
@@ -116,7 +116,7 @@ fn a_tree_goes_to_a_server_of_other_hands_and_comes_back() {
 #[test]
 fn a_server_that_is_killed_is_named() {
     let Some(world) = World::start("a_server_that_is_killed_is_named", &[]) else { return };
-    let place = Place::new();
+    let place = TestFolder::new();
     let target = world.exported().join("new");
     let pid = Pid::from_raw(i32::try_from(world.pid()).expect("a process id fits"));
     let killer = std::thread::spawn(move || {
@@ -128,7 +128,7 @@ fn a_server_that_is_killed_is_named() {
         kill(pid, Signal::SIGKILL).expect("it runs");
     });
     let line =
-        "copy --over nfs --tree files=6000,folders=60,bytes=60M --from memory --no-verify 127.0.0.1:/run/export/new";
+        "copy --over nfs --tree files=6000,folders=60,bytes=60M --from memory --verify none 127.0.0.1:/run/export/new";
     let lost = run(&place, &world, line);
     killer.join().expect("no panic");
     lost.says(3, &["did not come to its end", "127.0.0.1:2049"]);

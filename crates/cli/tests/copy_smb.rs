@@ -4,7 +4,7 @@ mod program;
 #[path = "../../smb/tests/samba/mod.rs"]
 mod samba;
 
-use program::{Place, Ran, Running, number};
+use program::{Ran, Running, TestFolder, number};
 use samba::{PASSWORD, Samba, USER};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,13 +14,13 @@ use std::process::Command;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// A copy by SMB, as `USER` with `PASSWORD`.
-fn copy(place: &Place, arguments: &[&str]) -> Command {
+fn copy(place: &TestFolder, arguments: &[&str]) -> Command {
     let mut command = place.command(&[&["copy", "--over", "smb", "--user", USER, "--json"], arguments].concat());
     command.env("LINERATE_SMB_PASSWORD", PASSWORD);
     command
 }
 
-fn run(place: &Place, arguments: &[&str]) -> Ran {
+fn run(place: &TestFolder, arguments: &[&str]) -> Ran {
     copy(place, arguments).output().expect("the program starts").into()
 }
 
@@ -80,7 +80,7 @@ fn odd_tree(root: &Path) {
 #[test]
 fn a_tree_goes_to_a_share_and_comes_back() {
     let Some(samba) = Samba::start("a_tree_goes_to_a_share_and_comes_back") else { return };
-    let place = Place::new();
+    let place = TestFolder::new();
     let there = samba.share("open").join("new");
     odd_tree(&place.path("tree"));
     let to = share(&samba, "open/new");
@@ -88,7 +88,7 @@ fn a_tree_goes_to_a_share_and_comes_back() {
     let sent = run(&place, &["--tree", "tree", &to]);
     assert_eq!(sent.code, Some(1), "{}", sent.err);
     let record = sent.json();
-    let faults = record["outcome"]["faults"].as_array().expect("faults");
+    let faults = record["results"][0]["faults"].as_array().expect("faults");
     let mut named: Vec<&str> = faults.iter().filter_map(|fault| fault["path"].as_str()).collect();
     named.sort_unstable();
     assert_eq!(named, ["a:b", "link"], "{faults:?}");
@@ -97,25 +97,25 @@ fn a_tree_goes_to_a_share_and_comes_back() {
     whole.remove("a:b").expect("it was there");
     assert!(tree(&there) == whole, "content, names and times");
     for stage in ["list", "open", "read", "hash", "verify", "create", "write", "sync"] {
-        assert!(number(&record, &format!("/outcome/stages/{stage}/busy")) > 0.0, "{stage}");
+        assert!(number(&record, &format!("/results/0/stages/{stage}/busy")) > 0.0, "{stage}");
     }
     let store = fs::read(place.path("results.db")).expect("the store");
     assert!(!sent.out.contains(PASSWORD), "the password is in the record");
     assert!(!store.windows(PASSWORD.len()).any(|part| part == PASSWORD.as_bytes()), "the password is in the store");
 
-    run(&place, &["--tree", "tree", &to]).says(3, &["is not empty", "--resume"]);
+    run(&place, &["--tree", "tree", &to]).says(3, &["is not empty", "--existing resume"]);
     fs::remove_file(there.join("large")).expect("removed");
     fs::write(there.join(".linerate-0badcafe-1.part"), "left by a copy that was killed").expect("written");
-    let resumed = run(&place, &["--tree", "tree", "--resume", &to]);
-    assert_eq!(number(&resumed.json(), "/outcome/files"), 1.0, "{}", resumed.err);
-    assert_eq!(number(&resumed.json(), "/outcome/files_kept"), 6.0);
+    let resumed = run(&place, &["--tree", "tree", "--existing", "resume", &to]);
+    assert_eq!(number(&resumed.json(), "/results/0/files"), 1.0, "{}", resumed.err);
+    assert_eq!(number(&resumed.json(), "/results/0/files_kept"), 6.0);
     assert!(tree(&there) == whole, "as before, and swept");
 
-    let skipped = run(&place, &["--tree", "tree", "--replace", "--links", "skip", &to]);
+    let skipped = run(&place, &["--tree", "tree", "--existing", "replace", "--links", "skip", &to]);
     let record = skipped.json();
-    let faults = record["outcome"]["faults"].as_array().expect("faults");
+    let faults = record["results"][0]["faults"].as_array().expect("faults");
     assert_eq!(faults.iter().map(|fault| fault["path"].as_str()).collect::<Vec<_>>(), [Some("a:b")]);
-    assert_eq!(number(&record, "/outcome/links_skipped"), 1.0);
+    assert_eq!(number(&record, "/results/0/links_skipped"), 1.0);
     assert!(
         record["caveats"].to_string().contains("symbolic links were left out (1 of them)"),
         "{}",
@@ -124,7 +124,7 @@ fn a_tree_goes_to_a_share_and_comes_back() {
 
     let back = run(&place, &[&to, "local", "--into", place.path("back").to_str().expect("UTF-8")]);
     assert_eq!(back.code, Some(0), "{}", back.err);
-    assert_eq!(back.json()["outcome"]["verified"], true);
+    assert_eq!(back.json()["results"][0]["verified"], true);
     assert!(tree(&place.path("back")) == whole, "what came back is what was sent");
 }
 
@@ -132,25 +132,25 @@ fn a_tree_goes_to_a_share_and_comes_back() {
 #[test]
 fn a_made_tree_goes_to_a_share_without_its_links() {
     let Some(samba) = Samba::start("a_made_tree_goes_to_a_share_without_its_links") else { return };
-    let place = Place::new();
+    let place = TestFolder::new();
     let tree = ["--tree", "files=200,folders=20,bytes=1M", "--from", "memory"];
     let sent = run(&place, &[&tree[..], &[&share(&samba, "open/new")]].concat());
     assert_eq!(sent.code, Some(0), "{}", sent.err);
     let record = sent.json();
-    assert_eq!((number(&record, "/outcome/files"), number(&record, "/outcome/links")), (200.0, 0.0));
-    assert!(number(&record, "/outcome/links_skipped") >= 1.0);
-    assert_eq!(record["plan"]["copy"]["options"]["links"], "skip");
-    assert_eq!(record["outcome"]["verified"], true);
+    assert_eq!((number(&record, "/results/0/files"), number(&record, "/results/0/links")), (200.0, 0.0));
+    assert!(number(&record, "/results/0/links_skipped") >= 1.0);
+    assert_eq!(record["plan"]["goal"]["cells"][0]["loads"][0]["task"]["options"]["links"], "skip");
+    assert_eq!(record["results"][0]["verified"], true);
     let named = run(&place, &[&tree[..], &["--links", "copy", &share(&samba, "open/other")]].concat());
     assert_eq!(named.code, Some(1), "{}", named.err);
-    assert!(named.json()["outcome"]["faults"].to_string().contains("--links skip"), "{}", named.err);
+    assert!(named.json()["results"][0]["faults"].to_string().contains("--links skip"), "{}", named.err);
 }
 
 /// One server, several clients: a common start and one total.
 #[test]
 fn one_share_is_read_by_three_hosts_at_once() {
     let Some(samba) = Samba::start("one_share_is_read_by_three_hosts_at_once") else { return };
-    let place = Place::new();
+    let place = TestFolder::new();
     let folder = samba.share("open").join("data");
     fs::create_dir_all(folder.join("sub")).expect("made");
     for number in 0..60 {
@@ -168,19 +168,19 @@ fn one_share_is_read_by_three_hosts_at_once() {
     let ran = run(&place, &[&share(&samba, "open/data"), "--to", &to.join(","), "--repeats", "1"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let record = ran.json();
-    assert_eq!((number(&record, "/outcome/files"), number(&record, "/outcome/bytes")), (180.0, 9e6));
-    assert_eq!(record["outcome"]["verified"], true);
-    let clients = record["outcome"]["clients"].as_array().expect("clients");
+    assert_eq!((number(&record, "/results/0/files"), number(&record, "/results/0/bytes")), (180.0, 9e6));
+    assert_eq!(record["results"][0]["verified"], true);
+    let clients = record["results"][0]["clients"].as_array().expect("clients");
     assert_eq!(clients.len(), 3);
     let last = clients.iter().map(|client| number(client, "/finished_ns")).fold(0.0, f64::max);
-    assert_eq!(last, number(&record, "/outcome/time_ns"));
+    assert_eq!(last, number(&record, "/results/0/time_ns"));
     assert!(!ran.out.contains(PASSWORD), "the password is in the record");
 }
 
 #[test]
 fn who_may_not_is_told_why() {
     let Some(samba) = Samba::start("who_may_not_is_told_why") else { return };
-    let place = Place::new();
+    let place = TestFolder::new();
     let file = place.file("password", "wrong\n");
     let small = ["--tree", "files=3,folders=1,bytes=1k", "--from", "memory"];
     let to = |share: &str, more: &[&str]| run(&place, &[&small[..], more, &[share]].concat());
@@ -192,7 +192,7 @@ fn who_may_not_is_told_why() {
     // A folder that may be read only is found out at the first file.
     let partly = to(&share(&samba, "closed"), &[]);
     assert_eq!(partly.code, Some(1), "{}", partly.err);
-    let reason = partly.json()["outcome"]["faults"][0]["reason"].as_str().map(str::to_owned);
+    let reason = partly.json()["results"][0]["faults"][0]["reason"].as_str().map(str::to_owned);
     assert!(reason.as_ref().is_some_and(|why| why.contains("STATUS_ACCESS_DENIED")), "{reason:?}");
     place.run(&["copy", "--over", "smb", &open]).says(2, &["--user"]);
     place.run(&["copy", &open]).says(2, &["--over smb"]);
@@ -203,7 +203,7 @@ fn who_may_not_is_told_why() {
 #[test]
 fn a_server_that_dies_ends_the_copy() {
     let Some(mut samba) = Samba::start("a_server_that_dies_ends_the_copy") else { return };
-    let place = Place::new();
+    let place = TestFolder::new();
     let tree = ["--tree", "files=20000,folders=20,bytes=2G", "--from", "memory", "--sync", "none"];
     let to = share(&samba, "open/new");
     let copying = copy(&place, &[&tree[..], &[&to]].concat())
@@ -223,6 +223,6 @@ fn a_server_that_dies_ends_the_copy() {
     ran.says(3, &["did not come to its end", &format!("the connection to {} is lost", samba.address.ip())]);
     assert!(killed.elapsed() < Duration::from_secs(15), "{:?}", killed.elapsed());
     let record = ran.json();
-    let fault = &record["outcome"]["faults"][0];
+    let fault = &record["results"][0]["faults"][0];
     assert!(fault["path"].as_str().is_some_and(|path| !path.is_empty()), "{fault}");
 }

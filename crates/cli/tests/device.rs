@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::{Place, close, lab_possible, number, words};
+use program::{TestFolder, close, lab_possible, number, words};
 use serde_json::Value;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
@@ -16,7 +16,7 @@ fn alone() -> MutexGuard<'static, ()> {
 /// The record of a device test in a lab with a reference device of those limits.
 fn measure(limits: &str, test: &str) -> Value {
     let line = format!("lab --device reference,{limits} -- device {test} --json");
-    Place::new().measure(&words(&line))
+    TestFolder::new().measure(&words(&line))
 }
 
 fn caveat<'a>(cell: &'a Value, kind: &str) -> Option<&'a str> {
@@ -116,7 +116,7 @@ fn a_trial_beside_a_burning_core_is_marked_and_repeated() {
         .expect("chrt of util-linux");
     let line =
         "lab --device none -- device latency --ports tester:p0,tester:p1 --sizes 64 --rate 50k --time 500ms --json";
-    let run = Place::new().run(&words(line));
+    let run = TestFolder::new().run(&words(line));
     burner.kill().and_then(|()| burner.wait()).expect("it runs");
     let record = run.json();
     let held_up = caveat(&record["outcome"]["latency"][0], "below-offered-rate").expect("it fell short");
@@ -156,14 +156,15 @@ fn the_suite_is_one_record() {
     close("overload", number(recovery, "/overload_frames_per_s"), 1.1 * throughput, 0.01);
     assert!(number(recovery, "/overload_lost") > 0.0, "{recovery}");
     assert!(number(recovery, "/mean_ns") < 5e6, "{recovery}");
-    let trials = record["frame_trials"].as_array().expect("trials");
-    let searches = trials.iter().filter(|trial| trial["trial"]["name"] == "throughput 512").count();
+    let trials = record["trials"].as_array().expect("trials");
+    let counted = trials.iter().filter(|trial| trial["standing"]["is"] == "counted");
+    let searches = counted.filter(|trial| trial["trial"]["name"] == "throughput 512").count();
     assert_eq!(searches as f64, number(outcome, "/throughput/0/trials"), "the throughput is found once");
 }
 
 #[test]
 fn what_cannot_be_asked_is_refused() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.run(&words("device throughput --ports p0,p1 --goals ndr")).says(2, &["--method mlr"]);
     place
         .run(&words("device throughput --ports p0,p1 --method mlr --goals mrr"))

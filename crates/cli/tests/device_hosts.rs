@@ -4,7 +4,7 @@ mod program;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use program::{Place, close, lab_possible, number, words};
+use program::{TestFolder, close, lab_possible, number, words};
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// The counts of each stream that plain generating came to.
 fn flows(line: &str) -> Vec<Value> {
-    let record = Place::new().measure(&words(line));
-    record["outcome"]["frames"].as_array().expect("flows").clone()
+    let record = TestFolder::new().measure(&words(line));
+    record["results"][0]["flows"].as_array().expect("flows").clone()
 }
 
 fn counts(flow: &Value) -> [f64; 5] {
@@ -35,7 +35,7 @@ fn frames_from_host_to_host_are_counted() {
         ("bridge", "", "xdp"),
         ("bridge", "-6 --size 84", "xdp"),
         ("router", "", "xdp"),
-        ("none", "--engine packet", "packet-socket"),
+        ("none", "--engine packet-socket", "packet-socket"),
         ("bridge", "--both", "packet-socket"),
     ] {
         let flows = flows(&format!(
@@ -70,20 +70,17 @@ fn a_planted_rate_is_the_throughput_between_hosts() {
         return;
     }
     let _alone = alone();
-    let record = Place::new().measure(&words(
+    let record = TestFolder::new().measure(&words(
         "lab --device reference,max-frames=20000,queue=16 -- device throughput --ports a:eth0,b:eth0 --sizes 128 --line 100Mbit/s \
          --time 1s --json",
     ));
     let cell = &record["outcome"]["throughput"][0];
     // How sharp a search is, is for the tests on one host to show: here two agents share the cores with all the others.
     close("throughput", number(cell, "/frames_per_s"), 20_000.0, 0.02);
-    assert!(number(cell, "/ceiling/frames_per_s") > 20_000.0, "measured between the same ports: {cell}");
-    assert_eq!(record["plan"]["device"]["ports"], serde_json::json!(["a:eth0", "b:eth0"]));
-    let trial = &record["frame_trials"][0];
-    assert_eq!(
-        trial["other_hosts"].as_object().map(|hosts| hosts.keys().cloned().collect()),
-        Some(vec!["b".to_owned()])
-    );
+    assert!(number(cell, "/tester_limit/frames_per_s") > 20_000.0, "measured between the same ports: {cell}");
+    assert_eq!(record["plan"]["goal"]["ports"], serde_json::json!(["a:eth0", "b:eth0"]));
+    let trial = &record["trials"][0];
+    assert_eq!(trial["hosts"].as_object().map(|hosts| hosts.keys().cloned().collect()), Some(vec!["b".to_owned()]));
 }
 
 /// One that is gone ends the trial at once, and the other lets go of its port.
@@ -93,7 +90,7 @@ fn a_host_lost_in_mid_trial_is_named() {
         return;
     }
     let _alone = alone();
-    let place = Place::new();
+    let place = TestFolder::new();
     place.run(&words("lab --keep --bench testers")).says(0, &["lab down"]);
     let port = || place.run(&words("lab shell a -- ip link show eth0")).out;
     let wait_for = |has_program: bool| {
@@ -120,10 +117,10 @@ fn a_host_lost_in_mid_trial_is_named() {
 
 #[test]
 fn what_hosts_apart_cannot_measure_is_refused() {
-    let place = Place::new();
-    let refusal = &["a:eth1 and b:eth1", "different hosts", "takes ports of one host"];
-    place.run(&words("device latency --ports a:eth1,b:eth1 --sizes 64")).says(2, refusal);
-    place.run(&words("device latency --ports a:eth1,b:eth1 --rate 1k")).says(2, refusal);
-    place.run(&words("lab -- device latency --ports a:eth1,b:eth1")).says(2, refusal);
+    let place = TestFolder::new();
+    let error = &["a:eth1 and b:eth1", "different hosts", "takes ports of one host"];
+    place.run(&words("device latency --ports a:eth1,b:eth1 --sizes 64")).says(2, error);
+    place.run(&words("device latency --ports a:eth1,b:eth1 --rate 1k")).says(2, error);
+    place.run(&words("lab -- device latency --ports a:eth1,b:eth1")).says(2, error);
     place.run(&words("device throughput --ports a:eth1,a:eth1")).says(2, &["eth1 is there twice"]);
 }

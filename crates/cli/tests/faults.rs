@@ -4,21 +4,21 @@ mod program;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use program::{Place, lab_possible, wait_until_gone, words};
+use program::{TestFolder, lab_possible, wait_until_gone, words};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::time::{Duration, Instant};
 
 #[test]
 fn what_cannot_be_asked_is_refused_with_its_remedy() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let narrow = place.file("narrow.toml", "name = \"narrow\"\n[link]\nmtu = 500\n");
     let strange = place.file(
         "strange.toml",
         "name = \"strange\"\nhosts = [\"a\", \"b\"]\n[[fault]]\nkind = \"cpu-quota\"\nat = \"c\"\nratio = \"1%\"\n",
     );
     for (arguments, words) in [
-        (&["stream", "nowhere"][..], &["nowhere", "join line"][..]),
+        (&["stream", "nowhere"][..], &["nowhere", "agent URL"][..]),
         (&["stream", "a,a", "b"], &["named twice", "--flows"]),
         (&["stream", "linerate://h#x"], &["port is missing"]),
         (&["stream", "local", "--udp", "--size", "15"], &["16 to 65507"]),
@@ -66,7 +66,7 @@ fn a_killed_lab_leaves_no_quota_and_no_neighbour() {
     if !lab_possible("a_killed_lab_leaves_no_quota_and_no_neighbour") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     let bench = place.file(
         "faulty.toml",
         "name = \"faulty\"\nhosts = [\"a\", \"b\"]\n\
@@ -91,15 +91,15 @@ fn a_killed_lab_leaves_no_quota_and_no_neighbour() {
 
 #[test]
 fn an_agent_that_cannot_be_used_is_named_with_the_reason() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut agent = place.start(&words("agent --listen 127.0.0.1:0 --ephemeral --max-time 2s"));
     let join = agent.line();
-    let (address, secrets) = join.split_once('#').expect("a join line has secrets");
+    let (address, secrets) = join.split_once('#').expect("an agent URL has secrets");
     let (token, fingerprint) = secrets.split_once('.').expect("a token and a fingerprint");
     let stream = |join: &str| place.run(&["stream", join, "--time", "200ms", "--warmup", "0s", "--repeats", "1"]);
 
     assert_eq!(stream(&join).code, Some(0), "the line as printed works: {}", stream(&join).err);
-    stream(&format!("{address}#{}.{fingerprint}", "0".repeat(32))).says(3, &["token", "copy the join line"]);
+    stream(&format!("{address}#{}.{fingerprint}", "0".repeat(32))).says(3, &["token", "agent URL"]);
     stream(&format!("{address}#{token}.{}", "0".repeat(64))).says(3, &["certificate"]);
     place.run(&["stream", &join, "--time", "5s"]).says(3, &["--max-time"]);
 
@@ -117,7 +117,7 @@ fn an_agent_killed_in_mid_trial_leaves_what_was_measured() {
     if !lab_possible("an_agent_killed_in_mid_trial_leaves_what_was_measured") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     let lab = place.start(&words("lab --hosts 2 -- stream a b --time 1s --repeats 30 --json"));
     let agents = lab.wait_for_children(2);
     std::thread::sleep(Duration::from_secs(4));
@@ -125,11 +125,19 @@ fn an_agent_killed_in_mid_trial_leaves_what_was_measured() {
     let ran = lab.end();
     ran.says(3, &["lost"]);
     let record = ran.json();
-    let trials = record["trials"].as_array().expect("a record has trials").len();
+    let attempts = record["trials"].as_array().expect("a record has trials");
+    let standing = |standing: &str| attempts.iter().filter(|attempt| attempt["standing"]["is"] == standing).count();
+    let trials = standing("counted");
     assert!((1..30).contains(&trials), "{trials} trials were done before the agent was killed");
-    assert_eq!(record["caveats"][0]["kind"], "interrupted");
+    assert_eq!(standing("failed"), 1, "the trial that it was killed in");
+    let caveats = record["caveats"].as_array().expect("a record has caveats");
+    assert!(caveats.iter().any(|caveat| caveat["kind"] == "interrupted"), "{caveats:?}");
     let listed = place.run(&["results", "list", "--json"]).json();
-    assert_eq!(listed[0]["trials"], trials, "they are in the store");
+    assert_eq!(
+        (&listed[0]["trials"], &listed[0]["state"]),
+        (&trials.into(), &"failed".into()),
+        "they are in the store"
+    );
     wait_until_gone(&agents);
 }
 
@@ -139,7 +147,7 @@ fn ctrl_c_keeps_what_was_measured_and_takes_the_lab_down() {
         return;
     }
     for delay in [100, 700, 4_000] {
-        let place = Place::new();
+        let place = TestFolder::new();
         let lab = place.start(&words("lab --hosts 2 -- stream a b --udp --time 1s --repeats 30"));
         let agents = if delay > 500 { lab.wait_for_children(2) } else { Vec::new() };
         std::thread::sleep(Duration::from_millis(delay));
@@ -160,7 +168,7 @@ fn ctrl_c_stops_agents_of_others_too() {
     if !lab_possible("ctrl_c_stops_agents_of_others_too") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     place.run(&["lab", "--keep", "--hosts", "2"]).says(0, &["lab down"]);
     let stream = place.start(&words("stream a b --time 60s --repeats 1"));
     std::thread::sleep(Duration::from_secs(3));
@@ -178,7 +186,7 @@ fn kill_nine_leaves_nothing_behind() {
     if !lab_possible("kill_nine_leaves_nothing_behind") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     let lab = place.start(&words("lab --link 100Mbit/s -- stream a b --time 500ms --repeats 100"));
     let agents = lab.wait_for_children(4);
     std::thread::sleep(Duration::from_secs(4));
@@ -187,7 +195,7 @@ fn kill_nine_leaves_nothing_behind() {
     wait_until_gone(&agents);
     // The namespaces were held by those processes only. What was measured is there.
     let listed = place.run(&["results", "list", "--json"]).json();
-    assert_eq!(listed[0]["finished"], false);
+    assert_eq!(listed[0]["state"], "killed");
     assert!(program::number(&listed, "/0/trials") >= 1.0, "{listed}");
     assert!(place.run(&["report"]).out.contains("payload"), "a run that was killed can be reported");
 }
@@ -197,7 +205,7 @@ fn a_kept_lab_serves_until_it_is_taken_down() {
     if !lab_possible("a_kept_lab_serves_until_it_is_taken_down") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     place.run(&["lab", "--keep", "--hosts", "2"]).says(0, &["lab down"]);
     place.run(&["lab", "--keep"]).says(2, &["lab down"]);
     let shown = place.run(&words("lab shell a -- ip -br address"));
@@ -216,7 +224,7 @@ fn an_ordinary_user_has_a_lab_too() {
         return;
     }
     const NOBODY: u32 = 65_534;
-    let place = Place::new();
+    let place = TestFolder::new();
     // The user must be able to reach the program and the place, whatever the modes of the directories above.
     let program = place.path("linerate");
     std::fs::copy(env!("CARGO_BIN_EXE_linerate"), &program).expect("the program can be copied");
@@ -245,7 +253,7 @@ fn a_full_disk_costs_the_store_not_the_measurement() {
     if !lab_possible("a_full_disk_costs_the_store_not_the_measurement") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     let disk = place.path("disk");
     std::fs::create_dir(&disk).expect("a directory can be made");
     let mount =
@@ -261,7 +269,7 @@ fn a_full_disk_costs_the_store_not_the_measurement() {
 
 #[test]
 fn an_expectation_decides_the_exit_code() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let stream = |condition: &str| {
         place.run(&["stream", "local", "--time", "200ms", "--warmup", "0s", "--repeats", "1", "--expect", condition])
     };

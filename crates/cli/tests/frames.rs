@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::{Place, close, lab_possible, number, words};
+use program::{TestFolder, close, lab_possible, number, words};
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard};
 
@@ -13,7 +13,7 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn flow(record: &Value, index: usize) -> &Value {
-    record.pointer(&format!("/outcome/frames/{index}")).unwrap_or_else(|| panic!("no flow {index} in {record}"))
+    record.pointer(&format!("/results/0/flows/{index}")).unwrap_or_else(|| panic!("no flow {index} in {record}"))
 }
 
 #[test]
@@ -28,11 +28,11 @@ fn frames_of_every_template_are_sent_and_counted() {
         ("--template echo --vary src-ip:50 --vary dst-ip:50:random", 64.0 * 500.0),
         ("--sizes 64:3,1000:1,1518:1 -6 --rate max", 0.0),
         ("--sizes 84:3,1000:1,1518:1 -6 --rate 20Mbit/s", (84.0 * 3.0 + 2518.0) * 100.0),
-        ("--engine packet --sizes imix", 0.0),
+        ("--engine packet-socket --sizes imix", 0.0),
     ] {
         let line =
             format!("lab --device bridge -- frames --ports tester:p0,tester:p1 --count 500 --json --both {options}");
-        let place = Place::new();
+        let place = TestFolder::new();
         if options.contains("64:3") {
             place.run(&words(&line)).says(2, &["84 bytes at least"]);
             continue;
@@ -48,7 +48,7 @@ fn frames_of_every_template_are_sent_and_counted() {
                 assert_eq!(number(flow, "/received_bytes"), bytes, "{options}");
             }
         }
-        assert_eq!(record["frame_trials"].as_array().map(Vec::len), Some(1), "it is kept");
+        assert_eq!(record["trials"].as_array().map(Vec::len), Some(1), "it is kept");
     }
 }
 
@@ -58,7 +58,7 @@ fn planted_loss_and_rates_show() {
         return;
     }
     let _alone = alone();
-    let place = Place::new();
+    let place = TestFolder::new();
     let record = place.measure(&words(
         "lab --device reference,loss=1/100 -- frames --ports tester:p0,tester:p1 --count 20000 --rate 20k --json",
     ));
@@ -88,7 +88,7 @@ fn raw_frames_are_counted_by_the_ports_or_signed() {
     // UDP over IPv4 to all stations, without a checksum, 22 bytes of payload.
     let frame = "ffffffffffff02000000aa01080045000032000040004011adcfc6120063c612006400070007001e0000".to_owned()
         + &"00".repeat(22);
-    let place = Place::new();
+    let place = TestFolder::new();
     let pcap: Vec<u8> = [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 65_535, 1, 0, 0, 64, 64].map(u32::to_be_bytes).concat();
     let bytes = (0..64).map(|at| u8::from_str_radix(&frame[2 * at..2 * at + 2], 16).expect("hexadecimal"));
     std::fs::write(place.path("one.pcap"), [pcap, bytes.collect()].concat()).expect("a file can be written");
@@ -116,7 +116,7 @@ fn what_cannot_be_sent_is_refused() {
     if !lab_possible("what_cannot_be_sent_is_refused") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     for (options, words_said) in [
         ("--rate fast", "is not a rate"),
         ("--vary ttl:5", "src-ip:1000"),
@@ -141,7 +141,7 @@ fn a_table_of_addresses_is_found_exactly() {
     for (device, most, found) in
         [("addresses=1000", "4096", [1_000.0, 997.0, 3.0]), ("addresses=5000", "6000", [5_000.0, 4_997.0, 3.0])]
     {
-        let record = Place::new().measure(&words(&format!(
+        let record = TestFolder::new().measure(&words(&format!(
             "lab --device reference,{device} -- device addresses --ports tester:p0,tester:p1,tester:p2 --most {most} --json"
         )));
         let table = &record["outcome"]["addresses"];

@@ -3,7 +3,7 @@
 
 mod program;
 
-use program::{Place, lab_possible, number, skipped, words};
+use program::{TestFolder, lab_possible, number, skipped, words};
 use std::fs;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
@@ -53,7 +53,7 @@ fn the_kernels_own_limit_of_neighbours_is_found() {
             }
         };
         let before = others_neighbours(table, limit);
-        let record = Place::new().measure(&words(&format!(
+        let record = TestFolder::new().measure(&words(&format!(
             "lab --device router -- device hosts --ports tester:p0,tester:p1,tester:p2{option} --learn-rate 4k \
              --search-time 200ms --time 500ms --json"
         )));
@@ -91,7 +91,7 @@ fn as_many_as_allowed_are_a_bound() {
         return;
     }
     let _alone = alone();
-    let record = Place::new().measure(&words(
+    let record = TestFolder::new().measure(&words(
         "lab --device router -- device hosts --ports tester:p0,tester:p1 --most 70 --search-time 200ms --time 200ms --json",
     ));
     let found = &record["outcome"]["hosts"];
@@ -103,7 +103,7 @@ fn as_many_as_allowed_are_a_bound() {
 
 #[test]
 fn what_is_no_router_is_refused() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.run(&words("device hosts --ports eth1")).says(2, &["two ports", "1 were given"]);
     if !lab_possible("what_is_no_router_is_refused") {
         return;

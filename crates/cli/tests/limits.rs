@@ -2,11 +2,11 @@
 
 mod program;
 
-use program::{Place, close, number, words};
+use program::{TestFolder, close, number, words};
 use serde_json::Value;
 
 fn limits(line: &str) -> Value {
-    Place::new().measure(&words(&format!("limits {line} --json")))
+    TestFolder::new().measure(&words(&format!("limits {line} --json")))
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn each_byte_is_explained() {
     }
     let said = ["payload", "ip", "layer2", "layer2_fcs", "wire"].map(|layer| number(&cell, &format!("/{layer}_bytes")));
     assert_eq!(sums, said);
-    let ran = Place::new().run(&words("limits --medium 100base-tx --over qinq,esp --udp 64 --explain"));
+    let ran = TestFolder::new().run(&words("limits --medium 100base-tx --over qinq,esp --udp 64 --explain"));
     for said in
         ["service VLAN tag", "ESP check value", "RFC 4106", "8 x 194 bytes", "Bytes by layer: payload 64, IP 92,"]
     {
@@ -74,7 +74,7 @@ fn each_byte_is_explained() {
 /// A script learns from the exit code whether a claim is possible as payload, from the record what else it can be.
 #[test]
 fn claims_are_held_against_the_limits() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for (line, code, said) in [
         (
             "--claim 77Mbit/s --medium 100base-tx --udp 64",
@@ -97,7 +97,7 @@ fn claims_are_held_against_the_limits() {
 
 #[test]
 fn every_form_says_the_same() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let asked = "limits --medium fddi,100base-tx --udp 64,1472 --tcp";
     let csv = place.run(&words(&format!("{asked} --csv")));
     let mut lines = csv.out.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -127,7 +127,7 @@ fn every_form_says_the_same() {
 
 #[test]
 fn what_cannot_be_asked_is_refused_with_its_remedy() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for (line, code, said) in [
         ("--medium token-ring", 2, "atm-oc3-lane"),
         ("--medium 10gbase-lw", 2, "is no medium"),

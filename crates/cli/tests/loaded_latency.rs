@@ -3,7 +3,7 @@
 mod program;
 
 use nix::sys::signal::Signal;
-use program::{Place, close, lab_possible, number, words};
+use program::{TestFolder, close, lab_possible, number, words};
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// A router that must queue what a sends to b. (A bridge would do, but that a sender's socket buffer counts what waits in
 /// the queue of a bridge on its own machine, and so keeps it from filling.)
-fn slow_link(place: &Place) -> String {
+fn slow_link(place: &TestFolder) -> String {
     let bench =
         "name = \"slow\"\nhosts = [\"a\", \"b\"]\n[device]\nkind = \"router\"\n[links.b]\nrate = \"10Mbit/s\"\n";
     place.file("slow.toml", bench)
@@ -30,6 +30,13 @@ fn probed(record: &Value) -> &Value {
     &record["results"][0]["loaded_latency"]
 }
 
+/// What the probes of the first repeat counted, one for each path: on the idle path, in a trial of their own, or beside the load.
+fn probes<'a>(record: &'a Value, phase: &str) -> Vec<&'a Value> {
+    let (trial, load) = if phase == "idle" { (0, 0) } else { (1, 1) };
+    let paths = record["trials"][trial]["counts"][load]["flows"].as_array().expect("an entry for each path");
+    paths.iter().map(|path| &path["client"]["transactions"]).collect()
+}
+
 /// UDP above the rate keeps the queue full, UDP below it leaves it empty, and TCP fills it and backs off.
 #[test]
 fn a_queue_of_known_length_adds_its_delay() {
@@ -37,7 +44,7 @@ fn a_queue_of_known_length_adds_its_delay() {
         return;
     }
     let _alone = alone();
-    let place = Place::new();
+    let place = TestFolder::new();
     let bench = slow_link(&place);
     let over = |options: &str| {
         place.measure(&words(&format!(
@@ -79,7 +86,7 @@ fn requests_that_are_lost_stay_in_the_percentiles() {
         return;
     }
     let _alone = alone();
-    let place = Place::new();
+    let place = TestFolder::new();
     let bench = place.file(
         "lossy.toml",
         "name = \"lossy\"\nhosts = [\"a\", \"b\"]\n[device]\nkind = \"bridge\"\n[[fault]]\nkind = \"loss\"\nat = \"device:b\"\nratio = \"1/10\"\n",
@@ -94,7 +101,7 @@ fn requests_that_are_lost_stay_in_the_percentiles() {
         // Four standard deviations of 380 draws.
         assert!((0.04..0.16).contains(&share), "{phase}: {share} of the requests were lost");
         assert!(number(latency, "/p50") < 100e6 && number(latency, "/p99") >= 1e9, "{phase}: {latency}");
-        let asked = &record["trials"][0]["probe"][phase][0];
+        let asked = probes(&record, phase)[0];
         assert_eq!(unanswered, number(asked, "/failed") + number(asked, "/not_sent"), "{phase}");
     }
 }
@@ -105,7 +112,7 @@ fn every_path_is_probed_whichever_way_the_stream_goes() {
         return;
     }
     let _alone = alone();
-    let place = Place::new();
+    let place = TestFolder::new();
     let ran = place.run(&words(
         "lab --link 100Mbit/s -- stream a,b c -6 --udp --rate 10Mbit/s --direction both --loaded-latency=tcp --time 1s \
          --repeats 1 --json --expect added.p50<=1s --expect rpm>=1G",
@@ -114,7 +121,7 @@ fn every_path_is_probed_whichever_way_the_stream_goes() {
     let record = ran.json();
     assert_eq!(probed(&record)["transport"], "tcp");
     for phase in ["idle", "loaded"] {
-        let paths = record["trials"][0]["probe"][phase].as_array().expect("an entry for each path");
+        let paths = probes(&record, phase);
         assert_eq!(paths.len(), 2);
         for path in paths {
             assert!(number(path, "/completed") > 40.0, "{phase}: {path}");
@@ -126,7 +133,7 @@ fn every_path_is_probed_whichever_way_the_stream_goes() {
 
 #[test]
 fn what_is_not_probed_has_no_such_figure() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.run(&words("stream local --time 900ms --loaded-latency")).says(2, &["--time 900 ms", "at least 1 s"]);
     place.run(&words("stream local --expect added.p99<=1ms")).says(2, &["--loaded-latency"]);
     let record = place.measure(&words("stream local --time 100ms --warmup 0s --repeats 1 --json"));
@@ -140,7 +147,7 @@ fn ctrl_c_stops_the_load_and_its_probes() {
         return;
     }
     let _alone = alone();
-    let place = Place::new();
+    let place = TestFolder::new();
     place.run(&["lab", "--keep", "--hosts", "2"]).says(0, &["lab down"]);
     // The idle path is timed for 2 s; then the load's warm-up begins.
     let stream = place.start(&words("stream a b --loaded-latency=udp --time 2s --warmup 60s --repeats 1"));

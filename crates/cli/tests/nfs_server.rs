@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::{Place, lab_possible, number, words};
+use program::{TestFolder, lab_possible, number, words};
 use std::fs;
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -14,11 +14,11 @@ fn a_planted_service_time_is_measured() {
     if !lab_possible("a_planted_service_time_is_measured") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     for transport in ["", "--udp "] {
         let line = format!(
             "lab --slow-server b,service-time=2ms -- nfs b --mix getattr {transport}--connections 1 --outstanding 1 \
-             --time 1s --repeats 1 --no-ceiling --json"
+             --time 1s --repeats 1 --no-tester-limit --json"
         );
         let medians = [(); 3].map(|()| {
             let record = place.measure(&words(&line));
@@ -39,7 +39,7 @@ fn a_planted_service_time_is_measured() {
 /// A trial in a served directory sees a disk, and leaves all that was there and nothing else.
 #[test]
 fn a_served_directory_is_as_it_was_before() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let served = place.path("served");
     fs::create_dir_all(served.join("kept")).expect("a directory");
     fs::write(served.join("kept/file"), "kept").expect("a file");
@@ -62,11 +62,11 @@ fn a_served_directory_is_as_it_was_before() {
             "500ms",
             "--repeats",
             "1",
-            "--no-ceiling",
+            "--no-tester-limit",
             "--json",
         ]);
-        assert!(number(&record, "/outcome/operations/read/count") > 0.0, "{transport}");
-        assert!(number(&record, "/outcome/operations/commit/count") > 0.0, "{transport}");
+        assert!(number(&record, "/results/0/operations/read/count") > 0.0, "{transport}");
+        assert!(number(&record, "/results/0/operations/commit/count") > 0.0, "{transport}");
         let result = &record["results"][0];
         assert_eq!(number(result, "/operations/read/corrupt_bytes"), 0.0, "{transport}");
         assert_eq!(result["failed"], 0, "{transport}: {}", result["operations"]);

@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::{Place, close, lab_possible, number};
+use program::{TestFolder, close, lab_possible, number};
 use serde_json::Value;
 
 fn check_schema(record: &Value) {
@@ -16,17 +16,19 @@ fn check_schema(record: &Value) {
 
 #[test]
 fn every_promised_field_is_there() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let brief = ["--time", "200ms", "--warmup", "50ms", "--json"];
     let run = |arguments: &[&str]| {
         let record = place.measure(&[arguments, &brief].concat());
         check_schema(&record);
-        assert_eq!(record["schema"], "linerate.record/1");
+        assert_eq!(record["schema"], "linerate.record/2");
         record["results"][0].clone()
     };
     let both = [
         "/name",
-        "/workload",
+        "/task",
+        "/quantity",
+        "/main/median",
         "/transport",
         "/message_bytes",
         "/cpu/sender/busiest_core",
@@ -73,11 +75,11 @@ fn every_promised_field_is_there() {
 
 #[test]
 fn records_are_kept_listed_reported_and_deleted() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let record =
         place.measure(&["stream", "local", "--udp", "--sizes", "64,512", "--time", "100ms", "-r", "2", "--json"]);
     let id = record["id"].as_str().expect("a record has an id");
-    assert_eq!(place.run(&["results", "show", "--json"]).json(), record, "what is kept is what was printed");
+    assert_eq!(place.run(&["results", "show", "--json"]).json(), record, "the kept record is the printed one");
     assert!(place.run(&["results"]).out.contains(id));
     for (file, start) in
         [("r.html", "<!DOCTYPE html>"), ("r.md", "#"), ("r.csv", "record,"), ("r.json", "{"), ("r.txt", "")]
@@ -99,7 +101,7 @@ fn the_demonstration_measures_both_ways_and_writes_its_report() {
     if !lab_possible("the_demonstration_measures_both_ways_and_writes_its_report") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     let ran = place.run(&["lab"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let streams = [
@@ -130,37 +132,41 @@ fn the_demonstration_measures_both_ways_and_writes_its_report() {
     let page = std::fs::read_to_string(place.path("report.html")).expect("the report is there");
     assert!(page.contains("<svg") && page.contains("udp 1472"));
     assert_eq!(page.contains("Throughput by frame size, frames"), with_frames);
-    let record = place.run(&["results", "show", "--json"]).json();
-    check_schema(&record);
-    let results = record["results"].as_array().expect("a record has results");
-    // Eight of streams and transactions, four of the ladder's upper rungs, five sizes of RPC, a closed loop and its curve.
-    let curve = record["outcome"]["curve"].as_array().expect("the demonstration draws a curve");
-    assert_eq!(results.len(), 12 + 5 + 1 + curve.len());
-    assert!(number(&record, "/outcome/classes/read/count") > 0.0, "{}", record["outcome"]["classes"]);
-    // Sizes of RPC that are no rung are measured through the device only.
-    assert!(
-        results[..12]
-            .iter()
-            .chain(results.iter().filter(|result| result["workload"] == "nfs"))
-            .all(|result| number(result, "/ceiling/share") > 0.0),
-        "each has the tester's ceiling beside it"
-    );
-    let rungs = record["ladder"]["rungs"].as_array().expect("the ladder is drawn from the same run");
-    assert!(rungs.iter().filter(|rung| rung["payload_bps"].is_object()).count() >= 3, "{rungs:?}");
+    // Records of one group: streams, the ladder, RPC by size, the curve of an NFS server, raw frames.
+    let records = place.run(&["results", "show", "--json"]).json();
+    let records = records.as_array().expect("several records");
+    records.iter().for_each(check_schema);
+    let of = |goal: &'static str| records.iter().filter(move |record| record["plan"]["goal"]["kind"] == goal);
+    assert_eq!((of("sweep").count(), of("ladder").count(), of("curve").count()), (2, 1, 1));
+    assert!(records.iter().all(|record| record["group"] == records[0]["group"] && record["group"].is_string()));
+    let results = |record: &Value| record["results"].as_array().expect("a record has results").clone();
+    let streams = of("sweep").flat_map(results).filter(|result| result["task"] != "rpc").collect::<Vec<_>>();
+    assert_eq!(streams.len(), 8, "UDP of four sizes, TCP both ways, transactions over both");
+    let limited = |result: &Value| number(result, "/tester_limit/share") > 0.0;
+    assert!(streams.iter().all(limited), "each has the tester limit beside it");
+    assert_eq!(of("sweep").flat_map(results).filter(|result| result["task"] == "rpc").count(), 5, "RPC of five sizes");
+    let curve = of("curve").next().expect("the demonstration measures a curve");
+    assert!(!curve["outcome"]["curve"].as_array().expect("loads").is_empty());
+    let nfs = results(curve);
+    assert!(nfs.iter().all(limited) && number(&nfs[0], "/classes/read/count") > 0.0, "{}", nfs[0]["classes"]);
+    let ladder = of("ladder").next().expect("the demonstration measures a ladder");
+    let layers = ladder["outcome"]["layers"].as_array().expect("layers");
+    assert!(layers.iter().filter(|layer| layer["payload_bps"].is_object()).count() >= 3, "{layers:?}");
     if !with_frames {
         return;
     }
     // The planted 100,000 frames/s, as far as a machine that runs other tests beside can tell.
-    let found = record["outcome"]["throughput"].as_array().expect("raw frames were measured");
+    let device = of("device").next().expect("raw frames were measured");
+    let found = device["outcome"]["throughput"].as_array().expect("a throughput for each size");
     assert_eq!(found.len(), 2);
     close("frames/s", number(&found[0], "/frames_per_s"), 100_000.0, 0.1);
     assert_eq!(found[1]["limit"], "wire", "{}", found[1]["verdict"]);
-    assert!(number(&found[0], "/ceiling/share") > 0.0);
+    assert!(number(&found[0], "/tester_limit/share") > 0.0);
 }
 
 #[test]
 fn help_and_manual_pages_name_every_command() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let help = place.run(&["--help"]);
     assert_eq!(help.code, Some(0));
     assert_eq!(place.run(&["man", "man1"]).code, Some(0));
@@ -189,7 +195,7 @@ fn help_and_manual_pages_name_every_command() {
 
 #[test]
 fn probe_says_what_a_host_can_do() {
-    let host = Place::new().run(&["probe", "--json"]).json();
+    let host = TestFolder::new().run(&["probe", "--json"]).json();
     assert!(number(&host, "/cores") >= 1.0);
     let capabilities = host["capabilities"].as_array().expect("capabilities are listed");
     assert!(capabilities.iter().any(|c| c["name"].as_str().is_some_and(|name| name.contains("namespace"))));

@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::{Place, close, lab_possible, number, skipped, words};
+use program::{TestFolder, close, lab_possible, number, skipped, words};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
@@ -12,7 +12,7 @@ fn calls_fill_a_slow_link_over_udp_and_tcp() {
     if !lab_possible("calls_fill_a_slow_link_over_udp_and_tcp") {
         return;
     }
-    let record = Place::new().measure(&words(
+    let record = TestFolder::new().measure(&words(
         "lab --hosts 2 --link 10Mbit/s -- rpc b --sizes 1K,8K --outstanding 8 --time 1s --repeats 2 --json",
     ));
     let results = record["results"].as_array().expect("results");
@@ -23,7 +23,7 @@ fn calls_fill_a_slow_link_over_udp_and_tcp() {
     assert_eq!(names, expected.collect::<Vec<_>>());
     for result in results {
         let name = &result["name"];
-        assert_eq!(result["workload"], "rpc", "{name}");
+        assert_eq!(result["task"], "rpc", "{name}");
         assert_eq!(result["call"], name.as_str().and_then(|name| name.split(' ').nth(2)).expect("a name"), "{name}");
         let (size, done) = (number(result, "/message_bytes"), number(result, "/transactions_per_s/median"));
         close(&format!("{name}: payload"), number(result, "/received/payload_bps/median"), done * size * 8.0, 0.05);
@@ -45,7 +45,7 @@ fn calls_over_a_lossy_link_are_sent_again() {
     if !lab_possible("calls_over_a_lossy_link_are_sent_again") {
         return;
     }
-    let record = Place::new().measure(&words(
+    let record = TestFolder::new().measure(&words(
         "lab --hosts 2 --device reference,loss=1/50 -- rpc a b --udp --call write --sizes 1K --rate 500 --time 2s \
          --repeats 1 --json",
     ));
@@ -71,7 +71,7 @@ fn the_agents_program_is_found_by_rpcinfo() {
     if !there("rpcbind") || !there("rpcinfo") {
         return skipped(test, "it needs rpcbind and rpcinfo (Debian package rpcbind)");
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     // A network and a /run of its own: rpcbind has one place for its port and its socket.
     let script = r#"
         set -eu
@@ -105,7 +105,7 @@ fn the_agents_program_is_found_by_rpcinfo() {
 
 #[test]
 fn what_is_wrong_is_said_before_anything_runs() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.run(&words("rpc local --udp --sizes 61K,1M")).says(2, &["at most 61440 bytes"]);
     place.run(&words("rpc local --call erase")).says(2, &["null, write, read, echo"]);
     place.run(&words("agent --portmap")).says(2, &["--rpc-port"]);

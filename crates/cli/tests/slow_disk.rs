@@ -3,7 +3,7 @@
 mod program;
 
 use nix::sys::signal::Signal;
-use program::{Place, children, close, lab_possible, number, wait_until_gone, words};
+use program::{TestFolder, children, close, lab_possible, number, wait_until_gone, words};
 use serde_json::Value;
 use std::fs;
 
@@ -14,7 +14,7 @@ fn mounts() -> String {
 
 fn copy(disk: &str, copy: &str) -> Value {
     let line = format!("lab --hosts 2 --slow-disk {disk} -- copy {copy} a b --repeats 1 --sync none --json");
-    Place::new().measure(&words(&line))
+    TestFolder::new().measure(&words(&line))
 }
 
 /// 20 MB in a few files: what is between them is short beside the second that they take.
@@ -25,12 +25,12 @@ fn a_slow_disk_reads_and_writes_as_fast_as_planted() {
     }
     let tree = "--tree like:photos,files=4,folders=1,bytes=20M";
     let writes = copy("b,write-rate=20MB/s", &format!("{tree} --from memory"));
-    close("writing at 20 MB/s", number(&writes, "/outcome/bytes_per_s"), 20e6, 0.05);
+    close("writing at 20 MB/s", number(&writes, "/results/0/bytes_per_s"), 20e6, 0.05);
     let reads = copy("a,read-rate=20MB/s", &format!("{tree} --to discard"));
-    close("reading at 20 MB/s", number(&reads, "/outcome/bytes_per_s"), 20e6, 0.05);
+    close("reading at 20 MB/s", number(&reads, "/results/0/bytes_per_s"), 20e6, 0.05);
     // 200 files, 5 ms each.
     let opens = copy("a,access-time=5ms", "--tree files=200,folders=2,bytes=200k --to discard");
-    close("200 files a second", number(&opens, "/outcome/files_per_s"), 200.0, 0.05);
+    close("200 files a second", number(&opens, "/results/0/files_per_s"), 200.0, 0.05);
     assert!(!mounts().contains("slow-disk"), "it is mounted outside the lab");
 }
 
@@ -40,14 +40,14 @@ fn what_a_slow_disk_holds_stays_when_the_lab_is_gone() {
     if !lab_possible("what_a_slow_disk_holds_stays_when_the_lab_is_gone") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     let into = place.path("new");
     let line = format!(
         "lab --slow-disk b,write-rate=50MB/s -- copy --tree files=20,folders=2,bytes=500k --into {} a b --verify read-back --json",
         into.display()
     );
     let record = place.measure(&words(&line));
-    assert_eq!((number(&record, "/outcome/files"), &record["outcome"]["verified"]), (20.0, &true.into()));
+    assert_eq!((number(&record, "/results/0/files"), &record["results"][0]["verified"]), (20.0, &true.into()));
     let files = |path: &std::path::Path| fs::read_dir(path).expect("listed").flatten().count();
     assert!(files(&into) > 0, "nothing is in {}", into.display());
 }
@@ -58,7 +58,7 @@ fn a_slow_disk_goes_with_a_killed_lab() {
     if !lab_possible("a_slow_disk_goes_with_a_killed_lab") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     let lab = place.start(&words(
         "lab --hosts 2 --slow-disk b,write-rate=100kB/s -- copy --tree files=9,bytes=9M --from memory a b",
     ));
@@ -72,7 +72,7 @@ fn a_slow_disk_goes_with_a_killed_lab() {
 
 #[test]
 fn what_cannot_be_planted_is_refused_with_what_can() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for (disk, said) in
         [("z,read-rate=1MB/s", "no such host"), ("b", "say what is slow"), ("b,rate=1MB/s", "b,write-rate")]
     {

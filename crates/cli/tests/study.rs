@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::Place;
+use program::TestFolder;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ fn check_schema(report: &Value) {
 
 #[test]
 fn every_published_study_comes_out_in_every_form() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for name in ["filecopy-2003", "hirosaki-1998", "l3switch-2008", "switches-2020"] {
         // With and without its ending.
         let study = tree(&format!("studies/{name}.toml"));
@@ -44,7 +44,7 @@ fn every_published_study_comes_out_in_every_form() {
 
 #[test]
 fn tables_are_by_the_factors_that_are_named() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let study = tree("studies/hirosaki-1998.toml");
     let (out, charts) = (place.path("by.md"), place.path("charts"));
     let (markdown, folder) = (out.display().to_string(), charts.display().to_string());
@@ -68,7 +68,7 @@ const STUDY: &str = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'links.csv'\
 
 #[test]
 fn malformed_files_are_refused_with_line_and_field() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let study = place.file("links.toml", STUDY);
     let refused = |data: &str, words: &[&str]| {
         place.file("links.csv", data);

@@ -3,7 +3,7 @@
 mod program;
 
 use nix::sys::signal::Signal;
-use program::{Place, lab_possible};
+use program::{TestFolder, lab_possible};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ fn count(values: &Value) -> usize {
 }
 
 /// How many records the store has.
-fn kept(place: &Place) -> usize {
+fn kept(place: &TestFolder) -> usize {
     place.run(&["results", "list"]).out.lines().filter(|line| line.contains("-- stream a b")).count()
 }
 
@@ -57,7 +57,7 @@ fn interrupted_and_resumed_the_table_is_the_same() {
     if !lab_possible("interrupted_and_resumed_the_table_is_the_same") {
         return;
     }
-    let whole = Place::new();
+    let whole = TestFolder::new();
     let study = whole.file("devices.toml", STUDY);
     let uninterrupted = whole.run(&["run", &study, "--json"]);
     uninterrupted.says(0, &["study devices: 8 runs", "8 of 8: ", "rate", "loss"]);
@@ -66,7 +66,7 @@ fn interrupted_and_resumed_the_table_is_the_same() {
     assert!(expected.iter().all(|(_, values)| *values == [1, 1]), "{expected:?}");
     assert_eq!(kept(&whole), 8);
 
-    let place = Place::new();
+    let place = TestFolder::new();
     let study = place.file("devices.toml", STUDY);
     let running = place.start(&["run", &study]);
     let deadline = Instant::now() + Duration::from_secs(40);
@@ -104,7 +104,7 @@ fn a_study_waits_for_somebody() {
     if !lab_possible("a_study_waits_for_somebody") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     let notes = place.path("notes");
     let text = format!(
         "title = 'Cards'\nabout = 'x'\nmethod = 'A stream.'\n\
@@ -139,7 +139,7 @@ fn a_study_waits_for_somebody() {
 
 #[test]
 fn what_is_no_run_is_refused_before_anything_is_set_up() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let refused = |from: &str, to: &str, words: &[&str]| {
         assert!(STUDY.contains(from), "{from}");
         let study = place.file("devices.toml", &STUDY.replace(from, to));

@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::{Place, close, lab_possible, number, words};
+use program::{TestFolder, close, lab_possible, number, words};
 use serde_json::Value;
 use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard};
@@ -30,7 +30,7 @@ fn a_shaped_link_carries_what_it_must() {
             let mut arguments =
                 vec!["lab", "--link", rate, "--", "stream", "a", "b", "--time", "2s", "--repeats", "1", "--json"];
             arguments.extend(options);
-            let record = Place::new().measure(&arguments);
+            let record = TestFolder::new().measure(&arguments);
             close(&format!("{what} at {rate}"), payload(&record), bps * share, 0.01);
             assert_eq!(number(&record, "/results/0/limit/line_bps"), bps, "the agents know the link's speed");
             assert_eq!(record["results"][0]["verdict"]["limit"], "wire");
@@ -44,7 +44,7 @@ fn small_datagrams_and_fragments_fill_a_shaped_link_too() {
         return;
     }
     let _alone = alone();
-    let record = Place::new()
+    let record = TestFolder::new()
         .measure(&words("lab --link 100Mbit/s -- stream a b --udp --sizes 64,8192 --time 1500ms --repeats 1 --json"));
     // 8,192 bytes travel as five full packets and one of 820 bytes: 5 x 1538 + 858 on the wire.
     for (index, share) in [(0, 64.0 / 130.0), (1, 8192.0 / 8548.0)] {
@@ -59,7 +59,7 @@ fn a_planted_drop_is_counted_and_placed_on_the_wire() {
         return;
     }
     let _alone = alone();
-    let place = Place::new();
+    let place = TestFolder::new();
     let bench = place.file(
         "lossy.toml",
         "name = \"lossy\"\nhosts = [\"a\", \"b\"]\n[device]\nkind = \"bridge\"\n[[fault]]\nkind = \"loss\"\nat = \"device:b\"\nratio = \"1/100\"\n",
@@ -80,7 +80,7 @@ fn a_small_socket_buffer_is_where_datagrams_die() {
         return;
     }
     let _alone = alone();
-    let record = Place::new().measure(&words(
+    let record = TestFolder::new().measure(&words(
         "lab -- stream a b --udp --size 1024 --receive-buffer 4096 --time 1s --repeats 1 --no-offload --json",
     ));
     let loss = &record["results"][0]["loss"];
@@ -90,12 +90,12 @@ fn a_small_socket_buffer_is_where_datagrams_die() {
 }
 
 #[test]
-fn three_sources_fill_one_sink() {
-    if !lab_possible("three_sources_fill_one_sink") {
+fn three_senders_fill_one_receiver() {
+    if !lab_possible("three_senders_fill_one_receiver") {
         return;
     }
     let _alone = alone();
-    let record = Place::new()
+    let record = TestFolder::new()
         .measure(&words("lab --link 100Mbit/s -- stream a,b,c d --congestion cubic --time 5s --repeats 1 --json"));
     // What waits for a retransmission at the window's edges moves the total by a queue's worth.
     close("the total", payload(&record), 1e8 * 1448.0 / 1538.0, 0.02);
@@ -112,7 +112,7 @@ fn a_delayed_path_takes_as_long_as_planted() {
         return;
     }
     let _alone = alone();
-    let record = Place::new().measure(&words(
+    let record = TestFolder::new().measure(&words(
         "lab --hosts 2 --device reference,delay=5ms -- transact a b --udp --time 2s --repeats 1 --json",
     ));
     let p50 = number(&record, "/results/0/latency_ns/p50");
@@ -135,7 +135,7 @@ fn peers_agree() {
         return;
     }
     let _alone = alone();
-    let place = Place::new();
+    let place = TestFolder::new();
     let up = place.run(&["lab", "--link", "100Mbit/s", "--keep"]);
     assert_eq!(up.code, Some(0), "{}", up.err);
     let in_b = |server: &str| {
@@ -181,13 +181,13 @@ fn transactions_are_timed_and_counted() {
     for options in [&["--udp"][..], &["--connect"], &["--rate", "2k"], &["--outstanding", "8", "--request", "100"]] {
         let mut arguments = words("lab -- transact a b --time 1s --repeats 1 --json");
         arguments.extend(options);
-        let record = Place::new().measure(&arguments);
+        let record = TestFolder::new().measure(&arguments);
         let result = &record["results"][0];
         let rate = number(result, "/transactions_per_s/median");
         // An open loop times all that was due in the window, a closed one what was answered in it.
         let timed = match options {
             ["--rate", ..] => 2_000.0,
-            _ => number(&record, "/trials/0/paths/0/opener/transactions/completed"),
+            _ => number(&record, "/trials/0/counts/0/flows/0/client/transactions/completed"),
         };
         assert_eq!(number(result, "/latency_ns/count"), timed);
         assert_eq!(number(result, "/failed"), 0.0);

@@ -3,7 +3,7 @@
 mod program;
 mod scenario;
 
-use program::{Place, lab_possible, words};
+use program::{TestFolder, lab_possible, words};
 use scenario::{Said, Scenario};
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn planted_limits_are_named() {
         return;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut missed = Vec::new();
     for scenario in Scenario::all(&root.join("scenarios")).expect("the scenarios") {
         let run = || {
@@ -70,7 +70,7 @@ fn a_verdict_is_put_to_the_test() {
     if !lab_possible("a_verdict_is_put_to_the_test") {
         return;
     }
-    let place = Place::new();
+    let place = TestFolder::new();
     for (lab, load, limit, change) in [
         ("--device reference,loss=1/100", "50Mbit/s", "path-loss", "half the load"),
         ("--device router --shape 40Mbit/s", "80Mbit/s", "shaper", "a load of"),

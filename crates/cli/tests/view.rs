@@ -3,7 +3,7 @@
 mod program;
 
 use nix::sys::signal::Signal;
-use program::Place;
+use program::TestFolder;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
@@ -19,7 +19,7 @@ fn get(url: &str) -> String {
 
 #[test]
 fn a_measured_record_is_listed_and_opened_until_interrupted() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let record = place.measure(&["stream", "local", "--time", "100ms", "-r", "2", "--json"]);
     let id = record["id"].as_str().expect("a record has an id");
     let mut view = place.start(&["view"]);
@@ -35,7 +35,7 @@ fn a_measured_record_is_listed_and_opened_until_interrupted() {
 
 #[test]
 fn a_port_that_is_taken_is_named_with_the_remedy() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     place.run(&["view", "--listen", &address]).says(3, &[&address, "has that port", "leave --listen out"]);
@@ -44,7 +44,7 @@ fn a_port_that_is_taken_is_named_with_the_remedy() {
 
 #[test]
 fn records_are_found_by_words() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let brief = ["--time", "100ms", "-r", "1", "--json"];
     let [stream, transact] = ["stream", "transact"].map(|command| {
         let record = place.measure(&[&[command, "local"], &brief[..]].concat());

@@ -101,6 +101,13 @@ impl Scratch {
     pub(crate) fn path(&self) -> &Path {
         self.folder.0.path()
     }
+
+    /// Removes it. Returns what stays behind and why; none if all is gone.
+    pub(crate) fn remove(self) -> Option<String> {
+        make_writable(self.path());
+        let removed = fs::remove_dir_all(self.path());
+        removed.err().map(|error| format!("the folder {}: {error}", self.path().display()))
+    }
 }
 
 /// Removes folders of copies whose agent was killed: nobody holds their locks any more.

@@ -6,7 +6,7 @@
 use crate::CopyError;
 use crate::block::{BLOCK, Block};
 use crate::control::Control;
-use linerate_model::TrialKey;
+use linerate_model::SessionKey;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, IoSlice, Read, Write};
@@ -28,8 +28,6 @@ pub(crate) const GAVE_UP: u8 = b'S';
 
 /// How long connecting and greeting may take.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
-/// How long the source's connections are waited for once the copy was started.
-const ALL_HERE: Duration = Duration::from_secs(10);
 /// A host that does not answer for so long is lost.
 const LOST: Duration = Duration::from_secs(20);
 /// Strangers that may be waited for at a time.
@@ -38,7 +36,7 @@ const STRANGERS: usize = 16;
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Opens the connection for `lane` and has it accepted.
-pub(crate) fn open(to: SocketAddr, key: &TrialKey, lane: u16, control: &Control) -> Result<TcpStream, CopyError> {
+pub(crate) fn open(to: SocketAddr, key: &SessionKey, lane: u16, control: &Control) -> Result<TcpStream, CopyError> {
     let failed = |error: io::Error| CopyError::NoConnection(format!("connecting to {to}: {error}"));
     let mut connection = TcpStream::connect_timeout(&to, CONNECT).map_err(failed)?;
     let mut answer = [0; ANSWER.len()];
@@ -56,7 +54,7 @@ pub(crate) fn open(to: SocketAddr, key: &TrialKey, lane: u16, control: &Control)
     Ok(connection)
 }
 
-fn greeting(key: &TrialKey, lane: u16) -> [u8; GREETING] {
+fn greeting(key: &SessionKey, lane: u16) -> [u8; GREETING] {
     let mut bytes = [0; GREETING];
     bytes[..8].copy_from_slice(&HELLO);
     bytes[8..24].copy_from_slice(&key.0);
@@ -65,7 +63,7 @@ fn greeting(key: &TrialKey, lane: u16) -> [u8; GREETING] {
 }
 
 /// The lane that a greeting with this key is for. All of it is looked at, however wrong it is.
-fn lane_of(bytes: &[u8; GREETING], key: &TrialKey) -> Option<u16> {
+fn lane_of(bytes: &[u8; GREETING], key: &SessionKey) -> Option<u16> {
     let lane = u16::from_le_bytes([bytes[24], bytes[25]]);
     let expected = greeting(key, lane);
     let differences = bytes.iter().zip(expected).fold(0, |all, (a, b)| all | (a ^ b));
@@ -94,26 +92,23 @@ impl LaneListener {
         Ok(Self { listener, address })
     }
 
-    /// Waits for a connection for each lane, and for the one that asks; returns the lanes in order. Fails if they have not
-    /// come within 10 s of the start of the copy.
+    /// Waits for a connection for each lane, and with `asks` for the one on which the source asks. Returns the lanes in order.
+    ///
+    /// # Errors
+    /// It was stopped.
     pub(crate) fn accept(
         self,
-        key: &TrialKey,
+        key: &SessionKey,
         lanes: u16,
         asks: bool,
         control: &Control,
-        started: &dyn Fn() -> bool,
     ) -> Result<(Vec<TcpStream>, Option<TcpStream>), CopyError> {
         let mut known: Vec<Option<TcpStream>> = (0..lanes).map(|_| None).collect();
         let mut asking = None;
         let mut strangers: Vec<Stranger> = Vec::new();
-        let mut since = None;
         while known.iter().any(Option::is_none) || (asks && asking.is_none()) {
             if control.is_stopped() {
                 return Err(CopyError::Stopped);
-            }
-            if started() && since.get_or_insert_with(Instant::now).elapsed() > ALL_HERE {
-                return Err(CopyError::NoConnection(String::from("the source did not connect")));
             }
             while let Ok((connection, _)) = self.listener.accept() {
                 if strangers.len() < STRANGERS && connection.set_nonblocking(true).is_ok() {
@@ -159,7 +154,7 @@ enum Heard {
 }
 
 impl Stranger {
-    fn listen(&mut self, key: &TrialKey) -> Heard {
+    fn listen(&mut self, key: &SessionKey) -> Heard {
         let mut bytes = [0; GREETING];
         let wanted = &mut bytes[self.said.len()..];
         match self.connection.read(wanted) {
@@ -234,18 +229,19 @@ mod tests {
     use crate::block::Blocks;
     use linerate_model::CopyOnError;
     use std::net::Ipv4Addr;
+    use std::sync::Arc;
     use std::thread;
 
-    const KEY: TrialKey = TrialKey([7; 16]);
+    const KEY: SessionKey = SessionKey([7; 16]);
 
     #[test]
     fn only_the_key_opens() {
-        let control = Control::new(CopyOnError::Continue);
+        let control = Control::new(CopyOnError::Continue, Arc::default());
         let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into()).expect("a port");
         let address = listener.address;
         thread::scope(|scope| {
-            let accepted = scope.spawn(|| listener.accept(&KEY, 2, true, &control, &|| false));
-            assert!(open(address, &TrialKey([8; 16]), 0, &control).is_err(), "a wrong key");
+            let accepted = scope.spawn(|| listener.accept(&KEY, 2, true, &control));
+            assert!(open(address, &SessionKey([8; 16]), 0, &control).is_err(), "a wrong key");
             assert!(open(address, &KEY, 2, &control).is_err(), "a lane that there is none of");
             for lane in [1, ASKS, 0] {
                 open(address, &KEY, lane, &control).expect("a lane");

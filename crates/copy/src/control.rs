@@ -1,19 +1,18 @@
-//! What all threads of one copy share on a host: the word to stop, what went wrong, how far it is.
+//! What all threads of a role share on a host: the stop, what went wrong, how far it is.
 
-use linerate_model::{CopyFault, CopyOnError, CopyProgress, CopyStage};
-use linerate_sys::clock;
-use linerate_units::Nanos;
+use crate::progress::Progress;
+use linerate_model::{CopyFault, CopyOnError, CopyStage};
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Faults that are told one by one; the rest are counted.
 const FAULTS_KEPT: usize = 100;
 
-/// Stops a copy, and tells how far it is.
+/// Stops a role's threads, and keeps what went wrong.
 #[derive(Debug)]
-pub struct Control {
+pub(crate) struct Control {
     on_error: CopyOnError,
     stopped: AtomicBool,
     faults: Mutex<Vec<CopyFault>>,
@@ -22,15 +21,13 @@ pub struct Control {
     lost: AtomicBool,
     /// Connections, so that threads that wait on them are woken.
     connections: Mutex<Vec<TcpStream>>,
-    /// When copying began, on the monotonic clock; 0 before.
-    started: AtomicU64,
-    files: AtomicU64,
-    bytes: AtomicU64,
+    /// The whole session's.
+    progress: Arc<Progress>,
 }
 
 impl Control {
-    /// Of a copy that has not begun.
-    pub fn new(on_error: CopyOnError) -> Self {
+    /// The control of a role that has not begun. Files in place are added to `progress`.
+    pub(crate) fn new(on_error: CopyOnError, progress: Arc<Progress>) -> Self {
         Self {
             on_error,
             stopped: AtomicBool::new(false),
@@ -38,14 +35,12 @@ impl Control {
             faults_total: AtomicU64::new(0),
             lost: AtomicBool::new(false),
             connections: Mutex::default(),
-            started: AtomicU64::new(0),
-            files: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
+            progress,
         }
     }
 
     /// Ends the copy at once: nothing half-written keeps its final name.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         for connection in self.connections().drain(..) {
             // One that is closed already needs no closing.
@@ -53,28 +48,13 @@ impl Control {
         }
     }
 
-    /// How far it is; none before it began.
-    pub fn progress(&self) -> Option<CopyProgress> {
-        let started = Some(self.started.load(Ordering::Acquire)).filter(|started| *started > 0)?;
-        Some(CopyProgress {
-            elapsed: Nanos::new(clock::now().saturating_sub(started)),
-            files: self.files.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
-        })
-    }
-
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 
-    pub(crate) fn starts_at(&self, at: u64) {
-        self.started.store(at, Ordering::Release);
-    }
-
     /// Counts files and bytes that are done: that have their names at the destination.
     pub(crate) fn done(&self, files: u64, bytes: u64) {
-        self.files.fetch_add(files, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.progress.add(files, bytes);
     }
 
     /// Keeps a connection, to be closed by [`Self::stop`].

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Why a copy, or a host's part in it, could not be prepared.
 #[derive(Debug, thiserror::Error)]
-pub enum CopyError {
+pub(crate) enum CopyError {
     /// The system refused something.
     #[error("{call} {object}: {source}")]
     System {
@@ -36,7 +36,7 @@ pub enum CopyError {
     NoFolder,
     /// The destination holds something.
     #[error(
-        "{path} is not empty; empty it, or give --replace to replace files of the same names, or --resume to go on"
+        "{path} is not empty; empty it, or give --existing replace to replace files of the same names, or --existing resume to continue an interrupted copy"
     )]
     NotEmpty {
         /// The folder.

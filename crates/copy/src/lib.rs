@@ -18,12 +18,16 @@ mod cache;
 mod connection;
 mod control;
 mod destination;
+mod engine;
 mod entry;
 mod error;
 mod folders;
-mod half;
 mod lane;
+mod part;
 mod pipeline;
+mod prepare;
+mod progress;
+mod role;
 mod side;
 mod source;
 mod stage;
@@ -32,6 +36,7 @@ mod tree;
 mod ways;
 
 pub use allowed_folders::AllowedFolders;
-pub use control::Control;
-pub use error::CopyError;
-pub use half::{Counts, MOST_LANES, Ready, prepare};
+pub use engine::Copy;
+
+use control::Control;
+use error::CopyError;

@@ -5,7 +5,7 @@ mod pair;
 use linerate_model::{
     CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOptions, CopyStage, CopySync, CopyTree, CopyVerify,
 };
-use pair::{OPTIONS, Pair, alone, assert_same, census, folder, made};
+use pair::{OPTIONS, alone, assert_same, census, copy, folder, made};
 use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
@@ -46,7 +46,7 @@ fn everything_a_tree_may_hold_arrives() {
     oddities(from.path());
     let before = census(from.path());
     let into = CopyInto::Folder(folder(&to.path().join("new")));
-    let copied = Pair::new(OPTIONS).copy(CopyTree::Folder(folder(from.path())), CopyFrom::Files, into).expect("copied");
+    let copied = copy(OPTIONS, CopyTree::Folder(folder(from.path())), CopyFrom::Files, into).expect("copied");
     assert_eq!(copied.source.faults, []);
     assert_eq!(copied.destination.faults, []);
     let (sent, got) = (&copied.source.sides[0], &copied.destination.sides[0]);
@@ -73,7 +73,7 @@ fn a_made_tree_is_the_same_from_memory_from_files_and_by_path() {
     let targets: Vec<_> = (0..3).map(|_| tempdir().expect("a folder")).collect();
     let into = |index: usize| CopyInto::Folder(folder(targets[index].path()));
     for (index, from) in [CopyFrom::Memory, CopyFrom::Files].into_iter().enumerate() {
-        let copied = Pair::new(OPTIONS).copy(tree.clone(), from.clone(), into(index)).expect("copied");
+        let copied = copy(OPTIONS, tree.clone(), from.clone(), into(index)).expect("copied");
         let got = &copied.destination.sides[0];
         assert_eq!((got.files, got.folders, got.bytes, got.verified), (700, 30, 9_000_000, 700), "{from:?}");
         assert!(copied.destination.faults.is_empty() && copied.source.faults.is_empty());
@@ -87,7 +87,7 @@ fn a_made_tree_is_the_same_from_memory_from_files_and_by_path() {
 #[test]
 fn each_stage_tells_where_its_time_went() {
     let tree = made("files=200,folders=5,bytes=20M");
-    let copied = Pair::new(OPTIONS).copy(tree.clone(), CopyFrom::Memory, CopyInto::Scratch).expect("copied");
+    let copied = copy(OPTIONS, tree.clone(), CopyFrom::Memory, CopyInto::Scratch).expect("copied");
     for (side, stages) in
         [(&copied.source.sides[0], &CopyStage::ALL[..5]), (&copied.destination.sides[0], &CopyStage::ALL[5..])]
     {
@@ -102,7 +102,7 @@ fn each_stage_tells_where_its_time_went() {
         assert!(files == 0 || files == 200);
     }
     let options = CopyOptions { verify: CopyVerify::None, ..OPTIONS };
-    let copied = Pair::new(options).copy(tree, CopyFrom::Memory, CopyInto::Discard).expect("copied");
+    let copied = copy(options, tree, CopyFrom::Memory, CopyInto::Discard).expect("copied");
     let got = &copied.destination.sides[0];
     assert_eq!((got.files, got.verified, got.bytes), (200, 0, 20_000_000));
     assert!(!got.stages.contains_key(&CopyStage::Verify));
@@ -159,7 +159,7 @@ fn links_are_left_out_where_that_is_asked_and_counted() {
     let tree = || CopyTree::Folder(folder(from.path()));
     let into = |name: &str| CopyInto::Folder(folder(&to.path().join(name)));
     let within = alone(options, tree(), CopyFrom::Files, into("within")).expect("copied");
-    let across = Pair::new(options).copy(tree(), CopyFrom::Files, into("across")).expect("copied");
+    let across = copy(options, tree(), CopyFrom::Files, into("across")).expect("copied");
     for (faults, side) in [(&within.faults, &within.sides[0]), (&across.source.faults, &across.source.sides[0])] {
         assert_eq!(*faults, []);
         assert_eq!((side.files, side.links, side.links_skipped, side.complete), (1, 0, 2, true));
@@ -173,26 +173,26 @@ fn what_is_there_is_refused_replaced_or_kept() {
     let to = tempdir().expect("a folder");
     let into = || CopyInto::Folder(folder(to.path()));
     let tree = made("files=40,folders=3,bytes=1M");
-    let copy = |existing| {
+    let again = |existing| {
         let options = CopyOptions { existing, ..OPTIONS };
-        Pair::new(options).copy(tree.clone(), CopyFrom::Memory, into())
+        copy(options, tree.clone(), CopyFrom::Memory, into())
     };
-    copy(CopyExisting::Refuse).expect("the folder is empty");
+    again(CopyExisting::Refuse).expect("the folder is empty");
     let whole = census(to.path());
-    let error = copy(CopyExisting::Refuse).map(|_| ()).expect_err("it is not empty any more").to_string();
+    let error = again(CopyExisting::Refuse).map(|_| ()).expect_err("it is not empty any more").to_string();
     assert!(error.contains("--replace") && error.contains("--resume"), "{error}");
 
     fs::write(to.path().join("mine"), "stays").expect("written");
     let file = whole.iter().find(|(_, about)| about.starts_with("100")).expect("a file").0;
     fs::write(to.path().join(std::ffi::OsStr::from_bytes(file)), "changed").expect("written");
-    let copied = copy(CopyExisting::Replace).expect("copied");
+    let copied = again(CopyExisting::Replace).expect("copied");
     assert_eq!(copied.destination.sides[0].files, 40);
     assert_eq!(fs::read(to.path().join("mine")).expect("there"), b"stays");
     fs::remove_file(to.path().join("mine")).expect("removed");
     assert_eq!(census(to.path()), whole);
 
     fs::write(to.path().join(std::ffi::OsStr::from_bytes(file)), "changed").expect("written");
-    let copied = copy(CopyExisting::Resume).expect("copied");
+    let copied = again(CopyExisting::Resume).expect("copied");
     let got = &copied.destination.sides[0];
     assert_eq!((got.files, got.kept), (1, 39));
     assert_eq!(census(to.path()), whole);

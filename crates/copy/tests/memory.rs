@@ -1,6 +1,5 @@
 //! A tree is never held: ten times the files take no more memory. Alone in its program, for the peak is the process's.
 
-#[expect(dead_code, reason = "one host does it all here")]
 mod pair;
 
 use linerate_model::{CopyFrom, CopyInto, CopyTree};

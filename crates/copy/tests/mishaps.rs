@@ -2,14 +2,15 @@
 
 mod pair;
 
+use linerate_engine::FailedBy;
+use linerate_engine::testing::sessions;
 use linerate_model::{CopyExisting, CopyFrom, CopyInto, CopyOnError, CopyOptions, CopyStage, CopyTree};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
-use pair::{OPTIONS, Pair, alone, assert_same, census, folder, made};
+use pair::{OPTIONS, alone, assert_same, census, copy, ends, engine, folder, made, one, task};
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -28,20 +29,24 @@ fn an_interrupted_copy_goes_on_to_the_same_tree() {
     alone(OPTIONS, tree.clone(), CopyFrom::Memory, CopyInto::Folder(folder(whole.path()))).expect("copied");
     let into = || CopyInto::Folder(folder(to.path()));
 
-    let pair = Pair::new(OPTIONS);
-    let destination = Arc::clone(&pair.destination);
-    let interrupter = thread::spawn(move || {
-        while destination.progress().is_none_or(|progress| progress.files < 300) {
+    let ends = sessions(ends(&task(OPTIONS, tree.clone(), CopyFrom::Memory, into())));
+    let [source, destination] = thread::scope(|scope| {
+        let [source, destination] = [0, 1].map(|end| {
+            let session = &ends[end];
+            scope.spawn(move || session.run(&engine()))
+        });
+        while ends[1].meter().is_none_or(|meter| meter.operations < 300) {
+            assert!(!destination.is_finished(), "it ended before it was interrupted");
             thread::sleep(Duration::from_micros(200));
         }
-        destination.stop();
+        ends[1].stop("interrupted");
+        [source, destination].map(|end| end.join().expect("no panic"))
     });
-    let copied = pair.copy(tree.clone(), CopyFrom::Memory, into()).expect("begun");
-    interrupter.join().expect("no panic");
-    let (sent, got) = (&copied.source.sides[0], &copied.destination.sides[0]);
-    assert!(!sent.complete && !got.complete);
-    assert!((300..3_000).contains(&got.files), "{}", got.files);
-    assert!(copied.source.faults.iter().any(|fault| fault.reason.contains("broke")), "{:?}", copied.source.faults);
+    assert!(matches!(destination.expect_err("it was stopped").error, FailedBy::Stop(_)));
+    let (sent, got) = (one(source.expect("it goes on as far as it can")), ends[1].meter().expect("begun").operations);
+    assert!(!sent.sides[0].complete);
+    assert!((300..3_000).contains(&got), "{got}");
+    assert!(sent.faults.iter().any(|fault| fault.reason.contains("broke")), "{:?}", sent.faults);
     assert_eq!(temporary(to.path()), Vec::<String>::new());
     let (partly, all) = (census(to.path()), census(whole.path()));
     for (path, about) in partly.iter().filter(|(_, about)| about.starts_with("100")) {
@@ -51,10 +56,10 @@ fn an_interrupted_copy_goes_on_to_the_same_tree() {
     // As a kill leaves it.
     fs::write(to.path().join(".linerate-0-0.part"), "half").expect("written");
     let options = CopyOptions { existing: CopyExisting::Resume, ..OPTIONS };
-    let resumed = Pair::new(options).copy(tree, CopyFrom::Memory, into()).expect("resumed");
+    let resumed = copy(options, tree, CopyFrom::Memory, into()).expect("resumed");
     let again = &resumed.destination.sides[0];
     assert!(again.complete);
-    assert_eq!(again.kept, got.files);
+    assert_eq!(again.kept, got);
     assert_eq!(again.files + again.kept, 3_000);
     assert_same(whole.path(), to.path());
 }
@@ -88,7 +93,7 @@ fn a_full_disk_is_named_and_leaves_nothing_half_written() {
         let into = folder(&to.path().join(format!("{on_error:?}")));
         let options = CopyOptions { on_error, lanes: 1, ..OPTIONS };
         let tree = CopyTree::Folder(folder(from.path()));
-        let copied = Pair::new(options).copy(tree, CopyFrom::Files, CopyInto::Folder(into.clone())).expect("begun");
+        let copied = copy(options, tree, CopyFrom::Files, CopyInto::Folder(into.clone())).expect("begun");
         let [fault] = &copied.destination.faults[..] else { panic!("{:?}", copied.destination.faults) };
         assert_eq!((fault.path.as_str(), fault.stage), ("too large", CopyStage::Write));
         assert!(fault.reason.contains("No space left"), "{}", fault.reason);
@@ -124,7 +129,7 @@ fn a_file_that_changes_while_it_is_read_is_named_and_left_out() {
             }
         });
         let into = CopyInto::Folder(folder(to.path()));
-        let copied = Pair::new(OPTIONS).copy(CopyTree::Folder(folder(from.path())), CopyFrom::Files, into);
+        let copied = copy(OPTIONS, CopyTree::Folder(folder(from.path())), CopyFrom::Files, into);
         done.store(true, Ordering::Relaxed);
         copied.expect("begun")
     });
@@ -141,14 +146,14 @@ fn what_cannot_be_copied_is_named_and_stops_what_is_to_stop() {
     fs::write(from.path().join("file"), "f").expect("written");
     let tree = || CopyTree::Folder(folder(from.path()));
     let into = |name: &str| CopyInto::Folder(folder(&to.path().join(name)));
-    let copied = Pair::new(OPTIONS).copy(tree(), CopyFrom::Files, into("on")).expect("begun");
+    let copied = copy(OPTIONS, tree(), CopyFrom::Files, into("on")).expect("begun");
     assert_eq!(copied.source.faults.len(), 1);
     assert_eq!(copied.source.faults[0].path, "pipe");
     assert!(copied.destination.sides[0].complete, "the rest is there");
     assert_eq!(copied.destination.sides[0].files, 1);
 
     let options = CopyOptions { on_error: CopyOnError::Stop, ..OPTIONS };
-    let copied = Pair::new(options).copy(tree(), CopyFrom::Files, into("stop")).expect("begun");
+    let copied = copy(options, tree(), CopyFrom::Files, into("stop")).expect("begun");
     assert!(!copied.destination.sides[0].complete && !copied.source.sides[0].complete);
     assert_eq!(copied.destination.faults, [], "the source says why");
 }
@@ -161,7 +166,7 @@ fn a_name_that_is_taken_by_a_folder_is_a_fault() {
     fs::create_dir_all(to.path().join("x/y")).expect("made");
     let options = CopyOptions { existing: CopyExisting::Replace, ..OPTIONS };
     let into = CopyInto::Folder(folder(to.path()));
-    let copied = Pair::new(options).copy(CopyTree::Folder(folder(from.path())), CopyFrom::Files, into).expect("begun");
+    let copied = copy(options, CopyTree::Folder(folder(from.path())), CopyFrom::Files, into).expect("begun");
     let [fault] = &copied.destination.faults[..] else { panic!("{:?}", copied.destination.faults) };
     assert_eq!((fault.path.as_str(), fault.stage), ("x", CopyStage::Sync));
     assert_eq!(temporary(to.path()), Vec::<String>::new());

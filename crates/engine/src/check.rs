@@ -1,8 +1,7 @@
 //! Checks of what a trial asks for, before anything is opened.
 
 use crate::error::SocketError;
-use linerate_model::{EndRole, HalfSpec, IpVersion, SocketOptions, Transport};
-use linerate_units::OpRate;
+use linerate_model::{Assignment, IpVersion, SocketOptions, Transport, Window};
 use std::fs;
 
 /// The kernel's TCP_MIN_MSS and MAX_TCP_WINDOW.
@@ -10,47 +9,49 @@ const MSS: std::ops::RangeInclusive<u16> = 88..=32_767;
 
 /// Flows of one path and direction: each is a thread at both ends.
 const FLOWS: std::ops::RangeInclusive<u16> = 1..=1_024;
-/// Requests a second: an open loop's schedule is kept in nanoseconds, of which ten must lie between two requests.
-const RATES: std::ops::RangeInclusive<u64> = 1..=100_000_000;
+/// Messages or requests per second: a schedule is kept in nanoseconds, of which ten must lie between two of them.
+pub const MOST_PER_SECOND: u64 = 100_000_000;
+/// Payload bits per second: more than any interface has.
+pub const MOST_BITS_PER_SECOND: u64 = 100_000_000_000_000;
 
-/// Checks the socket options, the window and the listening addresses of an assignment.
+/// Checks the socket options, the flows, the window and the listening addresses of an assignment over sockets. Returns its window.
 ///
 /// # Errors
-/// [`SocketError::Asked`] names what cannot work, and the remedy.
-pub fn check_half(spec: &HalfSpec) -> Result<(), SocketError> {
-    check(spec.workload.socket(), spec.workload.transport(), spec.workload.ip())?;
-    if spec.timing.measure.get() == 0 {
-        return Err(asked("the measured window must be longer than 0"));
-    }
-    for end in &spec.ends {
-        if let EndRole::Listener { address } = end.role
-            && address.is_ipv6() != (spec.workload.ip() == IpVersion::V6)
-        {
-            return Err(asked(format!("path {}: {address} is not of the IP version asked for", end.path)));
+/// [`SocketError::InvalidRequest`] names what cannot work, and the remedy.
+pub fn check_assignment(assignment: &Assignment) -> Result<Window, SocketError> {
+    let Some(net) = assignment.task.net() else {
+        return Err(asked(format!("{} uses no sockets", assignment.task.kind())));
+    };
+    check_flows(net.flows)?;
+    check(&net.socket, net.transport, net.ip)?;
+    let window = assignment.timing.window().filter(|window| window.measure.get() > 0);
+    let window = window.ok_or_else(|| asked("the measured window must be longer than 0"))?;
+    for listen in assignment.listens() {
+        if listen.address.is_ipv6() != (net.ip == IpVersion::V6) {
+            return Err(asked(format!(
+                "link {}: {} is not of the IP version asked for",
+                listen.link.0, listen.address
+            )));
         }
     }
-    Ok(())
+    Ok(window)
 }
 
 /// Checks the number of flows of one path.
-///
-/// # Errors
-/// [`SocketError::Asked`] names the range.
-pub fn check_flows(flows: u16) -> Result<(), SocketError> {
+fn check_flows(flows: u16) -> Result<(), SocketError> {
     if FLOWS.contains(&flows) {
         return Ok(());
     }
     Err(asked(format!("{flows} flows: choose {} to {}", FLOWS.start(), FLOWS.end())))
 }
 
-/// Checks the rate of an open loop. `what` names its operations, as in "requests"; `otherwise` says how they are made without a rate.
+/// Checks a rate that is asked for. `unit` names what is counted, as in "requests"; `otherwise` says what happens without a rate.
 ///
 /// # Errors
-/// [`SocketError::Asked`] names the range.
-pub fn check_rate(rate: Option<OpRate>, what: &str, otherwise: &str) -> Result<(), SocketError> {
-    let Some(rate) = rate.map(OpRate::get).filter(|rate| !RATES.contains(rate)) else { return Ok(()) };
-    let (least, most) = (RATES.start(), RATES.end());
-    Err(asked(format!("{rate} {what} a second: choose {least} to {most}, or leave the rate out to {otherwise}")))
+/// [`SocketError::InvalidRequest`] names the range: no schedule can be kept beyond `most` per second, and at a rate of zero nothing is sent.
+pub fn check_rate(rate: Option<u64>, most: u64, unit: &str, otherwise: &str) -> Result<(), SocketError> {
+    let Some(rate) = rate.filter(|rate| !(1..=most).contains(rate)) else { return Ok(()) };
+    Err(asked(format!("a rate of {rate} {unit} per second: choose 1 to {most}, or leave the rate out to {otherwise}")))
 }
 
 /// Checks socket options.
@@ -93,5 +94,24 @@ fn check(options: &SocketOptions, transport: Transport, ip: IpVersion) -> Result
 }
 
 fn asked(text: impl Into<String>) -> SocketError {
-    SocketError::Asked(text.into())
+    SocketError::InvalidRequest(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_out_of_range_are_refused_with_the_range() {
+        let check =
+            |rate| check_rate(rate, MOST_PER_SECOND, "requests", "ask at will").map_err(|error| error.to_string());
+        for rate in [None, Some(1), Some(MOST_PER_SECOND)] {
+            assert_eq!(check(rate), Ok(()));
+        }
+        for rate in [0, MOST_PER_SECOND + 1] {
+            let error = check(Some(rate)).expect_err("out of range");
+            assert!(error.contains(&format!("a rate of {rate} requests")), "{error}");
+            assert!(error.contains("choose 1 to 100000000, or leave the rate out to ask at will"), "{error}");
+        }
+    }
 }

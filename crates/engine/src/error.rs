@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 /// Why a socket could not be made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// What was asked for cannot be done; the text says what can.
+    /// The request cannot be carried out; the text says what can.
     #[error("{0}")]
-    Asked(String),
+    InvalidRequest(String),
     /// A system call failed.
     #[error(transparent)]
     Sys(#[from] linerate_sys::Error),
@@ -26,7 +26,7 @@ pub enum SocketError {
 /// A trial was started before all its flows had arrived.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "path {path}: {arrived} of {expected} flows had connected when the trial started; check that the opener reached this host"
+    "path {path}: {arrived} of {expected} flows had connected when the trial started; check that the client reached this host"
 )]
 pub struct FlowsMissing {
     /// The path's index.

@@ -1,15 +1,29 @@
-//! What engines share: sockets with a trial's options, checks of these options, worker threads, and the flag that stops them.
+//! What engines share: the contract between an engine and its agent, sockets with a trial's options, checks of these options,
+//! worker threads, and the flag that stops them.
+#![forbid(unsafe_code)]
 
 mod check;
+mod connect;
+mod contract;
 mod error;
+mod path_end;
+mod path_rates;
 mod socket;
 mod stop;
 mod tcp_flow;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod workers;
 
-pub use check::{check_flows, check_half, check_rate};
+pub use check::{MOST_BITS_PER_SECOND, MOST_PER_SECOND, check_assignment, check_rate};
+pub use connect::connect;
+pub use contract::{
+    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Meters, Needs, Stopped, Work,
+};
 pub use error::{FlowsMissing, SocketError, failed};
+pub use path_end::{PathEnd, Side, path_ends};
+pub use path_rates::{PathRates, bits_per_second};
 pub use socket::{SocketSpec, socket};
 pub use stop::Stop;
 pub use tcp_flow::tcp_flow;
-pub use workers::{Worker, Workers};
+pub use workers::{Ended, Worker, Workers};

@@ -119,7 +119,7 @@ fn check_met(name: &str, limit: &str, wanted: u64, set: usize) -> Result<(), Soc
     if set as u64 >= wanted {
         return Ok(());
     }
-    Err(SocketError::Asked(format!(
+    Err(SocketError::InvalidRequest(format!(
         "a {name} buffer of {wanted} bytes: this host allows {set}; run with CAP_NET_ADMIN, raise the limit (sysctl -w net.core.{limit}={wanted}), or ask for less"
     )))
 }

@@ -1,42 +1,70 @@
-//! The flag that ends a trial's threads early.
+//! How the threads of a session are ended before their time, and why.
 
 use linerate_sys::clock;
-use std::sync::Mutex;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Stop flag shared by a trial's threads; keeps the first error.
-#[derive(Debug)]
-pub struct Stop<E> {
-    flag: AtomicBool,
-    /// The first reason given. Later ones are consequences of it.
-    reason: Mutex<Option<E>>,
+/// Stop flag shared by a trial's threads; keeps the first reason, and wakes those that wait on something else.
+pub struct Stop<E = String> {
+    stopped: AtomicBool,
+    inner: Mutex<Inner<E>>,
+}
+
+struct Inner<E> {
+    /// The first reason; what follows from it is not recorded.
+    reason: Option<E>,
+    /// What wakes threads that wait on sockets, queues or kernel calls.
+    wakers: Vec<Box<dyn FnOnce() + Send>>,
 }
 
 impl<E> Default for Stop<E> {
     fn default() -> Self {
-        Self { flag: AtomicBool::new(false), reason: Mutex::new(None) }
+        Self { stopped: AtomicBool::new(false), inner: Mutex::new(Inner { reason: None, wakers: Vec::new() }) }
     }
 }
 
 impl<E> Stop<E> {
-    /// Returns whether the threads are to end now.
+    /// Whether the threads are to end now.
     #[inline]
     pub fn is_set(&self) -> bool {
-        self.flag.load(Ordering::Relaxed)
+        self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Sets the flag. Keeps `reason` if it is the first.
+    /// The flag itself, for loops that take no other form of it. It is only read there.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.stopped
+    }
+
+    /// Ends all threads because of `reason`, unless there was one before, and runs each waker once.
     pub fn set(&self, reason: E) {
-        self.reason.lock().expect("no holder panics").get_or_insert(reason);
-        self.flag.store(true, Ordering::Relaxed);
+        let wakers = {
+            let mut inner = self.inner();
+            inner.reason.get_or_insert(reason);
+            // Set under the lock: a waker that comes later sees it.
+            self.stopped.store(true, Ordering::Release);
+            std::mem::take(&mut inner.wakers)
+        };
+        wakers.into_iter().for_each(|wake| wake());
     }
 
-    /// Takes the reason out; `None` if the flag was never set, or the reason was taken before.
+    /// Runs `wake` when the threads are stopped; at once if they are already.
+    pub fn on_stop(&self, wake: impl FnOnce() + Send + 'static) {
+        let mut inner = self.inner();
+        if self.is_set() {
+            drop(inner);
+            wake();
+        } else {
+            inner.wakers.push(Box::new(wake));
+        }
+    }
+
+    /// Takes the reason the threads were stopped for; none if they were not, or it was taken.
     pub fn take_reason(&self) -> Option<E> {
-        self.reason.lock().expect("no holder panics").take()
+        self.inner().reason.take()
     }
 
-    /// Sleeps until `at`, in nanoseconds of [`clock::now`]; wakes within 50 ms of a stop. Returns false if stopped.
+    /// Sleeps until `at`, on [`clock::now`]'s clock, in pieces short enough to see a stop. Returns false if stopped.
     pub fn sleep_until(&self, at: u64) -> bool {
         const PIECE: u64 = 50_000_000;
         loop {
@@ -50,11 +78,23 @@ impl<E> Stop<E> {
             clock::sleep_until(at.min(now + PIECE));
         }
     }
+
+    fn inner(&self) -> MutexGuard<'_, Inner<E>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<E: fmt::Debug> fmt::Debug for Stop<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stop").field("stopped", &self.is_set()).field("reason", &self.inner().reason).finish()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU32;
 
     #[test]
     fn keeps_the_first_reason_and_wakes_sleepers() {
@@ -65,5 +105,21 @@ mod tests {
         stop.set("second");
         assert!(stop.is_set() && !stop.sleep_until(u64::MAX));
         assert_eq!((stop.take_reason(), stop.take_reason()), (Some("first"), None));
+    }
+
+    #[test]
+    fn runs_each_waker_once_also_one_that_comes_late() {
+        let (stop, woken) = (Stop::default(), Arc::new(AtomicU32::new(0)));
+        let wake = || {
+            let woken = Arc::clone(&woken);
+            move || {
+                woken.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        stop.on_stop(wake());
+        stop.set("first");
+        stop.set("second");
+        stop.on_stop(wake());
+        assert_eq!(woken.load(Ordering::Relaxed), 2);
     }
 }

@@ -67,9 +67,9 @@ impl<T> Workers<T> {
         &self.threads
     }
 
-    /// Returns whether all have ended.
-    pub fn has_finished(&self) -> bool {
-        self.finished.load(Ordering::Acquire) == self.work.len()
+    /// Returns what tells whether those that were started have ended, also when they have been joined.
+    pub fn ended(&self) -> Ended {
+        Ended { finished: Arc::clone(&self.finished), all: self.work.len() }
     }
 
     /// Returns whether any was started and not joined.
@@ -84,6 +84,20 @@ impl<T> Workers<T> {
     pub fn join(&mut self) -> Vec<T> {
         let work = std::mem::take(&mut self.work);
         work.into_iter().map(|work| work.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    }
+}
+
+/// Tells whether worker threads have ended.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    finished: Arc<AtomicUsize>,
+    all: usize,
+}
+
+impl Ended {
+    /// Returns whether all have ended.
+    pub fn all(&self) -> bool {
+        self.finished.load(Ordering::Acquire) >= self.all
     }
 }
 
@@ -127,8 +141,10 @@ mod tests {
             Worker { name: String::from("late"), sends: false, work }
         };
         workers.start((0..2).map(worker)).expect("two threads");
-        assert!(!workers.has_finished());
+        let ended = workers.ended();
+        assert!(!ended.all());
         drop(workers);
+        assert!(ended.all());
         assert_eq!(done.load(Ordering::Relaxed), 2);
     }
 }

@@ -6,8 +6,12 @@
 use aya::maps::Array;
 use aya::programs::{TestRun, TestRunAttrs, TestRunOptions, Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
-use linerate_frames::{Counts, port, run};
-use linerate_model::{FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameTrial};
+use linerate_engine::testing;
+use linerate_frames::{Frames, port};
+use linerate_model::{
+    Assignment, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamCounts, FramesTask, Role, RoleCounts,
+    RoleKind, SessionId, SessionKey, Task, Timing,
+};
 use linerate_sys::affinity::pin;
 use linerate_sys::clock;
 use linerate_sys::namespace::{NetNamespace, set_network_setting};
@@ -17,7 +21,6 @@ use std::error::Error;
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
@@ -175,7 +178,7 @@ fn bare(namespace: &NetNamespace, seconds: u64, elsewhere: bool) -> Result<()> {
 }
 
 /// A trial of the engine, as a device test runs it.
-fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<Counts> {
+fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<FrameStreamCounts> {
     let [source_mac, destination_mac] = [port(SENDING)?.mac, port(RECEIVING)?.mac];
     let headers = FrameHeaders {
         source_mac,
@@ -185,8 +188,8 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<Counts> {
         destination: "198.18.0.2".parse()?,
         payload: FramePayload::Udp { source_port: 49_152, destination_port: 7 },
     };
-    let trial = FrameTrial {
-        name: String::from("bench"),
+    let task = FramesTask {
+        home: "bench".into(),
         ports: vec![SENDING.into(), RECEIVING.into()],
         streams: vec![FrameStream {
             from: 0,
@@ -204,17 +207,33 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<Counts> {
         engine,
         hosts: Vec::new(),
     };
-    Ok(run(&trial, &AtomicBool::new(false), &|_, _| {})?)
+    let assignment = Assignment {
+        id: SessionId(String::from("bench")),
+        key: SessionKey([0; 16]),
+        task: Task::Frames(task),
+        timing: Timing::UntilDone,
+        roles: vec![Role {
+            kind: RoleKind::Ports { own: vec![0, 1], tag: 1 },
+            listens: Vec::new(),
+            connects: Vec::new(),
+        }],
+        password: None,
+    };
+    let counted = testing::run(&Frames, [assignment]).remove(0)?;
+    let Some(RoleCounts::Frames(part)) = counted.roles.into_iter().next() else {
+        return Err("no frames were counted".into());
+    };
+    let stream = part.streams.into_iter().next().ok_or("one stream was asked for")?;
+    Ok(FrameStreamCounts::joined(stream.sent.unwrap_or_default(), stream.arrived.unwrap_or_default(), stream.flooded))
 }
 
-/// The engine as fast as it goes.
+/// The engine at full speed.
 fn full_speed(namespace: &NetNamespace, seconds: u64, engine: FrameEngine, elsewhere: bool) -> Result<()> {
     cable(namespace)?;
     if elsewhere {
         receive_elsewhere(RECEIVING)?;
     }
-    let counts = trial(engine, seconds, BEYOND_REACH)?;
-    let [stream] = &counts.streams[..] else { return Err("one stream was asked for".into()) };
+    let stream = trial(engine, seconds, BEYOND_REACH)?;
     println!("frames_per_s {}", stream.received as f64 / stream.send_time.as_secs_f64());
     Ok(())
 }
@@ -223,8 +242,7 @@ fn full_speed(namespace: &NetNamespace, seconds: u64, engine: FrameEngine, elsew
 fn pace(namespace: &NetNamespace, seconds: u64, rate: u64) -> Result<()> {
     cable(namespace)?;
     receive_elsewhere(RECEIVING)?;
-    let counts = trial(FrameEngine::Xdp, seconds, rate)?;
-    let [stream] = &counts.streams[..] else { return Err("one stream was asked for".into()) };
+    let stream = trial(FrameEngine::Xdp, seconds, rate)?;
     let measured = stream.received.saturating_sub(1) as f64 / stream.receive_time.as_secs_f64();
     println!("rate_error {}", (measured / rate as f64 - 1.0).abs());
     println!("unsent {}", stream.intended.saturating_sub(stream.sent));
@@ -240,11 +258,10 @@ fn gaps(namespace: &NetNamespace, seconds: u64, rate: u64) -> Result<()> {
     let (tap_in, tap_out) = (route.index_of(TAP_IN)?, route.index_of(TAP_OUT)?);
     let mut programs = load(tap_out, 1_000_000_000 / rate)?;
     attach(&mut programs, "tap", tap_in, XdpMode::Driver)?;
-    let counts = trial(FrameEngine::Xdp, seconds, rate)?;
+    let stream = trial(FrameEngine::Xdp, seconds, rate)?;
     let errors: Array<_, u64> = programs.take_map("errors").ok_or("no such map")?.try_into()?;
     let errors: Vec<u64> = errors.iter().collect::<std::result::Result<_, _>>()?;
     let seen: u64 = errors.iter().sum();
-    let [stream] = &counts.streams[..] else { return Err("one stream was asked for".into()) };
     if seen + 1 != stream.sent {
         return Err(format!("{} frames were sent, and the tap saw {}", stream.sent, seen + 1).into());
     }
@@ -260,7 +277,7 @@ fn gaps(namespace: &NetNamespace, seconds: u64, rate: u64) -> Result<()> {
     Ok(())
 }
 
-/// trafgen (netsniff-ng), a generator on packet sockets, with the same frame as fast as it goes.
+/// trafgen (netsniff-ng), a generator on packet sockets, with the same frame at full speed.
 fn trafgen(namespace: &NetNamespace, seconds: u64) -> Result<()> {
     cable(namespace)?;
     let mut route = Route::open()?;

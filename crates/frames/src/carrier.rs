@@ -1,6 +1,6 @@
 //! Whether the ports keep their links while a trial runs.
 //!
-//! Frames that a dead link swallowed are not the device's loss: such a trial counts for nothing, and says which port it was.
+//! Frames that a dead link swallowed are not the device's loss: such a trial fails, and says which port it was.
 
 use crate::plan::Plan;
 use linerate_sys::netlink::{Link, Route};
@@ -27,15 +27,15 @@ impl Carrier {
         Ok(Self { state: RefCell::new(State { route: Route::open()?, ports, changes, lost: None }) })
     }
 
-    /// Looks at the links; true once a port lost its link.
-    pub(crate) fn lost_now(&self) -> bool {
+    /// Looks at the links. Returns the port that lost its link, now or before.
+    pub(crate) fn look(&self) -> Option<String> {
         let state = &mut *self.state.borrow_mut();
         if state.lost.is_none()
             && let Ok(links) = state.route.links()
         {
             state.note(&links);
         }
-        state.lost.is_some()
+        state.lost.clone()
     }
 
     /// The port that lost its link.

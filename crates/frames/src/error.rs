@@ -1,5 +1,6 @@
 //! What can go wrong with ports and frames.
 
+use linerate_engine::Stopped;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -21,24 +22,21 @@ pub enum FrameError {
     Down(String),
     /// It went down while frames were sent.
     #[error(
-        "port {interface} lost its link during the trial `{trial}`, which counts for nothing: see to its cable and to the \
-         device's end of it, then measure again"
+        "port {interface} lost its link during the trial: check its cable and the device's end of it, then measure again"
     )]
     WentDown {
         /// The port.
         interface: String,
-        /// The trial's name.
-        trial: String,
     },
-    /// The other hosts of the trial, or whoever asked for it, went away before it began.
-    #[error("the trial `{0}` was called off before its first frame: see what became of its other hosts")]
-    CalledOff(String),
+    /// The session was stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// It is no Ethernet interface.
     #[error("port {0} has no Ethernet address: take an Ethernet interface")]
     NotEthernet(String),
     /// Nobody has the address, or does not say so.
     #[error(
-        "nobody on port {interface} answered for {target} within {patience:?}: is the address right, and the device up?"
+        "nobody on port {interface} answered for {target} within {timeout:?}: is the address right, and the device up?"
     )]
     NoAnswer {
         /// Where was asked.
@@ -46,16 +44,11 @@ pub enum FrameError {
         /// Whose Ethernet address was asked for.
         target: IpAddr,
         /// How long.
-        patience: Duration,
+        timeout: Duration,
     },
     /// The trial contradicts itself.
-    #[error("the trial `{trial}` cannot be run: {why}")]
-    BadTrial {
-        /// Its name.
-        trial: String,
-        /// What is wrong, and what would be right.
-        why: String,
-    },
+    #[error("these frames cannot be sent: {0}")]
+    BadTrial(String),
     /// XDP cannot carry such frames.
     #[error("a frame of {0} bytes is too large for XDP: use packet sockets")]
     TooLargeForXdp(u32),

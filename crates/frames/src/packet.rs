@@ -4,13 +4,14 @@ use crate::FrameError;
 use crate::account::Account;
 use crate::headers::find_signature;
 use crate::plan::{Plan, deal};
+use crate::progress::Progress;
 use crate::signature::{BYTES, Signature};
-use crate::trial::{FCS, HalfCounts, LEAD, LOOK, Task};
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FramesArrived, FramesSent, Histogram, StreamHalf};
+use crate::trial::{Attempt, Counts, FCS, LEAD, LOOK};
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent, Histogram};
 use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
 use linerate_sys::{Error, affinity, clock};
 use linerate_units::Nanos;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// Frames in one call.
@@ -24,16 +25,9 @@ const BUFFER: i32 = 64 << 20;
 /// A port whose driver takes no more frames is tried for so long after the end.
 const GRACE: u64 = 1_000_000_000;
 
-/// Counts that are looked at while they grow.
-#[derive(Default)]
-struct Totals {
-    sent: AtomicU64,
-    received: AtomicU64,
-}
-
 /// Runs the trial.
-pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
-    let (plan, stop) = (task.plan, task.stop);
+pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
+    let (plan, stop, progress) = (attempt.plan, attempt.stop(), &*attempt.progress);
     let mut ears = Vec::with_capacity(plan.ports.len());
     for port in &plan.ports {
         let socket = PacketSocket::open(port.link, Some(ALL_PROTOCOLS))?;
@@ -42,46 +36,44 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
     }
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let dealt = deal(&plan.sent_here(), cores);
-    let (over, totals) = (AtomicBool::new(false), Totals::default());
-    let start = task.begin(LEAD)?;
+    let over = AtomicBool::new(false);
+    let start = attempt.begin(LEAD)?;
     let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
-    let report = || (task.progress)(totals.sent.load(Ordering::Relaxed), totals.received.load(Ordering::Relaxed));
-    let (sent, accounts, elapsed) = thread::scope(|scope| -> Result<_, Error> {
+    let (sent, accounts) = thread::scope(|scope| -> Result<_, FrameError> {
         let started = |error| Error::new("pthread_create", "a thread of the trial", error);
         let mut receivers = Vec::with_capacity(ears.len());
         for (port, socket) in ears.iter().enumerate() {
-            let (over, totals) = (&over, &totals);
-            let work = move || receive(plan, port, socket, over, totals);
+            let over = &over;
+            let work = move || receive(plan, port, socket, over, progress);
             let thread = thread::Builder::new().name(format!("port {port}")).spawn_scoped(scope, work);
             receivers.push(thread.map_err(started)?);
         }
         let mut senders = Vec::with_capacity(dealt.len());
         for (core, streams) in dealt.iter().enumerate() {
-            let totals = &totals;
-            let work = move || send(plan, stop, core, streams, start, totals);
+            let work = move || send(plan, stop, core, streams, start, progress);
             let thread = thread::Builder::new().name(format!("frames {core}")).spawn_scoped(scope, work);
             senders.push(thread.map_err(started)?);
         }
         while senders.iter().any(|thread| !thread.is_finished()) {
             thread::sleep(LOOK);
-            report();
+            attempt.look();
         }
-        let elapsed = clock::now().saturating_sub(start);
         let sent: Result<Vec<_>, Error> =
             senders.into_iter().map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect();
-        task.settle(report);
+        let settled = if sent.is_ok() { attempt.settle(|| attempt.look()) } else { Ok(()) };
         over.store(true, Ordering::Relaxed);
         let accounts: Result<Vec<_>, Error> = receivers
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p)))
             .collect();
-        Ok((sent?, accounts?, elapsed))
+        settled?;
+        Ok((sent?, accounts?))
     })?;
 
-    let mut streams = vec![StreamHalf::default(); plan.streams.len()];
+    let mut streams = vec![FrameStreamPart::default(); plan.streams.len()];
     for sent in sent.into_iter().flatten() {
         streams[sent.stream].sent = Some(FramesSent {
-            intended: task.intended(sent.stream, sent.sent, elapsed),
+            intended: attempt.intended(sent.stream, sent.sent),
             sent: sent.sent,
             bytes: plan.streams[sent.stream].wish.bytes(sent.sent),
             first: sent.first,
@@ -90,12 +82,12 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
         });
     }
     for (port, accounts) in accounts.into_iter().enumerate() {
-        for ((stream, half), account) in plan.streams.iter().zip(&mut streams).zip(accounts) {
+        for ((stream, part), account) in plan.streams.iter().zip(&mut streams).zip(accounts) {
             if stream.to != Some(port) {
-                half.flooded += account.received + account.duplicates;
+                part.flooded += account.received + account.duplicates;
                 continue;
             }
-            half.arrived = Some(FramesArrived {
+            part.arrived = Some(FramesArrived {
                 received: account.received,
                 bytes: account.bytes + FCS * account.received,
                 duplicates: account.duplicates,
@@ -118,10 +110,10 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
                  limit, not the device; use XDP or a lower rate",
                 port.interface
             );
-            caveats.push(Caveat::new(CaveatKind::TesterCeiling, text));
+            caveats.push(Caveat::new(CaveatKind::TesterLimit, text));
         }
     }
-    Ok(HalfCounts { engine: FrameEngine::PacketSocket, started_unix_ns, streams, caveats })
+    Ok(Counts { engine: FrameEngine::PacketSocket, started_unix_ns, streams, caveats })
 }
 
 /// A stream on its way out.
@@ -145,7 +137,7 @@ fn send(
     core: usize,
     streams: &[usize],
     start: u64,
-    totals: &Totals,
+    progress: &Progress,
 ) -> Result<Vec<Outgoing>, Error> {
     // A thread that may not choose its core sends all the same, only less evenly.
     let _ = affinity::pin(core as u32);
@@ -165,13 +157,13 @@ fn send(
         for (socket, outgoing) in &mut lane {
             let stream = &plan.streams[outgoing.stream];
             let now = clock::now();
-            if stop.load(Ordering::Relaxed) || now > start + plan.time + plan.patience() + GRACE {
+            if stop.load(Ordering::Relaxed) || now > start + plan.time + plan.late_time() + GRACE {
                 break;
             }
             let end = plan.end(stream, start);
             let due = outgoing.due(plan, now, end);
             if due > 0 {
-                outgoing.send(plan, socket, due as usize, totals)?;
+                outgoing.send(plan, socket, due as usize, progress)?;
             }
             let next = (outgoing.next >> 32) as u64;
             let exhausted = stream.due.is_some_and(|limit| outgoing.sent >= limit);
@@ -220,7 +212,7 @@ impl Outgoing {
     }
 
     /// Numbers and stamps `count` frames and hands them over; what the port refuses keeps its number for the next time.
-    fn send(&mut self, plan: &Plan, socket: &PacketSocket, count: usize, totals: &Totals) -> Result<(), Error> {
+    fn send(&mut self, plan: &Plan, socket: &PacketSocket, count: usize, progress: &Progress) -> Result<(), Error> {
         let stream = &plan.streams[self.stream];
         let time = clock::now();
         for (number, (kind, frame)) in (self.sent as u32..=u32::MAX).chain(0..).zip(self.frames.iter_mut().take(count))
@@ -242,7 +234,7 @@ impl Outgoing {
             Err(error) if error.raw_os_error() == Some(nobufs()) => 0,
             Err(error) => {
                 let port = stream.from.map_or("?", |from| &plan.ports[from].interface);
-                return Err(Error::new("sendmmsg", format!("port {port}, trial {}", plan.name), error));
+                return Err(Error::new("sendmmsg", format!("port {port}"), error));
             }
         };
         if sent > 0 {
@@ -252,7 +244,8 @@ impl Outgoing {
             self.last = time;
             self.sent += sent;
             self.next += stream.gap * u128::from(sent);
-            totals.sent.fetch_add(sent, Ordering::Relaxed);
+            progress
+                .add_sent(sent, self.frames[..sent as usize].iter().map(|(_, frame)| frame.len() as u64 + FCS).sum());
         }
         Ok(())
     }
@@ -269,7 +262,7 @@ fn receive(
     port: usize,
     socket: &PacketSocket,
     over: &AtomicBool,
-    totals: &Totals,
+    progress: &Progress,
 ) -> Result<Vec<Account>, Error> {
     let mut accounts = vec![Account::new(); plan.streams.len()];
     let mut incoming = Incoming::new(BATCH);
@@ -284,6 +277,7 @@ fn receive(
         }
         // The kernel stamps with the time since 1970.
         let offset = clock::unix_now().saturating_sub(clock::now());
+        let mut received_bytes = 0;
         for (frame, stamp) in incoming.frames() {
             let Some(signature) = find_signature(frame).filter(|signature| signature.tag == plan.tag) else { continue };
             let Some(account) = accounts.get_mut(usize::from(signature.stream)) else { continue };
@@ -292,8 +286,9 @@ fn receive(
             let bytes = stream.frames[stream.frame_of(signature.number)].len();
             account.arrived(signature.number, signature.time, at, bytes as u64);
             if stream.to == Some(port) {
-                totals.received.fetch_add(1, Ordering::Relaxed);
+                received_bytes += bytes as u64 + FCS;
             }
         }
+        progress.add_received(received_bytes);
     }
 }

@@ -6,12 +6,10 @@ use crate::layout::Layout;
 use crate::port::{mac, usable};
 use crate::signature::{BYTES, Signature};
 use crate::vary::Change;
-use linerate_model::{FrameHalf, FrameStream, FrameTrial, MOST_VARIED, Mac, MacRule, RawFrame, SimulatedHosts};
-use linerate_sys::clock;
+use linerate_model::{FrameStream, FramesTask, MOST_VARIED, Mac, MacRule, RawFrame, SimulatedHosts};
 use linerate_sys::netlink::Route;
 use linerate_units::Nanos;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A port of this host.
 #[derive(Debug, Clone)]
@@ -50,7 +48,6 @@ pub(crate) struct Stream {
 /// A trial ready to run.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    pub(crate) name: String,
     pub(crate) tag: u16,
     pub(crate) ports: Vec<Port>,
     pub(crate) streams: Vec<Stream>,
@@ -59,25 +56,14 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// A trial all of whose ports are this host's.
-    pub(crate) fn whole(trial: &FrameTrial) -> Result<Self, FrameError> {
-        Self::new(trial, tag(), |_| true)
-    }
-
-    /// This host's half of a trial.
-    pub(crate) fn half(half: &FrameHalf) -> Result<Self, FrameError> {
-        if let Some(port) = half.ports.iter().find(|port| usize::from(**port) >= half.trial.ports.len()) {
-            let why = format!("port {port} of {} is said to be this host's", half.trial.ports.len());
-            return Err(FrameError::BadTrial { trial: half.trial.name.clone(), why });
+    /// Checks a task against itself and against this host, which has the ports with the indices `own`. The frames carry `tag`.
+    pub(crate) fn new(task: &FramesTask, own: &[u16], tag: u16) -> Result<Self, FrameError> {
+        let bad = FrameError::BadTrial;
+        if let Some(port) = own.iter().find(|port| usize::from(**port) >= task.ports.len()) {
+            return Err(bad(format!("this host is to have port {port}, but there are {}", task.ports.len())));
         }
-        Self::new(&half.trial, half.tag, |port| half.ports.contains(&port))
-    }
-
-    /// Checks the trial against itself and against this host.
-    fn new(trial: &FrameTrial, tag: u16, own: impl Fn(u16) -> bool) -> Result<Self, FrameError> {
-        let bad = |why: String| FrameError::BadTrial { trial: trial.name.clone(), why };
         let links = Route::open()?.links()?;
-        let here = (0..).zip(&trial.ports).filter(|(number, _)| own(*number));
+        let here = (0..).zip(&task.ports).filter(|(number, _)| own.contains(number));
         let ports = here.map(|(number, name)| {
             let link = usable(&links, &name.interface)?;
             let polled = link.kind != "tun";
@@ -85,16 +71,16 @@ impl Plan {
         });
         let ports = ports.collect::<Result<Vec<_>, FrameError>>()?;
         let place = |number: u16| ports.iter().position(|port| port.number == number);
-        if trial.streams.is_empty() || trial.streams.len() > usize::from(u16::MAX) {
-            return Err(bad(format!("it has {} streams: 1 to 65535 can be told apart", trial.streams.len())));
+        if task.streams.is_empty() || task.streams.len() > usize::from(u16::MAX) {
+            return Err(bad(format!("it has {} streams: 1 to 65535 can be told apart", task.streams.len())));
         }
-        for hosts in &trial.hosts {
-            check_hosts(hosts, trial.ports.len()).map_err(bad)?;
+        for hosts in &task.hosts {
+            check_hosts(hosts, task.ports.len()).map_err(bad)?;
         }
-        let mut streams = Vec::with_capacity(trial.streams.len());
-        for (index, wish) in (0u16..).zip(&trial.streams) {
-            if usize::from(wish.from.max(wish.to)) >= trial.ports.len() {
-                let (from, to, of) = (wish.from, wish.to, trial.ports.len());
+        let mut streams = Vec::with_capacity(task.streams.len());
+        for (index, wish) in (0u16..).zip(&task.streams) {
+            if usize::from(wish.from.max(wish.to)) >= task.ports.len() {
+                let (from, to, of) = (wish.from, wish.to, task.ports.len());
                 return Err(bad(format!("stream {index} goes from port {from} to {to} of {of}")));
             }
             let signature = Signature { tag, stream: index, number: 0, time: 0 };
@@ -110,11 +96,11 @@ impl Plan {
             if rate == Some(0) {
                 return Err(bad(format!("stream {index} has rate 0: leave the stream out")));
             }
-            let lasts = wish.length(trial.time);
-            if wish.after + lasts > trial.time || lasts.get() == 0 {
+            let lasts = wish.length(task.time);
+            if wish.after + lasts > task.time || lasts.get() == 0 {
                 return Err(bad(format!(
                     "stream {index} begins after {} and is sent for {lasts}, but the trial takes {}",
-                    wish.after, trial.time
+                    wish.after, task.time
                 )));
             }
             let in_time = rate.map(|rate| in_time(rate, lasts.get()));
@@ -138,11 +124,11 @@ impl Plan {
             if streams.iter().filter(|other| other.wish.to == stream.wish.to).count() > 1 {
                 return Err(bad(format!(
                     "frames without a signature and other frames go to port {}: its counter cannot tell them apart",
-                    trial.ports[usize::from(stream.wish.to)]
+                    task.ports[usize::from(stream.wish.to)]
                 )));
             }
         }
-        Ok(Self { name: trial.name.clone(), tag, ports, streams, time: trial.time.get() })
+        Ok(Self { tag, ports, streams, time: task.time.get() })
     }
 }
 
@@ -152,15 +138,14 @@ impl Plan {
         (0..self.streams.len()).filter(|index| self.streams[*index].from.is_some()).collect()
     }
 
-    /// How long after its time a trial may still send what was due: a sender that was held up sends the rest later, at the
-    /// trial's rate.
-    pub(crate) fn patience(&self) -> u64 {
-        self.time / 8 + 20_000_000
+    /// How long after its time the trial may still send what was due.
+    pub(crate) fn late_time(&self) -> u64 {
+        late_time(self.time)
     }
 
     /// When the last frame of `stream` may leave in a trial that began at `start`.
     pub(crate) fn end(&self, stream: &Stream, start: u64) -> u64 {
-        stream.begin(start) + stream.length(self.time) + if stream.gap == 0 { 0 } else { self.patience() }
+        stream.begin(start) + stream.length(self.time) + if stream.gap == 0 { 0 } else { self.late_time() }
     }
 }
 
@@ -258,16 +243,15 @@ fn check_hosts(hosts: &SimulatedHosts, ports: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// How long after its time a trial of `time` nanoseconds may still send what was due: a sender that was held up sends the
+/// rest later, at the trial's rate.
+pub(crate) fn late_time(time: u64) -> u64 {
+    time / 8 + 20_000_000
+}
+
 /// Frames that are due within `time` nanoseconds at `rate`, the first at once.
 pub(crate) fn in_time(rate: u64, time: u64) -> u64 {
     (u128::from(rate) * u128::from(time)).div_ceil(1_000_000_000) as u64
-}
-
-/// A number that tells this trial's frames from the stragglers of others.
-fn tag() -> u16 {
-    static TRIALS: AtomicU16 = AtomicU16::new(0);
-    let seed = clock::unix_now() / 1_000_000_000 + u64::from(std::process::id()) * 257;
-    (seed as u16).wrapping_add(TRIALS.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x6487))
 }
 
 /// Which of the `streams` each of `lanes` serves, in turn.

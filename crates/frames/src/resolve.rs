@@ -19,22 +19,22 @@ const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
 /// The question is repeated this often (RFC 4861 section 10 has one second; a tester need not be that shy).
 const ASK_AGAIN: Duration = Duration::from_millis(250);
 
-/// Asks on `interface`, in the name of `own`, for the Ethernet address of `target`, for as long as `patience`.
-pub fn resolve(interface: &str, own: (Mac, IpAddr), target: IpAddr, patience: Duration) -> Result<Mac, FrameError> {
+/// Asks on `interface`, in the name of `own`, for the Ethernet address of `target`, for as long as `timeout`.
+pub fn resolve(interface: &str, own: (Mac, IpAddr), target: IpAddr, timeout: Duration) -> Result<Mac, FrameError> {
     let link = usable(&Route::open()?.links()?, interface)?;
     let question = match (own.1, target) {
         (IpAddr::V4(source), IpAddr::V4(target)) => arp_request(own.0, source, target),
         (IpAddr::V6(source), IpAddr::V6(target)) => solicitation(own.0, source, target),
         (source, target) => {
             let why = format!("{source} and {target} are of two families: give both in one");
-            return Err(FrameError::BadTrial { trial: format!("resolving {target}"), why });
+            return Err(FrameError::BadTrial(why));
         }
     };
     let socket = PacketSocket::open(link.index, Some(ALL_PROTOCOLS))?;
     socket.hear_all()?;
     let mut incoming = Incoming::new(16);
     let (began, mut asked) = (Instant::now(), None::<Instant>);
-    while began.elapsed() < patience {
+    while began.elapsed() < timeout {
         if asked.is_none_or(|asked| asked.elapsed() >= ASK_AGAIN) {
             socket.send(&question)?;
             asked = Some(Instant::now());
@@ -53,7 +53,7 @@ pub fn resolve(interface: &str, own: (Mac, IpAddr), target: IpAddr, patience: Du
             return Ok(mac);
         }
     }
-    Err(FrameError::NoAnswer { interface: interface.to_owned(), target, patience })
+    Err(FrameError::NoAnswer { interface: interface.to_owned(), target, timeout })
 }
 
 fn arp_request(mac: Mac, source: Ipv4Addr, target: Ipv4Addr) -> Vec<u8> {

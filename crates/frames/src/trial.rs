@@ -1,160 +1,132 @@
-//! A trial from its beginning to its end, by whichever means.
+//! A trial from its beginning to its end, by XDP or by packet sockets.
 
 use crate::answering::Answering;
 use crate::carrier::Carrier;
-use crate::plan::{Plan, in_time};
+use crate::plan::Plan;
+use crate::progress::Progress;
 use crate::{FrameError, learning, packet, xdp};
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameHalf, FrameStreamResult, FrameTrial, StreamHalf};
-use linerate_sys::clock;
+use linerate_engine::{Conductor, Stopped, Work};
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesTask, Ready};
 use linerate_sys::netlink::{Link, Route};
 use linerate_sys::packet::PacketSocket;
-use std::sync::atomic::{AtomicBool, Ordering};
+use linerate_sys::{Error, clock};
+use linerate_units::Nanos;
+use std::cell::Cell;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, atomic::AtomicBool};
+use std::thread;
 use std::time::Duration;
 
-/// Between the reports of progress, and how soon an end is noticed.
+/// Between looks at the counts and the ports' links.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
-/// How soon the word of another host is noticed, nanoseconds.
-const GLANCE: u64 = 10_000_000;
-/// From the beginning of a trial to its first frame: for the threads to be ready.
+/// From the start being known to the first frame: for the threads to be ready, nanoseconds.
 pub(crate) const LEAD: u64 = 20_000_000;
+/// For this thread to hear of the start, nanoseconds.
+const HEARING: u64 = 50_000_000;
 
 /// Bytes of a frame's check sequence, which no port hands over.
 pub(crate) const FCS: u64 = 4;
 
-/// What a trial counted.
-#[derive(Debug)]
-pub struct Counts {
-    /// The means that was used; never `auto`.
-    pub engine: FrameEngine,
-    /// When sending began, nanoseconds since 1970.
-    pub started_unix_ns: u64,
-    /// Each stream, in the trial's order.
-    pub streams: Vec<FrameStreamResult>,
-    /// Doubts.
-    pub caveats: Vec<Caveat>,
-}
-
 /// What this host counted of a trial.
 #[derive(Debug)]
-pub struct HalfCounts {
-    /// The means that was used; never `auto`.
-    pub engine: FrameEngine,
+pub(crate) struct Counts {
+    /// The engine that was used; never `auto`.
+    pub(crate) engine: FrameEngine,
     /// When sending began, nanoseconds since 1970.
-    pub started_unix_ns: u64,
-    /// Each stream, in the trial's order.
-    pub streams: Vec<StreamHalf>,
+    pub(crate) started_unix_ns: u64,
+    /// Each stream, in the task's order.
+    pub(crate) streams: Vec<FrameStreamPart>,
     /// Doubts.
-    pub caveats: Vec<Caveat>,
+    pub(crate) caveats: Vec<Caveat>,
 }
 
-/// Steps that the hosts of one trial take together. No host sends before the ports of all count; none stops counting before all
-/// have sent.
-pub trait Conductor: Sync {
-    /// Reports that this host's ports count.
-    fn counting(&self);
-    /// Returns when the first frame is due, in nanoseconds of [`clock::now`]; `None` before that is known.
-    fn start(&self) -> Option<u64>;
-    /// Reports that this host has sent all its frames.
-    fn sent(&self);
-    /// Returns whether all hosts have sent all their frames.
-    fn all_sent(&self) -> bool;
-}
-
-/// What one of the means is asked to do.
-pub(crate) struct Task<'a> {
+/// A trial as XDP or packet sockets run it.
+pub(crate) struct Attempt<'a> {
     pub(crate) plan: &'a Plan,
-    /// Where other hosts take part.
-    pub(crate) conductor: Option<&'a dyn Conductor>,
+    pub(crate) progress: Arc<Progress>,
+    host: &'a dyn Conductor,
+    carrier: &'a Carrier,
     /// How long stragglers are waited for, nanoseconds.
-    pub(crate) settle: u64,
-    pub(crate) stop: &'a AtomicBool,
-    pub(crate) progress: &'a dyn Fn(u64, u64),
+    settle: u64,
+    /// The host knows that the work is under way.
+    under_way: Cell<bool>,
 }
 
-impl Task<'_> {
-    pub(crate) fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+impl Attempt<'_> {
+    /// The session's stop flag.
+    pub(crate) fn stop(&self) -> &AtomicBool {
+        self.host.stop().flag()
     }
 
-    /// Once the ports count: when the first frame is due, on [`clock::now`]'s clock. Alone that is `lead` from now; with
-    /// others it is waited for.
+    /// Says that the ports count, and waits for the start. Returns when the first frame is due, on [`clock::now`]'s clock, which
+    /// is at least `lead` from now: packet sockets that take the place of XDP begin later than the other hosts.
+    ///
+    /// # Errors
+    /// The session was stopped.
     pub(crate) fn begin(&self, lead: u64) -> Result<u64, FrameError> {
-        let Some(conductor) = self.conductor else { return Ok(clock::now() + lead) };
-        conductor.counting();
-        loop {
-            match conductor.start() {
-                _ if self.stopped() => return Err(FrameError::CalledOff(self.plan.name.clone())),
-                // One that comes to it late, by other means, begins late.
-                Some(start) => return Ok(start.max(clock::now() + lead)),
-                None => clock::sleep_until(clock::now() + GLANCE),
-            }
+        let start = self.host.ready(Ready { lead: Nanos::new(lead + HEARING), ..Ready::default() })?;
+        let start = start.max(clock::now() + lead);
+        self.progress.begin(start);
+        if !self.under_way.replace(true) {
+            let (meters, threads, disks) = (Arc::clone(&self.progress) as _, Vec::new(), Vec::new());
+            self.host.runs(Work { window: None, threads, disks, meters });
+        }
+        Ok(start)
+    }
+
+    /// Stops the session where a port lost its link.
+    pub(crate) fn look(&self) {
+        if let Some(interface) = self.carrier.look() {
+            self.host.stop().set(format!("port {interface} lost its link"));
         }
     }
 
-    /// Once all is sent: waits until the other hosts have sent too, then for stragglers.
-    pub(crate) fn settle(&self, report: impl Fn()) {
-        if let Some(conductor) = self.conductor {
-            conductor.sent();
-            while !conductor.all_sent() && !self.stopped() {
-                clock::sleep_until(clock::now() + GLANCE);
-                report();
+    /// Once all is sent: waits until the other hosts have sent too, then for stragglers. Calls `report` meanwhile.
+    ///
+    /// # Errors
+    /// The session was stopped.
+    pub(crate) fn settle(&self, report: impl Fn()) -> Result<(), FrameError> {
+        let host = self.host;
+        thread::scope(|scope| {
+            let (told, heard) = mpsc::channel();
+            thread::Builder::new()
+                .name(String::from("drain"))
+                .spawn_scoped(scope, move || told.send(host.sent()))
+                .map_err(|error| Error::new("pthread_create", "the thread that waits for other hosts", error))?;
+            loop {
+                match heard.recv_timeout(LOOK) {
+                    Ok(all_sent) => return Ok::<_, FrameError>(all_sent?),
+                    Err(RecvTimeoutError::Timeout) => report(),
+                    Err(RecvTimeoutError::Disconnected) => return Err(Stopped.into()),
+                }
             }
-        }
+        })?;
         let until = clock::now() + self.settle;
-        while clock::now() < until && !self.stopped() {
+        while clock::now() < until {
+            if self.host.stop().is_set() {
+                return Err(Stopped.into());
+            }
             clock::sleep_until(until.min(clock::now() + LOOK.as_nanos() as u64));
             report();
         }
+        Ok(())
     }
 
-    /// Frames of the stream that were due: all, or those until the stop.
-    pub(crate) fn intended(&self, stream: usize, sent: u64, elapsed: u64) -> u64 {
-        let stream = &self.plan.streams[stream];
-        let due = match (stream.due, stream.wish.rate) {
-            (Some(due), Some(rate)) if self.stopped() => {
-                let sending = elapsed.saturating_sub(stream.wish.after.get()).min(stream.length(self.plan.time));
-                due.min(in_time(rate.get(), sending))
-            }
-            (Some(due), Some(_)) => due,
+    /// Frames of the stream that were due; without a rate and a count, those that were `sent`.
+    pub(crate) fn intended(&self, stream: usize, sent: u64) -> u64 {
+        match &self.plan.streams[stream] {
+            stream if stream.wish.rate.is_some() => stream.due.unwrap_or(sent).max(sent),
             _ => sent,
-        };
-        due.max(sent)
+        }
     }
 }
 
-/// Runs a trial and returns when it is over: attaches the receivers, lets the ports be learned, sends, waits for
-/// stragglers, reads, detaches. `progress` hears of frames sent and received so far; `stop` ends the trial early, and is set
-/// where a port's link went down.
-pub fn run(trial: &FrameTrial, stop: &AtomicBool, progress: &dyn Fn(u64, u64)) -> Result<Counts, FrameError> {
-    let counts = run_plan(&Plan::whole(trial)?, trial, None, stop, progress)?;
-    let joined = |half: StreamHalf| {
-        FrameStreamResult::joined(half.sent.unwrap_or_default(), half.arrived.unwrap_or_default(), half.flooded)
-    };
-    Ok(Counts {
-        engine: counts.engine,
-        started_unix_ns: counts.started_unix_ns,
-        streams: counts.streams.into_iter().map(joined).collect(),
-        caveats: counts.caveats,
-    })
-}
-
-/// Runs this host's half of a trial, the same way; what other hosts have to do with it comes by `conductor`.
-pub fn run_half(
-    half: &FrameHalf,
-    conductor: &dyn Conductor,
-    stop: &AtomicBool,
-    progress: &dyn Fn(u64, u64),
-) -> Result<HalfCounts, FrameError> {
-    run_plan(&Plan::half(half)?, &half.trial, Some(conductor), stop, progress)
-}
-
-fn run_plan(
-    plan: &Plan,
-    trial: &FrameTrial,
-    conductor: Option<&dyn Conductor>,
-    stop: &AtomicBool,
-    progress: &dyn Fn(u64, u64),
-) -> Result<HalfCounts, FrameError> {
+/// Runs this host's part of a trial and returns when it is over: attaches the receivers, lets the ports be learned, waits for the
+/// start, sends, waits for the other hosts and for stragglers, reads, detaches.
+///
+/// # Errors
+/// The trial cannot be run, a port lost its link, or the session was stopped.
+pub(crate) fn run(plan: &Plan, task: &FramesTask, host: &dyn Conductor) -> Result<Counts, FrameError> {
     // Frames may go to addresses that are not the ports' own; the ports hear them while these sockets are open. To close a
     // socket takes the kernel 15 ms, so that all that a port has to say goes through the one.
     let mut ears = Vec::with_capacity(plan.ports.len());
@@ -164,20 +136,21 @@ fn run_plan(
         ears.push(socket);
     }
     learning::send(plan, &ears)?;
-    let _answering = Answering::begin(plan, &trial.hosts)?;
+    let _answering = Answering::begin(plan, &task.hosts)?;
     let carrier = Carrier::of(plan)?;
-    let progress = |sent, received| {
-        progress(sent, received);
-        if carrier.lost_now() {
-            stop.store(true, Ordering::Relaxed);
-        }
+    let attempt = Attempt {
+        plan,
+        progress: Arc::default(),
+        host,
+        carrier: &carrier,
+        settle: task.settle.get(),
+        under_way: Cell::new(false),
     };
-    let task = Task { plan, conductor, settle: trial.settle.get(), stop, progress: &progress };
     let unsigned = plan.streams.iter().any(|stream| stream.signature_at.is_none());
     let before = if unsigned { Route::open()?.links()? } else { Vec::new() };
-    let counts = by_engine(trial.engine, &task);
+    let counts = by_engine(task.engine, &attempt);
     if let Some(interface) = carrier.lost() {
-        return Err(FrameError::WentDown { interface, trial: trial.name.clone() });
+        return Err(FrameError::WentDown { interface });
     }
     let mut counts = counts?;
     if unsigned {
@@ -186,14 +159,14 @@ fn run_plan(
     Ok(counts)
 }
 
-/// Runs it by the means asked for.
-fn by_engine(engine: FrameEngine, task: &Task<'_>) -> Result<HalfCounts, FrameError> {
+/// Runs it by the engine asked for.
+fn by_engine(engine: FrameEngine, attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     match engine {
-        FrameEngine::Xdp => xdp::run(task),
-        FrameEngine::PacketSocket => packet::run(task),
-        FrameEngine::Auto => match xdp::possible_for(task.plan).and_then(|()| xdp::run(task)) {
+        FrameEngine::Xdp => xdp::run(attempt),
+        FrameEngine::PacketSocket => packet::run(attempt),
+        FrameEngine::Auto => match xdp::possible_for(attempt.plan).and_then(|()| xdp::run(attempt)) {
             Err(error) if falls_back(&error) => {
-                let mut counts = packet::run(task)?;
+                let mut counts = packet::run(attempt)?;
                 let text = format!(
                     "packet sockets stood in for XDP ({error}): they send and receive far fewer frames a second; compare \
                      with a trial port to port before blaming the device"
@@ -208,10 +181,10 @@ fn by_engine(engine: FrameEngine, task: &Task<'_>) -> Result<HalfCounts, FrameEr
 
 /// What arrived of frames without a signature: all that their port received since `before`. No other frames of the trial go
 /// there.
-fn count_by_ports(plan: &Plan, before: &[Link], counts: &mut HalfCounts) -> Result<(), FrameError> {
+fn count_by_ports(plan: &Plan, before: &[Link], counts: &mut Counts) -> Result<(), FrameError> {
     let after = Route::open()?.links()?;
-    for (stream, half) in plan.streams.iter().zip(&mut counts.streams).filter(|(s, _)| s.signature_at.is_none()) {
-        let (Some(to), Some(result)) = (stream.to, &mut half.arrived) else { continue };
+    for (stream, part) in plan.streams.iter().zip(&mut counts.streams).filter(|(s, _)| s.signature_at.is_none()) {
+        let (Some(to), Some(result)) = (stream.to, &mut part.arrived) else { continue };
         let port = &plan.ports[to];
         let of = |links: &[Link]| links.iter().find(|link| link.index == port.link).map(|link| link.counters);
         let (Some(now), Some(then)) = (of(&after), of(before)) else { continue };
@@ -229,7 +202,7 @@ fn count_by_ports(plan: &Plan, before: &[Link], counts: &mut HalfCounts) -> Resu
     Ok(())
 }
 
-/// The other means may do better.
+/// Packet sockets may do what XDP could not.
 fn falls_back(error: &FrameError) -> bool {
     matches!(
         error,

@@ -1,10 +1,11 @@
 //! Frames by XDP: programs in the kernel send, count and time them; user space only starts, waits and reads.
 
-use crate::plan::{Plan, deal};
+use crate::plan::{Plan, Stream, deal};
 use crate::taken::VirtualLinks;
-use crate::trial::{FCS, HalfCounts, LEAD, LOOK, Task};
+use crate::trial::{Attempt, Counts, FCS, LEAD, LOOK};
 use crate::{FrameError, FrameError::NoXdp};
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FramesArrived, FramesSent, StreamHalf};
+use linerate_engine::Stopped;
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
 use linerate_sys::xdp::{HEAD, Lane, Receiver, Reception, TransmitFrame, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, affinity, bpf, clock};
@@ -19,9 +20,9 @@ static RECEIVE: &[u8] = include_bytes_aligned!("../bpf/receive.bpf.o");
 /// The kernel refuses live frames that do not fit a page with its own data around them; this is below that limit.
 const LARGEST: u32 = 3400;
 /// For the sending programs to be loaded, nanoseconds.
-const LOADING: u64 = 200_000_000;
+pub(crate) const LOADING: u64 = 200_000_000;
 /// Frames may be due until the very end, and the last of them may be late.
-const GRACE: u64 = 1_000_000_000;
+pub(crate) const GRACE: u64 = 1_000_000_000;
 
 /// Whether the kernel lets this process load XDP programs.
 pub fn xdp_possible() -> Result<(), FrameError> {
@@ -48,14 +49,14 @@ fn filling(plan: &Plan) -> &[u8] {
 }
 
 /// Runs the trial.
-pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
-    let (plan, stop) = (task.plan, task.stop);
+pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
+    let (plan, stop) = (attempt.plan, attempt.stop());
     possible_for(plan)?;
     let receiver = attach(plan)?;
     // The last core is left for what arrives.
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let dealt = deal(&plan.sent_here(), cores.saturating_sub(1).max(1));
-    let start = task.begin(LOADING)?;
+    let start = attempt.begin(LOADING)?;
     let virtual_links = VirtualLinks::of(plan)?;
     let mut lanes = Vec::with_capacity(dealt.len());
     for streams in &dealt {
@@ -63,14 +64,21 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
         lanes.push(Lane::load(TRANSMIT, &wishes, filling(plan), batch(plan, streams))?);
     }
     let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
-    let deadline = start + plan.time + plan.patience() + GRACE;
+    let deadline = start + plan.time + plan.late_time() + GRACE;
     let report = || {
-        let sent = dealt
-            .iter()
-            .zip(&lanes)
-            .flat_map(|(streams, lane)| (0..streams.len() as u32).map(|at| lane.sent(at).map_or(0, |sent| sent.sent)));
-        let received = (0..plan.streams.len() as u32).map(|at| receiver.arrived(at).map_or(0, |count| count.received));
-        (task.progress)(sent.sum(), received.sum());
+        let (mut sent, mut sent_bytes) = (0, 0);
+        for (lane, indices) in lanes.iter().zip(&dealt) {
+            for (at, &index) in (0..).zip(indices) {
+                let frames = lane.sent(at).map_or(0, |sent| sent.sent);
+                sent += frames;
+                sent_bytes += plan.streams[index].wish.bytes(frames);
+            }
+        }
+        let bytes = |(at, stream): (u32, &Stream)| {
+            receiver.arrived(at).map_or(0, |arrived| stream.wish.bytes(arrived.received))
+        };
+        attempt.progress.set(sent, sent_bytes, (0..).zip(&plan.streams).map(bytes).sum());
+        attempt.look();
     };
     thread::scope(|scope| {
         let mut threads = Vec::with_capacity(lanes.len());
@@ -96,7 +104,6 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
             .into_iter()
             .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })?;
-    let elapsed = clock::now().saturating_sub(start);
     let mut given = BTreeMap::<u32, u64>::new();
     for (lane, indices) in lanes.iter().zip(&dealt) {
         for (at, &index) in (0..).zip(indices) {
@@ -105,15 +112,18 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
             }
         }
     }
+    if stop.load(Ordering::Relaxed) {
+        return Err(Stopped.into());
+    }
     virtual_links.check(|link| given.get(&link).copied().unwrap_or_default())?;
-    task.settle(report);
+    attempt.settle(report)?;
 
-    let mut streams = vec![StreamHalf::default(); plan.streams.len()];
+    let mut streams = vec![FrameStreamPart::default(); plan.streams.len()];
     for (lane, indices) in lanes.iter().zip(&dealt) {
         for (at, &index) in (0..).zip(indices) {
             let sent = lane.sent(at)?;
             streams[index].sent = Some(FramesSent {
-                intended: task.intended(index, sent.sent, elapsed),
+                intended: attempt.intended(index, sent.sent),
                 sent: sent.sent,
                 bytes: plan.streams[index].wish.bytes(sent.sent),
                 first: sent.first,
@@ -122,9 +132,9 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
             });
         }
     }
-    for ((index, stream), half) in (0..).zip(&plan.streams).zip(&mut streams) {
+    for ((index, stream), part) in (0..).zip(&plan.streams).zip(&mut streams) {
         let arrived = receiver.arrived(index)?;
-        half.flooded = arrived.flooded;
+        part.flooded = arrived.flooded;
         if stream.to.is_none() {
             continue;
         }
@@ -147,10 +157,10 @@ pub(crate) fn run(task: &Task<'_>) -> Result<HalfCounts, FrameError> {
                 counts.latency.record_many(nanos, frames);
             }
         }
-        half.arrived = Some(counts);
+        part.arrived = Some(counts);
     }
     let caveats = receiver.generic().iter().map(|(link, why)| generic(plan, *link, why)).collect();
-    Ok(HalfCounts { engine: FrameEngine::Xdp, started_unix_ns, streams, caveats })
+    Ok(Counts { engine: FrameEngine::Xdp, started_unix_ns, streams, caveats })
 }
 
 fn attach(plan: &Plan) -> Result<Receiver, FrameError> {

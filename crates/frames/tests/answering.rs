@@ -1,13 +1,16 @@
 //! A host with a kernel of its own asks for thousands of simulated ones: it finds them all, and they echo.
 
-use linerate_frames::{port, run, xdp_possible};
-use linerate_model::{FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameTrial, Mac, MacRule, SimulatedHosts};
+mod ports;
+
+use linerate_engine::FailedBy;
+use linerate_engine::testing::Reached;
+use linerate_frames::{Frames, port, xdp_possible};
+use linerate_model::{FrameEngine, FrameHeaders, FramePayload, FrameStream, FramesTask, Mac, MacRule, SimulatedHosts};
 use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,12 +28,12 @@ fn host(v6: bool, index: u32) -> IpAddr {
     }
 }
 
-fn trial(engine: FrameEngine) -> FrameTrial {
+fn trial(engine: FrameEngine) -> FramesTask {
     let own = port("tester").unwrap();
     let hosts =
         |v6| SimulatedHosts { port: 0, first: first(v6), count: HOSTS, mac: MacRule::Counting { first: FIRST_MAC } };
-    FrameTrial {
-        name: String::from("hosts"),
+    FramesTask {
+        home: "tester".into(),
         ports: vec!["tester".into()],
         streams: vec![FrameStream {
             from: 0,
@@ -119,17 +122,15 @@ fn a_kernel_host_finds_and_pings_simulated_hosts() {
                 })
                 .unwrap();
             for engine in [FrameEngine::Xdp, FrameEngine::PacketSocket] {
-                let (stop, trial, sent) = (AtomicBool::new(false), trial(engine), AtomicU64::new(0));
+                let session = ports::session(&trial(engine));
                 thread::scope(|scope| {
-                    let running =
-                        scope.spawn(|| run(&trial, &stop, &|so_far, _| sent.store(so_far, Ordering::Relaxed)));
-                    while sent.load(Ordering::Relaxed) == 0 && !running.is_finished() {
-                        thread::sleep(Duration::from_millis(10));
-                    }
+                    let running = scope.spawn(|| session.run(&Frames));
+                    assert!(session.wait_for(Reached::Running, Duration::from_secs(20)), "{engine:?}");
                     let asked = asker.enter(|| std::panic::catch_unwind(ask)).unwrap();
-                    stop.store(true, Ordering::Relaxed);
-                    running.join().unwrap().unwrap();
+                    session.stop("all has been asked");
+                    let ended = running.join().unwrap();
                     asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                    assert!(matches!(ended.unwrap_err().error, FailedBy::Stop(_)), "{engine:?}");
                 });
                 let after = asker.enter(|| pings(host(false, 1), 56)).unwrap();
                 assert!(!after, "{engine:?}: it answers after the trial is over");

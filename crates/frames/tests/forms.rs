@@ -4,17 +4,15 @@
 mod ports;
 
 use etherparse::{LaxSlicedPacket, TransportSlice};
-use linerate_frames::{FrameError, run};
 use linerate_model::{
-    CaveatKind, FrameEngine, FrameForm, FrameMix, FramePayload, FrameStream, FrameTrial, RawFrame, Vary,
+    CaveatKind, FrameEngine, FrameForm, FrameMix, FramePayload, FrameStream, FramesTask, RawFrame, Vary,
 };
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::netlink::Route;
 use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
 use linerate_units::{FrameSize, Nanos};
-use ports::{ENGINES, UDP, counts, stream, trial, with_ports};
+use ports::{ENGINES, UDP, counts, failure, stream, trial, with_ports};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicBool;
 
 const TCP: FramePayload = FramePayload::Tcp { source_port: 40_000, destination_port: 5_001 };
 
@@ -226,7 +224,7 @@ fn raw_frames_arrive_as_they_are() {
             assert!((100..130).contains(&result.received), "{engine:?}: {result:?}");
             assert!(counted.caveats.iter().any(|caveat| caveat.kind == CaveatKind::PortCountersOnly));
             let twice = trial(engine, 100, vec![wish.clone(), wish.clone()]);
-            assert!(matches!(run(&twice, &AtomicBool::new(false), &|_, _| ()), Err(FrameError::BadTrial { .. })));
+            assert!(failure(&twice).to_string().contains("cannot tell them apart"));
 
             // Signed it is counted one by one, and its checksum is as right or wrong as it was.
             wish.form = raw(bytes.clone(), true);
@@ -246,8 +244,8 @@ fn impossible_forms_are_refused() {
         let refused = |form: FrameForm, size: u32, words: &str| {
             let mut wish = stream(0, 0, 64, None, UDP);
             (wish.form, wish.size, wish.count) = (form, FrameSize::with_fcs(size).unwrap(), Some(1));
-            let trial = FrameTrial { time: Nanos::from_millis(10), ..trial(FrameEngine::Auto, 10, vec![wish]) };
-            let error = run(&trial, &AtomicBool::new(false), &|_, _| ()).unwrap_err().to_string();
+            let trial = FramesTask { time: Nanos::from_millis(10), ..trial(FrameEngine::Auto, 10, vec![wish]) };
+            let error = failure(&trial).to_string();
             assert!(error.contains(words), "`{words}` is not in: {error}");
         };
         refused(vary(&["vlan:2"]), 64, "have no vlan");
@@ -257,8 +255,8 @@ fn impossible_forms_are_refused() {
         let small = "64:1,100:1".parse::<FrameMix>().unwrap();
         let mut wish = stream(0, 1, 100, None, UDP);
         wish.form.mix = Some(small);
-        let error = run(&trial(FrameEngine::Auto, 10, vec![wish]), &AtomicBool::new(false), &|_, _| ()).unwrap_err();
-        assert!(error.to_string().contains("the smallest are 84"), "{error}");
+        let error = failure(&trial(FrameEngine::Auto, 10, vec![wish])).to_string();
+        assert!(error.contains("the smallest are 84"), "{error}");
         let arp = [&[0xff; 6][..], &[2, 0, 0, 0, 0, 1, 8, 6], &[0; 28]].concat();
         refused(raw(arp.clone(), true), 64, "no room for a signature");
         refused(raw(arp, false), 128, "cannot have another size");

@@ -2,21 +2,23 @@
 
 mod ports;
 
-use linerate_frames::{Counts, FrameError, port, resolve, run};
-use linerate_model::{CaveatKind, FrameEngine, FramePayload, FrameTrial};
+use linerate_engine::FailedBy;
+use linerate_engine::testing::Reached;
+use linerate_frames::{FrameError, Frames, port, resolve};
+use linerate_model::{CaveatKind, FrameEngine, FramePayload, FramesTask, Meter};
 use linerate_sys::clock;
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::{NetNamespace, set_network_setting};
 use linerate_sys::netlink::Route;
 use linerate_sys::shaping::Way;
 use linerate_units::{Nanos, Ratio};
-use ports::{ENGINES, FAR, OWN, UDP, counts, stream, trial, with_ports};
+use ports::{Counts, ENGINES, FAR, OWN, UDP, counts, failure, session, stream, trial, with_ports};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 /// Sends at a rate until nothing was skipped or put off: another program may take the core away for longer than is made up for.
-fn undisturbed(trial: &FrameTrial) -> Counts {
+fn undisturbed(trial: &FramesTask) -> Counts {
     for _ in 0..20 {
         let counts = counts(trial);
         if counts.streams.iter().all(|stream| stream.sent == stream.intended && stream.held_up == Nanos::default()) {
@@ -161,21 +163,28 @@ fn a_stop_ends_the_trial_and_takes_the_programs_away() {
             String::from_utf8_lossy(&output.stdout).contains("xdp")
         };
         for engine in ENGINES {
-            let (stop, seen, began) = (AtomicBool::new(false), AtomicU64::new(0), clock::now());
-            let during = AtomicBool::new(false);
-            let mut long = trial(engine, 30_000, vec![stream(0, 0, 64, Some(1_000), UDP)]);
-            long.settle = Nanos::from_millis(20_000);
-            let counts = run(&long, &stop, &|sent, received| {
-                seen.fetch_max(received.min(sent), Ordering::Relaxed);
-                during.fetch_or(attached(), Ordering::Relaxed);
-                stop.store(seen.load(Ordering::Relaxed) > 100, Ordering::Relaxed);
-            })
-            .unwrap();
-            assert!(clock::now() - began < 20_000_000_000, "{engine:?}");
-            let [result] = &counts.streams[..] else { panic!("one stream") };
-            assert!(result.received > 100 && result.intended < 20_000, "{engine:?} {result:?}");
-            assert_eq!(during.load(Ordering::Relaxed), engine == FrameEngine::Xdp);
-            assert!(!attached(), "{engine:?} left a program behind");
+            // Long to send, then long to settle.
+            for (time, settle, frames) in [(30_000, 100, None), (2_000, 30_000, Some(200))] {
+                let mut long = trial(engine, time, vec![stream(0, 0, 64, Some(1_000), UDP)]);
+                (long.settle, long.streams[0].count) = (Nanos::from_millis(settle), frames);
+                let (session, began) = (session(&long), clock::now());
+                let ended = thread::scope(|scope| {
+                    let running = scope.spawn(|| session.run(&Frames));
+                    let stage = if frames.is_some() { Reached::Sent } else { Reached::Running };
+                    assert!(session.wait_for(stage, Duration::from_secs(20)), "{engine:?}");
+                    let arrived = |meter: Meter| meter.received_bytes > 100 * 64 && meter.operations > 100;
+                    while !session.meter().is_some_and(arrived) {
+                        assert!(clock::now() - began < 20_000_000_000, "{engine:?}: nothing arrives");
+                        thread::sleep(Duration::from_millis(5));
+                    }
+                    assert_eq!(attached(), engine == FrameEngine::Xdp);
+                    session.stop("enough");
+                    running.join().unwrap()
+                });
+                assert!(clock::now() - began < 25_000_000_000, "{engine:?}");
+                assert!(matches!(ended.unwrap_err().error, FailedBy::Stop(_)), "{engine:?}");
+                assert!(!attached(), "{engine:?} left a program behind");
+            }
         }
     });
 }
@@ -188,8 +197,8 @@ fn large_frames_fall_back_to_packet_sockets() {
             assert!(done.success());
         }
         let mut large = trial(FrameEngine::Xdp, 100, vec![stream(0, 0, 9_018, Some(1_000), UDP)]);
-        let error = run(&large, &AtomicBool::new(false), &|_, _| {}).unwrap_err();
-        assert!(matches!(error, FrameError::TooLargeForXdp(9_018)), "{error}");
+        let error = failure(&large).to_string();
+        assert!(error.contains("9018 bytes is too large for XDP"), "{error}");
         large.engine = FrameEngine::Auto;
         let counts = counts(&large);
         assert_eq!(counts.engine, FrameEngine::PacketSocket);
@@ -206,7 +215,7 @@ fn neighbours_are_resolved_and_ports_described() {
         let mut route = Route::open().unwrap();
         route.add_veth("near", "far", &far, 1500).unwrap();
         let near = route.index_of("near").unwrap();
-        let patience = Duration::from_millis(600);
+        let timeout = Duration::from_millis(600);
         assert!(matches!(port("near"), Err(FrameError::Down(_))));
         route.add_address(near, OWN[0].parse().unwrap(), 24).unwrap();
         route.set_up(near).unwrap();
@@ -225,10 +234,10 @@ fn neighbours_are_resolved_and_ports_described() {
         assert_eq!(mac.ipv6, Some(("2001:2::2".parse().unwrap(), 64)));
         let own = port("near").unwrap();
         for (source, target) in OWN.into_iter().zip(FAR) {
-            let asked = resolve("near", (own.mac, source.parse().unwrap()), target.parse().unwrap(), patience * 5);
+            let asked = resolve("near", (own.mac, source.parse().unwrap()), target.parse().unwrap(), timeout * 5);
             assert_eq!(asked.unwrap(), mac.mac, "{target}");
         }
-        let nobody = resolve("near", (own.mac, OWN[0].parse().unwrap()), "198.18.0.77".parse().unwrap(), patience);
+        let nobody = resolve("near", (own.mac, OWN[0].parse().unwrap()), "198.18.0.77".parse().unwrap(), timeout);
         assert!(matches!(nobody, Err(FrameError::NoAnswer { .. })), "{nobody:?}");
         let missing = port("eth77").unwrap_err().to_string();
         assert!(missing.contains("eth77") && missing.contains("near"), "{missing}");
@@ -260,7 +269,7 @@ fn a_stream_must_end_within_its_trial() {
         let mut late = stream(0, 0, 64, Some(1_000), UDP);
         (late.after, late.time) = (Nanos::from_millis(200), Some(Nanos::from_millis(200)));
         let trial = trial(FrameEngine::PacketSocket, 300, vec![late]);
-        let error = run(&trial, &AtomicBool::new(false), &|_, _| {}).unwrap_err().to_string();
+        let error = failure(&trial).to_string();
         assert!(error.contains("begins after 200 ms") && error.contains("takes 300 ms"), "{error}");
     });
 }
@@ -278,8 +287,8 @@ fn a_virtual_link_that_takes_no_raw_frames_is_noticed() {
         let mut trial = trial(FrameEngine::Xdp, 2_000, vec![stream(0, 0, 128, Some(1_000), UDP)]);
         trial.streams[0].count = Some(200);
         trial.ports[1] = "aside".into();
-        let refused = run(&trial, &AtomicBool::new(false), &|_, _| {});
-        assert!(matches!(&refused, Err(FrameError::NotTaken(port)) if port == "left"), "{refused:?}");
+        let refused = failure(&trial).to_string();
+        assert!(refused.contains("port left: the other end of this virtual link takes no frames"), "{refused}");
 
         trial.engine = FrameEngine::Auto;
         let counts = counts(&trial);

@@ -4,7 +4,7 @@
 use crate::lab::LabOptions;
 use crate::wiring::WiredHost;
 use crate::{LabError, SlowServer};
-use linerate_model::Join;
+use linerate_model::AgentUrl;
 use linerate_sys::namespace::MountNamespace;
 use linerate_sys::process::{Placement, ProcessId, scratch_file, spawn};
 use std::fs::File;
@@ -21,14 +21,14 @@ use std::time::{Duration, Instant};
 const START: Duration = Duration::from_secs(10);
 /// How long an agent may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
-/// The longest join line.
+/// The longest agent URL.
 const LINE_MAXIMUM: usize = 1024;
 
 /// A running agent.
 pub(crate) struct Agent {
     child: Child,
     words: File,
-    /// Where its join line comes from; kept open so that the agent may go on writing.
+    /// Where its agent URL comes from; kept open so that the agent may go on writing.
     output: UnixStream,
 }
 
@@ -86,8 +86,8 @@ impl Agent {
         Ok(Self { child, words, output })
     }
 
-    /// Waits for the agent's join line.
-    pub(crate) fn join(&mut self, host: &WiredHost) -> Result<Join, LabError> {
+    /// Waits for the agent's agent URL.
+    pub(crate) fn url(&mut self, host: &WiredHost) -> Result<AgentUrl, LabError> {
         let line = self.first_line().map_err(|problem| {
             let words = self.last_words();
             host.no_agent(if words.is_empty() { problem } else { format!("{problem}; it said: {words}") })
@@ -116,7 +116,7 @@ impl Agent {
 
     fn first_line(&mut self) -> Result<String, String> {
         let deadline = Instant::now() + START;
-        let late = || format!("it printed no join line within {} s", START.as_secs());
+        let late = || format!("it printed no agent URL within {} s", START.as_secs());
         let mut line = Vec::new();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -128,11 +128,11 @@ impl Agent {
             match read {
                 Ok(0) => {
                     let status = self.child.wait().map_err(|error| error.to_string())?;
-                    return Err(format!("it ended without a join line ({status})"));
+                    return Err(format!("it ended without an agent URL ({status})"));
                 }
                 Ok(_) if byte == *b"\n" => return String::from_utf8(line).map_err(|error| error.to_string()),
                 Ok(_) if line.len() < LINE_MAXIMUM => line.push(byte[0]),
-                Ok(_) => return Err(String::from("its first line is too long for a join line")),
+                Ok(_) => return Err(String::from("its first line is too long for an agent URL")),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.to_string()),

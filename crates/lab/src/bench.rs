@@ -116,7 +116,7 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Where.
     #[serde(deserialize_with = "required_text")]
-    pub at: Place,
+    pub at: FaultPlace,
     /// How much: the share of the frames lost, of a core's time allowed, of a core's time taken.
     #[serde(deserialize_with = "required_text")]
     pub ratio: Ratio,
@@ -136,14 +136,14 @@ pub enum FaultKind {
 
 /// One direction of a link: `a` is what host a sends, `device:a` what the device sends to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum FaultPlace {
     /// From the host.
     From(HostName),
     /// From the device to the host.
     To(HostName),
 }
 
-impl Place {
+impl FaultPlace {
     /// The host whose link it is.
     pub fn host(&self) -> &HostName {
         match self {
@@ -152,7 +152,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FaultPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::From(host) => write!(f, "{host}"),
@@ -161,7 +161,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl FromStr for Place {
+impl FromStr for FaultPlace {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
@@ -283,7 +283,7 @@ impl Bench {
         self.tester_ports > 0 || !self.testers.is_empty()
     }
 
-    /// Whether any link is policed: then every frame is to pass by itself, for a policer drops what comes as one as one.
+    /// Whether any link is policed: then GRO is disabled, for a policer drops a GSO packet whole.
     pub(crate) fn has_policers(&self) -> bool {
         self.link.police.is_some() || self.links.values().any(|link| link.police.is_some())
     }
@@ -395,15 +395,15 @@ impl Bench {
     }
 
     /// Every planted loss, with those that links are said to have.
-    pub(crate) fn losses(&self) -> Vec<(Place, Ratio)> {
+    pub(crate) fn losses(&self) -> Vec<(FaultPlace, Ratio)> {
         let planted = self.faults.iter().filter(|fault| fault.kind == FaultKind::Loss);
         let mut losses: Vec<_> = planted.map(|fault| (fault.at.clone(), fault.ratio)).collect();
         for host in &self.hosts {
             let Some(ratio) = self.link_of(host).loss else { continue };
-            losses.push((Place::From(host.clone()), ratio));
+            losses.push((FaultPlace::From(host.clone()), ratio));
             // Without a device what comes to a host is what the other sends, which has its own entry.
             if self.device.kind != DeviceKind::None {
-                losses.push((Place::To(host.clone()), ratio));
+                losses.push((FaultPlace::To(host.clone()), ratio));
             }
         }
         losses
@@ -411,7 +411,7 @@ impl Bench {
 
     /// How much of a fault is planted in a host; none if it is not.
     pub(crate) fn fault(&self, kind: FaultKind, host: &HostName) -> Option<Ratio> {
-        let planted = self.faults.iter().find(|fault| fault.kind == kind && fault.at == Place::From(host.clone()));
+        let planted = self.faults.iter().find(|fault| fault.kind == kind && fault.at == FaultPlace::From(host.clone()));
         planted.map(|fault| fault.ratio)
     }
 
@@ -489,7 +489,7 @@ mod tests {
         assert_eq!(bench.link_of(&"a".into()).rate, Some(BitRate::per_second(1_000_000_000)));
         assert_eq!(bench.link_of(&"b".into()).rate, Some(BitRate::per_second(100_000_000)));
         assert_eq!(bench.link_of(&"b".into()).mtu, Some(1500));
-        assert_eq!(bench.losses(), [(Place::To("c".into()), Ratio::new(1, 100))]);
+        assert_eq!(bench.losses(), [(FaultPlace::To("c".into()), Ratio::new(1, 100))]);
     }
 
     #[test]

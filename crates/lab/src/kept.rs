@@ -2,7 +2,7 @@
 
 use crate::LabError;
 use crate::user::user_outside;
-use linerate_model::{HostName, Join};
+use linerate_model::{AgentUrl, HostName};
 use linerate_sys::namespace::{NetNamespace, UserNamespace, effective_user};
 use linerate_sys::process::{Placement, ProcessId, spawn};
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub struct Kept {
 pub(crate) struct KeptAgent {
     pid: u32,
     started_ticks: u64,
-    join: Join,
+    url: AgentUrl,
 }
 
 /// The kept lab, if there is one. A file whose processes are gone is removed.
@@ -93,8 +93,8 @@ pub(crate) fn save(bench: &str, agents: BTreeMap<HostName, KeptAgent>) -> Result
 
 impl Kept {
     /// How to reach the agent of each host.
-    pub fn hosts(&self) -> BTreeMap<HostName, Join> {
-        self.agents.iter().map(|(name, agent)| (name.clone(), agent.join.clone())).collect()
+    pub fn hosts(&self) -> BTreeMap<HostName, AgentUrl> {
+        self.agents.iter().map(|(name, agent)| (name.clone(), agent.url.clone())).collect()
     }
 
     /// Runs `command` in a host, on this terminal, until it ends. Must be called outside the lab's user namespace.
@@ -150,8 +150,8 @@ impl Kept {
 }
 
 impl KeptAgent {
-    pub(crate) fn new(process: ProcessId, join: Join) -> Self {
-        Self { pid: process.pid, started_ticks: process.started_ticks, join }
+    pub(crate) fn new(process: ProcessId, url: AgentUrl) -> Self {
+        Self { pid: process.pid, started_ticks: process.started_ticks, url }
     }
 
     fn process(&self) -> ProcessId {

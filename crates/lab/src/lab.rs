@@ -6,7 +6,7 @@ use crate::bench::{Bench, FaultKind, TESTER};
 use crate::beside::Beside;
 use crate::kept::{self, Kept, KeptAgent};
 use crate::wiring::Wiring;
-use linerate_model::{HostName, Join};
+use linerate_model::{AgentUrl, HostName};
 use linerate_sys::process::{Placement, spawn};
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -29,7 +29,7 @@ pub struct LabOptions {
 
 /// A running lab. It is taken down when dropped; if the program is killed, the kernel takes it down.
 pub struct Lab {
-    hosts: BTreeMap<HostName, Join>,
+    hosts: BTreeMap<HostName, AgentUrl>,
     wiring: Arc<Wiring>,
     kept: Option<Kept>,
     orders: Option<mpsc::Sender<Order>>,
@@ -48,7 +48,7 @@ enum Order {
 
 /// What the lab's thread hands out once all is up.
 struct Built {
-    hosts: BTreeMap<HostName, Join>,
+    hosts: BTreeMap<HostName, AgentUrl>,
     wiring: Arc<Wiring>,
     kept: Option<Kept>,
 }
@@ -72,7 +72,7 @@ impl Lab {
     }
 
     /// How to reach the agent of each host.
-    pub fn hosts(&self) -> &BTreeMap<HostName, Join> {
+    pub fn hosts(&self) -> &BTreeMap<HostName, AgentUrl> {
         &self.hosts
     }
 
@@ -190,14 +190,14 @@ fn build(
     }
     let mut hosts = BTreeMap::new();
     for (host, agent) in wiring.with_agent().zip(agents.iter_mut()) {
-        hosts.insert(host.name.clone(), agent.join(host)?);
+        hosts.insert(host.name.clone(), agent.url(host)?);
     }
     // A device that delays does so by its agent, so only now.
     wiring.ring_through(bench)?;
     let kept = if options.keep {
         let kept = wiring.with_agent().zip(agents.iter()).filter_map(|(host, agent)| {
-            let join = hosts.get(&host.name)?.clone();
-            Some((host.name.clone(), KeptAgent::new(agent.process()?, join)))
+            let url = hosts.get(&host.name)?.clone();
+            Some((host.name.clone(), KeptAgent::new(agent.process()?, url)))
         });
         Some(kept::save(&bench.name, kept.collect())?)
     } else {

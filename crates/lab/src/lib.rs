@@ -26,7 +26,7 @@ mod slow_server;
 mod user;
 mod wiring;
 
-pub use bench::{Bench, DEVICE, Device, DeviceKind, Fault, FaultKind, Link, Place, TESTER};
+pub use bench::{Bench, DEVICE, Device, DeviceKind, Fault, FaultKind, FaultPlace, Link, TESTER};
 pub use delay_line::DelayLine;
 pub use error::LabError;
 pub use kept::{Kept, kept};

@@ -2,7 +2,7 @@
 
 use crate::LabError;
 use crate::address::{self, Addresses};
-use crate::bench::{Bench, DEVICE, DeviceKind, FaultKind, Link, Place, TESTER};
+use crate::bench::{Bench, DEVICE, DeviceKind, FaultKind, FaultPlace, Link, TESTER};
 use crate::ethernet::{self, End};
 use crate::napi;
 use crate::policer;
@@ -234,8 +234,8 @@ impl Wiring {
             let own: Vec<_> = losses
                 .iter()
                 .filter_map(|(place, ratio)| match place {
-                    Place::From(from) if *from == host.name => Some((Way::In, *ratio)),
-                    Place::To(to) if *to == host.name => Some((Way::Out, *ratio)),
+                    FaultPlace::From(from) if *from == host.name => Some((Way::In, *ratio)),
+                    FaultPlace::To(to) if *to == host.name => Some((Way::Out, *ratio)),
                     _ => None,
                 })
                 .collect();
@@ -255,7 +255,7 @@ impl Wiring {
                 link
             };
             if bench.has_policers() {
-                route.join_nothing(link).map_err(host.building("the device's port"))?;
+                route.disable_gro(link).map_err(host.building("the device's port"))?;
             }
             if let Some(rate) = police {
                 inside(&device.namespace, || policer::install(link, rate, mtu))

@@ -121,7 +121,7 @@ fn an_agent_that_does_not_start_is_quoted() {
     assert!(error.contains("host a") && error.contains("exit status: 2") && error.contains("listen-fd"), "{error}");
     // `echo agent ...` prints a line, but another one.
     let error = start("/bin/echo");
-    assert!(error.contains("not a join line"), "{error}");
+    assert!(error.contains("not an agent URL"), "{error}");
 }
 
 #[test]

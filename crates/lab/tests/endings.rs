@@ -122,8 +122,8 @@ fn a_program_killed_leaves_nothing() {
     assert_eq!(agents_told("").len(), before.agents.len() + 4);
     assert!(namespaces().len() >= spaces.len() + 4);
     // A program in a host ends too.
-    writeln!(program.input.as_mut().expect("open"), "a FAKE_AGENT=visitor exec sleep 600").expect("input");
-    assert!(within_five_seconds(|| agents_told("visitor").len() == 1));
+    writeln!(program.input.as_mut().expect("open"), "a FAKE_AGENT=guest exec sleep 600").expect("input");
+    assert!(within_five_seconds(|| agents_told("guest").len() == 1));
     program.kill();
     assert!(
         within_five_seconds(|| Outside::now() == before && namespaces().is_subset(&spaces)),
@@ -171,7 +171,7 @@ fn a_kept_lab_stays_until_it_is_taken_down() {
 
     // What is stale is no lab, and is removed.
     let (pid, ticks) = (std::process::id(), 1);
-    let agent = format!("{{\"pid\":{pid},\"started_ticks\":{ticks},\"join\":\"{}\"}}", join());
+    let agent = format!("{{\"pid\":{pid},\"started_ticks\":{ticks},\"url\":\"{}\"}}", agent_url());
     let state = format!("{{\"bench\":\"x\",\"boot_id\":\"other\",\"agents\":{{\"a\":{agent}}}}}");
     fs::write(&file, state).expect("state");
     let mut program = Program::start(&mut bench_command(runtime.path()), &["cable"]);
@@ -209,7 +209,7 @@ fn kept_lab_from_another_program() {
     assert_eq!(agents_told(""), []);
 }
 
-fn join() -> String {
+fn agent_url() -> String {
     format!("linerate://127.0.0.1:4747#{}.{}", "0".repeat(32), "0".repeat(64))
 }
 

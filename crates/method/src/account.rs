@@ -3,40 +3,46 @@
 //! The sequence numbers say how many are missing; the hosts' counters say how many were dropped where. A counter never
 //! explains more datagrams than are missing, and what no counter explains was lost between the two NICs.
 
-use crate::transfer::transfers;
+use crate::transfer::stream_transfers;
 use linerate_model::{
-    Caveat, CaveatKind, EndResult, HostName, Loss, LossPlaces, Observation, StreamSpec, Transport, TrialResult,
-    Workload,
+    Caveat, CaveatKind, EndCounts, HostName, Loss, LossPlaces, Observation, PathCounts, StreamTask, Transport,
 };
 use std::collections::BTreeMap;
 
 /// The most segments Linux joins into one packet (UDP_MAX_SEGMENTS).
 const MOST_JOINED: u64 = 64;
 
-/// Accounts for every missing datagram of a UDP stream: fills the trial's losses and adds a caveat where two places
-/// cannot be told apart. Other trials are left as they are.
-pub fn place_losses(result: &mut TrialResult) {
-    let Workload::Stream(stream) = &result.spec.workload else { return };
-    if stream.transport != Transport::Udp {
-        return;
+/// Accounts for every missing datagram of a UDP stream: fills the losses of `paths` by what the hosts saw. Returns a caveat
+/// where two places cannot be told apart. TCP is left as it is.
+pub(crate) fn place_losses(
+    stream: &StreamTask,
+    paths: &mut [PathCounts],
+    seen: &BTreeMap<&HostName, &Observation>,
+) -> Option<Caveat> {
+    if stream.net.transport != Transport::Udp {
+        return None;
     }
-    let (losses, unsure) = losses(stream, result);
+    let (losses, unsure) = losses(stream, paths, seen);
     for (path, forward, loss) in losses {
-        let place = &mut result.paths[path];
+        let place = &mut paths[path];
         *(if forward { &mut place.forward_loss } else { &mut place.backward_loss }) = Some(loss);
     }
-    if unsure {
-        result.caveats.push(Caveat::new(
+    unsure.then(|| {
+        Caveat::new(
             CaveatKind::PlaceUnsure,
             "more than one place dropped packets, and with offload on a dropped packet stands for an unknown number of \
              datagrams: the split between places is an estimate; measure with --no-offload to have it exact",
-        ));
-    }
+        )
+    })
 }
 
-/// Each transfer's loss: path, whether it goes from opener to listener, and the account.
-fn losses(stream: &StreamSpec, result: &TrialResult) -> (Vec<(usize, bool, Loss)>, bool) {
-    let all = transfers(result);
+/// Each transfer's loss: path, whether it goes from client to server, and the account.
+fn losses(
+    stream: &StreamTask,
+    paths: &[PathCounts],
+    seen: &BTreeMap<&HostName, &Observation>,
+) -> (Vec<(usize, bool, Loss)>, bool) {
+    let all = stream_transfers(stream, paths);
     let missing: Vec<u64> = all.iter().map(|t| missing(t.sender, t.receiver)).collect();
     // Several transfers through one interface share its drops in proportion to what each of them misses.
     let mut missing_by_sender = BTreeMap::new();
@@ -45,9 +51,9 @@ fn losses(stream: &StreamSpec, result: &TrialResult) -> (Vec<(usize, bool, Loss)
         *missing_by_sender.entry((transfer.from, &transfer.sender.interface)).or_insert(0) += missing;
         *missing_by_receiver.entry((transfer.to, &transfer.receiver.interface)).or_insert(0) += missing;
     }
-    let observed = |host: &HostName| result.hosts.get(host);
+    let observed = |host: &HostName| seen.get(host).copied();
     let joined_at_most = if stream.offload {
-        (StreamSpec::UDP_MAXIMUM / stream.message_bytes.get().max(1)).clamp(1, MOST_JOINED)
+        (StreamTask::UDP_MAXIMUM / stream.message_bytes.get().max(1)).clamp(1, MOST_JOINED)
     } else {
         1
     };
@@ -99,13 +105,13 @@ fn losses(stream: &StreamSpec, result: &TrialResult) -> (Vec<(usize, bool, Loss)
 }
 
 /// Datagrams handed to the sender's kernel that never reached the receiving program.
-fn missing(sender: &EndResult, receiver: &EndResult) -> u64 {
+fn missing(sender: &EndCounts, receiver: &EndCounts) -> u64 {
     let sent = sender.sent.as_ref().map_or(0, |s| s.messages);
     sent.saturating_sub(receiver.received.as_ref().map_or(0, |r| r.arrived))
 }
 
 /// What the sending host's queue and NIC dropped on the way out of the end's interface.
-fn sender_drops(observation: Option<&Observation>, end: &EndResult) -> u64 {
+fn sender_drops(observation: Option<&Observation>, end: &EndCounts) -> u64 {
     let (Some(observation), Some(interface)) = (observation, &end.interface) else { return 0 };
     let queue: u64 =
         observation.qdiscs.iter().filter(|q| q.root && q.interface == *interface).map(|qdisc| qdisc.drops).sum();
@@ -120,7 +126,7 @@ fn sender_drops(observation: Option<&Observation>, end: &EndResult) -> u64 {
 
 /// What the receiving host's NIC and input queue dropped. A drop of the kernel's input queue (softnet) is counted at the
 /// interface too, and there it belongs to one network namespace, so the interface's counter is the one to use.
-fn receiver_drops(observation: Option<&Observation>, end: &EndResult) -> u64 {
+fn receiver_drops(observation: Option<&Observation>, end: &EndCounts) -> u64 {
     let (Some(observation), Some(interface)) = (observation, &end.interface) else { return 0 };
     observation
         .interfaces
@@ -131,16 +137,25 @@ fn receiver_drops(observation: Option<&Observation>, end: &EndResult) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::transfer::tests::trial;
-    use linerate_model::{InterfaceCounters, QdiscCounters};
+    use crate::transfer::tests::{paths_of, stream_of, trial};
+    use linerate_model::{InterfaceCounters, QdiscCounters, Task, TrialResult};
+
+    /// The trial with its losses placed.
+    pub(crate) fn placed(mut result: TrialResult) -> TrialResult {
+        let task = result.trial.task().clone();
+        let Task::Stream(stream) = &task else { panic!("no stream") };
+        let hosts = result.hosts.clone();
+        let unsure = place_losses(stream, paths_of(&mut result), &hosts.iter().collect());
+        result.caveats.extend(unsure);
+        result
+    }
 
     fn account(change: impl FnOnce(&mut TrialResult)) -> Loss {
         let mut result = trial(9_000, 1_000);
         change(&mut result);
-        place_losses(&mut result);
-        result.paths[0].forward_loss.expect("a UDP stream has an account")
+        placed(result).paths()[0].forward_loss.expect("a UDP stream has an account")
     }
 
     fn interface() -> InterfaceCounters {
@@ -168,7 +183,7 @@ mod tests {
             if let Some(b) = result.hosts.get_mut(&"b".into()) {
                 b.interfaces = vec![InterfaceCounters { rx_dropped: 30, ..interface() }];
             }
-            if let Some(received) = &mut result.paths[0].listener.received {
+            if let Some(received) = &mut paths_of(result)[0].server.received {
                 received.socket_drops = 200;
             }
         });
@@ -183,7 +198,7 @@ mod tests {
     #[test]
     fn counters_never_explain_more_than_is_missing() {
         let loss = account(|result| {
-            if let Some(received) = &mut result.paths[0].listener.received {
+            if let Some(received) = &mut paths_of(result)[0].server.received {
                 received.socket_drops = 1_000_000;
             }
         });
@@ -203,7 +218,7 @@ mod tests {
     #[test]
     fn unsent_and_refused_count_as_lost() {
         let loss = account(|result| {
-            if let Some(sent) = &mut result.paths[0].opener.sent {
+            if let Some(sent) = &mut paths_of(result)[0].client.sent {
                 (sent.not_sent, sent.refused) = (50, 5);
             }
         });
@@ -214,16 +229,13 @@ mod tests {
     #[test]
     fn two_places_under_offload_are_marked_unsure() {
         let mut result = trial(9_000, 1_000);
-        if let Workload::Stream(stream) = &mut result.spec.workload {
-            stream.offload = true;
-        }
+        stream_of(&mut result.trial).offload = true;
         if let Some(b) = result.hosts.get_mut(&"b".into()) {
             b.interfaces = vec![InterfaceCounters { rx_dropped: 1, ..interface() }];
         }
-        if let Some(received) = &mut result.paths[0].listener.received {
+        if let Some(received) = &mut paths_of(&mut result)[0].server.received {
             received.socket_drops = 10;
         }
-        place_losses(&mut result);
-        assert_eq!(result.caveats.iter().map(|c| c.kind).collect::<Vec<_>>(), [CaveatKind::PlaceUnsure]);
+        assert_eq!(placed(result).caveats.iter().map(|c| c.kind).collect::<Vec<_>>(), [CaveatKind::PlaceUnsure]);
     }
 }

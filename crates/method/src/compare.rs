@@ -4,10 +4,13 @@
 //! nothing changed. Of many figures some differ by chance alone: Holm's procedure corrects the probabilities, so that the
 //! confidence holds for all figures together.
 
+use crate::measure;
 use crate::statistics::{holm, summary, welch_test};
-use crate::transfer::{Transfer, figure, transfers};
+use crate::task::figure;
+use crate::transfer::{Transfer, transfers};
 use linerate_model::{
-    Change, ComparedFigure, Comparison, Histogram, Interval, Quantity, Record, Summary, TrialResult, TrialSpec,
+    Change, ComparedFigure, Comparison, Histogram, Interval, Outcome, Quantity, Record, Summary, Task, Trial,
+    TrialResult,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +22,7 @@ const LOSS_THAT_MATTERS: f64 = 0.001;
 pub fn compare(before: &Record, after: &Record, tolerance: f64, confidence_percent: f64) -> Comparison {
     let mut figures = Vec::new();
     let mut remarks = hosts_differ(before, after);
-    let known: BTreeMap<&str, &TrialSpec> = cells(after).map(|cell| (cell.name.as_str(), cell)).collect();
+    let known: BTreeMap<&str, &Trial> = cells(after).map(|cell| (cell.name.as_str(), cell)).collect();
     let (trials_before, trials_after) = (by_name(before), by_name(after));
     for cell in cells(before) {
         let Some(other) = known.get(cell.name.as_str()) else {
@@ -37,7 +40,8 @@ pub fn compare(before: &Record, after: &Record, tolerance: f64, confidence_perce
             }
         }
     }
-    if before.outcome.is_some() || after.outcome.is_some() {
+    let searched = |record: &Record| matches!(record.outcome, Outcome::Curve(_) | Outcome::Device(_));
+    if searched(before) || searched(after) {
         remarks.push("what a search found is one result without repeats, and is not compared".to_owned());
     }
     let old: BTreeSet<&str> = cells(before).map(|cell| cell.name.as_str()).collect();
@@ -52,8 +56,8 @@ pub fn compare(before: &Record, after: &Record, tolerance: f64, confidence_perce
 }
 
 /// What was asked for; what put a verdict to the test was not.
-fn cells(record: &Record) -> impl Iterator<Item = &TrialSpec> {
-    record.plan.cells.iter().filter(|cell| cell.proves.is_none())
+fn cells(record: &Record) -> impl Iterator<Item = &Trial> {
+    measure::cells(record).into_iter().filter(|cell| cell.proves.is_none())
 }
 
 fn hosts_differ(before: &Record, after: &Record) -> Vec<String> {
@@ -76,19 +80,29 @@ fn hosts_differ(before: &Record, after: &Record) -> Vec<String> {
 }
 
 /// What makes two cells of one name different measurements.
-fn measured_differently(cell: &TrialSpec, other: &TrialSpec) -> Option<&'static str> {
-    if cell.workload != other.workload {
-        return Some("what was asked for and its options");
+fn measured_differently(cell: &Trial, other: &Trial) -> Option<&'static str> {
+    if cell.paths().len() != other.paths().len() {
+        return Some("the numbers of paths");
     }
-    (cell.paths.len() != other.paths.len()).then_some("the numbers of paths")
+    let task = |cell: &Trial| {
+        // The same between other hosts is the same measurement.
+        let mut task = cell.task().clone();
+        task.paths_mut().into_iter().for_each(Vec::clear);
+        task
+    };
+    (task(cell) != task(other)).then_some("what was asked for and its options")
 }
 
-fn quantities(cell: &TrialSpec) -> Vec<Quantity> {
-    match cell.workload.is_requests() {
+fn quantities(cell: &Trial) -> Vec<Quantity> {
+    match cell.task() {
+        Task::Stream(_) => vec![Quantity::PayloadBps, Quantity::LossRatio],
         // At a rate asked for, only the time that it takes can change.
-        true if cell.workload.requests_per_s().is_some() => vec![Quantity::LatencyP50Ns, Quantity::LatencyP99Ns],
-        true => vec![Quantity::PerSecond, Quantity::LatencyP50Ns, Quantity::LatencyP99Ns],
-        false => vec![Quantity::PayloadBps, Quantity::LossRatio],
+        task if task.requests_per_s().is_some() => vec![Quantity::LatencyP50Ns, Quantity::LatencyP99Ns],
+        Task::Transact(_) | Task::Rpc(_) | Task::Nfs(_) => {
+            vec![Quantity::PerSecond, Quantity::LatencyP50Ns, Quantity::LatencyP99Ns]
+        }
+        Task::Frames(_) => vec![Quantity::FramesPerS],
+        Task::Copy(_) => vec![Quantity::PayloadBps],
     }
 }
 
@@ -97,8 +111,8 @@ type Trials<'a> = BTreeMap<&'a str, Vec<&'a TrialResult>>;
 
 fn by_name(record: &Record) -> Trials<'_> {
     let mut trials = Trials::new();
-    for trial in &record.trials {
-        trials.entry(trial.spec.name.as_str()).or_default().push(trial);
+    for result in record.counted() {
+        trials.entry(result.trial.name.as_str()).or_default().push(result);
     }
     trials
 }
@@ -110,7 +124,7 @@ fn runs(trials: &[&TrialResult], quantity: Quantity) -> Option<Summary> {
 
 fn value(trial: &TrialResult, quantity: Quantity) -> Option<f64> {
     match quantity {
-        Quantity::PayloadBps | Quantity::PerSecond => Some(figure(trial)),
+        Quantity::PayloadBps | Quantity::PerSecond | Quantity::FramesPerS => Some(figure(trial)),
         Quantity::LatencyP50Ns => latency(trial).map(|all| all.quantile(0.5) as f64),
         Quantity::LatencyP99Ns => latency(trial).map(|all| all.quantile(0.99) as f64),
         Quantity::LossRatio => {
@@ -174,11 +188,11 @@ fn judge(figure: &ComparedFigure, tolerance: f64, confidence_percent: f64) -> Ch
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::tests::{spec, trial};
+    use crate::transfer::tests::{spec, stream_of, trial};
     use linerate_model::{Plan, RecordId, Repeats};
 
     fn record(trials: Vec<TrialResult>) -> Record {
-        Record { trials, ..Record::new(RecordId(String::new()), Plan::of(vec![spec()], Repeats::Times(3))) }
+        Record { trials, ..Record::new(RecordId(String::new()), Plan::sweep(vec![spec()], Repeats::Times(3))) }
     }
 
     fn runs_of(arrived: &[u64]) -> Record {
@@ -223,11 +237,7 @@ mod tests {
 
     #[test]
     fn loss_counts_as_it_stands() {
-        let lossy = |lost| {
-            let mut run = trial(1_000, lost);
-            crate::place_losses(&mut run);
-            run
-        };
+        let lossy = |lost| crate::account::tests::placed(trial(1_000, lost));
         let before = record((0..3).map(|_| lossy(0)).collect());
         let after = record([10, 12, 11].into_iter().map(lossy).collect());
         let found = compare(&before, &after, 0.02, 95.0);
@@ -249,18 +259,24 @@ mod tests {
         }
     }
 
+    /// Changes what was asked for and done.
+    fn change(record: &mut Record, change: impl Fn(&mut Trial)) {
+        let mut cell = record.plan.cells()[0].clone();
+        change(&mut cell);
+        record.trials.iter_mut().for_each(|result| result.trial = cell.clone());
+        record.plan = Plan::sweep(vec![cell], Repeats::Times(3));
+    }
+
     #[test]
     fn other_measurements_are_not_compared() {
         let before = runs_of(&[1000, 1001, 999]);
         let mut after = runs_of(&[1000, 1001, 999]);
-        after.plan.cells[0].name = "udp 1001".to_owned();
+        change(&mut after, |cell| cell.name = "udp 1001".to_owned());
         let found = compare(&before, &after, 0.02, 95.0);
         assert!(found.figures.is_empty());
         assert_eq!(found.remarks.len(), 2, "{:?}", found.remarks);
         let mut after = runs_of(&[1000, 1001, 999]);
-        if let linerate_model::Workload::Stream(stream) = &mut after.plan.cells[0].workload {
-            stream.flows = 4;
-        }
+        change(&mut after, |cell| stream_of(cell).net.flows = 4);
         assert!(compare(&before, &after, 0.02, 95.0).remarks[0].contains("not the same measurement"));
     }
 }

@@ -1,57 +1,93 @@
 //! What the counts of copies amount to.
 
-use crate::copy_proof::settle;
+mod proof;
+
+pub(crate) use proof::counterproof;
+
 use crate::measure::latency_of;
+use crate::statistics::summary;
+use crate::task::Context;
 use crate::verdict::{self, CopyFacts};
 use linerate_model::{
-    Caveat, CaveatKind, CopyClient, CopyFrom, CopyHalfResult, CopyOutcome, CopyPart, CopyPlan, CopySide, CopyStage,
-    CopyTrial, CopyVerify, CopyWay, Host, HostName, Record, SizeClass, SizeClassTimes, StageShare, StageTime,
-    WorkShare,
+    Caveat, CaveatKind, Confidence, CopyClient, CopyFigures, CopyFrom, CopyPart, CopyParts, CopySide, CopyStage,
+    CopyTask, CopyVerify, CopyWay, Detail, Host, HostName, Limit, Measurement, Quantity, SizeClass, SizeClassTimes,
+    StageShare, StageTime, Task, Trial, TrialResult, Verdict, WorkShare,
 };
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 
+/// The name of a copy that is asked for by itself, and of a ladder's.
+pub const CELL: &str = "copy";
+
 /// Faults that are told one by one.
 const FAULTS_TOLD: usize = 100;
 
-pub use crate::copy_proof::counterproof;
-
-/// What was found by the copies of `record`, its verdict put to the tests that there are.
-pub fn outcome(record: &Record) -> Option<CopyOutcome> {
-    let mut outcome = found(record.plan.copy.as_ref()?, &record.hosts, &record.copy_trials)?;
-    record.copy_tests.iter().for_each(|test| settle(&mut outcome, &record.hosts, test));
-    Some(outcome)
+/// What the copies of `cell` amount to; the figures are those of the median run by bytes a second.
+pub(crate) fn measure(cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement {
+    let copies: Vec<Copied<'_>> = runs.iter().filter_map(|run| Copied::of(run)).collect();
+    let found: Vec<CopyFigures> = copies.iter().map(figures).collect();
+    let mut order: Vec<usize> = (0..found.len()).collect();
+    order.sort_by(|a, b| found[*a].bytes_per_s.total_cmp(&found[*b].bytes_per_s));
+    let middle = order.get(order.len().saturating_sub(1) / 2).copied();
+    let verdict = middle.and_then(|at| CopyFacts::of(&copies[at], with.hosts)).map(|facts| verdict::of_copy(&facts));
+    let figures = CopyFigures {
+        runs_bytes_per_s: found.iter().map(|run| run.bytes_per_s).collect(),
+        verified: found.iter().all(|run| run.verified),
+        faults: found.iter().flat_map(|run| run.faults.iter().cloned()).take(FAULTS_TOLD).collect(),
+        faults_total: found.iter().map(|run| run.faults_total).sum(),
+        ..middle.map(|at| found[at].clone()).unwrap_or_default()
+    };
+    let main = summary(figures.runs_bytes_per_s.iter().map(|bytes| bytes * 8.0).collect());
+    Measurement {
+        name: cell.name.clone(),
+        quantity: Quantity::PayloadBps,
+        main: main.expect("a cell is measured only when it has runs"),
+        tester_limit: None,
+        verdict: verdict.unwrap_or_else(|| Verdict::new(Limit::CannotTell, Confidence::Low, Vec::new())),
+        caveats: doubts(&copies, with.hosts),
+        detail: Detail::Copy(Box::new(figures)),
+    }
 }
 
-/// What was found by `trials`, the copies of `plan` between `hosts`; the figures are those of the median run by bytes a second.
-pub fn found(plan: &CopyPlan, hosts: &[Host], trials: &[CopyTrial]) -> Option<CopyOutcome> {
-    let runs: Vec<CopyOutcome> = trials.iter().map(|trial| run(plan, hosts, trial)).collect();
-    let mut order: Vec<&CopyOutcome> = runs.iter().collect();
-    order.sort_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s));
-    let middle = *order.get(order.len().saturating_sub(1) / 2)?;
-    Some(CopyOutcome {
-        runs_bytes_per_s: runs.iter().map(|run| run.bytes_per_s).collect(),
-        verified: runs.iter().all(|run| run.verified),
-        faults: runs.iter().flat_map(|run| run.faults.iter().cloned()).take(FAULTS_TOLD).collect(),
-        faults_total: runs.iter().map(|run| run.faults_total).sum(),
-        ..middle.clone()
-    })
+/// A copy that was made.
+pub(crate) struct Copied<'a> {
+    pub(crate) result: &'a TrialResult,
+    pub(crate) task: &'a CopyTask,
+    pub(crate) parts: &'a CopyParts,
+}
+
+impl<'a> Copied<'a> {
+    /// The copy of a result; none if it is of something else.
+    pub(crate) fn of(result: &'a TrialResult) -> Option<Self> {
+        match (result.trial.task(), result.copy()) {
+            (Task::Copy(task), Some(parts)) => Some(Self { result, task, parts }),
+            _ => None,
+        }
+    }
+}
+
+/// Bits a second, all destinations together.
+pub(crate) fn bits_per_s(task: &CopyTask, parts: &CopyParts) -> f64 {
+    let bytes = parts.destinations.iter().flat_map(|part| &part.counted.sides).map(|side| side.bytes).sum();
+    let time = clients(task, parts).iter().map(|client| client.finished_ns).max().unwrap_or_default();
+    per_second(bytes, time) * 8.0
 }
 
 /// What every host counted.
-fn parts(trial: &CopyTrial) -> impl Iterator<Item = &CopyPart> {
+fn all_parts(trial: &CopyParts) -> impl Iterator<Item = &CopyPart> {
     trial.sources.iter().chain(&trial.destinations).chain(&trial.servers)
 }
 
-/// Whether every part of every copy came to its end.
-pub fn is_complete(trials: &[CopyTrial]) -> bool {
-    trials.iter().flat_map(parts).flat_map(|part| &part.counted.sides).all(|side| side.complete)
+/// Returns whether every part of every copy came to its end.
+pub fn is_complete<'a>(copies: impl IntoIterator<Item = &'a CopyParts>) -> bool {
+    copies.into_iter().flat_map(all_parts).flat_map(|part| &part.counted.sides).all(|side| side.complete)
 }
 
 /// Doubts about copies between these hosts.
-pub fn doubts(plan: &CopyPlan, hosts: &[Host], trials: &[CopyTrial]) -> Vec<Caveat> {
+fn doubts(copies: &[Copied<'_>], hosts: &[Host]) -> Vec<Caveat> {
     let machine = |name: &HostName| hosts.iter().find(|host| host.name == *name).map(|host| host.boot_id.as_str());
-    let machines: Vec<&str> = plan.sources.iter().chain(&plan.destinations).filter_map(machine).collect();
+    let ends = copies.first().map(|copied| copied.task.sources.iter().chain(&copied.task.destinations));
+    let machines: Vec<&str> = ends.into_iter().flatten().filter_map(machine).collect();
     let shared = machines.iter().enumerate().any(|(at, one)| !one.is_empty() && machines[..at].contains(one));
     let mut all: Vec<Caveat> = Vec::new();
     if shared {
@@ -59,7 +95,7 @@ pub fn doubts(plan: &CopyPlan, hosts: &[Host], trials: &[CopyTrial]) -> Vec<Cave
                     between two machines to know what one of them can do";
         all.push(Caveat::new(CaveatKind::SharedMachine, text));
     }
-    let skipped = trials.iter().map(|trial| run(plan, hosts, trial).links_skipped).max().unwrap_or_default();
+    let skipped = copies.iter().map(|copied| links_skipped(copied.parts)).max().unwrap_or_default();
     if skipped > 0 {
         let text = format!(
             "the tree's symbolic links were left out ({skipped} of them) and are in no figure: --links copy copies them, and names \
@@ -67,47 +103,47 @@ pub fn doubts(plan: &CopyPlan, hosts: &[Host], trials: &[CopyTrial]) -> Vec<Cave
         );
         all.push(Caveat::new(CaveatKind::LeftOut, text));
     }
-    for part in trials.iter().flat_map(parts) {
-        for caveat in &part.counted.caveats {
-            let told = Caveat::new(caveat.kind, format!("on {}: {}", part.host, caveat.text));
-            if !all.contains(&told) {
-                all.push(told);
-            }
+    for caveat in copies.iter().flat_map(|copied| &copied.result.caveats) {
+        if !all.contains(caveat) {
+            all.push(caveat.clone());
         }
     }
     all
 }
 
-fn run(plan: &CopyPlan, hosts: &[Host], trial: &CopyTrial) -> CopyOutcome {
-    let mut outcome = CopyOutcome::default();
-    let halves = || parts(trial).map(|part| &part.counted);
-    for half in halves() {
-        outcome.faults.extend(half.faults.iter().take(FAULTS_TOLD.saturating_sub(outcome.faults.len())).cloned());
-        outcome.faults_total += half.faults_total;
+fn links_skipped(parts: &CopyParts) -> u64 {
+    all_parts(parts).flat_map(|part| &part.counted.sides).map(|side| side.links_skipped).sum()
+}
+
+fn figures(&Copied { task, parts, .. }: &Copied<'_>) -> CopyFigures {
+    let mut found = CopyFigures::default();
+    let counted = || all_parts(parts).map(|part| &part.counted);
+    for part in counted() {
+        found.faults.extend(part.faults.iter().take(FAULTS_TOLD.saturating_sub(found.faults.len())).cloned());
+        found.faults_total += part.faults_total;
     }
-    outcome.links_skipped = halves().flat_map(|half| &half.sides).map(|side| side.links_skipped).sum();
-    for side in trial.destinations.iter().flat_map(|part| &part.counted.sides) {
-        outcome.files += side.files;
-        outcome.folders += side.folders;
-        outcome.links += side.links;
-        outcome.bytes += side.bytes;
-        outcome.files_verified += side.verified;
-        outcome.files_kept += side.kept;
+    found.links_skipped = links_skipped(parts);
+    for side in parts.destinations.iter().flat_map(|part| &part.counted.sides) {
+        found.files += side.files;
+        found.folders += side.folders;
+        found.links += side.links;
+        found.bytes += side.bytes;
+        found.files_verified += side.verified;
+        found.files_kept += side.kept;
     }
-    outcome.clients = clients(plan, trial);
-    outcome.time_ns = outcome.clients.iter().map(|client| client.finished_ns).max().unwrap_or_default();
-    outcome.bytes_per_s = per_second(outcome.bytes, outcome.time_ns);
-    outcome.files_per_s = per_second(outcome.files, outcome.time_ns);
-    outcome.verified = plan.options.verify != CopyVerify::None
-        && outcome.files_verified == outcome.files
-        && outcome.faults_total == 0
-        && is_complete(std::slice::from_ref(trial));
-    outcome.stages = shares(halves().flat_map(|half| &half.sides));
-    let busiest = outcome.stages.iter().max_by(|a, b| a.1.busy.total_cmp(&b.1.busy));
-    outcome.busiest_stage = busiest.map(|(stage, _)| *stage);
-    outcome.sizes = sizes(trial.destinations.iter().flat_map(|part| &part.counted.sides));
-    outcome.verdict = CopyFacts::of(plan, hosts, trial).map(|facts| verdict::of_copy(&facts));
-    outcome
+    found.clients = clients(task, parts);
+    found.time_ns = found.clients.iter().map(|client| client.finished_ns).max().unwrap_or_default();
+    found.bytes_per_s = per_second(found.bytes, found.time_ns);
+    found.files_per_s = per_second(found.files, found.time_ns);
+    found.verified = task.options.verify != CopyVerify::None
+        && found.files_verified == found.files
+        && found.faults_total == 0
+        && is_complete([parts]);
+    found.stages = shares(counted().flat_map(|part| &part.sides));
+    let busiest = found.stages.iter().max_by(|a, b| a.1.busy.total_cmp(&b.1.busy));
+    found.busiest_stage = busiest.map(|(stage, _)| *stage);
+    found.sizes = sizes(parts.destinations.iter().flat_map(|part| &part.counted.sides));
+    found
 }
 
 fn per_second(count: u64, nanos: u64) -> f64 {
@@ -115,7 +151,7 @@ fn per_second(count: u64, nanos: u64) -> f64 {
 }
 
 /// Each pair. The source's clock says when a destination was done: it heard of it.
-fn clients(plan: &CopyPlan, trial: &CopyTrial) -> Vec<CopyClient> {
+fn clients(plan: &CopyTask, trial: &CopyParts) -> Vec<CopyClient> {
     let mut all = Vec::new();
     for (at, part) in trial.destinations.iter().enumerate() {
         for (source, side) in part.counted.sides.iter().enumerate() {
@@ -141,7 +177,7 @@ fn clients(plan: &CopyPlan, trial: &CopyTrial) -> Vec<CopyClient> {
 }
 
 /// Who a part's side at `index` got it from, and who got it. Where a file server is an end, the host at the other end counts.
-fn ends(plan: &CopyPlan, host: &HostName, index: usize) -> (HostName, HostName) {
+fn ends(plan: &CopyTask, host: &HostName, index: usize) -> (HostName, HostName) {
     let named = |names: &[HostName], at: usize| names.get(at).unwrap_or(host).clone();
     match (plan.way, &plan.from) {
         (CopyWay::Linerate, _) => (named(&plan.sources, index), host.clone()),
@@ -153,9 +189,9 @@ fn ends(plan: &CopyPlan, host: &HostName, index: usize) -> (HostName, HostName) 
 /// The two ends that were done last, and so say when the whole was.
 pub(crate) struct LastPair<'a> {
     /// The source; none where one host does it all.
-    pub(crate) source: Option<(&'a HostName, &'a CopyHalfResult)>,
+    pub(crate) source: Option<&'a HostName>,
     /// The destination, or the host that does it all.
-    pub(crate) destination: (&'a HostName, &'a CopyHalfResult),
+    pub(crate) destination: &'a HostName,
     /// What they counted towards each other.
     pub(crate) sides: Vec<&'a CopySide>,
     /// When they were done.
@@ -163,7 +199,7 @@ pub(crate) struct LastPair<'a> {
 }
 
 /// The pair of `trial` that was done last.
-pub(crate) fn last_pair<'a>(plan: &CopyPlan, trial: &'a CopyTrial) -> Option<LastPair<'a>> {
+pub(crate) fn last_pair<'a>(plan: &CopyTask, trial: &'a CopyParts) -> Option<LastPair<'a>> {
     let clients = clients(plan, trial);
     let pairs = trial.destinations.iter().flat_map(|part| (0..part.counted.sides.len()).map(move |at| (part, at)));
     let ((destination, source), client) = pairs.zip(clients).max_by_key(|(_, client)| client.finished_ns)?;
@@ -172,8 +208,8 @@ pub(crate) fn last_pair<'a>(plan: &CopyPlan, trial: &'a CopyTrial) -> Option<Las
     let sides =
         from.and_then(|part| part.counted.sides.get(at)).into_iter().chain(destination.counted.sides.get(source));
     Some(LastPair {
-        source: from.map(|part| (&part.host, &part.counted)),
-        destination: (&destination.host, &destination.counted),
+        source: from.map(|part| &part.host),
+        destination: &destination.host,
         sides: sides.collect(),
         time: Nanos::new(client.finished_ns),
     })
@@ -226,12 +262,12 @@ fn sizes<'a>(sides: impl Iterator<Item = &'a CopySide>) -> Vec<SizeClass> {
 pub(crate) mod tests {
     use super::*;
     use linerate_model::{
-        CopyCache, CopyExisting, CopyFault, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTree,
-        IpVersion, Observation, WorkTime,
+        CopyCache, CopyCounts, CopyExisting, CopyFault, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync,
+        CopyTree, Counts, IpVersion, Repeats, Standing, Timing, WorkTime,
     };
 
-    pub(crate) fn plan(destinations: &[&str]) -> CopyPlan {
-        CopyPlan {
+    pub(crate) fn plan(destinations: &[&str]) -> CopyTask {
+        CopyTask {
             tree: CopyTree::Folder(String::from("/t")),
             way: CopyWay::Linerate,
             sources: vec!["a".into()],
@@ -251,16 +287,37 @@ pub(crate) mod tests {
         }
     }
 
-    fn part(host: &str, sides: Vec<CopySide>) -> CopyPart {
-        let counted = CopyHalfResult {
+    pub(crate) fn cell(task: CopyTask) -> Trial {
+        Trial::new("copy", Task::Copy(task), Timing::UntilDone)
+    }
+
+    /// A copy of `cell` that counted these parts.
+    pub(crate) fn made(cell: &Trial, parts: CopyParts) -> TrialResult {
+        TrialResult {
+            trial: cell.clone(),
+            attempt: 0,
+            standing: Standing::Counted,
             started_unix_ns: 1,
-            sides,
-            faults: Vec::new(),
-            faults_total: 0,
-            observation: Observation::default(),
+            counts: vec![Counts::Copy(parts)],
+            hosts: BTreeMap::new(),
+            device_load: None,
             caveats: Vec::new(),
-        };
-        CopyPart { host: host.into(), counted }
+        }
+    }
+
+    pub(crate) fn part(host: &str, sides: Vec<CopySide>) -> CopyPart {
+        CopyPart { host: host.into(), counted: CopyCounts { sides, faults: Vec::new(), faults_total: 0 } }
+    }
+
+    fn measured(destinations: &[&str], copies: &[CopyParts]) -> Measurement {
+        let cell = cell(plan(destinations));
+        let runs: Vec<TrialResult> = copies.iter().map(|parts| made(&cell, parts.clone())).collect();
+        let with = Context { hosts: &[], repeats: Repeats::Times(1), calibrated: &[], idle: &[] };
+        measure(&cell, &runs.iter().collect::<Vec<_>>(), &with)
+    }
+
+    fn found(destinations: &[&str], copies: &[CopyParts]) -> CopyFigures {
+        measured(destinations, copies).copy().cloned().expect("a copy")
     }
 
     /// A side that took `seconds`, its one stage busy for half of it in two threads.
@@ -282,8 +339,8 @@ pub(crate) mod tests {
         }
     }
 
-    fn trial() -> CopyTrial {
-        CopyTrial {
+    fn trial() -> CopyParts {
+        CopyParts {
             sources: vec![part("a", vec![side(2, 300, CopyStage::Send), side(4, 300, CopyStage::Send)])],
             destinations: vec![
                 part("b", vec![side(2, 300, CopyStage::Write)]),
@@ -295,7 +352,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_total_runs_until_the_last_and_each_client_has_its_share() {
-        let found = found(&plan(&["b", "c"]), &[], &[trial()]).expect("a run");
+        let found = found(&["b", "c"], &[trial()]);
         assert_eq!((found.files, found.bytes, found.time_ns), (600, 600_000, 4_000_000_000));
         assert_eq!((found.bytes_per_s, found.files_per_s), (150_000.0, 150.0));
         let clients: Vec<_> = found.clients.iter().map(|client| (client.to.0.as_str(), client.finished_ns)).collect();
@@ -313,15 +370,14 @@ pub(crate) mod tests {
         let busiest = WorkTime { busy: Nanos::from_secs(4), ..WorkTime::default() };
         let time = StageTime { threads: 2, busy: Nanos::from_secs(8), busiest, ..StageTime::default() };
         trial.destinations[1].counted.sides[0].stages = BTreeMap::from([(CopyStage::Write, time)]);
-        let limit = |trial| found(&plan(&["b", "c"]), &[], &[trial]).and_then(|found| found.verdict).map(|v| v.limit);
-        assert_eq!(limit(trial.clone()), Some(linerate_model::Limit::StorageWrite));
+        let limit = |trial| measured(&["b", "c"], &[trial]).verdict.limit;
+        assert_eq!(limit(trial.clone()), Limit::StorageWrite);
         trial.sources[0].counted.sides[0].time = Nanos::from_secs(9);
-        assert_eq!(limit(trial), Some(linerate_model::Limit::CannotTell));
+        assert_eq!(limit(trial), Limit::CannotTell);
     }
 
     #[test]
     fn nothing_that_was_left_out_is_verified() {
-        let plan = plan(&["b", "c"]);
         let mut unverified = trial();
         unverified.destinations[1].counted.sides[0].verified -= 1;
         let mut broken = trial();
@@ -331,21 +387,22 @@ pub(crate) mod tests {
         faulty.sources[0].counted.faults = vec![fault.clone()];
         faulty.sources[0].counted.faults_total = 1;
         for trial in [&unverified, &broken, &faulty] {
-            assert!(!found(&plan, &[], std::slice::from_ref(trial)).expect("a run").verified);
+            assert!(!found(&["b", "c"], std::slice::from_ref(trial)).verified);
         }
-        assert_eq!(found(&plan, &[], &[trial(), faulty]).expect("runs").faults, [fault]);
+        assert_eq!(found(&["b", "c"], &[trial(), faulty]).faults, [fault]);
         assert!(!is_complete(&[trial(), broken]) && is_complete(&[trial()]));
     }
 
     #[test]
     fn links_that_were_left_out_are_counted_and_a_doubt_says_so() {
         let mut trial = trial();
-        let plan = plan(&["b", "c"]);
-        assert!(doubts(&plan, &[], &[trial.clone()]).iter().all(|doubt| doubt.kind != CaveatKind::LeftOut));
+        let doubts = |trial: &CopyParts| measured(&["b", "c"], std::slice::from_ref(trial)).caveats;
+        assert!(doubts(&trial).iter().all(|doubt| doubt.kind != CaveatKind::LeftOut));
         trial.sources[0].counted.sides.iter_mut().for_each(|side| side.links_skipped = 7);
-        assert_eq!(found(&plan, &[], &[trial.clone()]).expect("a run").links_skipped, 14, "at both destinations");
-        let doubts = doubts(&plan, &[], &[trial]);
-        assert!(doubts.iter().any(|doubt| doubt.kind == CaveatKind::LeftOut && doubt.text.contains("(14 of them)")));
+        assert_eq!(found(&["b", "c"], &[trial.clone()]).links_skipped, 14, "at both destinations");
+        assert!(
+            doubts(&trial).iter().any(|doubt| doubt.kind == CaveatKind::LeftOut && doubt.text.contains("(14 of them)"))
+        );
     }
 
     #[test]
@@ -357,7 +414,7 @@ pub(crate) mod tests {
             trial.sources[0].counted.sides[0].time = Nanos::from_secs(seconds);
             trial
         };
-        let found = found(&plan(&["b"]), &[], &[of(1), of(4), of(2)]).expect("runs");
+        let found = found(&["b"], &[of(1), of(4), of(2)]);
         assert_eq!((found.bytes_per_s, found.runs_bytes_per_s), (150_000.0, vec![300_000.0, 75_000.0, 150_000.0]));
     }
 }

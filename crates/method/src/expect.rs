@@ -1,7 +1,7 @@
 //! Thresholds that turn a measurement into an exit code: `throughput>=9Gbit/s`, `loss<=0.1%`, `p99<200us`.
 
 use crate::Metric;
-use linerate_model::{CopyOutcome, DeviceOutcome, DevicePlan, DeviceTest, Measurement, TrialSpec};
+use linerate_model::{DeviceFound, DevicePlan, DeviceTest, Measurement, Trial};
 use linerate_units::{BitRate, FrameRate, Nanos, OpRate, Ratio};
 use std::fmt;
 use std::str::FromStr;
@@ -86,7 +86,7 @@ impl fmt::Display for Expectation {
 
 impl Expectation {
     /// Whether trials of this kind give the figure at all. A threshold that nothing is compared with must not pass.
-    pub fn applies_to(&self, trial: &TrialSpec) -> bool {
+    pub fn applies_to(&self, trial: &Trial) -> bool {
         self.metric.applies_to(trial)
     }
 
@@ -100,23 +100,13 @@ impl Expectation {
         self.metric.applies_to_device(test)
     }
 
-    /// Whether a copy gives the figure at all.
-    pub fn applies_to_copy(&self) -> bool {
-        self.metric.applies_to_copy()
-    }
-
-    /// Judges what was found of a copy, by its median run.
-    pub fn judge_copy(&self, found: &CopyOutcome) -> Judgement {
-        self.weigh("copy", self.metric.of_copy(found))
-    }
-
     /// Judges one result by its median (latency: over all runs). A result without the figure misses the expectation.
     pub fn judge(&self, result: &Measurement) -> Judgement {
         self.weigh(&result.name, self.metric.of(result))
     }
 
     /// Judges what was found about a device at each of the plan's frame sizes.
-    pub fn judge_device(&self, plan: &DevicePlan, outcome: &DeviceOutcome) -> Vec<Judgement> {
+    pub fn judge_device(&self, plan: &DevicePlan, outcome: &DeviceFound) -> Vec<Judgement> {
         let judge = |size: u32| self.weigh(&format!("{size} bytes"), self.metric.of_device(size, outcome));
         plan.sizes.iter().map(|size| judge(size.get())).collect()
     }
@@ -144,16 +134,16 @@ impl Expectation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::tests::placed;
+    use crate::copy::tests::{cell, plan};
+    use crate::loaded_latency;
     use crate::measure::measurements;
+    use crate::measure::tests::{measure, record_of};
     use crate::transfer::tests::{spec, trial};
-    use linerate_model::{Histogram, Plan, ProbeResult, Repeats, StreamSpec, TransactSpec, Transactions, Transport};
-    use linerate_units::ByteCount;
+    use linerate_model::{CopyFigures, Detail, Histogram, Transactions};
 
     fn measured(received: u64, lost: u64) -> Measurement {
-        let mut result = trial(received, lost);
-        crate::place_losses(&mut result);
-        let plan = Plan::of(vec![spec()], Repeats::Times(1));
-        measurements(&plan, &[], &[result], None).remove(0)
+        measure(&[], &[placed(trial(received, lost))])
     }
 
     fn judge(text: &str) -> Judgement {
@@ -179,14 +169,16 @@ mod tests {
 
     #[test]
     fn a_copy_is_held_against_its_bytes_and_files_a_second() {
-        let found = CopyOutcome { bytes_per_s: 50e6, files_per_s: 700.0, ..CopyOutcome::default() };
+        let copy = cell(plan(&["b"]));
+        let figures = CopyFigures { bytes_per_s: 50e6, files_per_s: 700.0, ..CopyFigures::default() };
+        let found = Measurement { detail: Detail::Copy(Box::new(figures)), ..measured(1, 0) };
         for (text, met) in [("throughput>=50MB/s", true), ("throughput>401Mbit/s", false), ("files>=700", true)] {
             let expectation: Expectation = text.parse().expect(text);
-            assert!(expectation.applies_to_copy() && !expectation.judge_copy(&found).text.is_empty());
-            assert_eq!(expectation.judge_copy(&found).met, met, "{text}");
+            assert!(expectation.applies_to(&copy) && !expectation.judge(&found).text.is_empty());
+            assert_eq!(expectation.judge(&found).met, met, "{text}");
         }
         let other: Expectation = "loss<1%".parse().expect("valid");
-        assert!(!other.applies_to_copy() && !other.judge_copy(&found).met);
+        assert!(!other.applies_to(&copy) && !other.judge(&found).met);
         let files: Expectation = "files>=700".parse().expect("valid");
         assert!(!files.applies_to(&spec()) && !files.judge(&measured(9_900, 100)).met);
     }
@@ -203,15 +195,13 @@ mod tests {
         let asked = |nanos| {
             let mut latency = Histogram::default();
             latency.record_many(nanos, 50);
-            vec![Transactions { completed: 50, latency, ..Transactions::default() }]
+            Transactions { completed: 50, latency, ..Transactions::default() }
         };
-        let mut result = trial(1_000, 0);
-        result.probe = Some(ProbeResult { idle: asked(90_000), loaded: asked(40_000) });
-        let plain = StreamSpec::plain(Transport::Udp, ByteCount::new(1_000));
-        result.spec.probe = Some(TransactSpec::beside(&plain, Transport::Udp));
-        let cell = result.spec.clone();
-        let plan = Plan::of(vec![cell.clone()], Repeats::Times(1));
-        let measured = measurements(&plan, &[], &[result], None);
+        let (idle, loaded) = loaded_latency::tests::run(asked(90_000), asked(40_000));
+        let cell = loaded.trial.clone();
+        let mut record = record_of(&[], std::slice::from_ref(&loaded), Vec::new());
+        record.trials = vec![idle, loaded];
+        let measured = measurements(&record);
         for (text, met, shown) in [
             ("added.p50<=1ms", true, "-50 us meets"),
             ("added.p99>0", false, "-50 us misses"),

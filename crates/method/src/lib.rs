@@ -5,69 +5,47 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod calibrated;
 mod compare;
+mod contract;
 pub mod copy;
-mod copy_proof;
 pub mod curve;
 pub mod device;
 mod expect;
+pub mod frames;
 pub mod ladder;
 mod loaded_latency;
 mod measure;
 mod metric;
 mod proof;
+mod read_record;
+
 mod repeat;
+mod replay;
 mod retry;
 pub mod search;
 pub mod statistics;
 pub mod study;
 mod sweep;
+mod task;
 mod transfer;
-mod unfinished;
+mod upgrade_v1;
+
 mod validity;
 mod verdict;
 
-pub use account::place_losses;
+pub use calibrated::calibrated;
 pub use compare::compare;
+pub use contract::{After, Again, Method, Progress, Step, of};
 pub use expect::{BadExpectation, Expectation, Judgement};
-pub use loaded_latency::{Probing, probed};
-pub use measure::measurements;
+pub use loaded_latency::probed;
+pub use measure::{cells, measurements};
 pub use metric::{Metric, NoOneValue};
-pub use proof::counterproofs;
-pub use retry::{Again, Retry};
+
+pub use read_record::{BadRecord, read_record};
+pub use replay::{replay, summary};
+pub use retry::Retry;
 pub use sweep::Sweep;
-pub use transfer::{Transfer, figure, transfers};
-pub use unfinished::sum_up;
-pub use validity::spoilt;
-
-use curve::Curve;
-use linerate_model::{Plan, TrialResult, TrialSpec};
-
-/// What a method wants next.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    /// Run this trial and tell its result.
-    Run(Box<TrialSpec>),
-    /// Nothing more.
-    Done,
-}
-
-/// The method that a plan asks for.
-pub fn method(plan: &Plan) -> Box<dyn Method + Send> {
-    match Curve::of(plan) {
-        Some(curve) => Box::new(curve),
-        None => Box::new(Sweep::new(plan.clone())),
-    }
-}
-
-/// A way of measuring: it decides from the results so far.
-pub trait Method {
-    /// The next step. Asking again without recording a result gives the same answer.
-    fn next(&self) -> Step;
-
-    /// Takes the result of the trial last asked for.
-    fn record(&mut self, result: &TrialResult);
-
-    /// Trials done, and how many there will be at the most.
-    fn progress(&self) -> (usize, usize);
-}
+pub use task::{Addresses, Assigned, Joining, assign, drains, figure, join, spoilt, survives};
+pub use transfer::{Transfer, transfers};
+pub use upgrade_v1::upgrade_v1;

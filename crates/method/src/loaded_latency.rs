@@ -3,8 +3,8 @@
 use crate::measure::latency_of;
 use crate::statistics::summary;
 use linerate_model::{
-    AddedDelay, Caveat, CaveatKind, DelayGrade, Histogram, LoadedLatency, ProbeResult, RoundTripsPerMinute, Timing,
-    TransactSpec, Transactions, TrialResult, TrialSpec, Workload,
+    AddedDelay, Caveat, CaveatKind, Counts, DelayGrade, Histogram, Load, LoadedLatency, PathCounts,
+    RoundTripsPerMinute, Task, Timing, TransactTask, Transactions, Transport, Trial, TrialResult, Window,
 };
 use linerate_units::Nanos;
 
@@ -18,53 +18,78 @@ const EARLIER: Nanos = Nanos::from_millis(50);
 /// Of the round trips of a minute the slowest twentieth is left out: TMP of draft-ietf-ippm-responsiveness-04 section 4.2.
 const TRIMMED: f64 = 0.95;
 const MINUTE_NS: f64 = 60e9;
-/// Above this share, requests that this host could not send in time are worth a word.
+/// Above this share, requests that this host could not send in time are worth a caveat.
 const UNSENT_BEARABLE: f64 = 0.005;
 
-/// The trials that time the path of another one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Probing {
-    /// Run first, alone.
-    pub idle: TrialSpec,
-    /// Run beside the load, started with it: its window lies within that of the load.
-    pub loaded: TrialSpec,
+/// Adds `probe` to `trial` as a second load: it begins with the first, and its window lies within that of the first. A trial
+/// without a window is returned as it is.
+pub fn probed(mut trial: Trial, probe: TransactTask) -> Trial {
+    if let Some(Window { warmup, measure }) = trial.window() {
+        let timing = Timing::of(warmup + LATER, measure - (LATER + EARLIER));
+        trial.loads.push(Load { task: Task::Transact(probe), timing });
+    }
+    trial
 }
 
-impl Probing {
-    /// How `spec` is probed; none if it is not to be.
-    pub fn of(spec: &TrialSpec) -> Option<Self> {
-        let probe = spec.probe.as_ref()?;
-        let measure = spec.timing.measure - (LATER + EARLIER);
-        let trial = |warmup| TrialSpec {
-            workload: Workload::Transact(probe.clone()),
-            timing: Timing { warmup, measure },
-            probe: None,
-            ..spec.clone()
-        };
-        Some(Self { idle: trial(IDLE_WARMUP), loaded: trial(spec.timing.warmup + LATER) })
+/// The name of the trial that runs the probe of a cell alone.
+pub(crate) fn idle_name(cell: &str) -> String {
+    format!("{cell} idle")
+}
+
+/// The trial that runs the probe of `cell` alone, as long as beside the load; none if the cell has no probe.
+pub(crate) fn idle_trial(cell: &Trial) -> Option<Trial> {
+    let probe = cell.loads.get(1)?;
+    Some(Trial::new(idle_name(&cell.name), probe.task.clone(), Timing::of(IDLE_WARMUP, probe.timing.window()?.measure)))
+}
+
+/// What the probes of one run were answered: alone, and beside the load.
+struct Pair<'a> {
+    idle: Vec<&'a Transactions>,
+    loaded: Vec<&'a Transactions>,
+}
+
+/// The probes of each run: those that ran alone before it, and those beside its load.
+fn pairs<'a>(runs: &[&'a TrialResult], idle: &[&'a TrialResult]) -> Vec<Pair<'a>> {
+    let of =
+        |(idle, run): (&&'a TrialResult, &&'a TrialResult)| Pair { idle: asked(idle.paths()), loaded: beside(run) };
+    idle.iter().zip(runs).map(of).collect()
+}
+
+fn asked(paths: &[PathCounts]) -> Vec<&Transactions> {
+    paths.iter().filter_map(|path| path.client.transactions.as_ref()).collect()
+}
+
+/// The probes beside the load of a run.
+fn beside(run: &TrialResult) -> Vec<&Transactions> {
+    match run.counts.get(1) {
+        Some(Counts::Flows(paths)) => asked(paths),
+        _ => Vec::new(),
     }
 }
 
-/// Puts together what the two trials counted.
-pub fn probed(idle: &TrialResult, loaded: &TrialResult) -> ProbeResult {
-    let asked = |trial: &TrialResult| trial.paths.iter().filter_map(|path| path.opener.transactions.clone()).collect();
-    ProbeResult { idle: asked(idle), loaded: asked(loaded) }
+/// Requests beside the load of a run that were answered or failed.
+pub(crate) fn probes_beside(run: &TrialResult) -> u64 {
+    beside(run).iter().map(|asked| asked.completed + asked.failed).sum()
 }
 
-/// What the probes of all runs amount to; none where none were timed.
-pub(crate) fn loaded_latency(probe: &TransactSpec, runs: &[&TrialResult]) -> Option<LoadedLatency> {
-    let probes: Vec<&ProbeResult> = runs.iter().filter_map(|run| run.probe.as_ref()).collect();
-    let (idle, idle_unanswered) = timed(probes.iter().flat_map(|probe| &probe.idle));
-    let (loaded, loaded_unanswered) = timed(probes.iter().flat_map(|probe| &probe.loaded));
+/// What the probes of all runs amount to; none where none were timed. `idle` are the runs of the probe alone.
+pub(crate) fn loaded_latency(
+    transport: Transport,
+    runs: &[&TrialResult],
+    idle: &[&TrialResult],
+) -> Option<LoadedLatency> {
+    let pairs = pairs(runs, idle);
+    let (idle, idle_unanswered) = timed(pairs.iter().flat_map(|pair| &pair.idle));
+    let (loaded, loaded_unanswered) = timed(pairs.iter().flat_map(|pair| &pair.loaded));
     if idle.count() == 0 || loaded.count() == 0 {
         return None;
     }
-    let p50_runs = probes.iter().map(|probe| added(&timed(&probe.idle).0, &timed(&probe.loaded).0, 0.5) as f64);
+    let p50_runs = pairs.iter().map(|pair| added(&timed(&pair.idle).0, &timed(&pair.loaded).0, 0.5) as f64);
     let p50 = added(&idle, &loaded, 0.5);
     // The buffer delay of RFC 6349; the average is that of all requests, those without an answer included.
     let baseline = idle.quantile(0.5) as f64;
     Some(LoadedLatency {
-        transport: probe.transport,
+        transport,
         idle_ns: latency_of(&idle),
         loaded_ns: latency_of(&loaded),
         idle_unanswered,
@@ -86,7 +111,7 @@ pub(crate) fn loaded_latency(probe: &TransactSpec, runs: &[&TrialResult]) -> Opt
 
 /// All requests' times and how many of them had no answer. What was due and could not be sent has none either: to leave
 /// it out would hide the stall that kept it back.
-fn timed<'a>(all: impl IntoIterator<Item = &'a Transactions>) -> (Histogram, u64) {
+fn timed<'a>(all: impl IntoIterator<Item = &'a &'a Transactions>) -> (Histogram, u64) {
     let (mut times, mut unanswered) = (Histogram::default(), 0);
     for asked in all {
         times.merge(&asked.latency);
@@ -102,15 +127,15 @@ fn added(idle: &Histogram, loaded: &Histogram, share: f64) -> i64 {
 }
 
 /// The doubts about latency under load.
-pub(crate) fn doubts(result: &LoadedLatency, runs: &[&TrialResult]) -> Vec<Caveat> {
+pub(crate) fn doubts(result: &LoadedLatency, runs: &[&TrialResult], idle: &[&TrialResult]) -> Vec<Caveat> {
     let mut found = Vec::new();
     if result.added_ns.p50 < 0 {
         let text = "the idle path answered later than the loaded one: cores that sleep between requests take time to wake, and \
                     the idle latency has it; compare the loaded latency, or keep the cores awake";
         found.push(Caveat::new(CaveatKind::IdleWakeup, text));
     }
-    let probes =
-        runs.iter().filter_map(|run| run.probe.as_ref()).flat_map(|probe| probe.idle.iter().chain(&probe.loaded));
+    let pairs = pairs(runs, idle);
+    let probes = pairs.iter().flat_map(|pair| pair.idle.iter().chain(&pair.loaded));
     let unsent: u64 = probes.map(|asked| asked.not_sent).sum();
     let due = result.idle_ns.count + result.loaded_ns.count;
     if unsent as f64 > due as f64 * UNSENT_BEARABLE {
@@ -124,30 +149,42 @@ pub(crate) fn doubts(result: &LoadedLatency, runs: &[&TrialResult]) -> Vec<Cavea
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::transfer::tests::{spec, trial};
-    use linerate_model::{StreamSpec, Transport};
+    use linerate_model::{EndCounts, StreamTask};
     use linerate_units::ByteCount;
 
-    const MS: u64 = 1_000_000;
+    pub(crate) const MS: u64 = 1_000_000;
 
-    fn probe() -> TransactSpec {
-        TransactSpec::beside(&StreamSpec::plain(Transport::Udp, ByteCount::new(1_000)), Transport::Udp)
+    fn probe() -> TransactTask {
+        TransactTask::beside(&StreamTask::plain(Transport::Udp, ByteCount::new(1_000)), Transport::Udp)
     }
 
-    fn asked(times_ns: &[u64], failed: u64) -> Transactions {
+    pub(crate) fn asked(times_ns: &[u64], failed: u64) -> Transactions {
         let mut latency = Histogram::default();
         times_ns.iter().for_each(|time| latency.record(*time));
         Transactions { completed: times_ns.len() as u64, failed, latency, ..Transactions::default() }
     }
 
-    fn run(idle: Transactions, loaded: Transactions) -> TrialResult {
-        TrialResult { probe: Some(ProbeResult { idle: vec![idle], loaded: vec![loaded] }), ..trial(1_000, 0) }
+    /// A run of the probe alone, and one beside a load.
+    pub(crate) fn run(idle: Transactions, loaded: Transactions) -> (TrialResult, TrialResult) {
+        let counts = |asked| {
+            let client = EndCounts { transactions: Some(asked), ..EndCounts::default() };
+            let server = EndCounts::default();
+            Counts::Flows(vec![PathCounts { client, server, forward_loss: None, backward_loss: None }])
+        };
+        let cell = probed(spec(), probe());
+        let alone = idle_trial(&cell).expect("there is a probe");
+        let idle = TrialResult { trial: alone, counts: vec![counts(idle)], ..trial(0, 0) };
+        let mut beside = TrialResult { trial: cell, ..trial(1_000, 0) };
+        beside.counts.push(counts(loaded));
+        (idle, beside)
     }
 
-    fn found(runs: &[TrialResult]) -> Option<LoadedLatency> {
-        loaded_latency(&probe(), &runs.iter().collect::<Vec<_>>())
+    fn found(runs: &[(TrialResult, TrialResult)]) -> Option<LoadedLatency> {
+        let (idle, loaded): (Vec<_>, Vec<_>) = runs.iter().map(|(idle, loaded)| (idle, loaded)).unzip();
+        loaded_latency(Transport::Udp, &loaded, &idle)
     }
 
     fn near(value: f64, truth: f64) -> bool {
@@ -204,7 +241,7 @@ mod tests {
 
     #[test]
     fn nothing_timed_is_no_figure() {
-        assert_eq!(found(&[trial(1_000, 0)]), None);
+        assert_eq!(loaded_latency(Transport::Udp, &[&trial(1_000, 0)], &[]), None);
         assert_eq!(found(&[run(asked(&[MS], 0), asked(&[], 0))]), None);
     }
 
@@ -213,7 +250,8 @@ mod tests {
         let runs = [run(asked(&[90_000; 50], 0), asked(&[40_000; 50], 0))];
         let result = found(&runs).expect("timed");
         assert_eq!(result.grade, DelayGrade::APlus);
-        let kinds: Vec<_> = doubts(&result, &[&runs[0]]).into_iter().map(|caveat| caveat.kind).collect();
+        let kinds: Vec<_> =
+            doubts(&result, &[&runs[0].1], &[&runs[0].0]).into_iter().map(|caveat| caveat.kind).collect();
         assert_eq!(kinds, [CaveatKind::IdleWakeup]);
     }
 
@@ -222,21 +260,22 @@ mod tests {
         let mut loaded = asked(&[MS; 98], 0);
         loaded.not_sent = 2;
         let runs = [run(asked(&[MS; 100], 0), loaded)];
-        let found = doubts(&found(&runs).expect("timed"), &[&runs[0]]);
+        let found = doubts(&found(&runs).expect("timed"), &[&runs[0].1], &[&runs[0].0]);
         assert!(found.iter().any(|caveat| caveat.text.starts_with("2 of 200 ")), "{found:?}");
     }
 
     #[test]
     fn the_probes_window_lies_within_the_loads() {
-        assert_eq!(Probing::of(&spec()), None);
-        let spec = TrialSpec { probe: Some(probe()), ..spec() };
-        let probing = Probing::of(&spec).expect("probed");
-        let load = spec.timing;
-        let Timing { warmup, measure } = probing.loaded.timing;
+        assert_eq!(idle_trial(&spec()), None);
+        let cell = probed(spec(), probe());
+        let load = cell.window().expect("a window");
+        let Window { warmup, measure } = cell.loads[1].timing.window().expect("a window");
         // UDP rests for 100 ms between warm-up and window.
         assert!(warmup > load.warmup + Nanos::from_millis(100));
         assert!(warmup + measure < load.warmup + load.measure);
-        assert_eq!(probing.idle.timing.measure, measure, "both phases weigh the same");
-        assert_eq!((probing.idle.paths, probing.idle.probe), (spec.paths, None));
+        let idle = idle_trial(&cell).expect("there is a probe");
+        assert_eq!(idle.window().map(|window| window.measure), Some(measure), "both phases weigh the same");
+        assert_eq!((idle.task(), idle.loads.len()), (&cell.loads[1].task, 1));
+        assert_eq!((idle.name.as_str(), idle.proves), ("udp 1000 idle", None));
     }
 }

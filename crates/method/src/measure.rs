@@ -11,144 +11,187 @@ use cost::cpu;
 use doubts::caveats;
 use path::PathFacts;
 
-use crate::curve::CEILING;
-use crate::loaded_latency::loaded_latency;
+use crate::curve::TESTER_LIMIT;
+use crate::loaded_latency::{idle_name, loaded_latency};
 use crate::proof::settle;
 use crate::statistics::summary;
+use crate::task::{Context, kind_of};
 use crate::transfer::{Transfer, rate, transactions_per_s, transfers};
 use crate::verdict::{self, FlowFacts};
 use linerate_model::{
-    Caveat, CaveatKind, Ceiling, Confidence, Histogram, Host, Latency, Limit, Loss, Measurement, PathLimit, Plan,
-    ReceivedRates, Record, Repeats, SentRates, Share, StreamSpec, Summary, TcpFlow, TcpSummary, Transport, TrialResult,
-    TrialSpec, Verdict, Workload, WorkloadKind, ip_packets, layer_bytes, tcp_overhead, tcp_packet,
+    Calibrated, CalibratedSubject, Caveat, CaveatKind, Confidence, Detail, FlowFigures, Histogram, Host, Latency,
+    Limit, Loss, Measurement, PathLimit, Plan, Quantity, ReceivedRates, Record, Repeats, SentRates, Share, StreamTask,
+    Summary, Task, TaskKind, TcpFlow, TcpSummary, TesterLimit, Transport, Trial, TrialResult, Verdict, ip_packets,
+    layer_bytes, tcp_overhead, tcp_packet,
 };
+use std::collections::BTreeSet;
 
-/// The results of a plan: one for each cell with at least one trial, in the plan's order. `calibration` is the record of the
-/// same measurements with the device bypassed: the tester's own ceiling.
-pub fn measurements(
-    plan: &Plan,
+/// Returns the results of a record: one for each cell with at least one run that counts, in the order of [`cells`].
+pub fn measurements(record: &Record) -> Vec<Measurement> {
+    let Plan { calibrated, .. } = &record.plan;
+    let repeats = record.plan.repeats().unwrap_or(Repeats::Times(1));
+    measured(&cells(record), repeats, calibrated, &record.hosts, &record.trials)
+}
+
+/// Returns what the results of a record are of: the cells of its plan, then the trials that were chosen as it went, in the order
+/// they ran. A device test has none. Nor are the probe alone, a ladder's frames and copies, and a test of a verdict that could
+/// not be made.
+pub fn cells(record: &Record) -> Vec<&Trial> {
+    let mut cells: Vec<&Trial> = Vec::new();
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    for cell in record.plan.cells() {
+        if names.insert(&cell.name) {
+            cells.push(cell);
+        }
+    }
+    if record.plan.device().is_some() {
+        return cells;
+    }
+    let idle: BTreeSet<String> = cells.iter().map(|cell| idle_name(&cell.name)).collect();
+    let untested = |name: &str| {
+        record
+            .trials
+            .iter()
+            .any(|result| result.trial.name == name && result.trial.proves.is_some() && result.failure().is_some())
+    };
+    let flows_only = record.plan.ladder().is_some();
+    for trial in record.trials.iter().map(|result| &result.trial) {
+        let of_layer = flows_only && trial.net().is_none();
+        if !of_layer && !idle.contains(&trial.name) && !untested(&trial.name) && names.insert(&trial.name) {
+            cells.push(trial);
+        }
+    }
+    cells
+}
+
+/// The results of `cells`, with the verdicts that were put to the test settled.
+pub(crate) fn measured(
+    cells: &[&Trial],
+    repeats: Repeats,
+    calibrated: &[Calibrated],
     hosts: &[Host],
     trials: &[TrialResult],
-    calibration: Option<&Record>,
 ) -> Vec<Measurement> {
-    let one = |cell: &TrialSpec| {
-        let runs: Vec<&TrialResult> = trials.iter().filter(|trial| trial.spec.name == cell.name).collect();
-        if runs.is_empty() { None } else { Some(measurement(cell, &plan.repeats, hosts, &runs, calibration)) }
+    let runs_of = |name: &str| -> Vec<&TrialResult> {
+        trials.iter().filter(|result| result.is_counted() && result.trial.name == name).collect()
     };
-    let mut results: Vec<Measurement> = plan.cells.iter().filter_map(one).collect();
-    settle(plan, &mut results);
+    let one = |cell: &&Trial| {
+        let runs = runs_of(&cell.name);
+        if runs.is_empty() {
+            return None;
+        }
+        let idle = runs_of(&idle_name(&cell.name));
+        let with = Context { hosts, repeats, calibrated, idle: &idle };
+        Some(kind_of(cell.task()).measure(cell, &runs, &with))
+    };
+    let mut results: Vec<Measurement> = cells.iter().filter_map(one).collect();
+    settle(cells, &mut results);
     results
 }
 
 /// What the tester reached without the device in the measurement of the same name.
-fn ceiling(result: &Measurement, calibration: &Record) -> Option<Ceiling> {
-    let named = |name: &str| calibration.results.iter().find(|calibrated| calibrated.name == name);
+pub(crate) fn tester_limit(
+    name: &str,
+    task: TaskKind,
+    main: &Summary,
+    calibrated: &[Calibrated],
+) -> Option<TesterLimit> {
+    let named = |name: &str| {
+        let is = |known: &&Calibrated| matches!(&known.subject, CalibratedSubject::Result(of) if of == name);
+        calibrated.iter().find(is)
+    };
     // What the tester reaches in NFS operations at all holds for every mix and load.
-    let any_mix = || named(CEILING).filter(|_| result.workload == WorkloadKind::Nfs);
-    let reached = named(&result.name).or_else(any_mix).and_then(main_figure)?.clone();
-    let own = main_figure(result)?;
-    let share = if reached.median > 0.0 { own.median / reached.median } else { 0.0 };
-    Some(Ceiling { record: calibration.id.clone(), reached, share })
+    let any_mix = || named(TESTER_LIMIT).filter(|_| task == TaskKind::Nfs);
+    let Calibrated { record, reached, .. } = named(name).or_else(any_mix)?.clone();
+    let share = if reached.median > 0.0 { main.median / reached.median } else { 0.0 };
+    Some(TesterLimit { record, reached, share })
 }
 
-/// Payload bit/s of a stream, transactions per second otherwise.
-pub(crate) fn main_figure(result: &Measurement) -> Option<&Summary> {
-    match result.workload {
-        WorkloadKind::Stream => result.received.as_ref().map(|received| &received.payload_bps),
-        WorkloadKind::Transact | WorkloadKind::Rpc | WorkloadKind::Nfs => result.transactions_per_s.as_ref(),
+/// The result of a cell of streams, transactions, RPC or NFS.
+pub(crate) fn measurement(cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement {
+    let task = cell.task();
+    let path = PathFacts::of(with.hosts, runs);
+    let figures = figures(cell, runs, with, &path);
+    let (quantity, main) = match (&figures.received, &figures.transactions_per_s) {
+        (Some(received), None) => (Quantity::PayloadBps, received.payload_bps.clone()),
+        (_, Some(per_s)) => (Quantity::PerSecond, per_s.clone()),
+        (None, None) => (Quantity::PayloadBps, over_all(runs, |_| 0.0)),
+    };
+    let mut result = Measurement {
+        name: cell.name.clone(),
+        quantity,
+        tester_limit: tester_limit(&cell.name, task.kind(), &main, with.calibrated),
+        main,
+        verdict: Verdict::new(Limit::CannotTell, Confidence::Low, Vec::new()),
+        caveats: Vec::new(),
+        detail: Detail::Flows(Box::new(figures.clone())),
+    };
+    result.caveats = caveats(&result, &figures, cell, &path, runs, with);
+    result.verdict = verdict::of_flows(&FlowFacts::of(&result, &figures, runs));
+    if result.verdict.limit == Limit::Tester {
+        let text =
+            "the result is at the tester's limit: the device may do more than this tester can show; use faster hosts";
+        result.caveats.push(Caveat::new(CaveatKind::TesterLimit, text));
     }
+    result
 }
 
-fn measurement(
-    cell: &TrialSpec,
-    repeats: &Repeats,
-    hosts: &[Host],
-    runs: &[&TrialResult],
-    calibration: Option<&Record>,
-) -> Measurement {
-    let workload = &cell.workload;
-    let path = PathFacts::of(hosts, runs);
-    let stream = match workload {
-        Workload::Stream(stream) => Some(stream),
-        Workload::Transact(_) | Workload::Rpc(_) | Workload::Nfs(_) => None,
-    };
-    let transact = match workload {
-        Workload::Transact(transact) => Some(transact),
-        Workload::Stream(_) | Workload::Rpc(_) | Workload::Nfs(_) => None,
-    };
-    let calls = match workload {
-        Workload::Rpc(rpc) => Some(rpc),
-        Workload::Stream(_) | Workload::Transact(_) | Workload::Nfs(_) => None,
-    };
-    let requests = workload.is_requests();
-    let transacts = transact.is_some();
-    let received = match workload {
-        Workload::Rpc(rpc) => rpc::received(rpc, path.mtu, runs),
-        Workload::Nfs(_) => nfs::received(runs),
+fn figures(cell: &Trial, runs: &[&TrialResult], with: &Context<'_>, path: &PathFacts<'_>) -> FlowFigures {
+    let task = cell.task();
+    let net = task.net().cloned().unwrap_or_else(|| linerate_model::Net::plain(Transport::Tcp));
+    let stream = if let Task::Stream(stream) = task { Some(stream) } else { None };
+    let transact = if let Task::Transact(transact) = task { Some(transact) } else { None };
+    let calls = if let Task::Rpc(rpc) = task { Some(rpc) } else { None };
+    let requests = task.is_requests();
+    let message = task.message_bytes().map_or(0, |bytes| bytes.get());
+    let received = match task {
+        Task::Rpc(rpc) => rpc::received(rpc, path.mtu, runs),
+        Task::Nfs(_) => nfs::received(runs),
         _ => stream.map(|stream| received(stream, path.mtu, runs)),
     };
     let tcp = tcp(runs);
-    let one_way = !matches!(workload, Workload::Nfs(nfs) if !nfs::is_one_way(&nfs.mix));
-    let limit = received.as_ref().zip(path.line).filter(|_| one_way).map(|(received, line_bps)| {
-        if let Some(calls) = calls {
-            return rpc::limit(calls, received, tcp.as_ref(), line_bps, path.mtu);
-        }
-        let message = workload.message_bytes().get();
-        // Segments may be smaller than the path allows (--mss).
-        let packet = tcp.as_ref().map_or(path.mtu, |tcp| tcp_packet(workload.ip(), tcp.mss).min(path.mtu));
-        let payload_bps = PathLimit::payload_of(line_bps, workload.transport(), workload.ip(), message, packet);
-        let share = received.payload_bps.median / (payload_bps.get().max(1) as f64);
-        PathLimit { line_bps, mtu: path.mtu, payload_bps, share }
-    });
-    let limit = match workload {
-        Workload::Nfs(nfs) => path.line.and_then(|line_bps| line_use::limit(nfs, runs, line_bps, path.mtu)),
-        _ => limit,
+    let limit = match task {
+        Task::Nfs(nfs) => path.line.and_then(|line_bps| line_use::limit(nfs, runs, line_bps, path.mtu)),
+        _ => received.as_ref().zip(path.line).map(|(received, line_bps)| {
+            if let Some(calls) = calls {
+                return rpc::limit(calls, received, tcp.as_ref(), line_bps, path.mtu);
+            }
+            // Segments may be smaller than the path allows (--mss).
+            let packet = tcp.as_ref().map_or(path.mtu, |tcp| tcp_packet(net.ip, tcp.mss).min(path.mtu));
+            let payload_bps = PathLimit::payload_of(line_bps, net.transport, net.ip, message, packet);
+            let share = received.payload_bps.median / (payload_bps.get().max(1) as f64);
+            PathLimit { line_bps, mtu: path.mtu, payload_bps, share }
+        }),
     };
     let (operations, classes) = nfs::operations(runs);
-    let mut result = Measurement {
-        name: cell.name.clone(),
-        workload: match workload {
-            Workload::Stream(_) => WorkloadKind::Stream,
-            Workload::Transact(_) => WorkloadKind::Transact,
-            Workload::Rpc(_) => WorkloadKind::Rpc,
-            Workload::Nfs(_) => WorkloadKind::Nfs,
-        },
-        transport: workload.transport(),
-        ip: workload.ip(),
-        message_bytes: workload.message_bytes().get(),
+    let probe = cell.loads.get(1).and_then(|probe| probe.task.net());
+    FlowFigures {
+        task: task.kind(),
+        transport: net.transport,
+        ip: net.ip,
+        message_bytes: message,
         response_bytes: transact.map(|transact| transact.response_bytes.get()),
         direction: stream.map(|stream| stream.direction),
-        flows: workload.flows(),
+        flows: net.flows,
         received,
         sent: stream.map(|_| sent(runs)).or(calls.and_then(|calls| rpc::sent(calls, runs))),
         shares: shares(runs, stream.is_some()),
         limit,
-        ceiling: None,
         transactions_per_s: requests.then(|| over_all(runs, |all| all.iter().map(transactions_per_s).sum())),
         failed: requests.then(|| runs.iter().flat_map(|run| transfers(run)).map(|t| failed(&t)).sum()),
         loss: total_loss(runs.iter().flat_map(|run| transfers(run))),
         jitter_ns: jitter(runs),
         latency_ns: if requests { latency(runs) } else { None },
         call: calls.map(|calls| calls.call),
-        retransmitted: (requests && !transacts)
+        retransmitted: (requests && transact.is_none())
             .then(|| runs.iter().flat_map(|run| transfers(run)).map(retransmitted).sum()),
         operations,
         classes,
         service_ns: service(runs),
-        loaded_latency: cell.probe.as_ref().and_then(|probe| loaded_latency(probe, runs)),
+        loaded_latency: probe.and_then(|probe| loaded_latency(probe.transport, runs, with.idle)),
         cpu: cpu(runs, path.shared_machine),
         tcp,
-        caveats: Vec::new(),
-        verdict: Verdict::new(Limit::CannotTell, Confidence::Low, Vec::new()),
-    };
-    result.ceiling = calibration.and_then(|calibration| ceiling(&result, calibration));
-    result.caveats = caveats(&result, cell, repeats, &path, runs);
-    result.verdict = verdict::of_flows(&FlowFacts::of(&result, runs));
-    if result.verdict.limit == Limit::Tester {
-        let text = "at the tester's own ceiling: the device may do more than this tester can show; use faster hosts";
-        result.caveats.push(Caveat::new(CaveatKind::TesterCeiling, text));
     }
-    result
 }
 
 /// One figure of each run, summarised.
@@ -161,7 +204,7 @@ fn over_all(runs: &[&TrialResult], figure: impl Fn(&[Transfer<'_>]) -> f64) -> S
     over(runs, figure).expect("a cell is summarised only when it has runs")
 }
 
-fn received(stream: &StreamSpec, mtu: u32, runs: &[&TrialResult]) -> ReceivedRates {
+fn received(stream: &StreamTask, mtu: u32, runs: &[&TrialResult]) -> ReceivedRates {
     let message = stream.message_bytes.get();
     let payload_bps = over_all(runs, |all| all.iter().map(Transfer::payload_bps).sum());
     let messages = |all: &[Transfer<'_>]| {
@@ -175,29 +218,29 @@ fn received(stream: &StreamSpec, mtu: u32, runs: &[&TrialResult]) -> ReceivedRat
         };
         all.iter().map(of).sum::<f64>()
     };
-    let each = ip_packets(stream.transport, stream.ip, message, mtu).len() as f64;
-    let packets_per_s = match stream.transport {
+    let each = ip_packets(stream.net.transport, stream.net.ip, message, mtu).len() as f64;
+    let packets_per_s = match stream.net.transport {
         Transport::Tcp => over_all(runs, segments),
         Transport::Udp => over_all(runs, |all| messages(all) * each),
     };
     let with = |overhead| with_packets(&payload_bps.values, &packets_per_s, overhead);
-    let (ip_overhead, wire_overhead) = match stream.transport {
+    let (ip_overhead, wire_overhead) = match stream.net.transport {
         Transport::Tcp => {
-            let (ip, wire) = tcp_overhead(stream.ip);
+            let (ip, wire) = tcp_overhead(stream.net.ip);
             (f64::from(ip), f64::from(wire))
         }
         Transport::Udp => {
-            let (payload, ip, wire) = layer_bytes(stream.transport, stream.ip, message, mtu);
+            let (payload, ip, wire) = layer_bytes(stream.net.transport, stream.net.ip, message, mtu);
             ((ip - payload) as f64 / each, (wire - payload) as f64 / each)
         }
     };
-    let means = runs.iter().flat_map(|run| transfers(run)).find_map(|t| t.receiver.received.as_ref());
+    let some = runs.iter().flat_map(|run| transfers(run)).find_map(|t| t.receiver.received.as_ref());
     ReceivedRates {
         ip_bps: with(ip_overhead),
         wire_bps: with(wire_overhead),
         packets_per_s,
-        messages_per_s: (stream.transport == Transport::Udp).then(|| over_all(runs, messages)),
-        means: means.map(|r| r.means.clone()).unwrap_or_default(),
+        messages_per_s: (stream.net.transport == Transport::Udp).then(|| over_all(runs, messages)),
+        io_method: some.map(|r| r.io_method.clone()).unwrap_or_default(),
         payload_bps,
     }
 }
@@ -210,10 +253,10 @@ fn with_packets(payload_bps: &[f64], packets_per_s: &Summary, overhead: f64) -> 
 
 fn sent(runs: &[&TrialResult]) -> SentRates {
     let sent = |t: &Transfer<'_>| t.sender.sent.as_ref().map_or(0.0, |s| rate(s.payload_bytes * 8, s.window.get()));
-    let means = runs.iter().flat_map(|run| transfers(run)).find_map(|t| t.sender.sent.as_ref());
+    let some = runs.iter().flat_map(|run| transfers(run)).find_map(|t| t.sender.sent.as_ref());
     SentRates {
         payload_bps: over_all(runs, |all| all.iter().map(sent).sum()),
-        means: means.map(|s| s.means.clone()).unwrap_or_default(),
+        io_method: some.map(|s| s.io_method.clone()).unwrap_or_default(),
     }
 }
 
@@ -319,8 +362,8 @@ pub(crate) fn tcp_of(flows: &[&TcpFlow]) -> Option<TcpSummary> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::transfer::tests::trial;
-    use linerate_model::{CoreUse, FlowResult, Nic, TcpFlow, ThreadUse};
+    use crate::transfer::tests::{paths_of, stream_of, trial};
+    use linerate_model::{CoreUse, FlowCounts, Nic, TcpFlow, ThreadUse};
     use linerate_units::{BitRate, Nanos};
     use std::collections::BTreeMap;
 
@@ -351,9 +394,21 @@ pub(crate) mod tests {
         }
     }
 
-    fn measure(hosts: &[Host], trials: &[TrialResult]) -> Measurement {
-        let plan = Plan::of(vec![trials[0].spec.clone()], Repeats::Times(trials.len() as u32));
-        measurements(&plan, hosts, trials, None).remove(0)
+    /// A record of these trials, all of which are asked for, each as often as it was run.
+    pub(crate) fn record_of(hosts: &[Host], trials: &[TrialResult], calibrated: Vec<Calibrated>) -> Record {
+        let plan = Plan::sweep(vec![trials[0].trial.clone()], Repeats::Times(trials.len() as u32));
+        let id = linerate_model::RecordId("c".into());
+        let plan = Plan { calibrated, ..plan };
+        Record { hosts: hosts.to_vec(), trials: trials.to_vec(), ..Record::new(id, plan) }
+    }
+
+    pub(crate) fn measure(hosts: &[Host], trials: &[TrialResult]) -> Measurement {
+        measurements(&record_of(hosts, trials, Vec::new())).remove(0)
+    }
+
+    /// The figures of the same.
+    fn figures_of(hosts: &[Host], trials: &[TrialResult]) -> FlowFigures {
+        measure(hosts, trials).flows().cloned().expect("flows")
     }
 
     fn kinds(result: &Measurement) -> Vec<CaveatKind> {
@@ -363,14 +418,14 @@ pub(crate) mod tests {
     #[test]
     fn median_and_spread_over_the_runs() {
         let result = measure(&[], &[trial(1_000, 0), trial(1_200, 0), trial(1_100, 0)]);
-        let payload = result.received.expect("a stream").payload_bps;
+        let payload = result.flows().and_then(|flows| flows.received.clone()).expect("a stream").payload_bps;
         assert_eq!((payload.median, payload.low, payload.high, payload.runs), (8.8e6, 8e6, 9.6e6, 3));
     }
 
     #[test]
     fn the_slower_side_sets_the_limit() {
         let hosts = [host("a", Some(1_000_000_000)), host("b", Some(100_000_000))];
-        let limit = measure(&hosts, &[trial(11_000, 0)]).limit.expect("both speeds are known");
+        let limit = figures_of(&hosts, &[trial(11_000, 0)]).limit.expect("both speeds are known");
         assert_eq!(limit.line_bps.get(), 100_000_000);
         assert_eq!(limit.payload_bps.get(), 100_000_000 * 1000 / 1066);
         assert!((limit.share - 88e6 / 93_808_630.0).abs() < 1e-6, "{}", limit.share);
@@ -378,7 +433,7 @@ pub(crate) mod tests {
 
     #[test]
     fn layers_are_told_apart() {
-        let received = measure(&[], &[trial(1_000, 0)]).received.expect("a stream");
+        let received = figures_of(&[], &[trial(1_000, 0)]).received.expect("a stream");
         // 1,000 datagrams of 1,000 bytes: 1,028 in the packet, 1,066 on the wire.
         assert_eq!(received.payload_bps.median, 8_000_000.0);
         assert_eq!(received.ip_bps.map(|s| s.median), Some(8_224_000.0));
@@ -388,15 +443,13 @@ pub(crate) mod tests {
     #[test]
     fn small_segments_lower_the_limit() {
         let mut run = trial(1_000, 0);
-        if let Workload::Stream(stream) = &mut run.spec.workload {
-            stream.transport = Transport::Tcp;
-        }
+        stream_of(&mut run.trial).net.transport = Transport::Tcp;
         let tcp = Some(TcpFlow { mss: 524, segments_in: 1_000, ..TcpFlow::default() });
-        let flow = FlowResult { tcp, ..FlowResult::default() };
-        run.paths[0].opener.flows = vec![flow.clone()];
-        run.paths[0].listener.flows = vec![flow];
+        let flow = FlowCounts { tcp, ..FlowCounts::default() };
+        let ends = &mut paths_of(&mut run)[0];
+        (ends.client.flows, ends.server.flows) = (vec![flow.clone()], vec![flow]);
         let hosts = [host("a", Some(100_000_000)), host("b", Some(100_000_000))];
-        let result = measure(&hosts, &[run]);
+        let result = figures_of(&hosts, &[run]);
         assert_eq!(result.limit.map(|limit| limit.payload_bps.get()), Some(100_000_000 * 524 / 614));
         assert_eq!(result.received.and_then(|r| r.wire_bps).map(|s| s.median), Some(8_000_000.0 + 720_000.0));
     }
@@ -411,7 +464,7 @@ pub(crate) mod tests {
     #[test]
     fn without_a_speed_there_is_no_share_and_it_says_so() {
         let result = measure(&[host("a", None), host("b", None)], &[trial(1, 0)]);
-        assert_eq!(result.limit, None);
+        assert_eq!(result.flows().and_then(|flows| flows.limit.clone()), None);
         assert!(kinds(&result).contains(&CaveatKind::UnknownLinkSpeed));
     }
 
@@ -441,26 +494,20 @@ pub(crate) mod tests {
                 ..CoreUse::default()
             }];
         }
-        let sender = measure(&[host("a", None), host("b", None)], &[run]).cpu.sender;
+        let sender = figures_of(&[host("a", None), host("b", None)], &[run]).cpu.sender;
         assert_eq!(sender.ns_per_byte, Some(500.0));
         assert_eq!(sender.host_ns_per_byte, Some(600.0));
         assert!((sender.busiest_core - 0.6).abs() < 1e-9 && (sender.busiest_thread - 0.5).abs() < 1e-9);
     }
 
     #[test]
-    fn a_result_at_the_ceiling_is_the_testers() {
-        let plan = Plan::of(Vec::new(), Repeats::Times(1));
-        let calibration = record(plan, vec![measure(&[], &[trial(1_000, 0)])]);
-        let through = |run: TrialResult| {
-            let plan = Plan::of(vec![run.spec.clone()], Repeats::Times(1));
-            measurements(&plan, &[], &[run], Some(&calibration)).remove(0)
-        };
+    fn a_result_at_the_tester_limit_is_the_testers() {
+        let mut calibration = record_of(&[], &[trial(1_000, 0)], Vec::new());
+        calibration.results = measurements(&calibration);
+        let through =
+            |run: TrialResult| measurements(&record_of(&[], &[run], crate::calibrated(&calibration))).remove(0);
         let results = [through(trial(990, 0)), through(trial(500, 0))];
         assert_eq!(results.each_ref().map(|r| r.verdict.limit), [Limit::Tester, Limit::Device]);
-        assert!(kinds(&results[0]).contains(&CaveatKind::TesterCeiling));
-    }
-
-    pub(crate) fn record(plan: Plan, results: Vec<Measurement>) -> Record {
-        Record { results, ..Record::new(linerate_model::RecordId("c".into()), plan) }
+        assert!(kinds(&results[0]).contains(&CaveatKind::TesterLimit));
     }
 }

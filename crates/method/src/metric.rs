@@ -1,9 +1,8 @@
 //! The figures of runs by their names: what expectations compare, and what studies gather.
 
-use crate::curve;
+use crate::{curve, measure};
 use linerate_model::{
-    AddedDelay, CopyOutcome, DeviceOutcome, DeviceTest, Latency, MeasureUnit, Measurement, Record, Transport,
-    TrialSpec, Workload,
+    AddedDelay, DeviceFound, DeviceTest, Latency, MeasureUnit, Measurement, Record, Task, Transport, Trial,
 };
 use linerate_units::{BitRate, FrameRate, Nanos, OpRate, Ratio};
 
@@ -89,15 +88,18 @@ impl Metric {
     }
 
     /// Whether trials of this kind give the figure at all.
-    pub fn applies_to(self, trial: &TrialSpec) -> bool {
-        let workload = &trial.workload;
-        let (stream, udp) = (matches!(workload, Workload::Stream(_)), workload.transport() == Transport::Udp);
+    pub fn applies_to(self, trial: &Trial) -> bool {
+        let task = trial.task();
+        let (stream, copy) = (matches!(task, Task::Stream(_)), matches!(task, Task::Copy(_)));
+        let udp = trial.net().is_some_and(|net| net.transport == Transport::Udp);
         match self {
-            Metric::Throughput | Metric::Packets | Metric::Share => stream,
+            Metric::Throughput => stream || copy,
+            Metric::Packets | Metric::Share => stream,
             Metric::Loss | Metric::Jitter => stream && udp,
-            Metric::Transactions | Metric::Latency(_) => !stream,
-            Metric::Added(_) | Metric::RoundTrips => trial.probe.is_some(),
-            Metric::Frames | Metric::Files => false,
+            Metric::Transactions | Metric::Latency(_) => task.is_requests(),
+            Metric::Added(_) | Metric::RoundTrips => trial.loads.len() > 1,
+            Metric::Files => copy,
+            Metric::Frames => false,
         }
     }
 
@@ -114,22 +116,16 @@ impl Metric {
         }
     }
 
-    /// Whether a copy gives the figure at all.
-    pub fn applies_to_copy(self) -> bool {
-        matches!(self, Metric::Throughput | Metric::Files)
-    }
-
-    /// Its value for a copy: that of the median run.
-    pub fn of_copy(self, found: &CopyOutcome) -> Option<f64> {
-        match self {
-            Metric::Throughput => Some(found.bytes_per_s * 8.0),
-            Metric::Files => Some(found.files_per_s),
-            _ => None,
-        }
-    }
-
     /// Its value in a result: the median of the runs, of latency that of all runs together.
     pub fn of(self, result: &Measurement) -> Option<f64> {
+        if let Some(copy) = result.copy() {
+            return match self {
+                Metric::Throughput => Some(copy.bytes_per_s * 8.0),
+                Metric::Files => Some(copy.files_per_s),
+                _ => None,
+            };
+        }
+        let result = result.flows()?;
         let received = result.received.as_ref();
         match self {
             Metric::Throughput => received.map(|r| r.payload_bps.median),
@@ -147,7 +143,7 @@ impl Metric {
     }
 
     /// Its value at one frame size. Of a loss curve it is the highest loss.
-    pub fn of_device(self, size: u32, outcome: &DeviceOutcome) -> Option<f64> {
+    pub fn of_device(self, size: u32, outcome: &DeviceFound) -> Option<f64> {
         let throughput = outcome.throughput.iter().find(|cell| cell.frame_bytes == size);
         let latency = outcome.latency.iter().find(|cell| cell.frame_bytes == size);
         match self {
@@ -169,18 +165,14 @@ impl Metric {
 
     /// The one value that a run gives; none where it measured nothing, as where every datagram was lost.
     pub fn of_record(self, record: &Record) -> Result<Option<f64>, NoOneValue> {
-        if let Some((_, found)) = record.copy() {
-            let value = self.of_copy(found).map(Some);
-            return value.ok_or(NoOneValue::NotMeasured);
-        }
         let values: Vec<Option<f64>> = match record.device() {
             Some((plan, _)) if !self.applies_to_device(&plan.test) => Vec::new(),
             Some((plan, outcome)) => plan.sizes.iter().map(|size| self.of_device(size.get(), outcome)).collect(),
             None => {
                 // What tests a verdict was not asked for itself, and of a curve it is the peak that counts.
-                let asked = |cell: &&TrialSpec| cell.proves.is_none() && curve::stands(record, &cell.name);
-                let cells = record.plan.cells.iter().filter(asked).filter(|cell| self.applies_to(cell));
-                let result = |cell: &TrialSpec| record.results.iter().find(|result| result.name == cell.name);
+                let asked = |cell: &&Trial| cell.proves.is_none() && curve::stands(record, &cell.name);
+                let cells = measure::cells(record).into_iter().filter(asked).filter(|cell| self.applies_to(cell));
+                let result = |cell: &Trial| record.results.iter().find(|result| result.name == cell.name);
                 cells.map(|cell| result(cell).and_then(|result| self.of(result))).collect()
             }
         };

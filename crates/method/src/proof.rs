@@ -2,12 +2,13 @@
 
 mod settle;
 
-pub(crate) use settle::{bypassed, rises, settle, stays, take};
+pub(crate) use settle::{bypassed, settle};
 
+use crate::task::kind_of;
 use crate::verdict::{FlowFacts, NOTABLE_LOSS, bits};
 use linerate_model::{
-    Counterproof, Direction, Expects, Host, Limit, Measurement, Offered, Record, RpcSpec, StreamSpec, TransactSpec,
-    TransactStyle, Transport, TrialResult, TrialSpec, Workload,
+    Counterproof, Direction, Expects, FlowFigures, Host, Limit, Load, Measurement, Net, Offered, RpcTask, StreamTask,
+    Task, TransactStyle, TransactTask, Transport, Trial, TrialResult,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate};
 
@@ -24,36 +25,44 @@ const ROOM: f64 = 0.95;
 /// The share of what came through that a path must carry without loss if that was all it let through.
 const BELOW: f64 = 0.9;
 
-/// What would test the verdicts of `record`: cells to be measured besides.
-pub fn counterproofs(record: &Record) -> Vec<TrialSpec> {
-    let asked = record.plan.cells.iter().filter(|cell| cell.proves.is_none());
+/// What would test the verdicts on `cells`, whose `results` stand: trials to be run besides.
+pub(crate) fn counterproofs(
+    cells: &[&Trial],
+    results: &[Measurement],
+    trials: &[TrialResult],
+    hosts: &[Host],
+) -> Vec<Trial> {
+    let asked = cells.iter().filter(|cell| cell.proves.is_none());
     asked
         .flat_map(|cell| {
-            let result = record.results.iter().find(|result| result.name == cell.name);
-            let runs: Vec<&TrialResult> = record.trials.iter().filter(|trial| trial.spec.name == cell.name).collect();
-            result.map_or_else(Vec::new, |result| tests_of(cell, result, &runs, &record.hosts))
+            let result = results.iter().find(|result| result.name == cell.name);
+            let runs: Vec<&TrialResult> =
+                trials.iter().filter(|result| result.is_counted() && result.trial.name == cell.name).collect();
+            let tests = |result| kind_of(cell.task()).counterproofs(result, cell, &runs, hosts);
+            result.map_or_else(Vec::new, tests)
         })
         .collect()
 }
 
-/// What would test the verdict on `result`, which `cell` was measured for; none where changing one thing cannot tell. The
+/// What would test the verdict on `result`, which `cell` was measured for; none where changing one thing is inconclusive. The
 /// one that tells most comes first.
-fn tests_of(cell: &TrialSpec, result: &Measurement, runs: &[&TrialResult], hosts: &[Host]) -> Vec<TrialSpec> {
-    let tests = match &cell.workload {
-        Workload::Stream(stream) => {
-            let subject = Subject { cell, stream, result, facts: FlowFacts::of(result, runs), hosts };
-            subject.tests()
+pub(crate) fn tests_of(cell: &Trial, result: &Measurement, runs: &[&TrialResult], hosts: &[Host]) -> Vec<Trial> {
+    let Some(figures) = result.flows() else { return Vec::new() };
+    let tests = match cell.task() {
+        Task::Stream(stream) => {
+            let facts = FlowFacts::of(result, figures, runs);
+            Subject { stream, result, figures, facts, hosts }.tests()
         }
-        Workload::Transact(transact) => of_transact(transact, result.verdict.limit).into_iter().collect(),
-        Workload::Rpc(rpc) => of_rpc(rpc, result).into_iter().collect(),
-        Workload::Nfs(_) => Vec::new(),
+        Task::Transact(transact) => of_transact(transact, result.verdict.limit).into_iter().collect(),
+        Task::Rpc(rpc) => of_rpc(rpc, result.verdict.limit, figures).into_iter().collect(),
+        Task::Nfs(_) | Task::Frames(_) | Task::Copy(_) => Vec::new(),
     };
     tests.into_iter().map(|test| test.of(cell)).collect()
 }
 
 /// The same with one thing changed.
 struct Test {
-    workload: Workload,
+    task: Task,
     change: String,
     expects: Expects,
     /// What the limit is if the contrary comes out, where that is known.
@@ -61,39 +70,37 @@ struct Test {
 }
 
 impl Test {
-    fn new(workload: Workload, change: impl Into<String>, expects: Expects) -> Self {
-        Self { workload, change: change.into(), expects, otherwise: None }
+    fn new(task: Task, change: impl Into<String>, expects: Expects) -> Self {
+        Self { task, change: change.into(), expects, otherwise: None }
     }
 
     fn else_it_is(self, limit: Limit) -> Self {
         Self { otherwise: Some(limit), ..self }
     }
 
-    fn of(self, cell: &TrialSpec) -> TrialSpec {
-        let Self { workload, change, expects, otherwise } = self;
-        TrialSpec {
+    /// The trial. Loads beside the measured one have told what they were to tell.
+    fn of(self, cell: &Trial) -> Trial {
+        let Self { task, change, expects, otherwise } = self;
+        Trial {
             name: format!("{} with {change}", cell.name),
-            workload,
-            // What was timed beside the load has been timed.
-            probe: None,
+            loads: vec![Load { task, timing: cell.load().timing }],
             proves: Some(Counterproof { of: cell.name.clone(), change, expects, otherwise }),
-            ..cell.clone()
         }
     }
 }
 
 /// A stream whose verdict is to be tested.
 struct Subject<'a> {
-    cell: &'a TrialSpec,
-    stream: &'a StreamSpec,
+    stream: &'a StreamTask,
     result: &'a Measurement,
+    figures: &'a FlowFigures,
     facts: FlowFacts,
     hosts: &'a [Host],
 }
 
 impl Subject<'_> {
     fn tests(&self) -> Vec<Test> {
-        let tcp = self.stream.transport == Transport::Tcp;
+        let tcp = self.stream.net.transport == Transport::Tcp;
         let tests = match self.result.verdict.limit {
             Limit::OfferedLoad => {
                 [Some(self.with("no limit to the load", Expects::Rise, |stream| stream.offered = None)), None]
@@ -110,11 +117,11 @@ impl Subject<'_> {
             }
             Limit::Shaper if !tcp => [self.just_below(), None],
             Limit::Shaper => [self.more_flows(Expects::Same), None],
-            Limit::Window => [self.more_under_way(), self.other_control(Expects::Same)],
+            Limit::Window => [self.more_in_flight(), self.other_control(Expects::Same)],
             Limit::ReceiverBuffer => {
                 let change = format!("a receive buffer of {} MiB", LARGE_BUFFER >> 20);
                 let larger =
-                    |stream: &mut StreamSpec| stream.socket.receive_buffer = Some(ByteCount::new(LARGE_BUFFER));
+                    |stream: &mut StreamTask| stream.net.socket.receive_buffer = Some(ByteCount::new(LARGE_BUFFER));
                 [Some(self.with(change, Expects::Rise, larger)), None]
             }
             Limit::SenderCpu | Limit::ReceiverCpu => [self.larger_messages().or_else(|| self.on_more_cores()), None],
@@ -131,20 +138,20 @@ impl Subject<'_> {
         tests.into_iter().flatten().collect()
     }
 
-    fn with(&self, change: impl Into<String>, expects: Expects, make: impl FnOnce(&mut StreamSpec)) -> Test {
+    fn with(&self, change: impl Into<String>, expects: Expects, make: impl FnOnce(&mut StreamTask)) -> Test {
         let mut stream = self.stream.clone();
         make(&mut stream);
-        Test::new(Workload::Stream(stream), change, expects)
+        Test::new(Task::Stream(stream), change, expects)
     }
 
-    /// Segments were resent, more than by a stumble.
+    /// Segments were retransmitted, more than by a stumble.
     fn loses(&self) -> bool {
-        self.result.tcp.as_ref().is_some_and(|tcp| tcp.retransmits as f64 > NOTABLE_LOSS * tcp.segments as f64)
+        self.figures.tcp.as_ref().is_some_and(|tcp| tcp.retransmits as f64 > NOTABLE_LOSS * tcp.segments as f64)
     }
 
     fn more_flows(&self, expects: Expects) -> Option<Test> {
-        let (before, after) = (self.stream.flows, self.stream.flows.checked_mul(FLOWS)?);
-        Some(self.with(format!("{after} flows instead of {before}"), expects, |stream| stream.flows = after))
+        let (before, after) = (self.stream.net.flows, self.stream.net.flows.checked_mul(FLOWS)?);
+        Some(self.with(format!("{after} flows instead of {before}"), expects, |stream| stream.net.flows = after))
     }
 
     /// Loss by chance does not care for the load; a path that is full loses nothing of half of what it carried.
@@ -166,34 +173,34 @@ impl Subject<'_> {
         Some(test.else_it_is(Limit::PathLoss))
     }
 
-    /// What TCP reached, in datagrams as long as its segments: nothing is resent and nothing bunched. A path that loses by chance
+    /// What TCP reached, in datagrams as long as its segments: nothing is retransmitted and nothing bunched. A path that loses by chance
     /// loses its share of them too; a policer lets them all through, however TCP's bursts fared with it.
     fn evenly(&self, expects: Expects) -> Option<Test> {
-        let (rate, bytes) = (self.of_each_path(BELOW)?, u64::from(self.result.tcp.as_ref()?.mss));
+        let (rate, bytes) = (self.of_each_path(BELOW)?, u64::from(self.figures.tcp.as_ref()?.mss));
         let change = format!("evenly spaced datagrams at {}", bits(self.received()? * BELOW));
         Some(self.with(change, expects, |stream| {
-            stream.transport = Transport::Udp;
-            stream.message_bytes = ByteCount::new(bytes.max(StreamSpec::UDP_MINIMUM));
+            stream.net.transport = Transport::Udp;
+            stream.message_bytes = ByteCount::new(bytes.max(StreamTask::UDP_MINIMUM));
             stream.offered = Some(Offered::PayloadBps(rate));
             stream.offload = false;
-            let socket = &mut stream.socket;
+            let socket = &mut stream.net.socket;
             (socket.congestion, socket.mss, socket.send_buffer, socket.receive_buffer) = (None, None, None, None);
         }))
     }
 
     fn received(&self) -> Option<f64> {
-        Some(self.result.received.as_ref()?.payload_bps.median)
+        Some(self.figures.received.as_ref()?.payload_bps.median)
     }
 
     /// That share of the result, as the load of each path and direction.
     fn of_each_path(&self, share: f64) -> Option<BitRate> {
         let ways = if self.stream.direction == Direction::Both { 2 } else { 1 };
-        Some(BitRate::per_second((self.received()? * share / (self.cell.paths.len() * ways).max(1) as f64) as u64))
+        Some(BitRate::per_second((self.received()? * share / (self.stream.paths.len() * ways).max(1) as f64) as u64))
     }
 
     /// A control that does not go by loss; without one several flows, each of which loss holds back by itself.
     fn blind_to_loss(&self) -> Option<Test> {
-        match self.result.tcp.as_ref()?.congestion.as_str() {
+        match self.figures.tcp.as_ref()?.congestion.as_str() {
             "bbr" => None,
             _ => self.other_control(Expects::Rise).or_else(|| self.more_flows(Expects::Rise)),
         }
@@ -201,34 +208,35 @@ impl Subject<'_> {
 
     /// BBR where the control goes by loss, and one that does where it is BBR; none where a host does not offer it.
     fn other_control(&self, expects: Expects) -> Option<Test> {
-        let others: &[&str] = if self.result.tcp.as_ref()?.congestion == "bbr" { &["cubic", "reno"] } else { &["bbr"] };
-        let ends = self.cell.paths.iter().flat_map(|path| [&path.opener, &path.listener]);
+        let others: &[&str] =
+            if self.figures.tcp.as_ref()?.congestion == "bbr" { &["cubic", "reno"] } else { &["bbr"] };
+        let ends = self.stream.paths.iter().flat_map(|path| [&path.client, path.server.name()]);
         let ends: Vec<&Host> = ends.filter_map(|end| self.hosts.iter().find(|host| host.name == *end)).collect();
         let offered = |name: &str| ends.iter().all(|host| host.congestion_controls.iter().any(|own| own == name));
         let other = others.iter().find(|name| !ends.is_empty() && offered(name))?;
         let change = format!("congestion control {other}");
-        Some(self.with(change, expects, |stream| stream.socket.congestion = Some((*other).to_owned())))
+        Some(self.with(change, expects, |stream| stream.net.socket.congestion = Some((*other).to_owned())))
     }
 
-    fn more_under_way(&self) -> Option<Test> {
-        let socket = &self.stream.socket;
+    fn more_in_flight(&self) -> Option<Test> {
+        let socket = &self.stream.net.socket;
         if socket.receive_buffer.is_none() && socket.send_buffer.is_none() {
             return self.more_flows(Expects::Rise);
         }
         Some(self.with("buffers of the system's own size", Expects::Rise, |stream| {
-            (stream.socket.receive_buffer, stream.socket.send_buffer) = (None, None);
+            (stream.net.socket.receive_buffer, stream.net.socket.send_buffer) = (None, None);
         }))
     }
 
     /// Fewer calls for each byte. TCP's stops to matter at some length; UDP's is a packet of its own.
     fn larger_messages(&self) -> Option<Test> {
         let bytes = self.stream.message_bytes.get();
-        let larger = match self.stream.transport {
+        let larger = match self.stream.net.transport {
             Transport::Tcp => LARGE_MESSAGE,
-            Transport::Udp => (bytes * 2).min(StreamSpec::UDP_MAXIMUM),
+            Transport::Udp => (bytes * 2).min(StreamTask::UDP_MAXIMUM),
         };
-        (2 * bytes <= larger || self.stream.transport == Transport::Udp && bytes < larger).then(|| {
-            let set = |stream: &mut StreamSpec| stream.message_bytes = ByteCount::new(larger);
+        (2 * bytes <= larger || self.stream.net.transport == Transport::Udp && bytes < larger).then(|| {
+            let set = |stream: &mut StreamTask| stream.message_bytes = ByteCount::new(larger);
             self.with(format!("messages of {larger} bytes"), Expects::Rise, set)
         })
     }
@@ -236,42 +244,42 @@ impl Subject<'_> {
     /// A thread that has no time leaves the other cores idle. A quota does too, but more threads get no more out of it.
     fn on_more_cores(&self) -> Option<Test> {
         let cores = u16::try_from(self.facts.spare_cores_at(self.result.verdict.limit)?).ok()?;
-        let (before, after) = (self.stream.flows, self.stream.flows.checked_add(cores)?);
-        let set = |stream: &mut StreamSpec| stream.flows = after;
+        let (before, after) = (self.stream.net.flows, self.stream.net.flows.checked_add(cores)?);
+        let set = |stream: &mut StreamTask| stream.net.flows = after;
         (after > before).then(|| self.with(format!("{after} flows instead of {before}"), Expects::Rise, set))
     }
 }
 
-fn of_transact(transact: &TransactSpec, limit: Limit) -> Option<Test> {
-    let with =
-        |change: String, changed: TransactSpec| Some(Test::new(Workload::Transact(changed), change, Expects::Rise));
+fn of_transact(transact: &TransactTask, limit: Limit) -> Option<Test> {
+    let with = |change: String, changed: TransactTask| Some(Test::new(Task::Transact(changed), change, Expects::Rise));
     match limit {
         Limit::OfferedLoad => {
-            with(String::from("one request after the other"), TransactSpec { rate: None, ..transact.clone() })
+            with(String::from("one request after the other"), TransactTask { rate: None, ..transact.clone() })
         }
         Limit::Latency if transact.style == TransactStyle::Persistent => {
             let outstanding = transact.outstanding.checked_mul(OUTSTANDING)?;
-            with(format!("{outstanding} requests at a time"), TransactSpec { outstanding, ..transact.clone() })
+            with(format!("{outstanding} requests at a time"), TransactTask { outstanding, ..transact.clone() })
         }
         Limit::Latency => {
-            let flows = transact.flows.checked_mul(FLOWS)?;
-            with(format!("{flows} flows"), TransactSpec { flows, ..transact.clone() })
+            let flows = transact.net.flows.checked_mul(FLOWS)?;
+            let net = Net { flows, ..transact.net.clone() };
+            with(format!("{flows} flows"), TransactTask { net, ..transact.clone() })
         }
         _ => None,
     }
 }
 
-fn of_rpc(rpc: &RpcSpec, result: &Measurement) -> Option<Test> {
+fn of_rpc(rpc: &RpcTask, limit: Limit, figures: &FlowFigures) -> Option<Test> {
     // On a line that is nearly full, more calls have no room to show that they were what was missing.
-    let has_room = result.limit.as_ref().is_none_or(|line| line.share * settle::RISEN < ROOM);
-    let with = |change: String, expects, changed: RpcSpec| Some(Test::new(Workload::Rpc(changed), change, expects));
+    let has_room = figures.limit.as_ref().is_none_or(|line| line.share * settle::RISEN < ROOM);
+    let with = |change: String, expects, changed: RpcTask| Some(Test::new(Task::Rpc(changed), change, expects));
     let more = |times, expects| {
         let outstanding = rpc.outstanding.checked_mul(times)?;
-        with(format!("{outstanding} calls at a time"), expects, RpcSpec { outstanding, ..rpc.clone() })
+        with(format!("{outstanding} calls at a time"), expects, RpcTask { outstanding, ..rpc.clone() })
     };
-    match result.verdict.limit {
+    match limit {
         Limit::OfferedLoad => {
-            with(String::from("one call after the other"), Expects::Rise, RpcSpec { rate: None, ..rpc.clone() })
+            with(String::from("one call after the other"), Expects::Rise, RpcTask { rate: None, ..rpc.clone() })
         }
         Limit::Latency if has_room => more(OUTSTANDING, Expects::Rise),
         Limit::Wire => more(FLOWS, Expects::Same),

@@ -3,21 +3,12 @@
 //! Four times at the most. Where that does not help, whatever holds up the tester is there to stay: each further trial of a
 //! search is then run again half as often, at least once, until one comes out sound.
 
-use linerate_model::{Caveat, CaveatKind};
+use crate::contract::Again;
+use crate::task::spoilt;
+use linerate_model::{Caveat, CaveatKind, Standing, TrialResult};
 
 /// Repeats of one spoilt trial, at the most.
 const MOST: u32 = 4;
-
-/// What a trial that was spoilt is worth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Again {
-    /// It is not run again: what it does must not be done twice, or it was asked for once.
-    Never,
-    /// It is a step of a search, which later trials confirm: run again while that helps.
-    Search,
-    /// Its figure decides: run again as often as allowed.
-    Decides,
-}
 
 /// Decides which spoilt trials are run again. It knows nothing but the attempts that it is told of, so the same attempts in
 /// the same order give the same decisions: a run that is resumed tells it the attempts of its record.
@@ -56,11 +47,37 @@ impl Retry {
         repeats
     }
 
+    /// Decides whether an attempt counts, `doubt` being why the tester spoilt it. One that is to be repeated is spoilt, one that
+    /// is not counts with the doubt. A failed one stays so.
+    pub fn judge(&mut self, again: Again, attempt: u32, doubt: Option<Caveat>, result: &mut TrialResult) {
+        if result.failure().is_some() {
+            return;
+        }
+        let repeats = self.repeats(again, attempt, doubt.is_some());
+        let Some(doubt) = doubt else { return };
+        if repeats {
+            result.standing = Standing::Spoilt { reason: doubt };
+        } else if !result.caveats.contains(&doubt) {
+            result.caveats.push(doubt);
+        }
+    }
+
+    /// Takes an attempt that was judged before: a run that is resumed goes on as if it had never stopped.
+    pub fn replay(&mut self, result: &TrialResult) {
+        match &result.standing {
+            Standing::Spoilt { .. } => self.repeated += usize::from(result.attempt == 0),
+            Standing::Counted if spoilt(result).is_none() => self.most = MOST,
+            // What counts in spite of its doubt was repeated as often as allowed, or must not be repeated at all.
+            Standing::Counted if result.attempt > 0 => self.most = (self.most / 2).max(1),
+            Standing::Counted | Standing::Failed { .. } => {}
+        }
+    }
+
     /// Says how many of `trials` were run again; none where none was.
     pub fn caveat(&self, trials: usize) -> Option<Caveat> {
         (self.repeated > 0).then(|| {
             let text = format!(
-                "{} of {trials} trials were run again because something held up the tester; a quieter machine is done sooner",
+                "{} of {trials} trials were run again because something held up the tester; measure on a quieter machine to be done sooner",
                 self.repeated
             );
             Caveat::new(CaveatKind::Repeated, text)
@@ -71,6 +88,9 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transfer::tests::{spec, trial};
+    use linerate_model::CoreUse;
+    use linerate_units::Nanos;
     use proptest::prelude::*;
 
     /// Attempts at one trial of which the first `spoilt` are spoilt.
@@ -110,6 +130,56 @@ mod tests {
         let mut retry = Retry::default();
         assert_eq!(attempts(&mut retry, Again::Never, u32::MAX), 1);
         assert_eq!(retry, Retry::default());
+    }
+
+    fn doubt() -> Caveat {
+        Caveat::new(CaveatKind::CpuStolen, "the hypervisor took time")
+    }
+
+    #[test]
+    fn an_attempt_is_spoilt_until_no_more_are_allowed_and_counts_with_its_doubt_then() {
+        let mut retry = Retry::default();
+        for attempt in 0..=MOST {
+            let mut result = TrialResult { attempt, ..trial(1_000, 0) };
+            retry.judge(Again::Decides, attempt, Some(doubt()), &mut result);
+            match attempt < MOST {
+                true => assert_eq!(result.standing, Standing::Spoilt { reason: doubt() }),
+                false => assert_eq!((result.is_counted(), &result.caveats[..]), (true, &[doubt()][..])),
+            }
+        }
+        let (mut sound, mut failed) = (trial(1_000, 0), TrialResult::failed(spec(), 0, "refused"));
+        retry.judge(Again::Decides, 0, None, &mut sound);
+        retry.judge(Again::Decides, 0, Some(doubt()), &mut failed);
+        assert!(sound.is_counted() && sound.caveats.is_empty() && failed.failure() == Some("refused"));
+    }
+
+    /// A result that says so if the hypervisor took half of a host's time.
+    fn seen(stolen: bool) -> TrialResult {
+        let mut result = trial(1_000, 0);
+        let half = Nanos::from_millis(if stolen { 500 } else { 0 });
+        let core = CoreUse { steal: half, idle: Nanos::from_millis(500), ..CoreUse::default() };
+        result.hosts.values_mut().for_each(|host| host.cores = vec![core]);
+        result
+    }
+
+    proptest! {
+        /// A run that is resumed after any number of attempts decides as one that went on.
+        #[test]
+        fn what_is_replayed_is_as_if_it_had_gone_on(stolen in prop::collection::vec(any::<bool>(), 0..60)) {
+            let (mut retry, mut attempt) = (Retry::default(), 0);
+            let mut kept: Vec<TrialResult> = Vec::new();
+            for stolen in stolen {
+                let mut result = TrialResult { attempt, ..seen(stolen) };
+                let doubt = spoilt(&result);
+                prop_assert_eq!(doubt.is_some(), stolen);
+                retry.judge(Again::Search, attempt, doubt, &mut result);
+                attempt = if result.is_counted() { 0 } else { attempt + 1 };
+                kept.push(result);
+                let mut resumed = Retry::default();
+                kept.iter().for_each(|result| resumed.replay(result));
+                prop_assert_eq!(&resumed, &retry);
+            }
+        }
     }
 
     proptest! {

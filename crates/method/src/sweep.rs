@@ -1,69 +1,216 @@
 //! Each cell of a plan, repeated. Rounds are interleaved (every cell once, then every cell again), so that a machine that
 //! grows slower during the run does not favour the cells that came first.
 
+use crate::contract::{After, Again, Method, Progress, Step};
+use crate::loaded_latency::idle_trial;
+use crate::measure::{measured, measurements};
+use crate::proof::counterproofs;
 use crate::repeat::{Need, at_most, need};
-use crate::transfer::figure;
-use crate::{Method, Step};
-use linerate_model::{Plan, TrialResult, TrialSpec};
+use crate::replay::tell_repeats;
+use crate::task::{figure, kind_of};
+use linerate_model::{
+    Calibrated, Caveat, CaveatKind, Host, Measurement, Outcome, Plan, Record, Repeats, RunSummary, Trial, TrialResult,
+};
 use std::collections::BTreeSet;
 
-/// Runs a plan's cells in rounds.
+/// Runs cells in rounds, and then what tests the verdicts on them, if that is asked for.
 #[derive(Debug, Clone)]
 pub struct Sweep {
-    plan: Plan,
-    /// The figures of each cell's runs.
-    figures: Vec<Vec<f64>>,
+    repeats: Repeats,
+    prove: bool,
+    calibrated: Vec<Calibrated>,
+    hosts: Vec<Host>,
+    cells: Vec<Cell>,
+    /// What tests the verdicts, once they are known.
+    proofs: Option<Vec<Cell>>,
+    /// The attempts that count.
+    taken: Vec<TrialResult>,
+    /// A cell that failed is left out, and the others are run.
+    goes_on: bool,
+}
+
+/// A trial to be repeated.
+#[derive(Debug, Clone)]
+struct Cell {
+    trial: Trial,
+    /// The probe alone, which is run before each repeat; none if nothing is timed beside the load.
+    idle: Option<Trial>,
+    /// How often that has been run.
+    idle_runs: usize,
+    /// The figure of each run.
+    figures: Vec<f64>,
+    /// It failed, and is not tried again.
+    given_up: bool,
+}
+
+impl Cell {
+    fn new(trial: Trial) -> Self {
+        let idle = idle_trial(&trial);
+        Self { trial, idle, idle_runs: 0, figures: Vec::new(), given_up: false }
+    }
+
+    fn wants(&self, repeats: &Repeats) -> bool {
+        !self.given_up && need(repeats, &self.figures) == Need::More
+    }
+
+    /// The trial that is next, of one that wants another run.
+    fn next(&self) -> Step {
+        let idle = self.idle.as_ref().filter(|_| self.idle_runs <= self.figures.len());
+        let trial = idle.unwrap_or(&self.trial);
+        let again = if kind_of(trial.task()).may_repeat(trial.load()) { Again::Search } else { Again::Never };
+        Step::run(trial.clone(), again)
+    }
+
+    /// Whether a result is of this cell, or of its probe alone.
+    fn is(&self, result: &TrialResult) -> bool {
+        let idle = self.idle.as_ref().is_some_and(|idle| idle.name == result.trial.name);
+        idle || result.trial.name == self.trial.name
+    }
+
+    /// Takes an attempt that counts; whether it was one of this cell.
+    fn take(&mut self, result: &TrialResult) -> bool {
+        if result.trial.name == self.trial.name {
+            self.figures.push(figure(result));
+            return true;
+        }
+        let is_idle = self.idle.as_ref().is_some_and(|idle| idle.name == result.trial.name);
+        self.idle_runs += usize::from(is_idle);
+        is_idle
+    }
+
+    /// Trials done, and those left at the most.
+    fn progress(&self, repeats: &Repeats) -> (usize, usize) {
+        let done = self.figures.len() + self.idle_runs;
+        let each = 1 + usize::from(self.idle.is_some());
+        let all = if self.wants(repeats) { at_most(repeats) as usize * each } else { done };
+        (done, all.saturating_sub(done))
+    }
 }
 
 impl Sweep {
-    /// A sweep over `plan`, nothing run yet. A name that comes twice is one cell.
-    pub fn new(mut plan: Plan) -> Self {
+    /// A sweep over the cells of `plan`, nothing run yet. A name that comes twice is one cell.
+    pub fn new(plan: &Plan, hosts: &[Host]) -> Self {
         let mut names = BTreeSet::new();
-        plan.cells.retain(|cell| names.insert(cell.name.clone()));
-        let figures = vec![Vec::new(); plan.cells.len()];
-        Self { plan, figures }
-    }
-
-    /// One more cell, unless it is known.
-    pub(crate) fn add(&mut self, cell: &TrialSpec) {
-        if self.plan.cells.iter().all(|known| known.name != cell.name) {
-            self.plan.cells.push(cell.clone());
-            self.figures.push(Vec::new());
+        let cells = plan.cells().iter().filter(|cell| names.insert(cell.name.clone()));
+        Self {
+            repeats: plan.repeats().unwrap_or(Repeats::Times(1)),
+            prove: plan.prove,
+            calibrated: plan.calibrated.clone(),
+            hosts: hosts.to_vec(),
+            cells: cells.cloned().map(Cell::new).collect(),
+            proofs: None,
+            taken: Vec::new(),
+            goes_on: false,
         }
     }
 
-    /// The cell with the fewest runs among those that need more; the first of them in the plan's order.
-    fn due(&self) -> Option<usize> {
-        let wants = |cell: &usize| need(&self.plan.repeats, &self.figures[*cell]) == Need::More;
-        (0..self.figures.len()).filter(wants).min_by_key(|cell| self.figures[*cell].len())
+    /// The same, which goes on without a cell that failed.
+    pub(crate) fn going_on(self) -> Self {
+        Self { goes_on: true, ..self }
+    }
+
+    /// One more cell, unless it is known.
+    pub(crate) fn add(&mut self, cell: &Trial) {
+        if self.cells.iter().all(|known| known.trial.name != cell.name) {
+            self.cells.push(Cell::new(cell.clone()));
+        }
+    }
+
+    /// What was measured so far.
+    pub(crate) fn results(&self) -> Vec<Measurement> {
+        let proofs = self.proofs.iter().flatten().filter(|proof| !proof.given_up);
+        let cells: Vec<&Trial> = self.cells.iter().chain(proofs).map(|cell| &cell.trial).collect();
+        measured(&cells, self.repeats, &self.calibrated, &self.hosts, &self.taken)
+    }
+
+    /// Chooses what tests the verdicts, once all that was asked for is measured.
+    fn choose_proofs(&mut self) {
+        if self.prove && self.proofs.is_none() && self.due().is_none() {
+            let cells: Vec<&Trial> = self.cells.iter().map(|cell| &cell.trial).collect();
+            let tests = counterproofs(&cells, &self.results(), &self.taken, &self.hosts);
+            self.proofs = Some(tests.into_iter().map(Cell::new).collect());
+        }
+    }
+
+    /// The cell that is due: the one with the fewest runs among those that need more, the first of them in the plan's order. What
+    /// tests a verdict comes after all cells, each test as a whole.
+    fn due(&self) -> Option<&Cell> {
+        let wants = |cell: &&Cell| cell.wants(&self.repeats);
+        let cell = self.cells.iter().filter(wants).min_by_key(|cell| cell.figures.len());
+        cell.or_else(|| self.proofs.iter().flatten().find(wants))
     }
 }
 
 impl Method for Sweep {
     fn next(&self) -> Step {
-        self.due().map_or(Step::Done, |cell| Step::Run(Box::new(self.plan.cells[cell].clone())))
+        self.due().map_or(Step::Done, Cell::next)
     }
 
-    fn record(&mut self, result: &TrialResult) {
-        if let Some(cell) = self.plan.cells.iter().position(|cell| cell.name == result.spec.name) {
-            self.figures[cell].push(figure(result));
+    fn record(&mut self, result: &TrialResult) -> After {
+        let mut all = self.cells.iter_mut().chain(self.proofs.iter_mut().flatten());
+        if result.failure().is_some() {
+            // A test that cannot be made (datagrams may be barred where TCP is not) is left out: what was asked for is measured.
+            let goes_on = self.goes_on;
+            let failed = all.find(|cell| cell.is(result) && (goes_on || cell.trial.proves.is_some()));
+            let Some(failed) = failed else { return After::End };
+            failed.given_up = true;
+        } else if result.is_counted() && all.any(|cell| cell.take(result)) {
+            self.taken.push(result.clone());
         }
+        self.choose_proofs();
+        After::GoOn
     }
 
-    fn progress(&self) -> (usize, usize) {
-        let done = self.figures.iter().map(Vec::len).sum();
-        let open = |figures: &&Vec<f64>| need(&self.plan.repeats, figures) == Need::More;
-        let most = at_most(&self.plan.repeats) as usize;
-        let left: usize = self.figures.iter().filter(open).map(|figures| most - figures.len()).sum();
-        (done, done + left)
+    fn progress(&self) -> Progress {
+        let all = self.cells.iter().chain(self.proofs.iter().flatten()).map(|cell| cell.progress(&self.repeats));
+        let (done, left) = all.fold((0, 0), |sum, cell| (sum.0 + cell.0, sum.1 + cell.1));
+        Progress { done, at_most: Some(done + left), known: String::new() }
+    }
+
+    fn summary(&self) -> RunSummary {
+        RunSummary::of(&self.results())
+    }
+
+    fn conclude(&self, record: &mut Record) {
+        record.results = measurements(record);
+        record.outcome = Outcome::Sweep;
+        tell_untested(record);
+        tell_repeats(record);
+    }
+}
+
+/// Says in `record` which tests of verdicts could not be made.
+pub(crate) fn tell_untested(record: &mut Record) {
+    let untested: Vec<Caveat> = record
+        .trials
+        .iter()
+        .filter(|result| result.trial.proves.is_some())
+        .filter_map(|result| {
+            let text = format!("a verdict was not put to this test: {}: {}", result.trial.name, result.failure()?);
+            Some(Caveat::new(CaveatKind::NotMeasured, text))
+        })
+        .collect();
+    tell(record, untested);
+}
+
+/// Adds caveats to `record` that it does not have yet.
+pub(crate) fn tell(record: &mut Record, caveats: impl IntoIterator<Item = Caveat>) {
+    for caveat in caveats {
+        if !record.caveats.contains(&caveat) {
+            record.caveats.push(caveat);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::tests::{spec, trial};
-    use linerate_model::Repeats;
+    use crate::account::tests::placed;
+    use crate::loaded_latency::probed;
+    use crate::loaded_latency::tests::{MS, asked, run};
+    use crate::transfer::tests::{spec, stream_of, trial};
+    use linerate_model::{Offered, RecordId, Repeats, Standing, StreamTask, TransactTask, Transport};
+    use linerate_units::{BitRate, ByteCount};
 
     fn plan(repeats: Repeats) -> Plan {
         let cells = ["udp 64", "udp 1472"].map(|name| {
@@ -71,46 +218,132 @@ mod tests {
             cell.name = name.into();
             cell
         });
-        Plan::of(cells.to_vec(), repeats)
+        Plan::sweep(cells.to_vec(), repeats)
     }
 
     /// Runs a sweep against a simulated path that gives each trial the next rate of a list.
-    fn run(plan: Plan, mut rates: impl FnMut(&str) -> u64) -> Vec<String> {
-        let (mut sweep, mut names) = (Sweep::new(plan), Vec::new());
-        while let Step::Run(spec) = sweep.next() {
+    fn swept(plan: Plan, mut rates: impl FnMut(&str) -> u64) -> Vec<String> {
+        let (mut sweep, mut names) = (Sweep::new(&plan, &[]), Vec::new());
+        while let Step::Run { trial: spec, again } = sweep.next() {
             assert!(names.len() < 100, "a sweep must end");
+            assert_eq!(again, Again::Search);
             names.push(spec.name.clone());
-            let mut result = trial(rates(&spec.name), 0);
-            result.spec = *spec;
-            sweep.record(&result);
+            let result = TrialResult { trial: *spec, ..trial(rates(names.last().expect("one")), 0) };
+            assert_eq!(sweep.record(&result), After::GoOn);
         }
-        assert_eq!(sweep.progress(), (names.len(), names.len()));
+        let progress = sweep.progress();
+        assert_eq!((progress.done, progress.at_most), (names.len(), Some(names.len())));
         names
     }
 
     #[test]
     fn rounds_are_interleaved() {
-        let names = run(plan(Repeats::Times(2)), |_| 1000);
+        let names = swept(plan(Repeats::Times(2)), |_| 1000);
         assert_eq!(names, ["udp 64", "udp 1472", "udp 64", "udp 1472"]);
     }
 
     #[test]
     fn a_name_that_comes_twice_is_one_cell() {
-        let mut plan = plan(Repeats::Times(2));
-        plan.cells.push(plan.cells[0].clone());
-        assert_eq!(run(plan, |_| 1000).len(), 4);
+        let mut cells = plan(Repeats::Times(2)).cells().to_vec();
+        cells.push(cells[0].clone());
+        assert_eq!(swept(Plan::sweep(cells, Repeats::Times(2)), |_| 1000).len(), 4);
     }
 
     #[test]
     fn only_the_unsteady_cell_is_run_on() {
         let until = Repeats::Until { confidence_percent: 95.0, within: 0.02, at_least: 3, at_most: 9 };
         let mut turn = 0;
-        let names = run(plan(until), |name| {
+        let names = swept(plan(until), |name| {
             turn += 1;
             if name == "udp 64" && (turn < 3 || turn % 4 == 0) { 500_000 } else { 1_000_000 }
         });
         let count = |cell: &str| names.iter().filter(|name| *name == cell).count();
         assert_eq!(count("udp 1472"), 3);
         assert!(count("udp 64") > 3, "{names:?}");
+    }
+
+    /// The next trial of a sweep.
+    fn next(sweep: &Sweep) -> Option<Trial> {
+        match sweep.next() {
+            Step::Run { trial, .. } => Some(*trial),
+            Step::Done => None,
+        }
+    }
+
+    #[test]
+    fn the_probe_runs_alone_before_each_repeat_and_both_are_paired_in_order() {
+        let stream = StreamTask::plain(Transport::Udp, ByteCount::new(1_000));
+        let cell = probed(spec(), TransactTask::beside(&stream, Transport::Udp));
+        let plan = Plan::sweep(vec![cell.clone()], Repeats::Times(2));
+        let mut sweep = Sweep::new(&plan, &[]);
+        let mut trials = Vec::new();
+        // Beside the load requests take 10 ms more than alone: 20 ms in the first repeat, 40 ms in the second.
+        for alone_ms in [10, 30] {
+            let (idle, loaded) = run(asked(&[alone_ms * MS; 100], 0), asked(&[(alone_ms + 10) * MS; 100], 0));
+            // What is spoilt is run again by itself.
+            let reason = Caveat::new(CaveatKind::CpuStolen, "stolen");
+            let spoilt = TrialResult { standing: Standing::Spoilt { reason }, ..loaded.clone() };
+            for result in [idle, spoilt, loaded] {
+                assert_eq!(next(&sweep).as_ref(), Some(&result.trial));
+                assert_eq!(sweep.record(&result), After::GoOn);
+                trials.push(result);
+            }
+        }
+        assert_eq!(next(&sweep), None);
+        let progress = sweep.progress();
+        assert_eq!((progress.done, progress.at_most), (4, Some(4)));
+        let mut record = Record { trials, ..Record::new(RecordId("r".into()), plan) };
+        crate::replay(&mut record);
+        assert_eq!(record.results.len(), 1, "the probe alone is no result");
+        let found = record.results[0].flows().and_then(|flows| flows.loaded_latency.as_ref()).expect("it was probed");
+        let added = &found.added_ns.p50_runs;
+        assert!(added.runs == 2 && added.values.iter().all(|value| (value / 10e6 - 1.0).abs() < 0.01), "{added:?}");
+        assert!(record.caveats.iter().any(|caveat| caveat.text.starts_with("2 of 4 trials")), "{:?}", record.caveats);
+    }
+
+    /// A UDP stream that loses one in a hundred is said to have a bad path, which half the load tests.
+    fn lossy() -> (Plan, TrialResult) {
+        let mut cell = spec();
+        stream_of(&mut cell).offered = Some(Offered::PayloadBps(BitRate::per_second(80_000_000)));
+        let measured = placed(TrialResult { trial: cell.clone(), ..trial(9_900, 100) });
+        (Plan { prove: true, ..Plan::sweep(vec![cell], Repeats::Times(1)) }, measured)
+    }
+
+    #[test]
+    fn a_verdict_is_tested_once_all_is_measured_and_only_if_that_is_asked_for() {
+        let (plan, measured) = lossy();
+        let mut unproven = Sweep::new(&Plan { prove: false, ..plan.clone() }, &[]);
+        unproven.record(&measured);
+        assert_eq!(next(&unproven), None);
+        let mut sweep = Sweep::new(&plan, &[]);
+        sweep.record(&measured);
+        let test = next(&sweep).expect("a test");
+        assert_eq!(test.proves.as_ref().map(|test| test.change.as_str()), Some("half the load"));
+        let half = placed(TrialResult { trial: test, ..trial(4_950, 50) });
+        sweep.record(&half);
+        assert_eq!(next(&sweep), None);
+        let mut record = Record { trials: vec![measured, half], ..Record::new(RecordId("r".into()), plan) };
+        crate::replay(&mut record);
+        assert_eq!(record.results.len(), 2);
+        assert_eq!(record.results[0].verdict.proofs[0].held, Some(true));
+        assert_eq!(sweep.results(), record.results);
+    }
+
+    #[test]
+    fn a_test_that_cannot_be_made_is_left_out_and_a_cell_that_cannot_ends_the_run() {
+        let (plan, measured) = lossy();
+        let mut sweep = Sweep::new(&plan, &[]);
+        sweep.record(&measured);
+        let test = TrialResult::failed(next(&sweep).expect("a test"), 0, "b: datagrams are barred");
+        assert_eq!(sweep.record(&test), After::GoOn);
+        assert_eq!(next(&sweep), None);
+        let name = test.trial.name.clone();
+        let mut record = Record { trials: vec![measured.clone(), test], ..Record::new(RecordId("r".into()), plan) };
+        crate::replay(&mut record);
+        assert!(record.result(&name).is_none() && record.results.len() == 1);
+        let told = format!("a verdict was not put to this test: {name}: b: datagrams are barred");
+        assert_eq!(record.caveats.iter().map(|caveat| &caveat.text).collect::<Vec<_>>(), [&told]);
+        let failed = TrialResult::failed(measured.trial.clone(), 0, "b: refused");
+        assert_eq!(Sweep::new(&record.plan, &[]).record(&failed), After::End);
     }
 }

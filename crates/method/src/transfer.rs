@@ -1,22 +1,22 @@
-//! A trial seen as transfers: who sent to whom over which path, whatever end opened the connection.
+//! A trial seen as transfers: who sent to whom over which path, whichever end opened the connection.
 
-use linerate_model::{Direction, EndResult, HostName, Loss, TrialResult, Workload};
+use linerate_model::{Direction, EndCounts, HostName, Loss, Path, PathCounts, StreamTask, Task, TrialResult};
 
 /// One path in one direction.
 #[derive(Debug, Clone, Copy)]
 pub struct Transfer<'a> {
     /// The path's index.
     pub path: usize,
-    /// It goes from the opener to the listener.
+    /// It goes from the client to the server.
     pub forward: bool,
     /// The sending (transactions: the asking) host.
     pub from: &'a HostName,
     /// The receiving (transactions: the answering) host.
     pub to: &'a HostName,
     /// The sending end's counts.
-    pub sender: &'a EndResult,
+    pub sender: &'a EndCounts,
     /// The receiving end's counts.
-    pub receiver: &'a EndResult,
+    pub receiver: &'a EndCounts,
     /// What became of its datagrams; none but for UDP streams.
     pub loss: Option<&'a Loss>,
 }
@@ -33,23 +33,38 @@ pub(crate) fn rate(count: u64, window_ns: u64) -> f64 {
     if window_ns == 0 { 0.0 } else { count as f64 * 1e9 / window_ns as f64 }
 }
 
-/// The transfers of a trial. Transactions count as one transfer a path, from the asking host to the answering one.
+/// The transfers of a trial. Transactions count as one transfer a path, from the asking host to the answering one. A trial
+/// with frames, a copy and a failed trial have none.
 pub fn transfers(result: &TrialResult) -> Vec<Transfer<'_>> {
-    let direction = match &result.spec.workload {
-        Workload::Stream(stream) => stream.direction,
+    transfers_of(result.trial.task(), result.paths())
+}
+
+/// The same of the counts of any load.
+pub(crate) fn transfers_of<'a>(task: &'a Task, paths: &'a [PathCounts]) -> Vec<Transfer<'a>> {
+    match task {
+        Task::Stream(stream) => stream_transfers(stream, paths),
         // The data of calls go where each call says; the asking end stands for the sender.
-        Workload::Transact(_) | Workload::Rpc(_) | Workload::Nfs(_) => Direction::Send,
-    };
+        Task::Transact(_) | Task::Rpc(_) | Task::Nfs(_) => between(task.paths(), paths, Direction::Send),
+        Task::Frames(_) | Task::Copy(_) => Vec::new(),
+    }
+}
+
+/// The same of a stream.
+pub(crate) fn stream_transfers<'a>(stream: &'a StreamTask, paths: &'a [PathCounts]) -> Vec<Transfer<'a>> {
+    between(&stream.paths, paths, stream.direction)
+}
+
+fn between<'a>(paths: &'a [Path], counted: &'a [PathCounts], direction: Direction) -> Vec<Transfer<'a>> {
     let mut all = Vec::new();
-    for (index, (path, ends)) in result.spec.paths.iter().zip(&result.paths).enumerate() {
+    for (index, (path, ends)) in paths.iter().zip(counted).enumerate() {
         if direction != Direction::Receive {
             all.push(Transfer {
                 path: index,
                 forward: true,
-                from: &path.opener,
-                to: &path.listener,
-                sender: &ends.opener,
-                receiver: &ends.listener,
+                from: &path.client,
+                to: path.server.name(),
+                sender: &ends.client,
+                receiver: &ends.server,
                 loss: ends.forward_loss.as_ref(),
             });
         }
@@ -57,25 +72,15 @@ pub fn transfers(result: &TrialResult) -> Vec<Transfer<'_>> {
             all.push(Transfer {
                 path: index,
                 forward: false,
-                from: &path.listener,
-                to: &path.opener,
-                sender: &ends.listener,
-                receiver: &ends.opener,
+                from: path.server.name(),
+                to: &path.client,
+                sender: &ends.server,
+                receiver: &ends.client,
                 loss: ends.backward_loss.as_ref(),
             });
         }
     }
     all
-}
-
-/// The one figure of a trial that repeats are judged by: payload bit/s at the receivers, or transactions per second.
-pub fn figure(result: &TrialResult) -> f64 {
-    match &result.spec.workload {
-        Workload::Stream(_) => transfers(result).iter().map(Transfer::payload_bps).sum(),
-        Workload::Transact(_) | Workload::Rpc(_) | Workload::Nfs(_) => {
-            transfers(result).iter().map(transactions_per_s).sum()
-        }
-    }
 }
 
 /// Transactions per second of one path; zero if none were counted.
@@ -86,31 +91,20 @@ pub(crate) fn transactions_per_s(transfer: &Transfer<'_>) -> f64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::task::figure;
     use linerate_model::*;
     use linerate_units::{ByteCount, Nanos};
     use std::collections::BTreeMap;
 
     /// A UDP stream of 1,000-byte datagrams from a to b.
-    pub(crate) fn spec() -> TrialSpec {
-        TrialSpec {
-            name: "udp 1000".into(),
-            paths: vec![Path { opener: "a".into(), listener: "b".into() }],
-            workload: Workload::Stream(StreamSpec {
-                transport: Transport::Udp,
-                ip: IpVersion::V4,
-                message_bytes: ByteCount::new(1000),
-                flows: 1,
-                direction: Direction::Send,
-                offered: None,
-                offload: false,
-                send_by: SendBy::Auto,
-                receive_by: ReceiveBy::Copy,
-                socket: SocketOptions::default(),
-            }),
-            timing: Timing { warmup: Nanos::from_millis(200), measure: Nanos::from_secs(1) },
-            proves: None,
-            probe: None,
-        }
+    pub(crate) fn spec() -> Trial {
+        let stream = StreamTask {
+            paths: vec![Path::between("a", "b")],
+            offload: false,
+            ..StreamTask::plain(Transport::Udp, ByteCount::new(1000))
+        };
+        let timing = Timing::of(Nanos::from_millis(200), Nanos::from_secs(1));
+        Trial::new("udp 1000", Task::Stream(stream), timing)
     }
 
     /// One second of `spec()` in which `arrived` of `arrived + lost` datagrams came through.
@@ -120,24 +114,41 @@ pub(crate) mod tests {
         let received =
             Received { window, payload_bytes: arrived * 1000, messages: arrived, arrived, ..Received::default() };
         let eth0 = || Some("eth0".to_owned());
-        let opener = EndResult { interface: eth0(), sent: Some(sent), ..EndResult::default() };
-        let listener = EndResult { interface: eth0(), received: Some(received), ..EndResult::default() };
+        let client = EndCounts { interface: eth0(), sent: Some(sent), ..EndCounts::default() };
+        let server = EndCounts { interface: eth0(), received: Some(received), ..EndCounts::default() };
+        let ends = PathCounts { client, server, forward_loss: None, backward_loss: None };
         TrialResult {
-            spec: spec(),
+            trial: spec(),
+            attempt: 0,
+            standing: Standing::Counted,
             started_unix_ns: 0,
-            paths: vec![PathResult { opener, listener, forward_loss: None, backward_loss: None }],
+            counts: vec![Counts::Flows(vec![ends])],
             hosts: BTreeMap::from([("a".into(), Observation::default()), ("b".into(), Observation::default())]),
-            probe: None,
+            device_load: None,
             caveats: Vec::new(),
+        }
+    }
+
+    /// The measured load's paths, to be changed.
+    pub(crate) fn paths_of(result: &mut TrialResult) -> &mut Vec<PathCounts> {
+        match result.counts.first_mut() {
+            Some(Counts::Flows(paths)) => paths,
+            other => panic!("no flows: {other:?}"),
+        }
+    }
+
+    /// The measured stream, to be changed.
+    pub(crate) fn stream_of(trial: &mut Trial) -> &mut StreamTask {
+        match trial.task_mut() {
+            Task::Stream(stream) => stream,
+            other => panic!("no stream: {other:?}"),
         }
     }
 
     #[test]
     fn both_directions_are_two_transfers() {
         let mut both = trial(1000, 0);
-        if let Workload::Stream(stream) = &mut both.spec.workload {
-            stream.direction = Direction::Both;
-        }
+        stream_of(&mut both.trial).direction = Direction::Both;
         let names: Vec<_> = transfers(&both).iter().map(|t| (t.from.0.clone(), t.to.0.clone())).collect();
         assert_eq!(names, [("a".into(), "b".into()), ("b".into(), "a".into())]);
         assert_eq!(figure(&both), 8e6);

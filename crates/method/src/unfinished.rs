@@ -1,7 +1,7 @@
 //! Records of runs that have not ended, or were killed: trials that nobody summed up.
 
 use crate::{curve, ladder, measurements};
-use linerate_model::{Findings, Record};
+use linerate_model::{Outcome, Record};
 
 /// Fills in what the trials amount to, unless the run did so itself.
 pub fn sum_up(record: &mut Record) {
@@ -9,7 +9,7 @@ pub fn sum_up(record: &mut Record) {
         record.results = measurements(&record.plan, &record.hosts, &record.trials, None);
         record.ladder = ladder::found(record);
         if record.outcome.is_none() {
-            record.outcome = curve::found(record).map(Findings::from);
+            record.outcome = curve::found(record).map(Outcome::from);
         }
     }
 }

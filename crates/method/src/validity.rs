@@ -1,18 +1,18 @@
 //! Checks of one trial before it is believed. A trial the tester spoilt is run again.
 
 use crate::transfer::transfers;
-use linerate_model::{Caveat, CaveatKind, Observation, Offered, TrialResult, Workload};
+use linerate_model::{Caveat, CaveatKind, Observation, Offered, Task, TrialResult};
 
 /// CPU time taken by the hypervisor above which a trial says more of the neighbours than of the path.
-const STEAL_BEARABLE: f64 = 0.05;
+pub(crate) const STEAL_BEARABLE: f64 = 0.05;
 /// Offered load below the intended one by more than this share is the tester's failing.
 const SHORTFALL_BEARABLE: f64 = 0.005;
 
 /// A window that is off the one asked for by more than this part of it says something else than was asked.
 const OFF_BEARABLE: f64 = 0.1;
 
-/// Why this trial should be run again, if it should.
-pub fn spoilt(result: &TrialResult) -> Option<Caveat> {
+/// Says that the hypervisor took more of a host's time than a trial bears.
+pub(crate) fn stolen(result: &TrialResult) -> Option<Caveat> {
     let (host, steal) = result
         .hosts
         .iter()
@@ -39,9 +39,10 @@ pub(crate) fn steal(observation: &Observation) -> f64 {
 
 /// Senders that fell short of the rate asked for, in words.
 pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
-    let stream = match &result.spec.workload {
-        Workload::Stream(stream) => stream,
-        Workload::Transact(_) | Workload::Rpc(_) | Workload::Nfs(_) => return unasked(result),
+    let stream = match result.trial.task() {
+        Task::Stream(stream) => stream,
+        Task::Transact(_) | Task::Rpc(_) | Task::Nfs(_) => return unasked(result),
+        Task::Frames(_) | Task::Copy(_) => return None,
     };
     let offered = stream.offered?;
     transfers(result).iter().find_map(|transfer| {
@@ -67,7 +68,7 @@ pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
 
 /// An end that counted over another time than was asked for, in words.
 pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
-    let asked = result.spec.timing.measure.as_secs_f64();
+    let asked = result.trial.window()?.measure.as_secs_f64();
     transfers(result).iter().find_map(|transfer| {
         let sent = transfer.sender.sent.as_ref().map(|sent| (transfer.from, "sent", sent.window));
         let received = transfer.receiver.received.as_ref().map(|received| (transfer.to, "received", received.window));
@@ -105,8 +106,8 @@ fn unasked(result: &TrialResult) -> Option<Caveat> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::tests::trial;
-    use linerate_model::{CoreUse, TransactSpec, Transactions, Transport};
+    use crate::transfer::tests::{paths_of, stream_of, trial};
+    use linerate_model::{CoreUse, TransactTask, Transactions, Transport};
     use linerate_units::{BitRate, Nanos, OpRate};
 
     #[test]
@@ -116,11 +117,11 @@ mod tests {
         if let Some(b) = result.hosts.get_mut(&"b".into()) {
             b.cores = vec![core(4, 96), core(0, 100)];
         }
-        assert_eq!(spoilt(&result), None);
+        assert_eq!(stolen(&result), None);
         if let Some(b) = result.hosts.get_mut(&"b".into()) {
             b.cores = vec![core(40, 60), core(0, 100)];
         }
-        let caveat = spoilt(&result).expect("a fifth is stolen");
+        let caveat = stolen(&result).expect("a fifth is stolen");
         assert!(caveat.text.contains("20 %") && caveat.text.contains("b's"), "{}", caveat.text);
     }
 
@@ -128,10 +129,11 @@ mod tests {
     fn requests_never_sent_are_told() {
         let mut result = trial(1000, 0);
         let rate = Some(OpRate::per_second(1_000));
-        result.spec.workload = Workload::Transact(TransactSpec { rate, ..TransactSpec::plain(Transport::Udp) });
+        let paths = result.trial.paths().to_vec();
+        *result.trial.task_mut() = Task::Transact(TransactTask { paths, rate, ..TransactTask::plain(Transport::Udp) });
         let mut with = |not_sent| {
             let transactions = Transactions { completed: 900, not_sent, ..Transactions::default() };
-            result.paths[0].opener.transactions = Some(transactions);
+            paths_of(&mut result)[0].client.transactions = Some(transactions);
             shortfall(&result)
         };
         assert_eq!(with(1), None);
@@ -142,9 +144,9 @@ mod tests {
     fn a_count_over_another_time_is_told() {
         let mut result = trial(1000, 0);
         assert_eq!(off_window(&result), None);
-        let asked = result.spec.timing.measure.get();
+        let asked = result.trial.window().expect("a window").measure.get();
         let mut with = |window| {
-            if let Some(received) = &mut result.paths[0].listener.received {
+            if let Some(received) = &mut paths_of(&mut result)[0].server.received {
                 received.window = Nanos::new(window);
             }
             off_window(&result)
@@ -159,9 +161,7 @@ mod tests {
     fn a_sender_that_falls_short_is_named() {
         let mut result = trial(1000, 0);
         let ask = |result: &mut TrialResult, bps| {
-            if let Workload::Stream(stream) = &mut result.spec.workload {
-                stream.offered = Some(Offered::PayloadBps(BitRate::per_second(bps)));
-            }
+            stream_of(&mut result.trial).offered = Some(Offered::PayloadBps(BitRate::per_second(bps)));
         };
         ask(&mut result, 8_000_000);
         assert_eq!(shortfall(&result), None);

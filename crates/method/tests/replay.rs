@@ -1,10 +1,9 @@
-//! Records of every kind of run, replayed: their trials must give the results, verdicts and outcome that they hold.
+//! Records of every kind of run in the first format, upgraded and replayed: their trials must give the results, verdicts and outcome
+//! that they held, in the words and names of today.
 
-use linerate_method::device::Device;
-use linerate_method::{copy, curve, ladder, measurements, sum_up};
-use linerate_model::{Findings, Record};
-use serde::Serialize;
-use serde_json::Value;
+use linerate_method::{After, Step, calibrated, of, read_record, replay};
+use linerate_model::{CopyFigures, Goal, Measurement, Outcome, Record};
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,10 +12,22 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records_v1")
 }
 
-/// The record of that name, if there is one.
-fn read(name: &str) -> Option<Record> {
+/// The record of that name as it was kept, if there is one.
+fn kept(name: &str) -> Option<Value> {
     let text = fs::read_to_string(folder().join(name).with_extension("json")).ok()?;
     Some(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}")))
+}
+
+/// The same, upgraded. What the tester reached is taken from the record of its calibration, where there is one.
+fn upgraded(name: &str) -> Option<Record> {
+    let text = fs::read_to_string(folder().join(name).with_extension("json")).ok()?;
+    let read = |text: &str| read_record(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut record = read(&text);
+    if let Some(calibration) = upgraded(&format!("{name}-calibration")) {
+        record.plan.calibrated = calibrated(&calibration);
+        replay(&mut record);
+    }
+    Some(record)
 }
 
 /// The names of all records, in order.
@@ -31,12 +42,8 @@ fn names() -> Vec<String> {
 }
 
 /// Demands that two values agree; where they do not, the first field that differs is named.
-fn same(name: &str, replayed: &impl Serialize, held: &impl Serialize) {
-    let replayed = serde_json::to_value(replayed).expect("it is JSON");
-    let held = serde_json::to_value(held).expect("it is JSON");
-    if let Some(difference) = difference(&replayed, &held) {
-        panic!("{name}: {difference}");
-    }
+fn same(name: &str, replayed: &Value, held: &Value) -> Result<(), String> {
+    difference(replayed, held).map_or(Ok(()), |difference| Err(format!("{name}: {difference}")))
 }
 
 /// Where two values differ first, and how.
@@ -56,44 +63,155 @@ fn difference(replayed: &Value, held: &Value) -> Option<String> {
     }
 }
 
-/// Runs a device test's method over the record's trials: it must ask for exactly those, in that order.
-fn replay_device(name: &str, record: &Record, calibration: Option<&Record>) {
-    let plan = record.plan.device.clone().expect("a device test");
-    let mut method = Device::new(plan, calibration);
-    for (at, trial) in record.frame_trials.iter().enumerate() {
-        same(&format!("{name}: trial {at}"), &method.next(), &Some(&trial.trial));
-        method.record(trial);
+/// What a value of the first format is called now.
+fn renamed(value: Value) -> Value {
+    const NAMES: [(&str, &str); 7] = [
+        ("means", "io_method"),
+        ("stand", "support"),
+        ("ceiling", "tester_limit"),
+        ("workload", "task"),
+        ("rungs", "layers"),
+        ("share_of_below", "share_of_layer_below"),
+        ("frames_per_s_of_ceiling", "frames_per_s_of_tester_limit"),
+    ];
+    const WORDS: [(&str, &str); 9] = [
+        ("the tester's own ceiling", "the tester's limit"),
+        ("under way", "in flight"),
+        ("segments were resent", "segments were retransmitted"),
+        ("the same hosts tells a shaper from", "the same hosts distinguishes a shaper from"),
+        ("three runs or more tell", "make three runs or more"),
+        (", and the device took its time over them", ""),
+        ("more load would tell more", "offer a higher load to find the limit"),
+        (
+            "; that the receiving port lost none of them is taken for granted",
+            ", provided that the receiving port lost none of them",
+        ),
+        (
+            "The same at half the --rate tells: loss that stays is the path's, loss that goes is of a path that is full.",
+            "Measure at half the --rate: if the loss stays, the path loses packets at any load; if it goes, the path was full.",
+        ),
+    ];
+    match value {
+        Value::Object(members) => members
+            .into_iter()
+            .map(|(key, member)| {
+                let now = NAMES.iter().find(|(then, _)| *then == key).map_or(key, |(_, now)| (*now).to_owned());
+                (now, renamed(member))
+            })
+            .collect(),
+        Value::Array(entries) => entries.into_iter().map(renamed).collect(),
+        Value::String(text) if text == "tester-ceiling" => "tester-limit".into(),
+        Value::String(text) => WORDS.iter().fold(text, |text, (then, now)| text.replace(then, now)).into(),
+        other => other,
     }
-    same(name, &Findings::from(method.outcome().clone()), &record.outcome);
+}
+
+/// A result without the head that the first format did not have.
+fn without_head(result: &Measurement) -> Value {
+    let mut value = serde_json::to_value(result).expect("it is JSON");
+    if let Some(members) = value.as_object_mut() {
+        ["quantity", "main", "detail"].iter().for_each(|key| drop(members.remove(*key)));
+    }
+    value
+}
+
+/// The copies' figures and verdict as the first format had them: its tests were named by what was changed alone.
+fn copy_as_kept(result: &Measurement, figures: &CopyFigures) -> Value {
+    let mut value = serde_json::to_value(figures).expect("it is JSON");
+    value["verdict"] = serde_json::to_value(&result.verdict).expect("it is JSON");
+    for proof in value["verdict"]["proofs"].as_array_mut().into_iter().flatten() {
+        let by = proof["by"].as_str().and_then(|by| by.strip_prefix("copy with ")).map(str::to_owned);
+        proof["by"] = by.expect("a test of the copy").into();
+    }
+    value
+}
+
+/// Compares what a record of the first format held with what its trials amount to now.
+fn compare(name: &str, held: &Value, record: &Record) -> Result<(), String> {
+    let held = renamed(held.clone());
+    let asked = |key: &str| !held["plan"].get(key).unwrap_or(&Value::Null).is_null();
+    let outcome = held.get("outcome").cloned().unwrap_or(Value::Null);
+    if asked("copy") {
+        let result = record.results.first().unwrap_or_else(|| panic!("{name}: nothing was copied"));
+        same(name, &copy_as_kept(result, result.copy().expect("a copy")), &outcome)?;
+        let mut doubts = result.caveats.clone();
+        doubts.extend(record.caveats.clone());
+        same(name, &json!(doubts), &held["caveats"])?;
+        return Ok(());
+    }
+    if held["plan"]["device"]["test"]["name"] == "frames" {
+        let flows: Vec<Value> = record.results.iter().flat_map(Measurement::frames).map(|flow| json!(flow)).collect();
+        same(name, &json!({"frames": flows}), &outcome)?;
+        return Ok(());
+    }
+    let results: Vec<Value> = record.results.iter().map(without_head).collect();
+    same(name, &Value::Array(results), &held["results"])?;
+    match (&record.plan.goal, &record.outcome) {
+        (Goal::Ladder(_), Outcome::Ladder(found)) => same(name, &json!(found), &held["ladder"])?,
+        (Goal::Curve(_), Outcome::Curve(found)) => {
+            let result = record.result(found.result.as_deref().expect("a result")).and_then(Measurement::flows);
+            let result = result.expect("figures");
+            let mut found = json!(found);
+            (found["operations"], found["classes"]) = (json!(result.operations), json!(result.classes));
+            same(name, &found, &outcome)?;
+        }
+        (Goal::Device(_), Outcome::Device(found)) => same(name, &json!(found), &outcome)?,
+        (Goal::Sweep(_), Outcome::Sweep) => {}
+        (goal, outcome) => panic!("{name}: {outcome:?} of {goal:?}"),
+    }
+    same(name, &json!(record.caveats), &held["caveats"])
 }
 
 #[test]
-fn every_record_replays_to_what_it_holds() {
+fn every_record_replays_to_what_it_held() {
     let names = names();
     assert!(names.len() > 50, "{} records", names.len());
+    let mut differ = Vec::new();
     for name in &names {
-        // The demonstration joins runs that were held against different calibrations, which are not kept.
+        // The demonstration joined runs of several goals, held against different calibrations, which it did not keep.
         if name == "demonstration" {
             continue;
         }
-        let record = read(name).expect("it is listed");
-        let calibration = read(&format!("{name}-calibration"));
-        let calibration = calibration.as_ref();
-        same(name, &measurements(&record.plan, &record.hosts, &record.trials, calibration), &record.results);
-        if record.plan.ladder.is_some() {
-            same(name, &ladder::found(&record), &record.ladder);
+        let (held, record) = (kept(name).expect("it is listed"), upgraded(name).expect("it is listed"));
+        differ.extend(compare(name, &held, &record).err());
+    }
+    assert!(differ.is_empty(), "{} of {} differ:\n{}", differ.len(), names.len(), differ.join("\n"));
+}
+
+/// Asked anew, a method asks for the trials of the record, in their order.
+#[test]
+fn a_method_asks_for_the_trials_that_were_run() {
+    for name in names() {
+        let Some(record) = upgraded(&name).filter(|_| name != "demonstration") else { continue };
+        let mut method = of(&record.plan, &record.hosts);
+        for (at, result) in record.trials.iter().enumerate() {
+            match method.next() {
+                Step::Run { trial, .. } => {
+                    same(&format!("{name}: trial {at}"), &json!(trial), &json!(result.trial))
+                        .unwrap_or_else(|differs| panic!("{differs}"));
+                }
+                Step::Done => panic!("{name}: trial {at}, {}, is not asked for", result.trial.name),
+            }
+            assert_eq!(method.record(result), After::GoOn, "{name}: trial {at}");
         }
-        if record.plan.curve.is_some() {
-            same(name, &curve::found(&record).map(Findings::from), &record.outcome);
-        }
-        if record.plan.copy.is_some() {
-            same(name, &copy::outcome(&record).map(Findings::from), &record.outcome);
-        }
-        if record.plan.device.is_some() {
-            replay_device(name, &record, calibration);
-        }
-        let mut summed_up = record.clone();
-        sum_up(&mut summed_up);
-        same(name, &summed_up, &record);
+    }
+}
+
+#[test]
+fn the_demonstration_keeps_its_ladder_and_streams() {
+    let record = upgraded("demonstration").expect("it is kept");
+    assert!(record.ladder().is_some() && record.results.len() > 10, "{} results", record.results.len());
+}
+
+/// A record that is replayed again stays as it is, and is read as it was written.
+#[test]
+fn replaying_again_changes_nothing() {
+    for name in names() {
+        let record = upgraded(&name).expect("it is listed");
+        let mut again = record.clone();
+        replay(&mut again);
+        same(&name, &json!(again), &json!(record)).unwrap_or_else(|differs| panic!("{differs}"));
+        let read = read_record(&json!(record).to_string()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        same(&name, &json!(read), &json!(record)).unwrap_or_else(|differs| panic!("{differs}"));
     }
 }

@@ -1,7 +1,7 @@
 //! What a stack carries: the bytes of a message's packets by layer, and the rates that follow.
 
 use crate::Medium;
-use crate::part::{Layer, LayerBytes, Part};
+use crate::header_field::{HeaderField, Layer, LayerBytes};
 use linerate_units::BitRate;
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ pub struct Packet {
     /// So many of the message's packets are of this form.
     pub count: u64,
     /// All its bytes, in the order in which they are sent; on ATM the headers of cells are summed up at the end.
-    pub parts: Vec<Part>,
+    pub parts: Vec<HeaderField>,
 }
 
 /// What a stack carries: the bytes of one message (TCP: of one full segment) at each layer, and how fast they can follow each

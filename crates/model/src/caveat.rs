@@ -59,13 +59,13 @@ pub enum CaveatKind {
     LeftBehind,
     /// The run was interrupted; what was measured until then is kept.
     Interrupted,
-    /// This is the tester's own ceiling, measured without the device.
-    TesterCeiling,
+    /// This is the tester's own limit, measured without the device.
+    TesterLimit,
     /// A feature was not available here and something slower stood in.
     Fallback,
     /// The trial that decided was shorter than the standard asks.
     ShortTrial,
-    /// The tester's ceiling is not known.
+    /// The tester's limit is not known.
     NotCalibrated,
     /// Trials were run again because this host had spoilt them.
     Repeated,

@@ -1,6 +1,6 @@
 //! Two records held against each other.
 
-use crate::{Interval, RecordId, Summary};
+use crate::{Interval, MeasureUnit, RecordId, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -59,6 +59,8 @@ pub enum Quantity {
     PayloadBps,
     /// Transactions, calls or operations per second, where they were not asked for at a rate.
     PerSecond,
+    /// Raw frames received per second.
+    FramesPerS,
     /// Half of all requests were answered within this, nanoseconds.
     LatencyP50Ns,
     /// 99 % of all requests were answered within this, nanoseconds.
@@ -68,9 +70,19 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// The unit of its values.
+    pub fn unit(self) -> MeasureUnit {
+        match self {
+            Self::PayloadBps => MeasureUnit::BitsPerS,
+            Self::PerSecond | Self::FramesPerS => MeasureUnit::PerS,
+            Self::LatencyP50Ns | Self::LatencyP99Ns => MeasureUnit::Nanos,
+            Self::LossRatio => MeasureUnit::Share,
+        }
+    }
+
     /// More of it is better.
     pub fn more_is_better(self) -> bool {
-        matches!(self, Self::PayloadBps | Self::PerSecond)
+        matches!(self, Self::PayloadBps | Self::PerSecond | Self::FramesPerS)
     }
 }
 
@@ -79,8 +91,9 @@ impl fmt::Display for Quantity {
         f.pad(match self {
             Self::PayloadBps => "payload",
             Self::PerSecond => "per second",
-            Self::LatencyP50Ns => "half in",
-            Self::LatencyP99Ns => "99 % in",
+            Self::FramesPerS => "frames per second",
+            Self::LatencyP50Ns => "p50",
+            Self::LatencyP99Ns => "p99",
             Self::LossRatio => "lost",
         })
     }

@@ -1,18 +1,20 @@
 //! Response time against load: how a curve is to be drawn, and what was found of an NFS server.
 
-use crate::{NfsClass, NfsOperation, OperationFigures};
+use crate::{NfsClass, Repeats, Trial};
 use linerate_units::{Nanos, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A curve that is to be drawn besides the plan's cells. Its loads become cells of their own as they are chosen.
+/// A curve to measure. Its loads are chosen one after the other, and stand in the trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePlan {
-    /// The cell whose operations are offered at one load after the other. It is a closed loop itself, and its rate is the
+    /// The trial whose operations are offered at one load after the other. It is a closed loop itself, and its rate is the
     /// scale of the loads.
-    pub probe: String,
+    pub cell: Trial,
+    /// How often the cell and each load are run.
+    pub repeats: Repeats,
     /// Length of each load's measured window.
     pub time: Nanos,
     /// The mean response time that a load may have and still count for the peak.
@@ -21,22 +23,19 @@ pub struct CurvePlan {
     pub steps: u32,
     /// Share of the operations that were due and may stay undone, or fail.
     pub shortfall: Ratio,
-    /// How narrow the search for the peak gets, as a share of the load.
+    /// Search resolution for the peak, as a share of the load.
     pub width: Ratio,
 }
 
-/// What was found of an NFS server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct NfsOutcome {
-    /// The entry of `results` that `operations` and `classes` are drawn from: the peak's, where a curve was drawn.
-    pub result: String,
-    /// Each operation.
-    pub operations: BTreeMap<NfsOperation, OperationFigures>,
-    /// The same by class.
-    pub classes: BTreeMap<NfsClass, OperationFigures>,
-    /// Each load that was offered, the lowest first; empty without a curve.
+/// Response time against load, as it was found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurveFound {
+    /// The entry of `results` that stands for the server: the peak's, or the cell's where no load was held. None before the
+    /// cell was measured.
+    pub result: Option<String>,
+    /// Each load that was offered, the lowest first.
     pub curve: Vec<CurvePoint>,
-    /// The highest load that was held, below the lowest that was not; none without a curve, and if no load was held.
+    /// The highest load that was held, below the lowest that was not; none if no load was held.
     pub peak: Option<CurvePeak>,
 }
 

@@ -1,8 +1,8 @@
 //! Tests of a device with raw frames: what is asked and what was found.
 
 use crate::{
-    AddressTable, BackToBack, Caveat, DeviceLoad, EchoRate, FrameEngine, FrameFlow, FrameForm, FrameHeaders,
-    GoalBounds, HostName, Latency, NeighbourTable, PortName, RecordId, Recovery, SearchGoal, Verdict,
+    AddressTable, BackToBack, Caveat, DeviceLoad, EchoRate, FrameEngine, FrameHeaders, GoalBounds, HostName, Latency,
+    NeighbourTable, PortName, RecordId, Recovery, SearchGoal, Verdict,
 };
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
 use schemars::JsonSchema;
@@ -30,9 +30,9 @@ pub struct DevicePlan {
     pub final_time: Nanos,
     /// Wait for stragglers after each trial (RFC 2544 section 23: 2 s).
     pub settle: Nanos,
-    /// Loss that is still no loss; zero for throughput (RFC 1242 section 3.17).
+    /// Loss ratio tolerated; zero for throughput (RFC 1242 section 3.17).
     pub loss: Ratio,
-    /// How narrow a search gets, as a share of the load.
+    /// Search resolution, as a share of the load.
     pub width: Ratio,
     /// By which means frames are sent.
     pub engine: FrameEngine,
@@ -62,7 +62,7 @@ pub struct PortPair {
 pub enum DeviceTest {
     /// The highest rate without loss (RFC 2544 section 26.1).
     Throughput,
-    /// The same with the device bypassed: the tester's own ceiling.
+    /// The same with the device bypassed: the tester's own limit.
     Calibrate,
     /// Latency of every frame at a set rate, or at the throughput (RFC 2544 section 26.2).
     Latency {
@@ -101,15 +101,6 @@ pub enum DeviceTest {
         /// How often burst and recovery are measured.
         repeats: u32,
     },
-    /// Plain generating and receiving, which searches nothing.
-    Frames {
-        /// Frames per second of each direction; none sends as fast as it goes.
-        rate: Option<FrameRate>,
-        /// So many frames at the most, each direction.
-        count: Option<u64>,
-        /// What makes the frames other than plain ones.
-        form: FrameForm,
-    },
     /// How many addresses a switch keeps, and how fast it learns them (RFC 2889 sections 5.7 and 5.8). Of three ports the
     /// first tests, the second is where addresses are learned, the third listens for what floods.
     Addresses {
@@ -136,7 +127,7 @@ pub enum DeviceTest {
 /// What was found, by test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct DeviceOutcome {
+pub struct DeviceFound {
     /// The highest rate without loss, by frame size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub throughput: Vec<Throughput>,
@@ -155,9 +146,6 @@ pub struct DeviceOutcome {
     /// The highest rate of answered echo requests, by frame size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub echo: Vec<EchoRate>,
-    /// Plain generating, one entry for each stream.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub frames: Vec<FrameFlow>,
     /// The address table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addresses: Option<AddressTable>,
@@ -186,7 +174,7 @@ pub struct Throughput {
     /// Each direction of the trial that decided.
     pub directions: Vec<DirectionCounts>,
     /// What the tester reaches with the device bypassed; none if it was not calibrated.
-    pub ceiling: Option<FrameCeiling>,
+    pub tester_limit: Option<FrameTesterLimit>,
     /// Trials this took.
     pub trials: u32,
     /// Length of the trial that decided.
@@ -204,7 +192,7 @@ pub struct Throughput {
 
 /// The tester's own limit at one frame size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FrameCeiling {
+pub struct FrameTesterLimit {
     /// The calibration's record.
     pub record: RecordId,
     /// Frames per second, all directions together, without loss.

@@ -1,6 +1,6 @@
 //! What tests of a device beyond its steady rates find: search goals, bursts, recovery, echo.
 
-use crate::{Caveat, FrameCeiling, Limit, Verdict};
+use crate::{Caveat, FrameTesterLimit, Limit, Verdict};
 use linerate_units::{FrameRate, Nanos, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -145,7 +145,7 @@ pub struct EchoRate {
     /// The lowest rate at which requests went unanswered; none if all were answered at the highest.
     pub lost_at_requests_per_s: Option<f64>,
     /// What the tester reaches without the device; none if it was not calibrated.
-    pub ceiling: Option<FrameCeiling>,
+    pub tester_limit: Option<FrameTesterLimit>,
     /// Trials this took.
     pub trials: u32,
     /// Length of the trial that decided.

@@ -1,9 +1,9 @@
 //! Encapsulations: what a tag or a tunnel puts around a packet, and how large a packet it leaves room for.
 
 use crate::IpVersion;
+use crate::header_field::{HeaderField, Layer};
 use crate::ip_packet::UDP_HEADER;
 use crate::medium::{Offers, ethernet_header};
-use crate::part::{Layer, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -83,8 +83,8 @@ impl Encapsulation {
     }
 
     /// The headers it puts before what it carries, outermost first.
-    fn headers(self, outer: IpVersion) -> Vec<Part> {
-        let part = |name, bytes, source| Part::new(name, bytes, Layer::Layer2, source);
+    fn headers(self, outer: IpVersion) -> Vec<HeaderField> {
+        let part = |name, bytes, source| HeaderField::new(name, bytes, Layer::Layer2, source);
         let tag = |name| part(name, 4, "IEEE 802.1Q clause 9");
         let name = match outer {
             IpVersion::V4 => "outer IPv4 header",
@@ -115,8 +115,8 @@ impl Encapsulation {
     }
 
     /// The trailers it puts behind `inner` bytes where at most `room` fit.
-    fn trailers(self, inner: u32, room: u32) -> Vec<Part> {
-        let part = |name, bytes, source| Part::new(name, bytes, Layer::Layer2, source);
+    fn trailers(self, inner: u32, room: u32) -> Vec<HeaderField> {
+        let part = |name, bytes, source| HeaderField::new(name, bytes, Layer::Layer2, source);
         match self {
             Self::Wireguard => {
                 // Padded to 16, but not past the tunnel's own MTU.
@@ -140,7 +140,7 @@ impl Encapsulation {
     }
 
     /// Puts its bytes around `body`; `room` is the most that it can carry.
-    pub(crate) fn wrap(self, body: Vec<Part>, room: u32, outer: IpVersion) -> Vec<Part> {
+    pub(crate) fn wrap(self, body: Vec<HeaderField>, room: u32, outer: IpVersion) -> Vec<HeaderField> {
         let inner = body.iter().map(|part| part.bytes).sum();
         let mut parts = self.headers(outer);
         parts.extend(body);

@@ -39,10 +39,10 @@ pub enum FindingKind {
     Alone,
     /// What speed costs, and whether the dearer option pays.
     Price,
-    /// Results at the tester's own ceiling, which say nothing of the device.
-    TesterCeiling,
+    /// Results at the tester's own limit, which say nothing of the device.
+    TesterLimit,
     /// Results below it, which do.
-    BelowCeiling,
+    BelowTesterLimit,
     /// A rate that cannot count what it is said to count.
     AboveLimit,
     /// Rates that can.
@@ -66,8 +66,8 @@ impl fmt::Display for FindingKind {
             Self::LimitShare => "share of the limit",
             Self::Alone => "reached by one only",
             Self::Price => "price",
-            Self::TesterCeiling => "at the tester's ceiling",
-            Self::BelowCeiling => "below the tester's ceiling",
+            Self::TesterLimit => "at the tester's limit",
+            Self::BelowTesterLimit => "below the tester's limit",
             Self::AboveLimit => "above the limit",
             Self::WithinLimit => "within the limit",
             Self::SamePart => "one part",

@@ -1,6 +1,6 @@
 //! The IP packets that a message becomes.
 
-use crate::part::{Layer, Part};
+use crate::header_field::{HeaderField, Layer};
 use crate::{IpVersion, Transport};
 
 /// RFC 768.
@@ -61,8 +61,8 @@ impl IpPackets {
     }
 
     /// The headers and the payload of each, in order.
-    pub(crate) fn parts(self) -> Vec<Part> {
-        let header = |name, bytes, source| Part::new(name, bytes, Layer::Ip, source);
+    pub(crate) fn parts(self) -> Vec<HeaderField> {
+        let header = |name, bytes, source| HeaderField::new(name, bytes, Layer::Ip, source);
         let name = match self.ip {
             IpVersion::V4 => "IPv4 header",
             IpVersion::V6 => "IPv6 header",
@@ -78,7 +78,7 @@ impl IpPackets {
             header(name, self.ip.header(), self.ip.source()),
             header("fragment header", self.fragment_header, "RFC 8200 section 4.5"),
             transport,
-            Part::new("payload", self.payload, Layer::Payload, ""),
+            HeaderField::new("payload", self.payload, Layer::Payload, ""),
         ]
     }
 }

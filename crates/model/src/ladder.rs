@@ -1,17 +1,16 @@
 //! The ladder: what each layer of one path delivers, in one unit, so that the layer that loses the most can be named.
 
-use crate::{CopyPlan, FrameTrial, IpVersion, Path, Summary, Verdict};
+use crate::{IpVersion, Path, Repeats, Summary, Trial, Verdict};
 use linerate_units::BitRate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 
-/// A rung, from the ground up. One stands on the one before it.
+/// A layer of a path, from the lowest up. Each stands on the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum RungName {
-    /// What the line can carry: the ground, by calculation.
+pub enum LayerName {
+    /// What the line can carry, by calculation.
     Limit,
     /// Raw frames from port to port.
     Frames,
@@ -29,7 +28,7 @@ pub enum RungName {
     Copy,
 }
 
-impl fmt::Display for RungName {
+impl fmt::Display for LayerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Limit => "line",
@@ -44,27 +43,35 @@ impl fmt::Display for RungName {
     }
 }
 
-/// What a ladder is asked, besides the plan's cells that its rungs are drawn from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A ladder to measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LadderPlan {
+    /// The trials that layers draw their figures from, but for those of `frames`, `echoes` and the copy. The copy is chosen once
+    /// TCP has been measured, and stands in the trials.
+    pub cells: Vec<Trial>,
+    /// How often each cell is run, and likewise the frames, the echoes and the copy.
+    pub repeats: Repeats,
     /// From which host to which.
     pub path: Path,
     /// IPv4 or IPv6.
     pub ip: IpVersion,
     /// The path's MTU, by which the size of the datagrams was chosen.
     pub mtu: u32,
-    /// The trial of the raw-frame rung; none if it is not to be measured.
+    /// The trial of the raw-frame layer.
+    pub frames: Planned,
+    /// The trial that times what raw frames take there and back: a few echo requests; none if it is not to be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frames: Option<FrameTrial>,
-    /// The trial that times what this rung takes there and back: echo requests, a few; none if it is not to be measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub echoes: Option<FrameTrial>,
-    /// The copy of its rung, known once TCP has been measured; its trials are the record's `copy_trials`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub copy: Option<CopyPlan>,
-    /// Rungs that cannot be measured, and why.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub without: BTreeMap<RungName, String>,
+    pub echoes: Option<Trial>,
+}
+
+/// A trial, or why there can be none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Planned {
+    /// The trial.
+    Trial(Box<Trial>),
+    /// Why there can be none.
+    Missing(String),
 }
 
 /// What was found.
@@ -74,35 +81,35 @@ pub struct Ladder {
     pub line_bps: Option<BitRate>,
     /// The path's MTU.
     pub mtu: u32,
-    /// What every rung's rate counts: `payload bit/s`.
+    /// What the rate of every layer counts: `payload bit/s`.
     pub unit: String,
-    /// The rungs, from the ground up.
-    pub rungs: Vec<Rung>,
-    /// The widest gap between neighbouring rungs; none if no gap is wider than the rungs' own spread.
+    /// The layers, from the lowest up.
+    pub layers: Vec<LadderLayer>,
+    /// The widest gap between neighbouring layers; none if no gap is wider than the layers' own spread.
     pub widest_gap: Option<Gap>,
 }
 
 /// One layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Rung {
+pub struct LadderLayer {
     /// Which.
-    pub name: RungName,
-    /// Payload that arrived, bit/s; of the ground by calculation, with no runs. None if it was not measured.
+    pub name: LayerName,
+    /// Payload that arrived, bit/s; of the line by calculation, with no runs. None if it was not measured.
     pub payload_bps: Option<Summary>,
-    /// The payload that the line can carry with this rung's headers, bit/s; none where no link speed is known.
+    /// The payload that the line can carry with this layer's headers, bit/s; none where no link speed is known.
     pub limit_bps: Option<BitRate>,
-    /// The rung it stands on: the next one below that was measured and was not held back by the tester itself.
-    pub below: Option<RungName>,
-    /// Its payload as a share of that rung's.
-    pub share_of_below: Option<f64>,
-    /// Its payload as a share of the ground's; none where no link speed is known.
+    /// The layer below: the next one down that was measured and that the tester itself did not limit.
+    pub below: Option<LayerName>,
+    /// Its payload as a share of that layer's.
+    pub share_of_layer_below: Option<f64>,
+    /// Its payload as a share of the line's; none where no link speed is known.
     pub share_of_line: Option<f64>,
     /// From a request of one byte to its answer of one byte, one at a time; of raw frames from an echo request (RFC 792, RFC 4443 section
     /// 4.1) to its reply. None where it was not measured.
-    pub latency_ns: Option<RungLatency>,
-    /// What limited it; none for the ground, and where it was not measured.
+    pub latency_ns: Option<LayerLatency>,
+    /// What limited it; none for the line, and where it was not measured.
     pub verdict: Option<Verdict>,
-    /// The entries of `results` that it is drawn from, by name: its stream, then its transactions.
+    /// The entries of `results` that its figures come from, by name: its stream, then its transactions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<String>,
     /// Why it was not measured.
@@ -112,25 +119,25 @@ pub struct Rung {
 
 /// Time of a request and its response, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RungLatency {
-    /// Half of all are at or below this.
+pub struct LayerLatency {
+    /// The median.
     pub p50: u64,
-    /// 99 %.
+    /// The 99th percentile.
     pub p99: u64,
     /// How many were timed.
     pub count: u64,
 }
 
-/// The loss between two neighbouring rungs.
+/// The loss between two neighbouring layers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gap {
-    /// The rung that delivers less.
-    pub above: RungName,
-    /// The rung that it stands on.
-    pub below: RungName,
+    /// The layer that delivers less.
+    pub above: LayerName,
+    /// The layer below it.
+    pub below: LayerName,
     /// So many times as much arrives below as above: `headers` times `rest`.
     pub factor: f64,
-    /// The part of it that the upper rung's larger headers take, which no host can win back.
+    /// The part of it that the larger headers of the upper layer take, which no host can win back.
     pub headers: f64,
     /// The rest, by which gaps are compared.
     pub rest: f64,

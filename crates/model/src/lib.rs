@@ -4,11 +4,12 @@
 //! docs/result-format.md describes the serialised form for readers of records.
 #![forbid(unsafe_code)]
 
+mod agent_url;
 mod carried;
 mod caveat;
 mod comparison;
-mod copy;
-mod copy_found;
+mod copy_figures;
+mod counts;
 mod curve;
 mod device;
 mod device_found;
@@ -16,16 +17,12 @@ mod device_load;
 mod encapsulation;
 mod file_server;
 mod finding;
-mod findings;
 mod frame_flow;
-mod frame_form;
-mod frame_half;
-mod frames;
-mod half;
+mod header_field;
 mod histogram;
 mod host;
+mod host_name;
 mod ip_packet;
-mod join;
 mod ladder;
 mod limits;
 mod loaded_latency;
@@ -33,89 +30,86 @@ mod loss;
 mod measurement;
 mod medium;
 mod neighbours;
-mod nfs;
-mod nfs_mix;
 mod observation;
-mod part;
+mod outcome;
+mod plan;
 mod port_name;
 mod proof;
 mod record;
-mod rpc;
+mod result;
+mod run_summary;
+mod session;
 mod stack;
 mod study;
 mod summary;
+mod task;
 mod trial;
 mod verdict;
-mod workload;
 
+pub use agent_url::{AgentUrl, BadAgentUrl};
 pub use carried::{Carried, Packet};
 pub use caveat::{Caveat, CaveatKind};
 pub use comparison::{Change, ComparedFigure, Comparison, Quantity};
-pub use copy::{
-    BadTree, CopyCache, CopyExisting, CopyFrom, CopyHalf, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopyOrigin,
-    CopyPlan, CopyProgress, CopyRole, CopySync, CopyTree, CopyVerify, CopyWay, MadeTree, TreeKind,
+pub use copy_figures::{CopyClient, CopyFigures, SizeClass, StageShare, WorkShare};
+pub use counts::{
+    CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, Counts, EndCounts, FlowCounts, FrameCounts,
+    FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent, PathCounts, Received, Sent,
+    SizeClassTimes, StageTime, TcpFlow, Transactions, WorkTime,
 };
-pub use copy_found::{
-    CopyClient, CopyFault, CopyHalfResult, CopyHalfStage, CopyOutcome, CopyPart, CopySide, CopyStage, CopyTrial,
-    SizeClass, SizeClassTimes, StageShare, StageTime, WorkShare, WorkTime,
-};
-pub use curve::{ClassPoint, CurveMiss, CurvePeak, CurvePlan, CurvePoint, NfsOutcome};
+pub use curve::{ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint};
 pub use device::{
-    DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling, FrameLatency, LossCurve, LossPoint, PortPair,
-    Throughput,
+    DeviceFound, DevicePlan, DeviceTest, DirectionCounts, FrameLatency, FrameTesterLimit, LossCurve, LossPoint,
+    PortPair, Throughput,
 };
 pub use device_found::{BackToBack, BufferTime, BurstLengths, EchoRate, GoalBounds, Recovery, SearchGoal};
 pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use encapsulation::{Encapsulation, UnknownEncapsulation};
 pub use file_server::{FileServer, Password, SMB_PORT, SmbServer};
 pub use finding::{Evidence, Finding, FindingKind};
-pub use findings::Findings;
 pub use frame_flow::{AddressTable, FlowRate, FrameFlow, LearningRate};
-pub use frame_form::{
-    BadFrame, BadMix, BadVary, FrameBytes, FrameForm, FrameMix, MIX_PERIOD, MOST_VARIED, MixPart, RawFrame, Vary,
-    VaryField, VaryOrder,
-};
-pub use frame_half::{FrameHalf, FrameHalfResult, FramesArrived, FramesSent, StreamHalf};
-pub use frames::{
-    BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamResult, FrameTrial, FrameTrialResult, Mac,
-    MacRule, PortInfo, SIGNATURE_BYTES, SimulatedHosts,
-};
-pub use half::{
-    Connect, EndResult, EndRole, EndSpec, FlowResult, HalfResult, HalfSpec, Prepared, Progress, Received, Sent,
-    TcpFlow, Transactions, TrialId, TrialKey,
-};
+pub use header_field::{HeaderField, Layer, LayerBytes};
 pub use histogram::{BadHistogram, Histogram};
 pub use host::{Capability, Host, Nic};
-pub use join::{BadJoin, Join};
-pub use ladder::{Gap, Ladder, LadderPlan, Rung, RungLatency, RungName};
+pub use host_name::HostName;
+pub use ladder::{Gap, Ladder, LadderLayer, LadderPlan, LayerLatency, LayerName, Planned};
 pub use limits::{IpVersion, PathLimit, Transport, ip_packets, layer_bytes, tcp_overhead, tcp_packet};
-pub use loaded_latency::{AddedDelay, DelayGrade, LoadedLatency, ProbeResult, RoundTripsPerMinute};
+pub use loaded_latency::{AddedDelay, DelayGrade, LoadedLatency, RoundTripsPerMinute};
 pub use loss::{Loss, LossPlaces};
 pub use measurement::{
-    Ceiling, CpuCost, CpuCosts, Latency, Measurement, OperationFigures, ReceivedRates, SentRates, Share, TcpSummary,
-    WorkloadKind,
+    CpuCost, CpuCosts, Detail, FlowFigures, Latency, Measurement, OperationFigures, ReceivedRates, SentRates, Share,
+    TcpSummary, TesterLimit,
 };
 pub use medium::{AtmService, Medium, Sonet, UnknownMedium};
 pub use neighbours::{NeighbourTable, PastNeighbours};
-pub use nfs::{FileSet, IoSizes, NfsClass, NfsMix, NfsOperation, NfsServer, NfsSpec, OperationCounts, Service};
-pub use nfs_mix::MixError;
 pub use observation::{
     CoreUse, CpuQuota, DiskUse, InterfaceCounters, KernelThreadUse, Observation, Pressure, QdiscCounters, Softnet,
     Stall, ThreadUse,
 };
-pub use part::{Layer, LayerBytes, Part};
+pub use outcome::Outcome;
+pub use plan::{Calibrated, CalibratedSubject, Goal, Plan, Repeats, SweepPlan};
 pub use port_name::PortName;
-pub use proof::{CopyTest, Counterproof, Expects, Proof};
-pub use record::{Plan, Record, RecordId, Repeats, SCHEMA};
-pub use rpc::{RpcCall, RpcSpec};
+pub use proof::{Counterproof, Expects, Proof};
+pub use record::{Record, RecordId, SCHEMA};
+pub use result::{FramesRun, Standing, TrialResult};
+pub use run_summary::{Headline, HeadlineVerdict, RunSummary};
+pub use session::{
+    Assignment, Endpoints, FailureKind, HostCounts, LinkId, Listen, Meter, Order, Ready, Role, RoleCounts, RoleKind,
+    SessionFailure, SessionId, SessionKey, Stage,
+};
 pub use stack::{BadStack, Stack};
 pub use study::{
     CellLimit, Conditions, Factor, FactorOf, Level, Measure, MeasurePair, MeasureUnit, Price, STUDY_SCHEMA, Study,
     StudyCell, StudyReport, StudyRun,
 };
 pub use summary::{Interval, Summary};
-pub use trial::{HostName, Path, PathResult, Timing, TrialResult, TrialSpec};
-pub use verdict::{Confidence, Limit, Stand, Verdict, Weighed};
-pub use workload::{
-    Arrivals, Direction, Offered, ReceiveBy, SendBy, SocketOptions, StreamSpec, TransactSpec, TransactStyle, Workload,
+pub use task::{
+    Arrivals, BadFrame, BadMac, BadMix, BadTree, BadVary, CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks,
+    CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree, CopyVerify, CopyWay, Direction, FileSet, FrameBytes,
+    FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameStream, FramesTask, IoSizes, MIX_PERIOD,
+    MOST_VARIED, Mac, MacRule, MadeTree, MixError, MixPart, Net, NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask,
+    Offered, OperationCounts, Path, PortInfo, RawFrame, ReceiveBy, RpcCall, RpcTask, SIGNATURE_BYTES, SendBy, Server,
+    Service, SimulatedHosts, SocketOptions, StreamTask, Task, TaskKind, TransactStyle, TransactTask, TreeKind, Vary,
+    VaryField, VaryOrder,
 };
+pub use trial::{Load, Timing, Trial, Window};
+pub use verdict::{Confidence, Limit, Support, Verdict, Weighed};

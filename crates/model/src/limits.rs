@@ -1,8 +1,8 @@
 //! What an Ethernet link can carry, by layer and message size. Each rate says which bytes it counts.
 
+use crate::header_field::{Layer, LayerBytes};
 use crate::ip_packet::{IpPackets, tcp_header};
 use crate::medium::{ETHERNET_HEADER, Medium};
-use crate::part::{Layer, LayerBytes};
 use linerate_units::{BitRate, FrameSize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

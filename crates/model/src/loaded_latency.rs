@@ -1,6 +1,6 @@
 //! Latency under load: what requests take on the idle path and beside a stream, and what the difference is worth.
 
-use crate::{Arrivals, Latency, SocketOptions, StreamSpec, Summary, TransactSpec, Transactions, Transport};
+use crate::{Arrivals, Latency, Net, SocketOptions, StreamTask, Summary, TransactTask, Transport};
 use linerate_units::{ByteCount, Nanos, OpRate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,36 +12,28 @@ const PROBES_PER_S: u64 = 100;
 /// Bytes of a probe's request and of its response.
 const PROBE_BYTES: u64 = 64;
 
-impl TransactSpec {
+impl TransactTask {
     /// Requests that time the path beside `stream`: few, small, on a connection of their own, marked and bound as the
     /// stream is. They are sent at random times, whether the last one was answered or not: a Poisson process sees a queue
     /// as often full as it is full (RFC 2330 section 11.1.1), and a stall cannot keep requests from being made.
-    pub fn beside(stream: &StreamSpec, transport: Transport) -> Self {
-        let StreamSpec { socket, .. } = stream;
+    pub fn beside(stream: &StreamTask, transport: Transport) -> Self {
+        let socket = &stream.net.socket;
+        let socket = SocketOptions {
+            dscp: socket.dscp,
+            bind_address: socket.bind_address,
+            bind_device: socket.bind_device.clone(),
+            ..SocketOptions::default()
+        };
         Self {
-            ip: stream.ip,
+            paths: stream.paths.clone(),
+            net: Net { ip: stream.net.ip, socket, ..Net::plain(transport) },
             request_bytes: ByteCount::new(PROBE_BYTES),
             response_bytes: ByteCount::new(PROBE_BYTES),
             rate: Some(OpRate::per_second(PROBES_PER_S)),
             arrivals: Arrivals::Poisson,
-            socket: SocketOptions {
-                dscp: socket.dscp,
-                bind_address: socket.bind_address,
-                bind_device: socket.bind_device.clone(),
-                ..SocketOptions::default()
-            },
             ..Self::plain(transport)
         }
     }
-}
-
-/// What the probes of one trial counted, one entry for each path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ProbeResult {
-    /// On the idle path, before the load.
-    pub idle: Vec<Transactions>,
-    /// Beside the load.
-    pub loaded: Vec<Transactions>,
 }
 
 /// What requests took on the idle path and beside the load, all runs and paths together.
@@ -187,9 +179,12 @@ mod tests {
     fn probes_go_where_the_stream_goes() {
         let socket =
             SocketOptions { dscp: Some(46), congestion: Some("cubic".into()), mss: Some(500), ..Default::default() };
-        let stream = StreamSpec { socket, ..StreamSpec::plain(Transport::Tcp, ByteCount::new(1)) };
-        let probe = TransactSpec::beside(&stream, Transport::Udp);
-        assert_eq!(probe.socket, SocketOptions { dscp: Some(46), ..Default::default() });
-        assert_eq!((probe.flows, probe.arrivals), (1, Arrivals::Poisson));
+        let stream = StreamTask {
+            net: Net { socket, ..Net::plain(Transport::Tcp) },
+            ..StreamTask::plain(Transport::Tcp, ByteCount::new(1))
+        };
+        let probe = TransactTask::beside(&stream, Transport::Udp);
+        assert_eq!(probe.net.socket, SocketOptions { dscp: Some(46), ..Default::default() });
+        assert_eq!((probe.net.flows, probe.arrivals), (1, Arrivals::Poisson));
     }
 }

@@ -1,20 +1,81 @@
 //! What the repeats of one trial amount to: the entries of a record's `results`.
 
 use crate::{
-    Caveat, Direction, IpVersion, LoadedLatency, Loss, NfsClass, NfsOperation, PathLimit, RecordId, RpcCall, Summary,
-    Transport, Verdict,
+    Caveat, CopyFigures, Direction, FrameFlow, IpVersion, LoadedLatency, Loss, NfsClass, NfsOperation, PathLimit,
+    Quantity, RecordId, RpcCall, Summary, TaskKind, Transport, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One thing measured.
+/// The repeats of one trial as one result. The head is the same for every task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
-    /// Its name in the plan, as in `udp 1472`.
+    /// The trial's name, as in `udp 1472`.
     pub name: String,
-    /// Stream or transactions.
-    pub workload: WorkloadKind,
+    /// What the main figure counts.
+    pub quantity: Quantity,
+    /// The main figure: payload at the receivers of a stream, transactions per second, payload of copied files, frames
+    /// received per second.
+    pub main: Summary,
+    /// What the tester itself reached with the device bypassed; none if it was not calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tester_limit: Option<TesterLimit>,
+    /// What limited it.
+    pub verdict: Verdict,
+    /// Doubts.
+    pub caveats: Vec<Caveat>,
+    /// The task's own figures; its fields stand beside these.
+    #[serde(flatten)]
+    pub detail: Detail,
+}
+
+impl Measurement {
+    /// The figures of streams, transactions, RPC and NFS; none for other tasks.
+    pub fn flows(&self) -> Option<&FlowFigures> {
+        match &self.detail {
+            Detail::Flows(figures) => Some(figures),
+            Detail::Frames { .. } | Detail::Copy(_) => None,
+        }
+    }
+
+    /// The figures of raw frames, one for each frame size and direction; empty for other tasks.
+    pub fn frames(&self) -> &[FrameFlow] {
+        match &self.detail {
+            Detail::Frames { flows } => flows,
+            Detail::Flows(_) | Detail::Copy(_) => &[],
+        }
+    }
+
+    /// The figures of a copy; none for other tasks.
+    pub fn copy(&self) -> Option<&CopyFigures> {
+        match &self.detail {
+            Detail::Copy(figures) => Some(figures),
+            Detail::Flows(_) | Detail::Frames { .. } => None,
+        }
+    }
+}
+
+/// A task's own figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "detail")]
+pub enum Detail {
+    /// Streams, transactions, RPC and NFS.
+    Flows(Box<FlowFigures>),
+    /// Raw frames.
+    Frames {
+        /// Each flow of frames.
+        flows: Vec<FrameFlow>,
+    },
+    /// A copy.
+    Copy(Box<CopyFigures>),
+}
+
+/// Figures of streams, transactions, RPC and NFS.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowFigures {
+    /// Which task.
+    pub task: TaskKind,
     /// TCP or UDP.
     pub transport: Transport,
     /// IPv4 or IPv6.
@@ -23,7 +84,7 @@ pub struct Measurement {
     pub message_bytes: u64,
     /// Bytes of a response; transactions only.
     pub response_bytes: Option<u64>,
-    /// Which way a stream went, seen from the opener; none for transactions.
+    /// Which way a stream went, seen from the client; none for transactions.
     pub direction: Option<Direction>,
     /// Flows of each path and direction.
     pub flows: u16,
@@ -35,8 +96,6 @@ pub struct Measurement {
     pub shares: Vec<Share>,
     /// What the path can carry at this message size, and how much of it was used; none where no link speed is known.
     pub limit: Option<PathLimit>,
-    /// What the tester itself reached with the device bypassed; none if it was not calibrated.
-    pub ceiling: Option<Ceiling>,
     /// Transactions per second; transactions only.
     pub transactions_per_s: Option<Summary>,
     /// Transactions that failed, over all runs; transactions only.
@@ -59,7 +118,7 @@ pub struct Measurement {
     /// The same by class; NFS only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<NfsClass, OperationFigures>,
-    /// How long calls took within the server, over all runs, nanoseconds; none where the server tells nothing.
+    /// How long calls took within the server, over all runs, nanoseconds; none where the server does not measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_ns: Option<Latency>,
     /// Latency on the idle path and beside the load; none but for streams that were probed.
@@ -69,34 +128,16 @@ pub struct Measurement {
     pub cpu: CpuCosts,
     /// TCP's own account of the data senders, over all runs; TCP only.
     pub tcp: Option<TcpSummary>,
-    /// Doubts.
-    pub caveats: Vec<Caveat>,
-    /// What limited it.
-    pub verdict: Verdict,
-}
-
-/// What kind of trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WorkloadKind {
-    /// Bulk data.
-    Stream,
-    /// Requests and responses.
-    Transact,
-    /// ONC RPC calls.
-    Rpc,
-    /// NFS operations.
-    Nfs,
 }
 
 /// The tester's own limit: the same measurement with the device bypassed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ceiling {
+pub struct TesterLimit {
     /// The calibration's record.
     pub record: RecordId,
     /// What it reached: payload bit/s of a stream, transactions per second otherwise.
     pub reached: Summary,
-    /// This result's median as a share of the ceiling's.
+    /// This result's median as a share of the limit's.
     pub share: f64,
 }
 
@@ -114,7 +155,7 @@ pub struct ReceivedRates {
     /// Messages per second (UDP: datagrams); TCP has none at the receiver.
     pub messages_per_s: Option<Summary>,
     /// The means of receiving, as in `recvmmsg + UDP_GRO`.
-    pub means: String,
+    pub io_method: String,
 }
 
 /// Rates at the senders.
@@ -123,7 +164,7 @@ pub struct SentRates {
     /// Payload handed to the kernel, bit/s.
     pub payload_bps: Summary,
     /// The means of sending, as in `sendfile`.
-    pub means: String,
+    pub io_method: String,
 }
 
 /// One path and direction's part of the total.

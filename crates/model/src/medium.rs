@@ -1,6 +1,6 @@
 //! The media that carry packets, each with the bytes it puts around one.
 
-use crate::part::{Layer, Part};
+use crate::header_field::{HeaderField, Layer};
 use linerate_units::{BitRate, FrameSize, ParseError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -162,12 +162,12 @@ impl Medium {
     }
 
     /// Puts the medium's bytes around `body`: what follows its own header, tags counted as body.
-    pub(crate) fn frame(self, body: Vec<Part>) -> Vec<Part> {
+    pub(crate) fn frame(self, body: Vec<HeaderField>) -> Vec<HeaderField> {
         let bytes: u32 = body.iter().map(|part| part.bytes).sum();
         match self {
             Self::Ethernet(_) => {
                 let frame = FrameSize::carrying(bytes, ETHERNET_HEADER);
-                let wire = |name, bytes, source| Part::new(name, bytes, Layer::Wire, source);
+                let wire = |name, bytes, source| HeaderField::new(name, bytes, Layer::Wire, source);
                 let mut parts = vec![
                     wire("preamble and start delimiter", ETHERNET_PREAMBLE, "IEEE 802.3 clause 3.2.1"),
                     ethernet_header(),
@@ -178,35 +178,47 @@ impl Medium {
                         frame.without_fcs() - ETHERNET_HEADER - bytes,
                         "IEEE 802.3 clause 4.4.2: a frame is at least 64",
                     ),
-                    Part::new("FCS", frame.get() - frame.without_fcs(), Layer::Layer2Fcs, "IEEE 802.3 clause 3.2.9"),
+                    HeaderField::new(
+                        "FCS",
+                        frame.get() - frame.without_fcs(),
+                        Layer::Layer2Fcs,
+                        "IEEE 802.3 clause 3.2.9",
+                    ),
                     wire("gap", frame.on_the_wire() - frame.get() - ETHERNET_PREAMBLE, "IEEE 802.3 clause 4.4.2"),
                 ]);
                 parts
             }
             Self::Fddi => {
-                let wire = |name, bytes| Part::new(name, bytes, Layer::Wire, FDDI_MAC);
+                let wire = |name, bytes| HeaderField::new(name, bytes, Layer::Wire, FDDI_MAC);
                 let mut parts = vec![
                     // 16 symbols of four bits.
                     wire("preamble", 8),
                     wire("starting delimiter", 1),
-                    Part::new("frame control and addresses", 13, Layer::Layer2, FDDI_MAC),
-                    Part::new("LLC and SNAP", 8, Layer::Layer2, "RFC 1390, RFC 1042"),
+                    HeaderField::new("frame control and addresses", 13, Layer::Layer2, FDDI_MAC),
+                    HeaderField::new("LLC and SNAP", 8, Layer::Layer2, "RFC 1390, RFC 1042"),
                 ];
                 parts.extend(body);
                 // One symbol of ending delimiter and the three indicators of the status.
-                parts.extend([Part::new("FCS", 4, Layer::Layer2Fcs, FDDI_MAC), wire("ending delimiter and status", 2)]);
+                parts.extend([
+                    HeaderField::new("FCS", 4, Layer::Layer2Fcs, FDDI_MAC),
+                    wire("ending delimiter and status", 2),
+                ]);
                 parts
             }
             Self::Atm(_, AtmService::LanEmulation) => {
                 let lane = "af-lane-0021: LAN emulation data frame";
-                let mut sdu = vec![Part::new("LECID", 2, Layer::Layer2, lane), ethernet_header()];
+                let mut sdu = vec![HeaderField::new("LECID", 2, Layer::Layer2, lane), ethernet_header()];
                 sdu.extend(body);
                 sdu.push(padding(LANE_MINIMUM.saturating_sub(2 + ETHERNET_HEADER + bytes), lane));
                 cells(sdu)
             }
             Self::Atm(_, AtmService::ClassicalIp) => {
-                let mut sdu =
-                    vec![Part::new("LLC and SNAP", 8, Layer::Layer2, "RFC 2684 section 5.1, RFC 2225 section 6")];
+                let mut sdu = vec![HeaderField::new(
+                    "LLC and SNAP",
+                    8,
+                    Layer::Layer2,
+                    "RFC 2684 section 5.1, RFC 2225 section 6",
+                )];
                 sdu.extend(body);
                 cells(sdu)
             }
@@ -216,28 +228,28 @@ impl Medium {
 
 const FDDI_MAC: &str = "ISO 9314-2 (FDDI MAC)";
 
-pub(crate) fn ethernet_header() -> Part {
-    Part::new("Ethernet header", ETHERNET_HEADER, Layer::Layer2, "IEEE 802.3 clause 3.1.1")
+pub(crate) fn ethernet_header() -> HeaderField {
+    HeaderField::new("Ethernet header", ETHERNET_HEADER, Layer::Layer2, "IEEE 802.3 clause 3.1.1")
 }
 
-fn padding(bytes: u32, source: &'static str) -> Part {
-    Part::new("padding", bytes, Layer::Layer2, source)
+fn padding(bytes: u32, source: &'static str) -> HeaderField {
+    HeaderField::new("padding", bytes, Layer::Layer2, source)
 }
 
 /// An AAL5 PDU (ITU-T I.363.5) in cells: padded so that with its trailer of 8 bytes it fills them.
-fn cells(mut sdu: Vec<Part>) -> Vec<Part> {
+fn cells(mut sdu: Vec<HeaderField>) -> Vec<HeaderField> {
     const TRAILER: u32 = 8;
     let bytes: u32 = sdu.iter().map(|part| part.bytes).sum();
     let cells = (bytes + TRAILER).div_ceil(CELL_PAYLOAD);
     sdu.extend([
-        Part::new(
+        HeaderField::new(
             "AAL5 padding",
             cells * CELL_PAYLOAD - bytes - TRAILER,
             Layer::Layer2Fcs,
             "ITU-T I.363.5: whole cells",
         ),
-        Part::new("AAL5 trailer", TRAILER, Layer::Layer2Fcs, "ITU-T I.363.5: its last 4 bytes are the CRC"),
-        Part::new("cell headers", cells * CELL_HEADER, Layer::Wire, "ITU-T I.361: 5 for each 48"),
+        HeaderField::new("AAL5 trailer", TRAILER, Layer::Layer2Fcs, "ITU-T I.363.5: its last 4 bytes are the CRC"),
+        HeaderField::new("cell headers", cells * CELL_HEADER, Layer::Wire, "ITU-T I.361: 5 for each 48"),
     ]);
     sdu
 }

@@ -1,6 +1,6 @@
 //! A verdict put to the test: the same measurement with one thing changed.
 
-use crate::{CopyPlan, CopyTrial, Limit};
+use crate::Limit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub enum Expects {
     Rise,
     /// The result stays as it is.
     Same,
-    /// The share of datagrams lost, or of segments resent, stays as it is.
+    /// The share of datagrams lost, or of segments retransmitted, stays as it is.
     LossStays,
     /// The loss goes.
     LossGoes,
@@ -42,17 +42,4 @@ pub struct Proof {
     pub after: f64,
     /// Whether it came out as the verdict had it; none if neither that nor the contrary.
     pub held: Option<bool>,
-}
-
-/// Copies that test the verdict of others: the same with one thing changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CopyTest {
-    /// The one thing changed, as in `content from memory`.
-    pub change: String,
-    /// The copy with that changed.
-    pub plan: CopyPlan,
-    /// What comes out if the verdict is right.
-    pub expects: Expects,
-    /// Each copy, in the order they ran.
-    pub trials: Vec<CopyTrial>,
 }

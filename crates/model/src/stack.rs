@@ -1,8 +1,8 @@
 //! A stack of layers from a medium up to TCP or UDP, and what it carries of messages of a size.
 
 use crate::carried::{Carried, Packet};
+use crate::header_field::{HeaderField, LayerBytes};
 use crate::ip_packet::{IpPackets, tcp_header};
-use crate::part::{LayerBytes, Part};
 use crate::{Encapsulation, IpVersion, Medium, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct Stack {
     /// The medium's MTU: the most that follows its own header. Tags of an Ethernet frame come on top. None is the medium's usual.
     #[serde(default)]
     pub mtu: Option<u32>,
-    /// The MTU that hosts use inside all encapsulations. None is all that these leave.
+    /// The MTU that hosts use inside all encapsulations. By default, what the encapsulations leave.
     #[serde(default)]
     pub inner_mtu: Option<u32>,
     /// Whether TCP sends timestamps (RFC 7323), as nearly all systems do.
@@ -139,7 +139,7 @@ impl Stack {
     }
 
     /// Puts all encapsulations and the medium around a packet; parts of no bytes are left out.
-    fn around(&self, packet: Vec<Part>, rooms: &[u32]) -> Vec<Part> {
+    fn around(&self, packet: Vec<HeaderField>, rooms: &[u32]) -> Vec<HeaderField> {
         let around = self.over.iter().zip(&rooms[1..]).rev();
         let body = around.fold(packet, |body, (over, room)| over.wrap(body, *room, self.outer_ip));
         let mut parts = self.medium.frame(body);

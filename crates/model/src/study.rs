@@ -85,7 +85,7 @@ pub struct Level {
     pub value: Option<f64>,
     /// What it costs.
     pub price: Option<Price>,
-    /// It is the tester by itself: its cells are the tester's ceiling.
+    /// It is the tester by itself: its cells are the tester's limit.
     pub tester: bool,
     /// What it says of the path.
     pub path: Conditions,

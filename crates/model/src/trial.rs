@@ -1,93 +1,118 @@
-//! One measurement: what it is to do, and what it counted.
+//! One trial: what is done between which hosts, and for how long.
 
-use crate::{Caveat, Counterproof, EndResult, Loss, Observation, ProbeResult, TransactSpec, Workload};
+use crate::{Counterproof, HostName, Net, Path, Task};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::fmt;
 
-/// The name a host has in a plan: a lab host's, `local`, or host:port.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct HostName(pub String);
-
-impl fmt::Display for HostName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
-impl From<&str> for HostName {
-    fn from(name: &str) -> Self {
-        Self(name.to_owned())
-    }
-}
-
-/// A pair of hosts. The opener opens the data connections, so that only the listener needs to be reachable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Path {
-    /// Opens the data connections; asks, in transactions.
-    pub opener: HostName,
-    /// Accepts them; answers, in transactions.
-    pub listener: HostName,
-}
-
-/// When a trial does what. Warm-up comes before the window and counts for nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Timing {
-    /// Load before the measured window.
-    pub warmup: Nanos,
-    /// The measured window.
-    pub measure: Nanos,
-}
-
-/// One trial to run.
+/// One trial to run. It names hosts; addresses, keys and passwords belong to an attempt and are kept nowhere.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TrialSpec {
+pub struct Trial {
     /// The name of what is measured; trials of the same name are repeats.
     pub name: String,
-    /// Who talks to whom; several paths run at once.
-    pub paths: Vec<Path>,
-    /// What they do.
-    pub workload: Workload,
-    /// For how long.
-    pub timing: Timing,
-    /// Requests that are timed on every path besides: first with nothing else on it, then while the workload runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probe: Option<TransactSpec>,
-    /// Which verdict it puts to the test; none if it was asked for itself.
+    /// What runs at the same time. The first load is measured, the others run beside it; never empty.
+    pub loads: Vec<Load>,
+    /// The verdict that this trial tests; none if it was asked for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proves: Option<Counterproof>,
 }
 
-/// Both ends of one path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PathResult {
-    /// The opener's end.
-    pub opener: EndResult,
-    /// The listener's end.
-    pub listener: EndResult,
-    /// What became of the datagrams from opener to listener (UDP streams).
-    pub forward_loss: Option<Loss>,
-    /// What became of the datagrams from listener to opener (UDP streams).
-    pub backward_loss: Option<Loss>,
+impl Trial {
+    /// A trial of one load that tests no verdict.
+    pub fn new(name: impl Into<String>, task: Task, timing: Timing) -> Self {
+        Self { name: name.into(), loads: vec![Load { task, timing }], proves: None }
+    }
+
+    /// The load that is measured.
+    ///
+    /// # Panics
+    /// If the trial has no load. [`Trial::new`] makes none such, and a record that holds one is refused when it is read.
+    pub fn load(&self) -> &Load {
+        self.loads.first().expect("a trial has a load")
+    }
+
+    /// The task that is measured.
+    ///
+    /// # Panics
+    /// As [`Trial::load`].
+    pub fn task(&self) -> &Task {
+        &self.load().task
+    }
+
+    /// The measured task, to be changed.
+    ///
+    /// # Panics
+    /// As [`Trial::load`].
+    pub fn task_mut(&mut self) -> &mut Task {
+        &mut self.loads.first_mut().expect("a trial has a load").task
+    }
+
+    /// The paths of the measured task; none for frames and copies.
+    pub fn paths(&self) -> &[Path] {
+        self.task().paths()
+    }
+
+    /// The measured task's transport, flows and sockets; none for frames and copies.
+    pub fn net(&self) -> Option<&Net> {
+        self.task().net()
+    }
+
+    /// The window of the measured load; none if it runs until it is done.
+    pub fn window(&self) -> Option<Window> {
+        self.load().timing.window()
+    }
+
+    /// Every host that has an agent and takes part, each once, in the order of the loads.
+    pub fn hosts(&self) -> Vec<&HostName> {
+        let mut hosts: Vec<&HostName> = Vec::new();
+        for host in self.loads.iter().flat_map(|load| load.task.hosts()) {
+            if !hosts.contains(&host) {
+                hosts.push(host);
+            }
+        }
+        hosts
+    }
 }
 
-/// What one trial counted.
+/// A task and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TrialResult {
-    /// What was to be done.
-    pub spec: TrialSpec,
-    /// When the window opened, nanoseconds since 1970.
-    pub started_unix_ns: u64,
-    /// Counts of each path, in the order of the spec's paths.
-    pub paths: Vec<PathResult>,
-    /// What each host saw during the window.
-    pub hosts: BTreeMap<HostName, Observation>,
-    /// What the probes counted; none without probes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probe: Option<ProbeResult>,
-    /// Doubts about this trial.
-    pub caveats: Vec<Caveat>,
+pub struct Load {
+    /// What is done.
+    pub task: Task,
+    /// For how long.
+    pub timing: Timing,
+}
+
+/// How long a load runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Timing {
+    /// For a warm-up and a measured window.
+    Window(Window),
+    /// Until the task has done what it is to do: all frames sent, all files copied.
+    UntilDone,
+}
+
+impl Timing {
+    /// A warm-up and a measured window.
+    pub const fn of(warmup: Nanos, measure: Nanos) -> Self {
+        Self::Window(Window { warmup, measure })
+    }
+
+    /// The window; none where the task ends by itself.
+    pub fn window(self) -> Option<Window> {
+        match self {
+            Self::Window(window) => Some(window),
+            Self::UntilDone => None,
+        }
+    }
+}
+
+/// Warm-up and measured window of a load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Window {
+    /// Warm-up, excluded from results.
+    pub warmup: Nanos,
+    /// The measured window.
+    pub measure: Nanos,
 }

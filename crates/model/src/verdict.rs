@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The limit named, how surely, and why.
+/// The limit named, the confidence in it, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// What limited the result.
     pub limit: Limit,
-    /// How surely.
+    /// Confidence in it.
     pub confidence: Confidence,
     /// Why, in sentences with numbers.
     pub evidence: Vec<String>,
@@ -38,7 +38,7 @@ pub struct Weighed {
     /// The limit.
     pub limit: Limit,
     /// Which way it speaks.
-    pub stand: Stand,
+    pub support: Support,
     /// Why, in a sentence with numbers; where it cannot be weighed, what was missing.
     pub text: String,
 }
@@ -46,7 +46,7 @@ pub struct Weighed {
 /// Which way the facts speak for a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stand {
+pub enum Support {
     /// It is not the limit.
     Against,
     /// A fact it hangs on is missing.
@@ -59,7 +59,7 @@ pub enum Stand {
     Strong,
 }
 
-impl fmt::Display for Stand {
+impl fmt::Display for Support {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Against => "against",
@@ -93,7 +93,7 @@ pub enum Limit {
     ReceiverCpu,
     /// The receiving socket's buffer: datagrams found no room in it though the program that reads it had time.
     ReceiverBuffer,
-    /// The data that may be under way at once: the receiver's window, or the sender's buffer.
+    /// The data that may be in flight at once: the receiver's window, or the sender's buffer.
     Window,
     /// Loss on the path, which TCP takes for congestion, or which takes its share of datagrams.
     PathLoss,
@@ -104,7 +104,7 @@ pub enum Limit {
     Shaper,
     /// The time that one request takes, as long as the next waits for it.
     Latency,
-    /// Nothing rules: what was missing is in the evidence.
+    /// Inconclusive: the evidence says what was missing.
     CannotTell,
 }
 
@@ -153,7 +153,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// How surely a limit is named.
+/// Confidence with which a limit is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {

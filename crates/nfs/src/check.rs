@@ -1,6 +1,6 @@
 //! What of an NFS load can be checked without a server.
 
-use linerate_model::{NfsOperation, NfsSpec, Transport};
+use linerate_model::{NfsOperation, NfsTask, Transport};
 use linerate_oncrpc::RpcError;
 
 /// What is kept of each block takes memory: a file set has at most these bytes.
@@ -11,19 +11,19 @@ const NAMES_MAXIMUM: u32 = 1_000_000;
 const OUTSTANDING_MAXIMUM: u16 = 4_096;
 
 /// Checks everything that can be checked without a server.
-pub(crate) fn check(spec: &NfsSpec) -> Result<(), RpcError> {
-    let asked = |text: String| Err(RpcError::Asked(text));
-    spec.mix.check().map_err(|error| RpcError::Asked(error.to_string()))?;
+pub(crate) fn check(spec: &NfsTask) -> Result<(), RpcError> {
+    let asked = |text: String| Err(RpcError::InvalidRequest(text));
+    spec.mix.check().map_err(|error| RpcError::InvalidRequest(error.to_string()))?;
     if spec.outstanding > OUTSTANDING_MAXIMUM {
         return asked(format!("{} operations under way: choose at most {OUTSTANDING_MAXIMUM}", spec.outstanding));
     }
     if !spec.mix.needs_files() {
         return Ok(());
     }
-    let (unit, transfer, file) = (NfsSpec::UNIT, spec.transfer_bytes.get(), spec.files.file_bytes.get());
-    let (over, most) = match spec.transport {
-        Transport::Tcp => ("TCP", NfsSpec::TCP_MAXIMUM),
-        Transport::Udp => ("UDP", NfsSpec::UDP_MAXIMUM),
+    let (unit, transfer, file) = (NfsTask::UNIT, spec.transfer_bytes.get(), spec.files.file_bytes.get());
+    let (over, most) = match spec.net.transport {
+        Transport::Tcp => ("TCP", NfsTask::TCP_MAXIMUM),
+        Transport::Udp => ("UDP", NfsTask::UDP_MAXIMUM),
     };
     if !(unit..=most).contains(&transfer) || transfer % unit != 0 {
         return asked(format!(
@@ -48,10 +48,10 @@ pub(crate) fn check(spec: &NfsSpec) -> Result<(), RpcError> {
     if set.directories == 0 {
         return asked("0 directories: files lie in directories, choose 1 or more".to_owned());
     }
-    if set.files < u32::from(spec.flows) {
+    if set.files < u32::from(spec.net.flows) {
         return asked(format!(
             "{} files for {} connections: each needs files of its own; ask for as many files or fewer connections",
-            set.files, spec.flows
+            set.files, spec.net.flows
         ));
     }
     if set.symlinks == 0 && spec.mix.percent(NfsOperation::Readlink) > 0.0 {
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_is_said_beforehand() {
-        let plain = || NfsSpec::plain(Transport::Udp, NfsMix::named("sfs97-like").expect("built in"));
+        let plain = || NfsTask::plain(Transport::Udp, NfsMix::named("sfs97-like").expect("built in"));
         check(&plain()).expect("the defaults can be done");
-        type Change = fn(&mut NfsSpec);
+        type Change = fn(&mut NfsTask);
         let changes: [(Change, &str); 9] = [
             (|spec| spec.outstanding = 5_000, "at most 4096"),
             (|spec| spec.transfer_bytes = ByteCount::new(64 << 10), "choose 1024 to 61440"),
@@ -88,7 +88,7 @@ mod tests {
             let error = check(&spec).expect_err(needle).to_string();
             assert!(error.contains(needle), "{error}");
         }
-        let mut null = NfsSpec::plain(Transport::Tcp, NfsMix::named("null").expect("built in"));
+        let mut null = NfsTask::plain(Transport::Tcp, NfsMix::named("null").expect("built in"));
         null.files = FileSet { files: 0, directories: 0, ..null.files };
         check(&null).expect("null calls need no files");
     }

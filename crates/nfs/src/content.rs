@@ -3,10 +3,10 @@
 //! Files consist of blocks of 1 KiB. A block's bytes follow from the trial's seed, the file, the block's place in it and its
 //! version, which goes up by one with each write. Its first word tells the version; all others look random.
 
-use linerate_model::NfsSpec;
+use linerate_model::NfsTask;
 
 /// Bytes of a block.
-pub(crate) const BLOCK: usize = NfsSpec::UNIT as usize;
+pub(crate) const BLOCK: usize = NfsTask::UNIT as usize;
 const WORDS: usize = BLOCK / 8;
 
 /// The steps of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
@@ -14,13 +14,13 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One block of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct BlockId {
     pub(crate) seed: u64,
     pub(crate) file: u32,
     pub(crate) block: u32,
 }
 
-impl Place {
+impl BlockId {
     /// Appends the block in a version to `into`.
     pub(crate) fn write(self, version: u32, into: &mut Vec<u8>) {
         (0..WORDS).for_each(|index| into.extend_from_slice(&self.word(version, index).to_le_bytes()));
@@ -76,9 +76,9 @@ pub(crate) fn mixed(mut word: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { seed: 5, file: 3, block: 9 };
+    const BLOCK_ID: BlockId = BlockId { seed: 5, file: 3, block: 9 };
 
-    fn block(place: Place, version: u32) -> Vec<u8> {
+    fn block(place: BlockId, version: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
         place.write(version, &mut bytes);
         bytes
@@ -86,36 +86,40 @@ mod tests {
 
     #[test]
     fn a_block_is_right_in_the_versions_it_may_have() {
-        let bytes = block(PLACE, 7);
+        let bytes = block(BLOCK_ID, 7);
         assert_eq!(bytes.len(), BLOCK);
-        assert_eq!(PLACE.wrong(&bytes, 7, 7), 0);
-        assert_eq!(PLACE.wrong(&bytes, 0, 9), 0);
+        assert_eq!(BLOCK_ID.wrong(&bytes, 7, 7), 0);
+        assert_eq!(BLOCK_ID.wrong(&bytes, 0, 9), 0);
         for (least, most) in [(8, 9), (0, 6)] {
-            assert_eq!(PLACE.wrong(&bytes, least, most), BLOCK, "{least} to {most}");
+            assert_eq!(BLOCK_ID.wrong(&bytes, least, most), BLOCK, "{least} to {most}");
         }
-        assert_eq!(PLACE.wrong(&bytes[..1_001], 7, 7), 0, "the beginning of a block");
-        assert_eq!(PLACE.wrong(&[], 7, 7), 0);
+        assert_eq!(BLOCK_ID.wrong(&bytes[..1_001], 7, 7), 0, "the beginning of a block");
+        assert_eq!(BLOCK_ID.wrong(&[], 7, 7), 0);
     }
 
     #[test]
     fn every_byte_is_looked_at() {
         for at in 0..BLOCK {
-            let mut bytes = block(PLACE, 7);
+            let mut bytes = block(BLOCK_ID, 7);
             bytes[at] ^= 1;
-            assert!(PLACE.wrong(&bytes, 7, 7) > 0, "byte {at}");
-            assert_eq!(PLACE.wrong(&bytes[..at], 7, 7), 0);
+            assert!(BLOCK_ID.wrong(&bytes, 7, 7) > 0, "byte {at}");
+            assert_eq!(BLOCK_ID.wrong(&bytes[..at], 7, 7), 0);
         }
-        let mut bytes = block(PLACE, 7);
+        let mut bytes = block(BLOCK_ID, 7);
         bytes[100] ^= 1;
-        assert_eq!(PLACE.wrong(&bytes, 7, 7), 1);
+        assert_eq!(BLOCK_ID.wrong(&bytes, 7, 7), 1);
     }
 
     #[test]
     fn no_other_block_will_do() {
-        let bytes = block(PLACE, 7);
-        for other in [Place { seed: 6, ..PLACE }, Place { file: 9, block: 3, ..PLACE }, Place { block: 8, ..PLACE }] {
+        let bytes = block(BLOCK_ID, 7);
+        for other in [
+            BlockId { seed: 6, ..BLOCK_ID },
+            BlockId { file: 9, block: 3, ..BLOCK_ID },
+            BlockId { block: 8, ..BLOCK_ID },
+        ] {
             assert_eq!(other.wrong(&bytes, 0, u32::MAX), BLOCK, "{other:?}");
         }
-        assert_eq!(PLACE.wrong(&[0; BLOCK], 0, u32::MAX), BLOCK, "a hole");
+        assert_eq!(BLOCK_ID.wrong(&[0; BLOCK], 0, u32::MAX), BLOCK, "a hole");
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Every file belongs to one flow, which alone reads and writes its data: only so is it known what must be found in it.
 
-use crate::content::{BLOCK, Place};
+use crate::content::{BLOCK, BlockId};
 use crate::sizes;
 use crate::versions::Versions;
-use linerate_model::{IoSizes, NfsSpec};
+use linerate_model::{IoSizes, NfsTask};
 use rand::RngExt as _;
 use rand::rngs::SmallRng;
 use std::ops::Range;
@@ -64,7 +64,7 @@ impl Span {
 
 impl Files {
     /// The files of `flow`: every one of the set at its turn.
-    pub(crate) fn new(spec: &NfsSpec, flow: u16) -> Self {
+    pub(crate) fn new(spec: &NfsTask, flow: u16) -> Self {
         let made = (spec.files.file_bytes.get() / BLOCK as u64) as u32;
         // Appending doubles a file and then begins again where the original ended, so that the set keeps its size.
         let room = if spec.mix.sizes == IoSizes::Laddis { made * 2 } else { made };
@@ -73,7 +73,7 @@ impl Files {
             seed: spec.seed,
             sizes: spec.mix.sizes,
             transfer: (spec.transfer_bytes.get() / BLOCK as u64) as u32,
-            own: (u32::from(flow)..spec.files.files).step_by(spec.flows.into()).map(file).collect(),
+            own: (u32::from(flow)..spec.files.files).step_by(spec.net.flows.into()).map(file).collect(),
             reading: Run::default(),
             writing: Run::default(),
         }
@@ -129,7 +129,7 @@ impl Files {
         let span = take(&mut self.writing, self.transfer);
         let (seed, File { number, versions, .. }) = (self.seed, &mut self.own[span.file]);
         let file = *number;
-        versions.write(span.blocks.clone(), |block, version| Place { seed, file, block }.write(version, into));
+        versions.write(span.blocks.clone(), |block, version| BlockId { seed, file, block }.write(version, into));
         span
     }
 
@@ -152,7 +152,7 @@ impl Files {
         let File { number, versions, .. } = &self.own[span.file];
         let mut wrong = 0;
         for ((block, piece), least) in span.blocks.clone().zip(data.chunks(BLOCK)).zip(oldest) {
-            let place = Place { seed: self.seed, file: *number, block };
+            let place = BlockId { seed: self.seed, file: *number, block };
             wrong += place.wrong(piece, *least, versions.newest(block));
         }
         let short = (span.bytes() as usize).saturating_sub(data.len());
@@ -191,8 +191,8 @@ mod tests {
     use rand::SeedableRng as _;
 
     fn files(mix: &str, flows: u16, flow: u16) -> (Files, SmallRng) {
-        let mut spec = NfsSpec::plain(Transport::Tcp, NfsMix::named(mix).expect("built in"));
-        (spec.flows, spec.files.files) = (flows, 10);
+        let mut spec = NfsTask::plain(Transport::Tcp, NfsMix::named(mix).expect("built in"));
+        (spec.net.flows, spec.files.files) = (flows, 10);
         (Files::new(&spec, flow), SmallRng::seed_from_u64(3))
     }
 
@@ -227,7 +227,7 @@ mod tests {
         let mut server = vec![vec![0; 288 << 10]; 10];
         for (file, bytes) in server.iter_mut().enumerate() {
             let mut made = Vec::new();
-            (0..144).for_each(|block| Place { seed: 1, file: file as u32, block }.write(0, &mut made));
+            (0..144).for_each(|block| BlockId { seed: 1, file: file as u32, block }.write(0, &mut made));
             bytes[..made.len()].copy_from_slice(&made);
         }
         let (mut appended, mut longest) = (0, 0);
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn small_files_bound_what_is_read_and_written() {
-        let mut spec = NfsSpec::plain(Transport::Tcp, NfsMix::named("laddis-like").expect("built in"));
+        let mut spec = NfsTask::plain(Transport::Tcp, NfsMix::named("laddis-like").expect("built in"));
         (spec.files.files, spec.files.file_bytes) = (1, ByteCount::new(1 << 10));
         let mut files = Files::new(&spec, 0);
         let mut random = SmallRng::seed_from_u64(3);

@@ -1,11 +1,12 @@
-//! The load of an NFS trial: its file set on the server, and the operations of each flow.
+//! The load of an NFS session: its file set on the server, and the operations of each flow.
 
 use crate::calls::{Handle, procedure};
 use crate::mount;
 use crate::session::Session;
 use crate::set;
-use crate::work::{Asked, Work};
-use linerate_model::{FlowResult, NfsOperation, NfsSpec, OperationCounts};
+use crate::work::{PendingCall, Work};
+use linerate_engine::Stop;
+use linerate_model::{FlowCounts, NfsOperation, NfsTask, OperationCounts};
 use linerate_oncrpc::client::{Caller, Waiting};
 use linerate_oncrpc::load::{Edges, Load, TICK_NS, Tally};
 use linerate_oncrpc::message::{Credential, Procedure};
@@ -15,10 +16,10 @@ use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-/// Connecting for set-up calls takes so long at the most.
+/// Connecting for set-up calls takes so long at the most, beside the calls themselves.
 const CONNECT_NS: u64 = 5_000_000_000;
 
 /// After the window, replies are waited for so long: a server that is asked too much answers late.
@@ -36,7 +37,7 @@ const OWN_EXPORT: &str = "/";
 #[derive(Debug)]
 pub(crate) struct Operations {
     job: Job,
-    spec: NfsSpec,
+    spec: NfsTask,
     credential: Credential,
     /// Where the server serves, and where it mounts.
     nfs: SocketAddr,
@@ -52,21 +53,20 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// Finds the server, mounts its export, and makes the file set unless cancelled, no faster than the load will be if
-    /// `paced`.
-    pub(crate) fn open(job: &Job, spec: &NfsSpec, opening: &Opening<'_>, paced: bool) -> Result<Self, RpcError> {
+    /// Finds the server, mounts its export, and makes the file set unless stopped, no faster than the load will be if `paced`.
+    pub(crate) fn open(job: &Job, spec: &NfsTask, opening: &Opening<'_>, paced: bool) -> Result<Self, RpcError> {
         let credential = match &spec.server {
             None => Credential::key(&job.key),
             Some(server) => Credential::sys("linerate", server.uid, server.gid),
         };
-        let deadline = clock::now() + CONNECT_NS;
-        let dial = |server| open(job, server, deadline).map(|(caller, _)| caller);
+        let stop = opening.host.stop();
+        let dial = |server| open(job, server, stop).map(|(caller, _)| caller);
         let (nfs, mounting) = match &spec.server {
-            Some(server) => mount::ports(server, spec.transport, &dial)?,
-            None => (opening.listener()?, opening.listener()?),
+            Some(server) => mount::ports(server, spec.net.transport, &dial)?,
+            None => (opening.server()?, opening.server()?),
         };
         let name = format!("linerate-{}-{}", job.id, opening.path);
-        let works = (0..spec.flows).map(|flow| Some(Work::new(spec, flow, None))).collect();
+        let works = (0..spec.net.flows).map(|flow| Some(Work::new(spec, flow, None))).collect();
         let mut operations = Self {
             job: job.clone(),
             spec: spec.clone(),
@@ -81,7 +81,8 @@ impl Operations {
         if spec.mix.needs_files() {
             let handle = mount::mount(&mut dial(mounting)?, &operations.credential, operations.export_name())?;
             operations.export = Some(handle);
-            operations.make(opening.cancelled)?;
+            opening.host.preparing(&format!("making {} files", spec.files.files));
+            operations.make(stop)?;
         }
         Ok(operations)
     }
@@ -92,14 +93,14 @@ impl Operations {
 
     /// Takes the mount out of the list that the server keeps. Nothing depends on it.
     fn unmount(&self) {
-        if let Ok((mut caller, _)) = open(&self.job, self.mounting, clock::now() + CONNECT_NS) {
+        if let Ok((mut caller, _)) = open(&self.job, self.mounting, &Arc::default()) {
             let _ = mount::unmount(&mut caller, &self.credential, self.export_name());
         }
     }
 
     /// Makes the file set and the names that flows begin with; what was made is removed again if that fails.
-    fn make(&mut self, cancelled: &AtomicBool) -> Result<(), RpcError> {
-        match self.set_up(cancelled) {
+    fn make(&mut self, stop: &Arc<Stop>) -> Result<(), RpcError> {
+        match self.set_up(stop) {
             Ok(works) => {
                 self.works = Mutex::new(works.into_iter().map(Some).collect());
                 Ok(())
@@ -111,12 +112,12 @@ impl Operations {
         }
     }
 
-    fn set_up(&self, cancelled: &AtomicBool) -> Result<Vec<Work>, RpcError> {
+    fn set_up(&self, stop: &Arc<Stop>) -> Result<Vec<Work>, RpcError> {
         let export = self.export.as_ref().expect("it was mounted");
-        self.session(cancelled, |session| {
+        self.session(stop, |session| {
             let write_maximum = mount::limits(session, export, &self.spec)?;
             let set = Arc::new(set::create(session, export, &self.name, &self.spec, write_maximum)?);
-            (0..self.spec.flows)
+            (0..self.spec.net.flows)
                 .map(|flow| {
                     let mut work = Work::new(&self.spec, flow, Some(Arc::clone(&set)));
                     work.stock(session, self.spec.outstanding)?;
@@ -129,17 +130,17 @@ impl Operations {
     /// Connects for calls that set up or tidy up.
     fn session<T>(
         &self,
-        stop: &AtomicBool,
+        stop: &Arc<Stop>,
         calls: impl FnOnce(&mut Session<'_>) -> Result<T, RpcError>,
     ) -> Result<T, RpcError> {
-        let (mut caller, _) = open(&self.job, self.nfs, clock::now() + CONNECT_NS)?;
+        let (mut caller, _) = open(&self.job, self.nfs, stop)?;
         calls(&mut Session {
             caller: &mut caller,
             credential: &self.credential,
-            transport: self.spec.transport,
-            deadline: clock::now() + CONNECT_NS + self.spec.files.patience().get(),
+            transport: self.spec.net.transport,
+            deadline: clock::now() + CONNECT_NS + self.spec.files.set_up_timeout().get(),
             rate: self.set_up_rate,
-            stop,
+            stop: stop.flag(),
         })
     }
 }
@@ -173,8 +174,8 @@ impl Load for Operations {
         // Linerate's own server does not come back.
         let until = clock::now() + if self.spec.server.is_some() { RETURN_NS } else { 0 };
         loop {
-            // Whoever stops the trial wants this done all the same.
-            let removed = self.session(&AtomicBool::new(false), |session| set::remove(session, export, &self.name));
+            // Whoever stops the session wants this done all the same.
+            let removed = self.session(&Arc::default(), |session| set::remove(session, export, &self.name));
             let error = match removed {
                 Ok(()) => {
                     self.unmount();
@@ -204,7 +205,7 @@ struct Operating<'a> {
     operations: BTreeMap<NfsOperation, OperationCounts>,
     edges: Edges,
     /// Operations under way, and when each was made or due.
-    under_way: Waiting<(u64, Asked)>,
+    under_way: Waiting<(u64, PendingCall)>,
     /// File data written and read by the operations counted.
     written: u64,
     read: u64,
@@ -216,7 +217,7 @@ impl<'a> Operating<'a> {
     fn new(load: &'a Operations, shared: &'a Shared, index: usize, work: Work) -> Self {
         let (spec, flow) = (&load.spec, &shared.flows[index]);
         let schedule = |rate| {
-            let (start, flows) = (shared.timeline.start, (flow.number, spec.flows));
+            let (start, flows) = (shared.timeline.start, (flow.number, spec.net.flows));
             Schedule::new(rate, spec.arrivals, start, flows, work.arrivals())
         };
         Self {
@@ -253,13 +254,13 @@ impl<'a> Operating<'a> {
                 return Ok(());
             }
             let queued = if asks { self.ask(caller, most) } else { 0 };
-            let patience = match &self.schedule {
+            let wait_ns = match &self.schedule {
                 // More is due already.
                 _ if queued == BURST => 0,
                 Some(schedule) if asks && caller.outstanding() < most => schedule.due().saturating_sub(clock::now()),
                 _ => TICK_NS,
             };
-            self.take(caller, patience)?;
+            self.take(caller, wait_ns)?;
         }
     }
 
@@ -281,24 +282,24 @@ impl<'a> Operating<'a> {
                 None if now < close => now,
                 _ => return queued,
             };
-            let (asked, to, arguments) = self.work.next();
+            let (pending, to, arguments) = self.work.next();
             caller.call(to, &self.load.credential, arguments);
-            self.under_way.add((since, asked));
+            self.under_way.add((since, pending));
         }
         BURST
     }
 
-    fn take(&mut self, caller: &mut Caller, patience: u64) -> Result<(), RpcError> {
+    fn take(&mut self, caller: &mut Caller, wait_ns: u64) -> Result<(), RpcError> {
         let Self { work, tally, operations, under_way, written, read, .. } = self;
         let (server, again) = (self.load.nfs, caller.retransmitted() > 0);
         let (mut arrived, mut failure) = (None, None);
-        caller.poll(Nanos::new(patience.min(TICK_NS)), &mut |xid, reply| {
-            let Some((since, asked)) = under_way.take(xid) else { return };
+        caller.poll(Nanos::new(wait_ns.min(TICK_NS)), &mut |xid, reply| {
+            let Some((since, pending)) = under_way.take(xid) else { return };
             // All that are handed out together were there together: what is done with one delays no other.
             let now = *arrived.get_or_insert_with(clock::now);
-            let operation = asked.operation;
+            let operation = pending.operation;
             let counts = operations.entry(operation).or_default();
-            match work.digest(asked, reply, server, again) {
+            match work.digest(pending, reply, server, again) {
                 Ok(digest) => match digest.failed {
                     None => {
                         let (timed, counted) = tally.answered(since, now);
@@ -333,19 +334,19 @@ impl<'a> Operating<'a> {
     }
 
     fn finish(mut self, caller: &Caller) -> Result<Outcome, RpcError> {
-        for (since, asked) in self.under_way.drain() {
+        for (since, pending) in self.under_way.drain() {
             if self.tally.failed(since) {
-                let counts = self.operations.entry(asked.operation).or_default();
+                let counts = self.operations.entry(pending.operation).or_default();
                 *counts.errors.entry("no reply".to_owned()).or_default() += 1;
             }
-            self.work.unanswered(asked);
+            self.work.unanswered(pending);
         }
         self.tally.not_sent(self.schedule.as_ref());
         let (tcp, retransmitted) = self.edges.finish(caller)?;
         let mut transactions = self.tally.transactions;
         transactions.retransmitted = retransmitted;
         Ok(Outcome {
-            flow: FlowResult { sent_bytes: self.written, received_bytes: self.read, tcp },
+            flow: FlowCounts { sent_bytes: self.written, received_bytes: self.read, tcp },
             transactions: Some(transactions),
             operations: self.operations,
             broken: self.broken,

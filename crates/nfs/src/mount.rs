@@ -4,7 +4,7 @@
 use crate::answers::Answer;
 use crate::calls::{Ask, Handle, handle};
 use crate::session::Session;
-use linerate_model::{NfsOperation, NfsServer, NfsSpec, Transport};
+use linerate_model::{NfsOperation, NfsServer, NfsTask, Transport};
 use linerate_oncrpc::RpcError;
 use linerate_oncrpc::client::Caller;
 use linerate_oncrpc::message::{Credential, Procedure, Rest, put_opaque};
@@ -60,7 +60,10 @@ pub(crate) fn ports(
 }
 
 fn no_portmapper(asked: SocketAddr, error: RpcError) -> RpcError {
-    RpcError::Asked(format!(
+    if matches!(error, RpcError::Stopped) {
+        return error;
+    }
+    RpcError::InvalidRequest(format!(
         "{error}; {asked} is where its portmapper should be: without one, give the NFS and MOUNT ports"
     ))
 }
@@ -86,7 +89,9 @@ pub(crate) fn mount(caller: &mut Caller, credential: &Credential, export: &str) 
     let server = caller.server();
     if export.len() > PATH_MAXIMUM {
         let length = export.len();
-        return Err(RpcError::Asked(format!("an export of {length} bytes: its path has at most {PATH_MAXIMUM}")));
+        return Err(RpcError::InvalidRequest(format!(
+            "an export of {length} bytes: its path has at most {PATH_MAXIMUM}"
+        )));
     }
     let mut arguments = Vec::new();
     put_opaque(&mut arguments, export.as_bytes());
@@ -111,7 +116,7 @@ pub(crate) fn unmount(caller: &mut Caller, credential: &Credential, export: &str
 }
 
 /// The most bytes that the server writes in one call, if it takes transfers as `spec` asks for.
-pub(crate) fn limits(session: &mut Session<'_>, export: &Handle, spec: &NfsSpec) -> Result<u32, RpcError> {
+pub(crate) fn limits(session: &mut Session<'_>, export: &Handle, spec: &NfsTask) -> Result<u32, RpcError> {
     let server = session.caller.server();
     let limits = session.one("asking for its limits", &Ask::Fsinfo(export), |answer| match answer {
         Answer::Limits { read, write, .. } => Ok(Ok((read, write))),
@@ -122,7 +127,7 @@ pub(crate) fn limits(session: &mut Session<'_>, export: &Handle, spec: &NfsSpec)
     let asked = spec.transfer_bytes.get();
     for (operation, most) in [(NfsOperation::Read, read), (NfsOperation::Write, write)] {
         if spec.mix.percent(operation) > 0.0 && asked > u64::from(most) {
-            return Err(RpcError::Asked(format!(
+            return Err(RpcError::InvalidRequest(format!(
                 "transfers of {asked} bytes: {server} takes a {operation} of {most} at the most; use `--transfer-size {most}`"
             )));
         }

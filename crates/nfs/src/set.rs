@@ -5,10 +5,10 @@
 
 use crate::answers::Answer;
 use crate::calls::{Ask, Handle, handle};
-use crate::content::{BLOCK, Place};
+use crate::content::{BLOCK, BlockId};
 use crate::session::Session;
 use crate::status;
-use linerate_model::{FileSet, NfsSpec, Transport};
+use linerate_model::{FileSet, NfsTask, Transport};
 use linerate_oncrpc::RpcError;
 use nfs3_types::nfs3::nfsstat3;
 
@@ -94,7 +94,7 @@ pub(crate) fn create(
     session: &mut Session<'_>,
     export: &Handle,
     name: &str,
-    spec: &NfsSpec,
+    spec: &NfsTask,
     write_maximum: u32,
 ) -> Result<Set, RpcError> {
     let FileSet { files, directories, symlinks, .. } = spec.files;
@@ -225,7 +225,7 @@ fn found<'a>(
 }
 
 /// Writes version 0 of every file.
-fn fill(session: &mut Session<'_>, set: &Set, spec: &NfsSpec, write_maximum: u32, what: &str) -> Result<(), RpcError> {
+fn fill(session: &mut Session<'_>, set: &Set, spec: &NfsTask, write_maximum: u32, what: &str) -> Result<(), RpcError> {
     let server = session.caller.server();
     let most = if session.transport == Transport::Udp { CHUNK_UDP } else { CHUNK_TCP };
     let block = BLOCK as u32;
@@ -249,7 +249,7 @@ fn fill(session: &mut Session<'_>, set: &Set, spec: &NfsSpec, write_maximum: u32
             let (file, first) = of(index);
             data.clear();
             for block in first..(first + chunk).min(blocks) {
-                Place { seed: spec.seed, file: file as u32, block }.write(0, &mut data);
+                BlockId { seed: spec.seed, file: file as u32, block }.write(0, &mut data);
             }
             let offset = u64::from(first) * u64::from(block);
             Ask::Write { file: &set.files[file], offset, data: &data, stable: false }.pack(into)

@@ -9,7 +9,7 @@ use crate::session::{Session, malformed};
 use crate::set::{self, Set};
 use crate::spares::Spares;
 use crate::status;
-use linerate_model::{NfsOperation, NfsSpec};
+use linerate_model::{NfsOperation, NfsTask};
 use linerate_oncrpc::RpcError;
 use linerate_oncrpc::message::{Procedure, Refused, Reply};
 use rand::rngs::SmallRng;
@@ -41,9 +41,9 @@ pub(crate) struct Work {
     rooms: Vec<Vec<u32>>,
 }
 
-/// An operation under way: what must be known when it is answered.
+/// An operation in flight: what must be known when it is answered.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PendingCall {
     pub(crate) operation: NfsOperation,
     subject: Subject,
 }
@@ -84,7 +84,7 @@ impl Digest {
 
 impl Work {
     /// What `flow` does to the files of `set`.
-    pub(crate) fn new(spec: &NfsSpec, flow: u16, set: Option<Arc<Set>>) -> Self {
+    pub(crate) fn new(spec: &NfsTask, flow: u16, set: Option<Arc<Set>>) -> Self {
         let seed = mixed(spec.seed ^ mixed(u64::from(flow) + 1));
         Self {
             flow,
@@ -154,10 +154,10 @@ impl Work {
     }
 
     /// Draws the next operation: what it is, and the call to make.
-    pub(crate) fn next(&mut self) -> (Asked, Procedure, &[u8]) {
+    pub(crate) fn next(&mut self) -> (PendingCall, Procedure, &[u8]) {
         let operation = self.deck.draw();
         let subject = self.pack(operation);
-        (Asked { operation, subject }, procedure(operation), &self.arguments)
+        (PendingCall { operation, subject }, procedure(operation), &self.arguments)
     }
 
     /// Packs the arguments of the next `operation`.
@@ -245,21 +245,21 @@ impl Work {
         Subject::None
     }
 
-    /// What the server's reply to `asked` amounts to. `again` says that calls have been sent twice (UDP): a late copy of a
+    /// What the server's reply to `pending` amounts to. `again` says that calls have been sent twice (UDP): a late copy of a
     /// write may have undone a newer one. An error is a reply that is none.
     pub(crate) fn digest(
         &mut self,
-        asked: Asked,
+        pending: PendingCall,
         reply: Reply<'_>,
         server: SocketAddr,
         again: bool,
     ) -> Result<Digest, RpcError> {
-        let Asked { operation, subject } = asked;
+        let PendingCall { operation, subject } = pending;
         let results = match reply {
             Reply::Accepted(results) => results,
             Reply::Refused(why) => {
                 self.give_up(subject);
-                return Ok(Digest::failed(refusal(why)));
+                return Ok(Digest::failed(error_name(why)));
             }
             Reply::Lost => {
                 self.give_up(subject);
@@ -309,9 +309,9 @@ impl Work {
         })
     }
 
-    /// `asked` was never answered.
-    pub(crate) fn unanswered(&mut self, asked: Asked) {
-        self.give_up(asked.subject);
+    /// `pending` was never answered.
+    pub(crate) fn unanswered(&mut self, pending: PendingCall) {
+        self.give_up(pending.subject);
     }
 
     fn give_up(&mut self, subject: Subject) {
@@ -337,7 +337,7 @@ impl Work {
 const FORGOT: &str = "the write verifier changed";
 
 /// The name of what a server that refuses a call says.
-fn refusal(why: Refused) -> &'static str {
+fn error_name(why: Refused) -> &'static str {
     match why {
         Refused::ProgramUnavailable => "PROG_UNAVAIL",
         Refused::ProgramMismatch { .. } => "PROG_MISMATCH",
@@ -353,14 +353,14 @@ fn refusal(why: Refused) -> &'static str {
 mod tests {
     use super::*;
     use crate::calls::handle;
-    use crate::content::{BLOCK, Place};
+    use crate::content::{BLOCK, BlockId};
     use linerate_model::{IoSizes, NfsMix, Transport};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
     fn work(percent: &[(NfsOperation, f64)]) -> Work {
         let mix = NfsMix::new("test", percent.iter().copied().collect::<BTreeMap<_, _>>(), IoSizes::Whole);
-        let spec = NfsSpec::plain(Transport::Udp, mix.expect("valid"));
+        let spec = NfsTask::plain(Transport::Udp, mix.expect("valid"));
         let handles = |count: u32| (0..count).map(|n| handle(&n.to_be_bytes())).collect();
         let set = Set {
             export: handle(b"export"),
@@ -377,14 +377,14 @@ mod tests {
         words.iter().flat_map(|word| word.to_be_bytes()).collect()
     }
 
-    fn digest(work: &mut Work, asked: Asked, reply: Reply<'_>) -> Result<Digest, RpcError> {
-        work.digest(asked, reply, "192.0.2.1:2049".parse().expect("an address"), false)
+    fn digest(work: &mut Work, pending: PendingCall, reply: Reply<'_>) -> Result<Digest, RpcError> {
+        work.digest(pending, reply, "192.0.2.1:2049".parse().expect("an address"), false)
     }
 
     /// Results of a READ of the first 8 KiB of file 0, with one byte changed if `damaged`.
     fn results(damaged: bool) -> Vec<u8> {
         let mut data = Vec::new();
-        (0..8).for_each(|block| Place { seed: 1, file: 0, block }.write(0, &mut data));
+        (0..8).for_each(|block| BlockId { seed: 1, file: 0, block }.write(0, &mut data));
         data[5 * BLOCK + 77] ^= u8::from(damaged);
         // NFS3_OK, no attributes, count, not the end, length.
         [words(&[0, 0, 8192, 0, 8192]), data].concat()
@@ -394,9 +394,9 @@ mod tests {
     fn what_was_read_is_compared_with_what_must_be_there() {
         for (damaged, corrupt) in [(false, 0), (true, 1)] {
             let mut work = work(&[(NfsOperation::Read, 100.0)]);
-            let (asked, to, arguments) = work.next();
+            let (pending, to, arguments) = work.next();
             assert_eq!((to.procedure, arguments), (6, &words(&[4, 0, 0, 0, 8192])[..]));
-            let digest = digest(&mut work, asked, Reply::Accepted(&results(damaged))).expect("results");
+            let digest = digest(&mut work, pending, Reply::Accepted(&results(damaged))).expect("results");
             assert_eq!(digest, Digest { read: 8192, corrupt, ..Digest::default() });
         }
     }
@@ -409,8 +409,8 @@ mod tests {
             (Reply::Lost, "no reply"),
         ] {
             let mut work = work(&[(NfsOperation::Lookup, 100.0)]);
-            let asked = work.next().0;
-            assert_eq!(digest(&mut work, asked, reply).expect("a digest"), Digest::failed(expected));
+            let pending = work.next().0;
+            assert_eq!(digest(&mut work, pending, reply).expect("a digest"), Digest::failed(expected));
         }
     }
 
@@ -419,14 +419,14 @@ mod tests {
         let mut work = work(&[(NfsOperation::Write, 99.0), (NfsOperation::Commit, 1.0)]);
         let mut failed = 0;
         for turn in 0..100u32 {
-            let (asked, ..) = work.next();
+            let (pending, ..) = work.next();
             // The verifier changes half-way.
             let verifier = [0, turn / 50];
-            let results = match asked.operation {
+            let results = match pending.operation {
                 NfsOperation::Write => [words(&[0, 0, 0, 8192, 0]), words(&verifier)].concat(),
                 _ => [words(&[0, 0, 0]), words(&verifier)].concat(),
             };
-            let digest = digest(&mut work, asked, Reply::Accepted(&results)).expect("results");
+            let digest = digest(&mut work, pending, Reply::Accepted(&results)).expect("results");
             assert!(digest.failed.as_deref().is_none_or(|why| why == FORGOT));
             failed += u32::from(digest.failed.is_some());
         }
@@ -438,10 +438,10 @@ mod tests {
         fn no_reply_does_any_harm(turns in proptest::collection::vec((any::<bool>(), proptest::collection::vec(0..4u32, 0..40)), 1..20)) {
             let mut work = work(&NfsMix::named("sfs97-like").expect("built in").percent.into_iter().collect::<Vec<_>>());
             for (lost, reply) in turns {
-                let (asked, ..) = work.next();
+                let (pending, ..) = work.next();
                 let reply = words(&reply);
                 let reply = if lost { Reply::Lost } else { Reply::Accepted(&reply) };
-                if let Ok(digest) = digest(&mut work, asked, reply) {
+                if let Ok(digest) = digest(&mut work, pending, reply) {
                     prop_assert!(digest.read <= 160);
                 }
             }

@@ -3,13 +3,11 @@
 mod world;
 
 use linerate_model::{
-    Connect, EndResult, EndRole, EndSpec, FileSet, HalfSpec, NfsMix, NfsServer, NfsSpec, Timing, Transport, TrialId,
-    TrialKey, Workload,
+    Assignment, EndCounts, FileSet, Net, NfsMix, NfsServer, NfsTask, Path as NetPath, Role, RoleCounts, RoleKind,
+    Server, SessionId, SessionKey, Task, Timing, Transport,
 };
-use linerate_nfs::NfsTrial;
+use linerate_nfs::Nfs;
 use linerate_nfsd::NfsService;
-use linerate_oncrpc::prepare;
-use linerate_sys::clock;
 use linerate_units::{Nanos, OpRate};
 use std::fs;
 use std::net::Ipv4Addr;
@@ -61,19 +59,23 @@ fn filtered(capture: &Path, filter: &str) -> Vec<String> {
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
-fn run(spec: &NfsSpec) -> EndResult {
-    let half = HalfSpec {
-        id: TrialId("ganesha".into()),
-        key: TrialKey([5; 16]),
-        workload: Workload::Nfs(spec.clone()),
-        timing: Timing { warmup: Nanos::from_millis(200), measure: Nanos::from_millis(2_000) },
-        ends: vec![EndSpec { path: 0, role: EndRole::Opener }],
+fn run(spec: &NfsTask) -> EndCounts {
+    let path = NetPath { client: "client".into(), server: Server::Foreign("ganesha".into()) };
+    let assignment = Assignment {
+        id: SessionId("ganesha".into()),
+        key: SessionKey([5; 16]),
+        task: Task::Nfs(NfsTask { paths: vec![path], ..spec.clone() }),
+        timing: Timing::of(Nanos::from_millis(200), Nanos::from_millis(2_000)),
+        roles: vec![Role { kind: RoleKind::Client { path: 0 }, listens: Vec::new(), connects: Vec::new() }],
+        password: None,
     };
-    let mut opener = prepare(&half, Arc::new(NfsTrial { server: Arc::new(NfsService::default()), paced: false }))
-        .expect("is prepared");
-    opener.connect(&Connect::default()).expect("connects");
-    let running = opener.start(clock::now() + 30_000_000).expect("starts");
-    running.join().expect("a result").remove(0)
+    let nfs = Nfs { server: Arc::new(NfsService::default()), paced: false };
+    let counted = linerate_engine::testing::run(&nfs, [assignment]).remove(0).expect("a result");
+    assert_eq!(counted.remains, Vec::<String>::new());
+    match counted.roles.into_iter().next() {
+        Some(RoleCounts::Flows(counts)) => *counts,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -86,13 +88,13 @@ fn a_server_of_other_hands_does_the_mix_and_is_left_as_it_was() {
     let directory = tempfile::tempdir().expect("a directory");
     for (transport, nfs_port, mount_port) in [(Transport::Tcp, None, None), (Transport::Udp, Some(2049), Some(20_048))]
     {
-        let plain = NfsSpec::plain(transport, NfsMix::named("sfs97-like").expect("built in"));
+        let plain = NfsTask::plain(transport, NfsMix::named("sfs97-like").expect("built in"));
         let export = "/run/export".to_owned();
         let server = NfsServer { address: Ipv4Addr::LOCALHOST.into(), export, nfs_port, mount_port, uid: 0, gid: 0 };
-        let spec = NfsSpec {
+        let spec = NfsTask {
             server: Some(server),
             files: FileSet { files: 24, directories: 4, symlinks: 4, ..plain.files },
-            flows: 2,
+            net: Net { flows: 2, ..Net::plain(transport) },
             outstanding: 8,
             rate: Some(OpRate::per_second(400)),
             ..plain
@@ -108,7 +110,7 @@ fn a_server_of_other_hands_does_the_mix_and_is_left_as_it_was() {
         let done = result.transactions.expect("it asks");
         // Five standard deviations of a Poisson count.
         assert!(done.completed.abs_diff(800) < 142, "{transport}: {}", done.completed);
-        assert_eq!((done.failed, done.not_sent, result.broken, result.remains), (0, 0, None, None), "{transport}");
+        assert_eq!((done.failed, done.not_sent, result.broken), (0, 0, None), "{transport}");
         for (operation, counts) in &result.operations {
             assert_eq!((counts.errors.len(), counts.corrupt_bytes), (0, 0), "{transport} {operation}: {counts:?}");
         }

@@ -1,65 +1,99 @@
 //! NFS trials over loopback: linerate's load against linerate's own server, in one process.
 
+use linerate_engine::testing::{Reached, Session, sessions};
+use linerate_engine::{Counted, EngineFailure, FailedBy, Stopped};
 use linerate_model::{
-    Connect, EndResult, EndRole, EndSpec, FileSet, HalfSpec, IpVersion, NfsMix, NfsOperation, NfsSpec, Timing,
-    Transport, TrialId, TrialKey, Workload,
+    Assignment, EndCounts, FileSet, IpVersion, LinkId, Listen, Net, NfsMix, NfsOperation, NfsTask, Path, Role,
+    RoleCounts, RoleKind, SessionId, SessionKey, Task, Timing, Transport,
 };
-use linerate_nfs::NfsTrial;
+use linerate_nfs::Nfs;
 use linerate_nfsd::{NfsService, ServiceTime};
-use linerate_oncrpc::{Running, prepare};
 use linerate_sys::clock;
 use linerate_units::{ByteCount, Nanos, OpRate};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::Duration;
 
-const LISTENER: EndRole = EndRole::Listener { address: IpAddr::V4(Ipv4Addr::LOCALHOST) };
-const LISTENER_V6: EndRole = EndRole::Listener { address: IpAddr::V6(Ipv6Addr::LOCALHOST) };
+const LINK: LinkId = LinkId(0);
+/// Longer than anything here takes.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-fn half(spec: &NfsSpec, measure_ms: u64, role: EndRole) -> HalfSpec {
-    HalfSpec {
-        id: TrialId("test".into()),
-        key: TrialKey([5; 16]),
-        workload: Workload::Nfs(spec.clone()),
-        timing: Timing { warmup: Nanos::from_millis(100), measure: Nanos::from_millis(measure_ms) },
-        ends: vec![EndSpec { path: 0, role }],
+fn part(task: &NfsTask, measure_ms: u64, role: Role) -> Assignment {
+    Assignment {
+        id: SessionId("test".into()),
+        key: SessionKey([5; 16]),
+        task: Task::Nfs(NfsTask { paths: vec![Path::between("client", "server")], ..task.clone() }),
+        timing: Timing::of(Nanos::from_millis(100), Nanos::from_millis(measure_ms)),
+        roles: vec![role],
+        password: None,
     }
 }
 
+fn client(task: &NfsTask, measure_ms: u64) -> Assignment {
+    part(task, measure_ms, Role { kind: RoleKind::Client { path: 0 }, listens: Vec::new(), connects: vec![LINK] })
+}
+
+/// The sessions of a client and of a server.
+fn pair(task: &NfsTask, measure_ms: u64) -> [Session; 2] {
+    let address = match task.net.ip {
+        IpVersion::V4 => IpAddr::from(Ipv4Addr::LOCALHOST),
+        IpVersion::V6 => IpAddr::from(Ipv6Addr::LOCALHOST),
+    };
+    let listens = vec![Listen { link: LINK, address, folder: None }];
+    let server = part(task, measure_ms, Role { kind: RoleKind::Server { path: 0 }, listens, connects: Vec::new() });
+    sessions([client(task, measure_ms), server]).try_into().ok().expect("two")
+}
+
 /// NFS with this server of linerate's own.
-fn serving(service: NfsService) -> NfsTrial {
-    NfsTrial { server: Arc::new(service), paced: false }
+fn serving(service: NfsService) -> Nfs {
+    Nfs { server: Arc::new(service), paced: false }
 }
 
-fn begin(spec: &NfsSpec, measure_ms: u64, serve: &NfsTrial) -> (Running, Running) {
-    let listener = if spec.ip == IpVersion::V6 { LISTENER_V6 } else { LISTENER };
-    let listener = prepare(&half(spec, measure_ms, listener), Arc::new(serve.clone())).expect("listens");
-    let mut opener = prepare(&half(spec, measure_ms, EndRole::Opener), Arc::new(serve.clone())).expect("is prepared");
-    opener.connect(&Connect { listeners: listener.prepared().listening }).expect("connects");
-    let at = clock::now() + 30_000_000;
-    (opener.start(at).expect("starts"), listener.start(at).expect("starts"))
+type Ended = Result<Counted, EngineFailure>;
+
+fn counts(counted: Counted) -> EndCounts {
+    let role = counted.roles.into_iter().next().expect("one role");
+    match role {
+        RoleCounts::Flows(counts) => *counts,
+        other => panic!("{other:?}"),
+    }
 }
 
-fn run(spec: &NfsSpec, measure_ms: u64, serve: &NfsTrial) -> EndResult {
-    let (opener, listener) = begin(spec, measure_ms, serve);
-    let result = opener.join().expect("opener").remove(0);
-    let served = listener.join().expect("listener").remove(0).service.expect("it serves");
+fn failure(ended: Ended) -> String {
+    match ended.expect_err("it fails").error {
+        FailedBy::Task(error) => error.to_string(),
+        FailedBy::Stop(stopped) => panic!("{stopped}"),
+    }
+}
+
+fn was_stopped(ended: &Ended) -> bool {
+    matches!(ended, Err(EngineFailure { error: FailedBy::Stop(Stopped), .. }))
+}
+
+fn run(task: &NfsTask, measure_ms: u64, nfs: &Nfs) -> EndCounts {
+    let [client, server] = pair(task, measure_ms);
+    let [asked, served] = thread::scope(|scope| {
+        let ended = [&client, &server].map(|session| scope.spawn(|| session.run(nfs)));
+        ended.map(|ended| ended.join().expect("no panic").expect("it ends with counts"))
+    });
+    assert_eq!((&asked.remains, &served.remains), (&Vec::new(), &Vec::new()));
+    let (result, served) = (counts(asked), counts(served).service.expect("it serves"));
     let done = result.transactions.as_ref().expect("it asks").completed;
     assert!(served.calls.abs_diff(done) <= done / 5 + 64, "{} served, {done} completed", served.calls);
     result
 }
 
-fn small(transport: Transport, mix: &str) -> NfsSpec {
-    let plain = NfsSpec::plain(transport, NfsMix::named(mix).expect("built in"));
+fn small(transport: Transport, mix: &str) -> NfsTask {
+    let plain = NfsTask::plain(transport, NfsMix::named(mix).expect("built in"));
     let files = FileSet { files: 24, directories: 4, symlinks: 4, ..plain.files };
-    NfsSpec { files, flows: 2, outstanding: 8, ..plain }
+    NfsTask { net: Net { flows: 2, ..Net::plain(transport) }, files, outstanding: 8, ..plain }
 }
 
 /// Nothing went wrong; the number of operations.
-fn faultless(result: &EndResult) -> u64 {
+fn faultless(result: &EndCounts) -> u64 {
     let done = result.transactions.as_ref().expect("it asks");
-    assert_eq!((&result.broken, &result.remains), (&None, &None));
+    assert_eq!(result.broken, None);
     assert_eq!((done.failed, done.not_sent), (0, 0), "{:?}", result.operations);
     for (operation, counts) in &result.operations {
         assert!(counts.errors.is_empty(), "{operation}: {:?}", counts.errors);
@@ -74,7 +108,8 @@ fn every_mix_runs_faultlessly_over_both_transports() {
     for transport in [Transport::Tcp, Transport::Udp] {
         for mix in NfsMix::names() {
             let ip = if mix == "laddis-like" { IpVersion::V6 } else { IpVersion::V4 };
-            let spec = NfsSpec { ip, ..small(transport, mix) };
+            let mut spec = small(transport, mix);
+            spec.net.ip = ip;
             let result = run(&spec, 400, &serving(NfsService::default()));
             let done = faultless(&result);
             assert!(done > 100, "{transport} {mix}: {done}");
@@ -89,7 +124,7 @@ fn every_mix_runs_faultlessly_over_both_transports() {
 
 #[test]
 fn an_open_loop_keeps_its_rate_and_its_mix() {
-    let spec = NfsSpec { rate: Some(OpRate::per_second(1_500)), ..small(Transport::Tcp, "sfs97-like") };
+    let spec = NfsTask { rate: Some(OpRate::per_second(1_500)), ..small(Transport::Tcp, "sfs97-like") };
     let result = run(&spec, 2_000, &serving(NfsService::default()));
     let done = faultless(&result);
     // Five standard deviations of a Poisson count.
@@ -115,43 +150,57 @@ fn what_a_set_was_made_for_is_removed_with_it() {
 }
 
 #[test]
-fn a_set_is_made_no_faster_than_allowed_and_not_at_all_once_cancelled() {
+fn a_set_is_made_no_faster_than_allowed_and_removed_if_stopped_meanwhile() {
     let directory = tempfile::tempdir().expect("a directory");
     let nfs = NfsService { directory: Some(directory.path().to_owned()), ..NfsService::default() };
-    let serve = NfsTrial { paced: true, ..serving(nfs) };
+    let serve = Nfs { paced: true, ..serving(nfs) };
     // Three files of 16 KiB, at 10 x 8 KiB a second: 0.6 s, less the last one's share, and some for the other calls.
-    let mut spec = NfsSpec { rate: Some(OpRate::per_second(10)), flows: 1, ..small(Transport::Tcp, "read") };
+    let rate = Some(OpRate::per_second(10));
+    let mut spec = NfsTask { net: Net::plain(Transport::Tcp), rate, ..small(Transport::Tcp, "read") };
     spec.files = FileSet { files: 3, directories: 1, symlinks: 0, file_bytes: ByteCount::new(16 << 10) };
-    let connect = |spec: &NfsSpec, cancel_after_ms: Option<u64>| {
-        let listener = prepare(&half(spec, 100, LISTENER), Arc::new(serve.clone())).expect("listens");
-        let mut opener = prepare(&half(spec, 100, EndRole::Opener), Arc::new(serve.clone())).expect("is prepared");
-        if let Some(after) = cancel_after_ms {
-            let canceller = opener.canceller();
-            std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(after));
-                canceller.store(true, Ordering::Relaxed);
-            });
-        }
+    let made = || std::fs::read_dir(directory.path()).expect("lists").count();
+
+    let [client, server] = pair(&spec, 100);
+    let took = thread::scope(|scope| {
+        let ended = [&client, &server].map(|session| scope.spawn(|| session.run(&serve)));
+        assert!(server.wait_for(Reached::Listening, TIMEOUT));
         let begun = clock::now();
-        let connected = opener.connect(&Connect { listeners: listener.prepared().listening });
-        let made = std::fs::read_dir(directory.path()).expect("lists").count();
-        (connected.map_err(|error| error.to_string()), made, clock::now() - begun)
-    };
-    let (connected, made, took) = connect(&spec, None);
-    assert_eq!((connected, made), (Ok(()), 1));
+        assert!(client.wait_for(Reached::Ready, TIMEOUT));
+        let took = clock::now() - begun;
+        assert_eq!(made(), 1);
+        for ended in ended {
+            ended.join().expect("no panic").expect("it ends with counts");
+        }
+        took
+    });
     assert!(took > 400_000_000, "{took} ns");
+    assert_eq!(made(), 0);
+
     // These would take more than three minutes.
     spec.files.files = 1_000;
-    let (connected, made, _) = connect(&spec, Some(300));
-    assert!(connected.expect_err("cancelled").contains("stopped"));
-    assert_eq!(made, 0);
+    let [client, server] = pair(&spec, 100);
+    let (ended, took) = thread::scope(|scope| {
+        let [asking, _serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&serve)));
+        while made() == 0 {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let begun = clock::now();
+        client.stop("enough");
+        let ended = asking.join().expect("no panic");
+        server.stop("enough");
+        (ended, clock::now() - begun)
+    });
+    assert!(was_stopped(&ended) && ended.is_err_and(|failure| failure.remains.is_empty()));
+    assert!(took < 5_000_000_000, "{took} ns");
+    assert_eq!(made(), 0);
 }
 
 #[test]
 fn a_planted_service_time_is_measured_from_when_operations_were_due() {
     let time = ServiceTime { call: Nanos::from_millis(2), ..ServiceTime::default() };
     let serve = serving(NfsService { time, ..NfsService::default() });
-    let spec = NfsSpec { rate: Some(OpRate::per_second(100)), flows: 1, ..small(Transport::Tcp, "getattr") };
+    let rate = Some(OpRate::per_second(100));
+    let spec = NfsTask { net: Net::plain(Transport::Tcp), rate, ..small(Transport::Tcp, "getattr") };
     let result = run(&spec, 1_000, &serve);
     faultless(&result);
     let latency = &result.operations[&NfsOperation::Getattr].latency;
@@ -162,39 +211,65 @@ fn a_planted_service_time_is_measured_from_when_operations_were_due() {
 #[test]
 fn what_a_server_that_goes_away_leaves_is_named_and_what_was_counted_is_kept() {
     for transport in [Transport::Tcp, Transport::Udp] {
-        let spec = NfsSpec { rate: Some(OpRate::per_second(500)), ..small(transport, "sfs97-like") };
-        let (opener, listener) = begin(&spec, 1_000, &serving(NfsService::default()));
-        while opener.progress().transactions < 50 {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        drop(listener);
-        let result = opener.join().expect("a result all the same").remove(0);
+        let spec = NfsTask { rate: Some(OpRate::per_second(500)), ..small(transport, "sfs97-like") };
+        let [client, server] = pair(&spec, 1_000);
+        let nfs = serving(NfsService::default());
+        let counted = thread::scope(|scope| {
+            let [asking, serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&nfs)));
+            while client.meter().is_none_or(|meter| meter.operations < 50) {
+                thread::sleep(Duration::from_millis(10));
+            }
+            server.stop("enough");
+            assert!(was_stopped(&serving.join().expect("no panic")));
+            asking.join().expect("no panic").expect("counts all the same")
+        });
+        let remains = counted.remains.join(", ");
+        let result = counts(counted);
         let done = result.transactions.expect("it asked");
         assert!(done.completed >= 50 && done.completed < 450, "{transport}: {}", done.completed);
         assert!(done.not_sent + done.failed > 50, "{transport}: {} not sent, {} failed", done.not_sent, done.failed);
-        let (broken, remains) = (result.broken.expect("it broke"), result.remains.expect("files remain"));
+        let broken = result.broken.expect("it broke");
         assert!(broken.contains("127.0.0.1") && broken.contains("into the window"), "{broken}");
         assert!(remains.contains("`linerate-test-0` in / of 127.0.0.1 is still there: remove it"), "{remains}");
     }
 }
 
 #[test]
+fn what_remains_of_a_stopped_session_is_named() {
+    let [client, server] = pair(&small(Transport::Tcp, "sfs97-like"), 1_000);
+    let nfs = serving(NfsService::default());
+    let failure = thread::scope(|scope| {
+        let asking = scope.spawn(|| client.run(&nfs));
+        let serving = scope.spawn(|| server.run(&nfs));
+        assert!(client.wait_for(Reached::Running, TIMEOUT) && server.wait_for(Reached::Running, TIMEOUT));
+        // The wrong way round: the server goes first.
+        server.stop("enough");
+        assert!(was_stopped(&serving.join().expect("no panic")));
+        client.stop("enough");
+        asking.join().expect("no panic").expect_err("stopped")
+    });
+    assert!(matches!(failure.error, FailedBy::Stop(Stopped)), "{failure}");
+    assert!(failure.remains.join(", ").contains("`linerate-test-0` in / of 127.0.0.1 is still there"), "{failure:?}");
+}
+
+#[test]
 fn what_cannot_work_is_named_with_its_remedy() {
-    let refused = |spec: &NfsSpec, serve: &NfsTrial| {
-        let listener =
-            prepare(&half(spec, 100, LISTENER), Arc::new(serve.clone())).map_err(|error| error.to_string())?;
-        let mut opener = prepare(&half(spec, 100, EndRole::Opener), Arc::new(serve.clone())).expect("is prepared");
-        let connect = Connect { listeners: listener.prepared().listening };
-        opener.connect(&connect).map_err(|error| error.to_string())
+    let refused = |spec: &NfsTask, nfs: &Nfs| {
+        let [client, server] = pair(spec, 100);
+        thread::scope(|scope| {
+            let [asking, _serving] = [&client, &server].map(|session| scope.spawn(|| session.run(nfs)));
+            failure(asking.join().expect("no panic"))
+        })
     };
     let nfs = NfsService { memory: ByteCount::new(1 << 20), ..NfsService::default() };
     let no_room = serving(nfs);
-    let error = refused(&small(Transport::Tcp, "read"), &no_room).expect_err("no room");
+    let error = refused(&small(Transport::Tcp, "read"), &no_room);
     assert!(error.contains("NFS3ERR_NOSPC; ask for fewer or smaller files"), "{error}");
-    let spec = NfsSpec { transfer_bytes: ByteCount::new(60 << 10), ..small(Transport::Udp, "read") };
-    let error = refused(&spec, &serving(NfsService::default())).expect_err("too large");
+    let spec = NfsTask { transfer_bytes: ByteCount::new(60 << 10), ..small(Transport::Udp, "read") };
+    let error = refused(&spec, &serving(NfsService::default()));
     assert!(error.contains("--transfer-size 57344"), "{error}");
-    let spec = NfsSpec { flows: 30, ..small(Transport::Tcp, "read") };
-    let error = refused(&spec, &serving(NfsService::default())).expect_err("too few files");
+    let mut spec = small(Transport::Tcp, "read");
+    spec.net.flows = 30;
+    let error = refused(&spec, &serving(NfsService::default()));
     assert!(error.contains("24 files for 30 connections"), "{error}");
 }

@@ -24,7 +24,7 @@ pub use share::NfsShare;
 
 use arguments::Arguments;
 use directory::DirectoryStore;
-use linerate_model::{Transport, TrialKey};
+use linerate_model::{SessionKey, Transport};
 use linerate_oncrpc::message::Refused;
 use linerate_oncrpc::server::{Call, Program};
 use linerate_oncrpc::{ProgramSource, RpcError};
@@ -75,14 +75,14 @@ impl NfsService {
                 Some(Errno::ENOSYS | Errno::EPERM) => "openat2, which Linux has since 5.6, is not allowed or not there",
                 _ => "it must be a directory that this user may read",
             };
-            RpcError::Asked(format!("cannot serve {} by NFS: {error}; {remedy}", path.display()))
+            RpcError::InvalidRequest(format!("cannot serve {} by NFS: {error}; {remedy}", path.display()))
         })?;
         Ok(Arc::new(store))
     }
 }
 
 impl ProgramSource for NfsService {
-    fn programs(&self, key: TrialKey) -> Result<Vec<Arc<dyn Program>>, RpcError> {
+    fn programs(&self, key: SessionKey) -> Result<Vec<Arc<dyn Program>>, RpcError> {
         let (store, admission) = (self.open()?, Admission(key));
         let nfs = Nfs { store: Arc::clone(&store), admission, pace: Pace::new(self.time), once: Once::default() };
         Ok(vec![Arc::new(nfs), Arc::new(Mount::new(store, admission))])
@@ -91,7 +91,7 @@ impl ProgramSource for NfsService {
 
 /// Who may call.
 #[derive(Debug, Clone, Copy)]
-struct Admission(TrialKey);
+struct Admission(SessionKey);
 
 impl Admission {
     fn admits(self, call: &Call<'_>) -> Result<(), Refused> {

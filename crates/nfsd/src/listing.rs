@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::handle::Handle;
 use crate::reply::{self, answer, attributes};
-use crate::store::{Name, Place, Result, Store};
+use crate::store::{DirOpArgs, Name, Result, Store};
 use linerate_oncrpc::message::Refused;
 use nfs3_types::nfs3::{
     Nfs3Option, READDIR3resfail, READDIR3resok, READDIRPLUS3resfail, READDIRPLUS3resok, cookieverf3, dirlist3,
@@ -23,10 +23,10 @@ pub(super) fn readdir(
     arguments: &mut Arguments<'_>,
     reply: &mut Vec<u8>,
 ) -> std::result::Result<(), Refused> {
-    let wanted = Wanted::read(arguments)?;
+    let listing = ListingArguments::read(arguments)?;
     let count = arguments.take::<u32>()?.min(maximum) as usize;
-    let directory = wanted.directory;
-    let done = wanted.entries(store, usize::MAX, count, 0).map(|shown| READDIR3resok {
+    let directory = listing.directory;
+    let done = listing.entries(store, usize::MAX, count, 0).map(|shown| READDIR3resok {
         dir_attributes: Nfs3Option::Some(shown.attributes),
         cookieverf: cookieverf3(store.verifier()),
         reply: dirlist3 { entries: List(shown.entries), eof: shown.all },
@@ -42,11 +42,11 @@ pub(super) fn readdirplus(
     arguments: &mut Arguments<'_>,
     reply: &mut Vec<u8>,
 ) -> std::result::Result<(), Refused> {
-    let wanted = Wanted::read(arguments)?;
+    let listing = ListingArguments::read(arguments)?;
     let names = arguments.take::<u32>()? as usize;
     let count = arguments.take::<u32>()?.min(maximum) as usize;
-    let directory = wanted.directory;
-    let done = wanted.entries(store, names, count, PLUS).and_then(|shown| {
+    let directory = listing.directory;
+    let done = listing.entries(store, names, count, PLUS).and_then(|shown| {
         let entries = shown.entries.into_iter().map(|entry| with_attributes(store, directory?, entry));
         Ok(READDIRPLUS3resok {
             dir_attributes: Nfs3Option::Some(shown.attributes),
@@ -59,7 +59,7 @@ pub(super) fn readdirplus(
 }
 
 /// What both ask for first.
-struct Wanted {
+struct ListingArguments {
     directory: Result<Handle>,
     cookie: u64,
     verifier: cookieverf3,
@@ -72,7 +72,7 @@ struct Shown {
     all: bool,
 }
 
-impl Wanted {
+impl ListingArguments {
     fn read(arguments: &mut Arguments<'_>) -> std::result::Result<Self, Refused> {
         Ok(Self { directory: arguments.handle()?, cookie: arguments.take()?, verifier: arguments.take()? })
     }
@@ -111,7 +111,7 @@ fn with_attributes(store: &dyn Store, directory: Handle, entry: entry3<'static>)
     let found = match entry.name.as_ref() {
         b"." => store.attributes(directory).map(|attributes| (directory, attributes)),
         b".." => store.parent(directory),
-        name => Name::new(name).and_then(|name| store.lookup(Place { directory, name })),
+        name => Name::new(name).and_then(|name| store.lookup(DirOpArgs { directory, name })),
     };
     let (name_handle, name_attributes) = match found {
         Ok((handle, attributes)) => (reply::made(handle), Nfs3Option::Some(attributes)),

@@ -4,7 +4,7 @@ use crate::Admission;
 use crate::arguments::Arguments;
 use crate::handle::Handle;
 use crate::reply::put;
-use crate::store::{Name, Place, Store};
+use crate::store::{DirOpArgs, Name, Store};
 use linerate_oncrpc::message::Refused;
 use linerate_oncrpc::server::{Call, Program};
 use nfs3_types::mount::{
@@ -56,7 +56,7 @@ impl Mount {
         }
         let mut directory = self.store.root();
         for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
-            let place = Name::new(name).map(|name| Place { directory, name });
+            let place = Name::new(name).map(|name| DirOpArgs { directory, name });
             let (found, attributes) = place.and_then(|place| self.store.lookup(place)).map_err(status)?;
             if attributes.type_ != ftype3::NF3DIR {
                 return Err(mountstat3::MNT3ERR_NOTDIR);

@@ -7,10 +7,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Mutex, PoisonError};
 
-/// How slow a server is made. The default is as fast as it goes.
+/// How slow a server is made. The default adds no delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ServiceTime {
-    /// What a call takes; zero for as fast as it goes.
+    /// What a call takes; zero adds no delay.
     pub call: Nanos,
     /// What a WRITE or COMMIT takes instead.
     pub write: Option<Nanos>,

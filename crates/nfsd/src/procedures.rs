@@ -4,7 +4,7 @@ use crate::arguments::Arguments;
 use crate::handle::Handle;
 use crate::listing::{readdir, readdirplus};
 use crate::reply::{answer, attributes, handle, made, unchanged};
-use crate::store::{LINK_MAXIMUM, Made, NAME_MAXIMUM, Name, New, Place, Removed, Result, Store};
+use crate::store::{DirOpArgs, LINK_MAXIMUM, Made, NAME_MAXIMUM, Name, New, Removed, Result, Store};
 use crate::transfer::{commit, read, write};
 use linerate_oncrpc::message::Refused;
 use nfs3_types::nfs3::{
@@ -77,7 +77,7 @@ fn lookup(store: &dyn Store, arguments: &mut Arguments<'_>, reply: &mut Vec<u8>)
     let done = directory.and_then(|directory| match name {
         b"." => store.parent(directory).and_then(|_| Ok((directory, store.attributes(directory)?))),
         b".." => store.parent(directory),
-        name => store.lookup(Place { directory, name: Name::new(name)? }),
+        name => store.lookup(DirOpArgs { directory, name: Name::new(name)? }),
     });
     let dir_attributes = || attributes(store, directory);
     let done = done.map(|(object, attributes)| LOOKUP3resok {
@@ -147,7 +147,7 @@ fn make(store: &dyn Store, directory: Result<Handle>, name: &[u8], new: New<'_>,
         New::Link { text, .. } if text.is_empty() || text.contains(&0) => Err(nfsstat3::NFS3ERR_INVAL),
         _ => directory,
     };
-    let done = checked.and_then(|directory| store.make(Place { directory, name: Name::new(name)? }, new));
+    let done = checked.and_then(|directory| store.make(DirOpArgs { directory, name: Name::new(name)? }, new));
     let done = done.map(|Made { handle, attributes, directory }| CREATE3resok {
         obj: made(handle),
         obj_attributes: Nfs3Option::Some(attributes),
@@ -167,7 +167,7 @@ fn mknod(store: &dyn Store, arguments: &mut Arguments<'_>, reply: &mut Vec<u8>) 
 
 fn remove(store: &dyn Store, what: Removed, arguments: &mut Arguments<'_>, reply: &mut Vec<u8>) -> Parsed {
     let (directory, name) = arguments.place()?;
-    let done = directory.and_then(|directory| store.remove(Place { directory, name: Name::new(name)? }, what));
+    let done = directory.and_then(|directory| store.remove(DirOpArgs { directory, name: Name::new(name)? }, what));
     // The results of REMOVE and RMDIR are alike.
     let done = done.map(|dir_wcc| REMOVE3resok { dir_wcc });
     answer(reply, done, || REMOVE3resfail { dir_wcc: unchanged(store, directory) });
@@ -178,8 +178,8 @@ fn rename(store: &dyn Store, arguments: &mut Arguments<'_>, reply: &mut Vec<u8>)
     let ((from, old), (to, new)) = (arguments.place()?, arguments.place()?);
     let both = from.and_then(|from| Ok((from, to?)));
     let done = both.and_then(|(from, to)| {
-        let from = Place { directory: from, name: Name::new(old)? };
-        store.rename(from, Place { directory: to, name: Name::new(new)? })
+        let from = DirOpArgs { directory: from, name: Name::new(old)? };
+        store.rename(from, DirOpArgs { directory: to, name: Name::new(new)? })
     });
     let done = done.map(|(fromdir_wcc, todir_wcc)| RENAME3resok { fromdir_wcc, todir_wcc });
     let failed = || RENAME3resfail { fromdir_wcc: unchanged(store, from), todir_wcc: unchanged(store, to) };

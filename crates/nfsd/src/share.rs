@@ -1,7 +1,7 @@
 //! A directory that is served to whoever holds a key, for as long as something lasts that is no trial.
 
 use crate::NfsService;
-use linerate_model::{Transport, TrialKey};
+use linerate_model::{SessionKey, Transport};
 use linerate_oncrpc::server::Server;
 use linerate_oncrpc::{ProgramSource as _, RpcError};
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ pub struct NfsShare(Server);
 
 impl NfsShare {
     /// Serves `directory` over TCP at `address`, at a port of the system's choice, to those that show `key`.
-    pub fn start(directory: &Path, key: TrialKey, address: IpAddr) -> Result<Self, RpcError> {
+    pub fn start(directory: &Path, key: SessionKey, address: IpAddr) -> Result<Self, RpcError> {
         let service = NfsService { directory: Some(directory.to_owned()), ..NfsService::default() };
         let address = SocketAddr::new(address, 0);
         Server::start(Transport::Tcp, address, service.programs(key)?).map(Self)

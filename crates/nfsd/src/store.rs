@@ -34,9 +34,9 @@ impl<'a> Name<'a> {
     }
 }
 
-/// A name in a directory of this store.
+/// A name in a directory of this store: `diropargs3` of RFC 1813.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct DirOpArgs<'a> {
     pub(crate) directory: Handle,
     pub(crate) name: Name<'a>,
 }
@@ -107,7 +107,7 @@ pub(crate) trait Store: Send + Sync {
     fn set_attributes(&self, object: Handle, to: &sattr3, guard: Option<nfstime3>) -> Result<wcc_data>;
 
     /// What a name stands for.
-    fn lookup(&self, place: Place<'_>) -> Result<(Handle, fattr3)>;
+    fn lookup(&self, place: DirOpArgs<'_>) -> Result<(Handle, fattr3)>;
 
     /// The directory that holds a directory; the exported one holds itself.
     fn parent(&self, directory: Handle) -> Result<(Handle, fattr3)>;
@@ -125,13 +125,13 @@ pub(crate) trait Store: Send + Sync {
     fn commit(&self, file: Handle) -> Result<wcc_data>;
 
     /// Makes a file, a directory or a link.
-    fn make(&self, place: Place<'_>, new: New<'_>) -> Result<Made>;
+    fn make(&self, place: DirOpArgs<'_>, new: New<'_>) -> Result<Made>;
 
     /// Removes a name.
-    fn remove(&self, place: Place<'_>, what: Removed) -> Result<wcc_data>;
+    fn remove(&self, place: DirOpArgs<'_>, what: Removed) -> Result<wcc_data>;
 
     /// Moves a name, over another one if need be; both directories.
-    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(wcc_data, wcc_data)>;
+    fn rename(&self, from: DirOpArgs<'_>, to: DirOpArgs<'_>) -> Result<(wcc_data, wcc_data)>;
 
     /// Shows the names of a directory from behind `cookie` (0: all, `.` and `..` first), until `each` has enough and says
     /// false. Gives the directory's attributes, and whether all names were shown.

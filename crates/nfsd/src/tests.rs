@@ -1,7 +1,7 @@
 //! The server as a whole: both stores alike, over the wire with a client of others, with hostile bytes, and at a planted pace.
 
 use super::*;
-use crate::store::{Name, New, Place, Removed};
+use crate::store::{DirOpArgs, Name, New, Removed};
 use linerate_oncrpc::client::{Caller, Retransmission};
 use linerate_oncrpc::message::{AUTH_SHORT, Credential, Presented, Procedure, Reply};
 use linerate_oncrpc::server::Server;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 
-const KEY: TrialKey = TrialKey([7; 16]);
+const KEY: SessionKey = SessionKey([7; 16]);
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const SECOND: Nanos = Nanos::new(1_000_000_000);
 
@@ -27,8 +27,8 @@ fn stores() -> [(&'static str, Box<dyn Store>, Option<tempfile::TempDir>); 2] {
     [("memory", Box::new(MemoryStore::new(64 << 20)), None), ("directory", Box::new(store), Some(directory))]
 }
 
-fn at(directory: handle::Handle, name: &str) -> Place<'_> {
-    Place { directory, name: Name::new(name.as_bytes()).expect("a name") }
+fn at(directory: handle::Handle, name: &str) -> DirOpArgs<'_> {
+    DirOpArgs { directory, name: Name::new(name.as_bytes()).expect("a name") }
 }
 
 fn file(store: &dyn Store, directory: handle::Handle, name: &str) -> handle::Handle {
@@ -373,7 +373,7 @@ fn only_the_key_opens_it_and_a_ping_needs_none() {
         let args = packed(&root);
         for (program, procedure) in [(100_003, 1), (100_005, 1), (100_005, 2), (100_005, 5)] {
             let to = Procedure { program, version: 3, procedure };
-            for credential in [Credential::none(), Credential::sys("h", 0, 0), Credential::key(&TrialKey([8; 16]))] {
+            for credential in [Credential::none(), Credential::sys("h", 0, 0), Credential::key(&SessionKey([8; 16]))] {
                 let error = caller.ask("a call", to, &credential, &args, SECOND).expect_err("is refused");
                 assert!(error.to_string().contains("AUTH_BADCRED"), "{transport}: {error}");
             }

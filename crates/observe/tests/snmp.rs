@@ -178,8 +178,8 @@ fn every_version_and_protocol_reads() {
 }
 
 #[test]
-fn a_refusal_says_where_and_what_to_check() {
-    let Some(agent) = Agent::start("a_refusal_says_where_and_what_to_check") else { return };
+fn an_error_says_where_and_what_to_check() {
+    let Some(agent) = Agent::start("an_error_says_where_and_what_to_check") else { return };
     block_on(async {
         agent.open("snmp://public", "").await;
         let error = async |before: &str, options: &str| {
@@ -308,9 +308,9 @@ fn interfaces_count_what_was_sent() {
                 // Let the table read at the opening go old.
                 tokio::time::sleep(Duration::from_secs(4)).await;
                 watcher.start().await;
-                let sink = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+                let receiver = UdpSocket::bind("127.0.0.1:0").expect("a socket");
                 let source = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-                let to = sink.local_addr().expect("an address");
+                let to = receiver.local_addr().expect("an address");
                 for _ in 0..DATAGRAMS {
                     source.send_to(&[0; PAYLOAD], to).expect("sent");
                 }

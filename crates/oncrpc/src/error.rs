@@ -1,16 +1,16 @@
-//! What can go wrong with calls, servers and trials, grouped by whose fault it is.
+//! What can go wrong with calls, servers and loads, grouped by whose fault it is.
 
 use crate::message::Refused;
-use linerate_engine::{FlowsMissing, SocketError, failed};
+use linerate_engine::{EngineError, EngineFailure, FailedBy, FlowsMissing, SocketError, Stopped, failed};
 use std::io;
 use std::net::SocketAddr;
 
-/// Why a call, a server or a half of a trial failed.
+/// Why a call, a server or a load failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RpcError {
-    /// What was asked for cannot be done; the text says what can.
+    /// The request cannot be carried out; the text says what can.
     #[error("{0}")]
-    Asked(String),
+    InvalidRequest(String),
     /// A system call failed.
     #[error(transparent)]
     Sys(#[from] linerate_sys::Error),
@@ -88,8 +88,8 @@ pub enum RpcError {
         /// Why.
         source: Box<RpcError>,
     },
-    /// The half was stopped before it was done.
-    #[error("the trial was stopped before it was done")]
+    /// The session was stopped.
+    #[error("the session was stopped")]
     Stopped,
 }
 
@@ -103,6 +103,31 @@ impl RpcError {
     /// The server answered `what` with a refusal.
     pub fn refused(server: SocketAddr, what: impl Into<String>, why: Refused) -> Self {
         Self::Refused { server, what: what.into(), reason: why.to_string() }
+    }
+}
+
+impl From<Stopped> for RpcError {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+impl From<RpcError> for EngineError {
+    fn from(error: RpcError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<RpcError> for EngineFailure {
+    fn from(error: RpcError) -> Self {
+        match error {
+            RpcError::Stopped => Stopped.into(),
+            RpcError::Remains { remains, source } => {
+                let failure = Self::from(*source);
+                Self { remains: failure.remains.into_iter().chain([remains]).collect(), ..failure }
+            }
+            other => FailedBy::Task(other.into()).into(),
+        }
     }
 }
 

@@ -1,29 +1,26 @@
-//! One flow of calls, and what the threads of a half share.
+//! One flow of calls, and what the threads of a session share.
 
 use crate::client::{Caller, Retransmission};
 use crate::error::RpcError;
 use crate::job::Job;
 use crate::load::Load;
 use crate::privileged::socket_from_privileged_port;
-use linerate_engine::{SocketSpec, Stop};
-use linerate_model::{FlowResult, NfsOperation, OperationCounts, Received, Sent, Transactions, Transport};
+use linerate_engine::{SocketError, SocketSpec, Stop};
+use linerate_model::{FlowCounts, NfsOperation, OperationCounts, Received, Sent, Transactions, Transport};
 use linerate_pace::Timeline;
 use linerate_sys::clock;
-use linerate_units::Nanos;
-use socket2::SockAddr;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
-/// A flow must be connected after this.
+/// A server that has not taken a connection after this does not answer.
 const FLOW_NS: u64 = 5_000_000_000;
 
 /// One flow of calls from this host.
 #[derive(Debug)]
 pub struct Flow {
-    /// Which of the half's ends it belongs to.
+    /// Which of this host's ends it belongs to.
     pub end: usize,
     /// The path's index in the trial.
     pub path: u16,
@@ -35,7 +32,7 @@ pub struct Flow {
     pub load: Arc<dyn Load>,
 }
 
-/// What all threads of a half share.
+/// What all threads of a session share.
 #[derive(Debug)]
 pub struct Shared {
     /// What this host is to do.
@@ -44,8 +41,8 @@ pub struct Shared {
     pub timeline: Timeline,
     /// This host's flows.
     pub flows: Vec<Flow>,
-    /// One for each flow, in their order.
-    pub meters: Vec<Meter>,
+    /// One for each flow, in their order. Whoever reads them holds no socket.
+    pub meters: Arc<[Meter]>,
     /// Ends all of them early.
     pub stop: Stop<RpcError>,
 }
@@ -74,7 +71,7 @@ pub struct Outcome {
     /// NFS: the same by operation.
     pub operations: BTreeMap<NfsOperation, OperationCounts>,
     /// Bytes of the flow, and TCP's own account of it.
-    pub flow: FlowResult,
+    pub flow: FlowCounts,
     /// Why the flow ended before its time, if it did and what it had counted is kept.
     pub broken: Option<String>,
 }
@@ -92,37 +89,37 @@ impl Shared {
     }
 }
 
-/// Connects one flow to `server`, at most until `deadline`: a connection, or a socket that hears of no one else. Returns it with
+/// Connects one flow to `server`, unless stopped meanwhile: a connection, or a socket that hears of no one else. Returns it with
 /// its own address.
 ///
 /// # Errors
-/// Fails if the server does not answer in time or refuses, or no socket can be made.
-pub fn open(job: &Job, server: SocketAddr, deadline: u64) -> Result<(Caller, SocketAddr), RpcError> {
+/// Fails if the server does not answer in time or refuses, no socket can be made, or `stop` was set.
+pub fn open(job: &Job, server: SocketAddr, stop: &Arc<Stop>) -> Result<(Caller, SocketAddr), RpcError> {
     // Without an address given, binding to any finds out early whether one can be had.
     let any = || if job.v6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let udp = job.transport() == Transport::Udp;
     let bind = job.socket().bind_address.or_else(|| udp.then(any)).map(|address| SocketAddr::new(address, 0));
     let spec = SocketSpec { transport: job.transport(), v6: job.v6(), options: job.socket(), bind, device: true };
-    let socket = if job.workload.has_foreign_server() {
-        socket_from_privileged_port(spec)?
-    } else {
-        linerate_engine::socket(spec)?
-    };
-    let left = deadline.saturating_sub(clock::now()).clamp(1_000_000, FLOW_NS);
-    socket.connect_timeout(&SockAddr::from(server), Duration::from_nanos(left)).map_err(|error| {
-        linerate_engine::SocketError::connecting(server, error).map_or_else(
-            |error| {
-                let (what, seconds) = ("a connection".to_owned(), Nanos::new(left).get().div_ceil(1_000_000_000));
-                RpcError::NoAnswer { server, what, seconds, reason: error.to_string() }
-            },
-            RpcError::from,
-        )
-    })?;
+    let socket =
+        if job.has_foreign_server() { socket_from_privileged_port(spec)? } else { linerate_engine::socket(spec)? };
+    let connected =
+        linerate_engine::connect(&socket, server, clock::now() + FLOW_NS, stop.flag()).map_err(|error| {
+            SocketError::connecting(server, error).map_or_else(
+                |error| {
+                    let (what, seconds) = ("a connection".to_owned(), FLOW_NS / 1_000_000_000);
+                    RpcError::NoAnswer { server, what, seconds, reason: error.to_string() }
+                },
+                RpcError::from,
+            )
+        })?;
+    if !connected {
+        return Err(RpcError::Stopped);
+    }
     let local = socket.local_addr().map_err(RpcError::socket("getsockname"))?;
     let local = local.as_socket().expect("sockets of the Internet have such addresses");
     let caller = match job.transport() {
         Transport::Tcp => Caller::tcp(socket.into())?,
         Transport::Udp => Caller::udp(UdpSocket::from(socket), Retransmission::default())?,
     };
-    Ok((caller, local))
+    Ok((caller.until(stop), local))
 }

@@ -1,81 +1,85 @@
-//! A half's task with its options checked: what cannot work is said before anything is opened.
+//! An assignment with its options checked: what cannot work is said before anything is opened.
 
 use crate::error::RpcError;
 use crate::protocol::Protocol;
-use linerate_model::{EndSpec, HalfSpec, IpVersion, SocketOptions, Timing, Transport, TrialId, TrialKey, Workload};
+use linerate_engine::{MOST_PER_SECOND, PathEnd, check_assignment, check_rate, path_ends};
+use linerate_model::{Assignment, IpVersion, Net, SessionId, SessionKey, SocketOptions, Task, Transport, Window};
 use linerate_pace::Timeline;
+use linerate_units::OpRate;
 
-/// What this half is to do.
+/// What this host is to do.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// The trial's name.
-    pub id: TrialId,
+    /// The session's name.
+    pub id: SessionId,
     /// What its callers show its servers.
-    pub key: TrialKey,
+    pub key: SessionKey,
     /// Its load.
-    pub workload: Workload,
+    pub task: Task,
     /// Its warm-up and window.
-    pub timing: Timing,
-    /// The ends of paths at this host.
-    pub ends: Vec<EndSpec>,
+    pub window: Window,
+    /// The ends of paths at this host, in the order of the assignment's roles.
+    pub ends: Vec<PathEnd>,
+}
+
+/// Calls under way at a time on each flow.
+fn outstanding(task: &Task) -> u16 {
+    match task {
+        Task::Rpc(task) => task.outstanding,
+        Task::Nfs(task) => task.outstanding,
+        Task::Stream(_) | Task::Transact(_) | Task::Frames(_) | Task::Copy(_) => 0,
+    }
 }
 
 impl Job {
     /// Checks everything that can be checked without a peer.
     ///
     /// # Errors
-    /// [`RpcError::Asked`] says what to ask for instead.
-    pub fn check(spec: &HalfSpec, protocol: &dyn Protocol) -> Result<Self, RpcError> {
-        let outstanding = match &spec.workload {
-            Workload::Rpc(rpc) => rpc.outstanding,
-            Workload::Nfs(nfs) => nfs.outstanding,
-            Workload::Stream(_) | Workload::Transact(_) => {
-                return Err(asked("streams and transactions have an engine of their own"));
-            }
-        };
-        check_load(outstanding, spec)?;
-        protocol.check(&spec.workload)?;
-        linerate_engine::check_half(spec)?;
-        Ok(Self {
-            id: spec.id.clone(),
-            key: spec.key,
-            workload: spec.workload.clone(),
-            timing: spec.timing,
-            ends: spec.ends.clone(),
-        })
+    /// [`RpcError::InvalidRequest`] says what to ask for instead.
+    pub fn check(assignment: &Assignment, protocol: &dyn Protocol) -> Result<Self, RpcError> {
+        let task = &assignment.task;
+        protocol.check(task)?;
+        if outstanding(task) == 0 {
+            return Err(RpcError::InvalidRequest("0 calls under way: choose 1 or more".to_owned()));
+        }
+        let rate = task.requests_per_s().map(OpRate::get);
+        check_rate(rate, MOST_PER_SECOND, "calls", "call as fast as replies come")?;
+        let window = check_assignment(assignment)?;
+        let ends = path_ends(assignment)?;
+        Ok(Self { id: assignment.id.clone(), key: assignment.key, task: task.clone(), window, ends })
+    }
+
+    /// Transport, flows and sockets.
+    ///
+    /// # Panics
+    /// If the task has none; [`Job::check`] takes no such task.
+    pub fn net(&self) -> &Net {
+        self.task.net().expect("`Job::check` takes no task without sockets")
     }
 
     /// The sockets' options.
     pub fn socket(&self) -> &SocketOptions {
-        self.workload.socket()
+        &self.net().socket
     }
 
     /// TCP or UDP.
     pub fn transport(&self) -> Transport {
-        self.workload.transport()
+        self.net().transport
     }
 
     /// IPv6.
     pub fn v6(&self) -> bool {
-        self.workload.ip() == IpVersion::V6
+        self.net().ip == IpVersion::V6
     }
 
-    /// The times of a half that starts at `start`. Calls are timed one by one, so nothing has to drain before the window.
+    /// Whether the server is not one of linerate's own.
+    pub(crate) fn has_foreign_server(&self) -> bool {
+        matches!(&self.task, Task::Nfs(task) if task.server.is_some())
+    }
+
+    /// The times of a load that starts at `start`. Calls are timed one by one, so nothing has to drain before the window.
     pub fn timeline(&self, start: u64) -> Timeline {
-        let open = start + self.timing.warmup.get();
-        Timeline { start, warm_until: open, open, close: open + self.timing.measure.get() }
+        let open = start + self.window.warmup.get();
+        Timeline { start, warm_until: open, open, close: open + self.window.measure.get() }
     }
-}
-
-fn asked(text: impl Into<String>) -> RpcError {
-    RpcError::Asked(text.into())
-}
-
-fn check_load(outstanding: u16, spec: &HalfSpec) -> Result<(), RpcError> {
-    linerate_engine::check_flows(spec.workload.flows())?;
-    if outstanding == 0 {
-        return Err(asked("0 calls under way: choose 1 or more"));
-    }
-    linerate_engine::check_rate(spec.workload.requests_per_s(), "calls", "call as fast as replies come")?;
-    Ok(())
 }

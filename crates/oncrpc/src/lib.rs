@@ -2,12 +2,12 @@
 //! record marking and over UDP with retransmission.
 //!
 //! One thread owns one connection or socket; it sends and takes calls and replies in batches, and shares nothing on the hot path.
-//! A trial of calls is a [`Half`] that speaks a [`Protocol`]: linerate's own program ([`TestCalls`]), or one of another crate.
+//! The engine of calls is the same for every [`Protocol`]: linerate's own program ([`OncRpc`]), or one of another crate ([`run`]).
 
 pub mod client;
+mod engine;
 mod error;
 mod flow;
-mod half;
 mod job;
 pub mod load;
 pub mod message;
@@ -21,12 +21,11 @@ mod running;
 mod running_server;
 pub mod server;
 
+pub use engine::{OncRpc, demand, run};
 pub use error::RpcError;
 pub use flow::{Flow, Meter, Outcome, Shared, open};
-pub use half::{Half, prepare};
 pub use job::Job;
 pub use privileged::socket_from_privileged_port;
 pub use program::{PROGRAM, VERSION};
-pub use protocol::{Opening, ProgramSource, Protocol, TestCalls};
+pub use protocol::{Opening, ProgramSource, Protocol};
 pub use rpc_service::RpcService;
-pub use running::Running;

@@ -1,4 +1,4 @@
-//! What flows of calls are made for: the trial's load, one kind for each workload.
+//! What flows of calls are made for: one kind of load for each task.
 
 mod calls;
 mod tally;

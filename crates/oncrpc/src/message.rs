@@ -2,7 +2,7 @@
 //!
 //! Reading never allocates: what is read borrows from the message, and every length is checked against it.
 
-use linerate_model::TrialKey;
+use linerate_model::SessionKey;
 
 /// Message types.
 const CALL: u32 = 0;
@@ -39,7 +39,7 @@ impl Credential {
     }
 
     /// AUTH_SHORT with a trial's key: a server of the trial gave it out beforehand, through the agents.
-    pub fn key(key: &TrialKey) -> Self {
+    pub fn key(key: &SessionKey) -> Self {
         Self::of(AUTH_SHORT, &key.0)
     }
 
@@ -77,8 +77,8 @@ pub struct Presented<'a> {
 }
 
 impl Presented<'_> {
-    /// It is this trial's key. All bytes are compared, so that the time taken tells nothing of it.
-    pub fn is_key(&self, key: &TrialKey) -> bool {
+    /// It is this trial's key. All bytes are compared, so that the time taken does not depend on it.
+    pub fn is_key(&self, key: &SessionKey) -> bool {
         let differs = self.body.iter().zip(key.0).fold(0, |differs, (a, b)| differs | (a ^ b));
         self.flavour == AUTH_SHORT && self.body.len() == key.0.len() && differs == 0
     }
@@ -314,18 +314,18 @@ mod tests {
 
     #[test]
     fn only_the_trials_key_is_the_trials_key() {
-        let key = TrialKey([7; 16]);
+        let key = SessionKey([7; 16]);
         let mut bytes = Vec::new();
         put_call(&mut bytes, 7, TO, &Credential::key(&key), &[]);
         let presented = read_call(&bytes).expect("a call").credential;
         assert!(presented.is_key(&key));
-        assert!(!presented.is_key(&TrialKey([8; 16])));
+        assert!(!presented.is_key(&SessionKey([8; 16])));
         assert!(!Presented { body: &presented.body[..15], ..presented }.is_key(&key));
         assert!(!Presented { flavour: AUTH_SYS, ..presented }.is_key(&key));
     }
 
     #[test]
-    fn refusals_arrive_as_what_they_are_and_are_no_longer_than_the_shortest_call() {
+    fn error_replies_keep_their_kind_and_fit_into_the_shortest_call() {
         let mut call = Vec::new();
         put_call(&mut call, 7, TO, &Credential::none(), &[]);
         for why in [
@@ -374,7 +374,7 @@ mod tests {
         fn no_bytes_are_too_bad_to_read(bytes: Vec<u8>, cut in 0usize..64, word in 0usize..12, value: u32) {
             let _ = (read_call(&bytes), read_reply(&bytes));
             let mut call = Vec::new();
-            put_call(&mut call, 1, TO, &Credential::key(&TrialKey([1; 16])), &bytes);
+            put_call(&mut call, 1, TO, &Credential::key(&SessionKey([1; 16])), &bytes);
             let at = (word * 4).min(call.len() - 4);
             call[at..at + 4].copy_from_slice(&value.to_be_bytes());
             call.truncate(call.len().saturating_sub(cut));

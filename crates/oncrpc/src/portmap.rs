@@ -68,9 +68,9 @@ fn agreed(server: SocketAddr, what: &str, results: Vec<u8>) -> Result<(), RpcErr
 fn ask(caller: &mut Caller, procedure: u32, args: &[u8]) -> Result<Vec<u8>, RpcError> {
     let to = Procedure { program: PROGRAM, version: 2, procedure };
     caller.ask("a call to its portmapper", to, &Credential::none(), args, TIMEOUT).map_err(|error| match error {
-        RpcError::Gone { peer, .. } | RpcError::NoAnswer { server: peer, .. } => {
-            RpcError::Asked(format!("no portmapper answers at {peer}: start one (rpcbind), or leave --portmap out"))
-        }
+        RpcError::Gone { peer, .. } | RpcError::NoAnswer { server: peer, .. } => RpcError::InvalidRequest(format!(
+            "no portmapper answers at {peer}: start one (rpcbind), or leave --portmap out"
+        )),
         other => other,
     })
 }

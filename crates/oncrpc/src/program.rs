@@ -2,7 +2,7 @@
 
 use crate::message::{Refused, Rest, put, put_opaque};
 use crate::server::{Call, Moved, Program};
-use linerate_model::{RpcCall, RpcSpec, Transport, TrialKey};
+use linerate_model::{RpcCall, RpcTask, SessionKey, Transport};
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -52,7 +52,7 @@ pub(crate) fn carried(call: RpcCall, results: &[u8], expected: usize) -> Option<
 #[derive(Debug)]
 pub(crate) struct TestProgram {
     /// Whom data are carried for; none carries none.
-    key: Option<TrialKey>,
+    key: Option<SessionKey>,
     data: Vec<u8>,
     open: AtomicU64,
     close: AtomicU64,
@@ -61,8 +61,8 @@ pub(crate) struct TestProgram {
 
 impl TestProgram {
     /// Answers null calls of anyone, and carries data for who shows `key`.
-    pub(crate) fn new(key: Option<TrialKey>) -> Self {
-        let mut data = vec![0; if key.is_some() { RpcSpec::TCP_MAXIMUM as usize } else { 0 }];
+    pub(crate) fn new(key: Option<SessionKey>) -> Self {
+        let mut data = vec![0; if key.is_some() { RpcTask::TCP_MAXIMUM as usize } else { 0 }];
         rand::fill(&mut data[..]);
         Self { key, data, open: AtomicU64::new(0), close: AtomicU64::new(u64::MAX), moved: Mutex::default() }
     }
@@ -108,8 +108,8 @@ impl Program for TestProgram {
         let mut rest = Rest(call.args);
         // A reply that would not fit a datagram is not begun.
         let most = match call.transport {
-            Transport::Tcp => RpcSpec::TCP_MAXIMUM,
-            Transport::Udp => RpcSpec::UDP_MAXIMUM,
+            Transport::Tcp => RpcTask::TCP_MAXIMUM,
+            Transport::Udp => RpcTask::UDP_MAXIMUM,
         } as usize;
         let (received, sent) = match call.procedure {
             0 => (None, None),
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_units_message_is_as_long_as_the_model_says() {
-        let key = Credential::key(&TrialKey([1; 16]));
+        let key = Credential::key(&SessionKey([1; 16]));
         for unit in [0, 1, 64, 8_191] {
             let data = vec![7; unit];
             let mut call = Vec::new();
@@ -200,7 +200,7 @@ mod tests {
                 put_opaque(into, &data);
             });
             for (call_or_reply, does) in [(&call, RpcCall::Write), (&reply, RpcCall::Read)] {
-                let spec = |transport| RpcSpec::plain(transport, does, ByteCount::new(unit as u64));
+                let spec = |transport| RpcTask::plain(transport, does, ByteCount::new(unit as u64));
                 assert_eq!(call_or_reply.len() as u64, spec(Transport::Tcp).message_bytes(), "{does} of {unit}");
                 assert_eq!(call_or_reply.len() as u64 - 4, spec(Transport::Udp).message_bytes(), "{does} of {unit}");
             }

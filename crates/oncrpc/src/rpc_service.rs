@@ -47,7 +47,7 @@ impl RpcService {
     /// Fails if no portmapper answers or it refuses.
     pub fn register(&mut self) -> Result<(), RpcError> {
         if self.address.is_ipv6() {
-            return Err(RpcError::Asked(
+            return Err(RpcError::InvalidRequest(
                 "programs are registered for IPv4 only: listen at an IPv4 address, or leave --portmap out".to_owned(),
             ));
         }

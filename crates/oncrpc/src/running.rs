@@ -1,17 +1,16 @@
-//! A half at work, and the sum of what its flows and servers counted.
+//! Flows and servers at work, and the sum of what they counted.
 
 use crate::client::Caller;
 use crate::error::RpcError;
-use crate::flow::{Outcome, Shared};
-use crate::load::Load;
+use crate::flow::{Meter, Outcome, Shared};
 use crate::running_server::RunningServer;
-use linerate_engine::{Worker, Workers};
-use linerate_model::{EndResult, EndRole, EndSpec, Progress, Received, Sent, Transactions};
-use linerate_sys::thread::EngineThread;
+use crate::server::ServerMeter;
+use linerate_engine::{Ended, Meters, Stop, Work, Worker, Workers};
+use linerate_model::{EndCounts, Received, RoleCounts, Sent, Transactions};
+use linerate_observe::interface_of;
+use linerate_pace::Timeline;
 use linerate_sys::{affinity, clock};
 use linerate_units::Nanos;
-use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -19,27 +18,61 @@ use std::sync::atomic::Ordering;
 /// watches the hosts reads it at the window's close, by clocks that may differ. The server's thread ends with the connection.
 const OBSERVED_NS: u64 = 200_000_000;
 
-/// A half at work. Dropping it stops it and waits for its threads.
+/// Flows and servers at work. Dropping it stops the flows and waits for their threads.
 #[derive(Debug)]
-pub struct Running {
+pub(crate) struct Running<'a> {
     shared: Arc<Shared>,
     workers: Workers<Option<Outcome>>,
-    /// Those of the flows and those of the servers.
-    threads: Vec<EngineThread>,
-    servers: Vec<RunningServer>,
-    loads: Vec<Arc<dyn Load>>,
+    servers: &'a [RunningServer],
 }
 
-impl Running {
+/// How far flows and servers are. It holds none of their sockets and files, as it may be kept longer than they live.
+struct Progress {
+    timeline: Timeline,
+    flows: Arc<[Meter]>,
+    servers: Vec<ServerMeter>,
+    ended: Ended,
+}
+
+impl Meters for Progress {
+    fn read(&self) -> linerate_model::Meter {
+        let Timeline { open, close, .. } = self.timeline;
+        let elapsed = Nanos::new(clock::now().min(close).saturating_sub(open));
+        let mut meter = linerate_model::Meter { elapsed, ..linerate_model::Meter::default() };
+        for flow in &self.flows[..] {
+            meter.sent_bytes += flow.sent_bytes.load(Ordering::Relaxed);
+            meter.received_bytes += flow.received_bytes.load(Ordering::Relaxed);
+            meter.operations += flow.calls.load(Ordering::Relaxed);
+        }
+        for moved in self.servers.iter().filter_map(ServerMeter::moved) {
+            meter.sent_bytes += moved.sent_bytes;
+            meter.received_bytes += moved.received_bytes;
+        }
+        meter
+    }
+
+    fn has_ended(&self) -> bool {
+        // A server has nothing to be done with before the window closes.
+        self.ended.all() && (self.servers.is_empty() || clock::now() >= self.timeline.close)
+    }
+}
+
+impl<'a> Running<'a> {
+    /// Starts the flows' threads. They end when `stop` is set.
     pub(crate) fn spawn(
         shared: Shared,
         callers: Vec<Caller>,
-        servers: Vec<RunningServer>,
-        loads: Vec<Arc<dyn Load>>,
+        servers: &'a [RunningServer],
+        stop: &Stop,
     ) -> Result<Self, RpcError> {
-        let mut running =
-            Self { shared: Arc::new(shared), workers: Workers::default(), threads: Vec::new(), servers, loads };
+        let mut running = Self { shared: Arc::new(shared), workers: Workers::default(), servers };
         let shared = &running.shared;
+        let flows = Arc::downgrade(shared);
+        stop.on_stop(move || {
+            if let Some(flows) = flows.upgrade() {
+                flows.stop.set(RpcError::Stopped);
+            }
+        });
         let workers = callers.into_iter().enumerate().map(|(index, mut caller)| {
             let shared = Arc::clone(shared);
             let work = move || {
@@ -52,119 +85,63 @@ impl Running {
             Worker { name: format!("call {index}"), sends: true, work }
         });
         running.workers.start(workers).map_err(RpcError::socket("starting a thread"))?;
-        running.threads = running.workers.threads().to_vec();
-        running.threads.extend(running.servers.iter().flat_map(|server| server.threads()));
-        running.threads.sort_by_key(|thread| thread.tid);
         Ok(running)
     }
 
-    /// When the window opens, on [`clock::now`]'s clock.
-    pub fn opens_at(&self) -> u64 {
-        self.shared.timeline.open
-    }
-
-    /// When the window closes, on [`clock::now`]'s clock.
-    pub fn closes_at(&self) -> u64 {
-        self.shared.timeline.close
-    }
-
-    /// How far it has come.
-    pub fn progress(&self) -> Progress {
-        let shared = &self.shared;
-        let now = clock::now();
-        let mut progress = Progress {
-            elapsed: Nanos::new(now.min(self.closes_at()).saturating_sub(self.opens_at())),
-            received_bytes: 0,
-            sent_bytes: 0,
-            transactions: 0,
-            // A server has nothing to be done with before the window closes.
-            done: self.workers.has_finished()
-                && (self.servers.is_empty() || now >= self.closes_at() || shared.stop.is_set()),
+    /// What is under way, for whoever watches it: the threads of the flows and those of the servers.
+    pub(crate) fn work(&self) -> Work {
+        let timeline = self.shared.timeline;
+        let mut threads = self.workers.threads().to_vec();
+        threads.extend(self.servers.iter().flat_map(RunningServer::threads));
+        threads.sort_by_key(|thread| thread.tid);
+        let progress = Progress {
+            timeline,
+            flows: Arc::clone(&self.shared.meters),
+            servers: self.servers.iter().map(RunningServer::meter).collect(),
+            ended: self.workers.ended(),
         };
-        for meter in &shared.meters {
-            progress.sent_bytes += meter.sent_bytes.load(Ordering::Relaxed);
-            progress.received_bytes += meter.received_bytes.load(Ordering::Relaxed);
-            progress.transactions += meter.calls.load(Ordering::Relaxed);
-        }
-        for server in &self.servers {
-            let (received, sent) = server.progress();
-            progress.received_bytes += received;
-            progress.sent_bytes += sent;
-        }
-        progress
+        Work { window: Some((timeline.open, timeline.close)), threads, disks: Vec::new(), meters: Arc::new(progress) }
     }
 
-    /// The threads that carry the load.
-    pub fn threads(&self) -> Vec<EngineThread> {
-        self.threads.clone()
+    /// Waits for the last replies. Returns what each flow counted, if it counted anything.
+    pub(crate) fn wait(&mut self) -> Vec<Option<Outcome>> {
+        self.workers.join()
     }
 
-    /// This host's address on each path.
-    pub fn local_addresses(&self) -> Vec<(u16, IpAddr)> {
-        let flows = self.shared.flows.iter().map(|flow| (flow.path, flow.local.ip().to_canonical()));
-        let servers = self.servers.iter().map(|server| (server.path, server.address().ip().to_canonical()));
-        let mut addresses: Vec<_> = flows.chain(servers).collect();
-        addresses.sort();
-        addresses.dedup();
-        addresses
-    }
-
-    /// Ends all flows at once; [`Running::join`] then says that they were stopped.
-    pub fn stop(&self) {
-        self.shared.stop.set(RpcError::Stopped);
-    }
-
-    /// Waits for the last replies, removes what the load made, lets the servers finish, and gives each end's counts, in the
-    /// order of the spec's ends.
-    pub fn join(mut self) -> Result<Vec<EndResult>, RpcError> {
-        let outcomes = self.workers.join();
-        let mut remains = self.finish_loads();
-        for server in &self.servers {
+    /// Lets the servers finish, and gives each end's counts, in the order of the assignment's roles. `outcomes` is what
+    /// [`Running::wait`] gave.
+    pub(crate) fn counts(&self, outcomes: &[Option<Outcome>]) -> Result<Vec<RoleCounts>, RpcError> {
+        for server in self.servers {
             server.stay(self.shared.timeline, || self.shared.stop.is_set());
         }
         if let Some(error) = self.shared.stop.take_reason() {
-            return Err(match remains.pop_first() {
-                Some((_, remains)) => RpcError::Remains { remains, source: Box::new(error) },
-                None => error,
-            });
+            return Err(error);
         }
         let ends = self.shared.job.ends.iter().enumerate();
-        let result = |(end, spec): (usize, &EndSpec)| {
-            let remains = if spec.role == EndRole::Opener { remains.remove(&spec.path) } else { None };
-            EndResult { remains, ..self.end_result(end, spec.path, &outcomes) }
-        };
-        Ok(ends.map(result).collect())
+        Ok(ends
+            .map(|(end, path_end)| RoleCounts::Flows(Box::new(self.end_counts(end, path_end.path, outcomes))))
+            .collect())
     }
 
-    /// Removes what the loads made; what could not be removed, by path. The trial's counts stand all the same.
-    fn finish_loads(&mut self) -> BTreeMap<u16, String> {
-        // Each opening end has a load, in their order.
-        let openers = self.shared.job.ends.iter().filter(|end| end.role == EndRole::Opener);
-        let finished = openers.zip(self.loads.drain(..)).map(|(end, load)| (end.path, load.finish()));
-        finished.filter_map(|(path, finished)| Some((path, finished.err()?.to_string()))).collect()
-    }
-
-    fn end_result(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> EndResult {
+    fn end_counts(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> EndCounts {
         if let Some(server) = self.servers.iter().find(|server| server.end == end) {
-            return server.result(&self.shared.job, self.shared.timeline);
+            return server.counts(&self.shared.job, self.shared.timeline);
         }
-        let mut result = EndResult { path, ..EndResult::default() };
         let flows = self.shared.flows.iter().zip(outcomes).filter(|(flow, _)| flow.end == end);
+        let local = flows.clone().map(|(flow, _)| flow.local.ip().to_canonical()).next();
+        let mut counts = EndCounts { path, interface: local.and_then(interface_of), ..EndCounts::default() };
         for outcome in flows.filter_map(|(_, outcome)| outcome.as_ref()) {
-            add(&mut result, outcome);
+            add(&mut counts, outcome);
         }
-        result
+        counts
     }
 }
 
-impl Drop for Running {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
         if self.workers.is_running() {
-            self.stop();
+            self.shared.stop.set(RpcError::Stopped);
         }
-        // What the threads make is removed when they are gone.
-        drop(std::mem::take(&mut self.workers));
-        self.finish_loads();
     }
 }
 
@@ -178,17 +155,20 @@ fn work(shared: &Shared, index: usize, caller: &mut Caller) -> Result<Outcome, R
 }
 
 /// Adds one flow's counts to its end's. All flows count over the same window.
-fn add(end: &mut EndResult, flow: &Outcome) {
+fn add(end: &mut EndCounts, flow: &Outcome) {
     if let Some(own) = &flow.sent {
-        let sum =
-            end.sent.get_or_insert_with(|| Sent { window: own.window, means: own.means.clone(), ..Sent::default() });
+        let sum = end.sent.get_or_insert_with(|| Sent {
+            window: own.window,
+            io_method: own.io_method.clone(),
+            ..Sent::default()
+        });
         sum.payload_bytes += own.payload_bytes;
         sum.messages += own.messages;
     }
     if let Some(own) = &flow.received {
         let sum = end.received.get_or_insert_with(|| Received {
             window: own.window,
-            means: own.means.clone(),
+            io_method: own.io_method.clone(),
             ..Received::default()
         });
         sum.payload_bytes += own.payload_bytes;

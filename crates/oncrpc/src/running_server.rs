@@ -1,12 +1,13 @@
-//! The listening end of a path: a trial's server and its counts.
+//! The server's end of a path: its server and its counts.
 
 use crate::error::RpcError;
 use crate::job::Job;
 use crate::load::TICK_NS;
 use crate::protocol::Protocol;
-use crate::server::{Server, ServerOptions};
+use crate::server::{Server, ServerMeter, ServerOptions};
 use linerate_engine::SocketSpec;
-use linerate_model::{EndResult, Received, Sent, Transport, Workload};
+use linerate_model::{EndCounts, LinkId, Received, Sent, Task, Transport};
+use linerate_observe::interface_of;
 use linerate_pace::Timeline;
 use linerate_sys::clock;
 use linerate_sys::thread::EngineThread;
@@ -20,30 +21,31 @@ const QUIET_NS: u64 = 400_000_000;
 /// and the time that removing may take.
 const STAY_NS: u64 = 10_000_000_000;
 
-/// A server of a trial, from listening to its counts.
+/// A server of a session, from listening to its counts.
 #[derive(Debug)]
 pub(crate) struct RunningServer {
     pub(crate) end: usize,
-    pub(crate) path: u16,
+    pub(crate) link: LinkId,
+    path: u16,
     server: Server,
     transport: Transport,
     stay_ns: u64,
 }
 
 impl RunningServer {
-    /// Serves one path at `address`, at a port of the system's choice.
+    /// Serves end number `end`, on `link` at `address` and a port of the system's choice.
     pub(crate) fn start(
         job: &Job,
         protocol: &dyn Protocol,
         end: usize,
-        path: u16,
+        link: LinkId,
         address: IpAddr,
     ) -> Result<Self, RpcError> {
         let transport = job.transport();
         let bind = Some(SocketAddr::new(address, 0));
         let spec = SocketSpec { transport, v6: job.v6(), options: job.socket(), bind, device: false };
         let socket = linerate_engine::socket(spec)?;
-        let flows = usize::from(job.workload.flows());
+        let flows = usize::from(job.net().flows);
         let options = ServerOptions {
             threads: flows.min(thread::available_parallelism().map_or(1, usize::from)),
             first: end * flows,
@@ -51,8 +53,8 @@ impl RunningServer {
             ..ServerOptions::default()
         };
         let server = Server::on(transport, socket, protocol.programs(job)?, options)?;
-        let stay_ns = STAY_NS + job.workload.set_up().get();
-        Ok(Self { end, path, server, transport, stay_ns })
+        let stay_ns = STAY_NS + job.task.set_up().get();
+        Ok(Self { end, link, path: job.ends[end].path, server, transport, stay_ns })
     }
 
     /// Returns where it listens.
@@ -75,10 +77,9 @@ impl RunningServer {
         Ok(())
     }
 
-    /// Returns the bytes of data received and sent since the window opened.
-    pub(crate) fn progress(&self) -> (u64, u64) {
-        let moved = self.server.moved().unwrap_or_default();
-        (moved.received_bytes, moved.sent_bytes)
+    /// Returns what tells the data that it carried.
+    pub(crate) fn meter(&self) -> ServerMeter {
+        self.server.meter()
     }
 
     /// Waits after the window of `timeline` until no more calls are to be expected, unless `stopped`.
@@ -98,11 +99,16 @@ impl RunningServer {
     }
 
     /// Returns this end's counts.
-    pub(crate) fn result(&self, job: &Job, timeline: Timeline) -> EndResult {
+    pub(crate) fn counts(&self, job: &Job, timeline: Timeline) -> EndCounts {
         let window = Nanos::new(timeline.close - timeline.open);
-        let mut result = EndResult { path: self.path, service: Some(self.server.service()), ..EndResult::default() };
-        let (Some(moved), Workload::Rpc(spec)) = (self.server.moved(), &job.workload) else { return result };
-        let means = "calls".to_owned();
+        let mut result = EndCounts {
+            path: self.path,
+            interface: interface_of(self.address().ip().to_canonical()),
+            service: Some(self.server.service()),
+            ..EndCounts::default()
+        };
+        let (Some(moved), Task::Rpc(spec)) = (self.server.moved(), &job.task) else { return result };
+        let io_method = "calls".to_owned();
         if spec.call.carries_there() {
             result.received = Some(Received {
                 window,
@@ -110,13 +116,13 @@ impl RunningServer {
                 messages: moved.received_calls,
                 arrived: moved.received_calls,
                 duplicates: moved.duplicates,
-                means: means.clone(),
+                io_method: io_method.clone(),
                 ..Received::default()
             });
         }
         if spec.call.carries_back() {
             let (payload_bytes, messages) = (moved.sent_bytes, moved.sent_calls);
-            result.sent = Some(Sent { window, payload_bytes, messages, means, ..Sent::default() });
+            result.sent = Some(Sent { window, payload_bytes, messages, io_method, ..Sent::default() });
         }
         result
     }

@@ -1,48 +1,82 @@
-//! Two halves in one process, over loopback: every kind of call, and what goes wrong with them.
+//! Callers and servers in one process, over loopback: every kind of call, and what goes wrong with them.
 
+use linerate_engine::testing::{Reached, Session, sessions};
+use linerate_engine::{Conductor as _, Counted, Engine as _, EngineFailure, FailedBy, Stopped};
 use linerate_model::{
-    Arrivals, Connect, EndResult, EndRole, EndSpec, HalfSpec, IpVersion, RpcCall, RpcSpec, Timing, Transport, TrialId,
-    TrialKey, Workload,
+    Arrivals, Assignment, EndCounts, IpVersion, LinkId, Listen, Net, Path, Role, RoleCounts, RoleKind, RpcCall,
+    RpcTask, SessionId, SessionKey, Task, Timing, Transport,
 };
-use linerate_oncrpc::{RpcError, Running, TestCalls, prepare};
+use linerate_oncrpc::OncRpc;
 use linerate_sys::clock;
 use linerate_units::{ByteCount, Nanos, OpRate};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
-use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 const MEASURE: u64 = 300_000_000;
+const LINK: LinkId = LinkId(0);
+/// Longer than anything here takes.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-fn half(spec: &RpcSpec, role: EndRole) -> HalfSpec {
-    HalfSpec {
-        id: TrialId("test".into()),
-        key: TrialKey([5; 16]),
-        workload: Workload::Rpc(spec.clone()),
-        timing: Timing { warmup: Nanos::from_millis(100), measure: Nanos::new(MEASURE) },
-        ends: vec![EndSpec { path: 0, role }],
+fn part(task: &RpcTask, role: Role) -> Assignment {
+    Assignment {
+        id: SessionId("test".into()),
+        key: SessionKey([5; 16]),
+        task: Task::Rpc(RpcTask { paths: vec![Path::between("client", "server")], ..task.clone() }),
+        timing: Timing::of(Nanos::from_millis(100), Nanos::new(MEASURE)),
+        roles: vec![role],
+        password: None,
     }
 }
 
-fn begin(spec: &RpcSpec) -> (Running, Running) {
-    let address = match spec.ip {
+fn client(task: &RpcTask) -> Assignment {
+    part(task, Role { kind: RoleKind::Client { path: 0 }, listens: Vec::new(), connects: vec![LINK] })
+}
+
+/// The sessions of a client and of a server.
+fn pair(task: &RpcTask) -> [Session; 2] {
+    let address = match task.net.ip {
         IpVersion::V4 => IpAddr::from(Ipv4Addr::LOCALHOST),
         IpVersion::V6 => IpAddr::from(Ipv6Addr::LOCALHOST),
     };
-    let listener = prepare(&half(spec, EndRole::Listener { address }), Arc::new(TestCalls)).expect("listens");
-    let mut opener = prepare(&half(spec, EndRole::Opener), Arc::new(TestCalls)).expect("is prepared");
-    opener.connect(&Connect { listeners: listener.prepared().listening }).expect("connects");
-    let at = clock::now() + 30_000_000;
-    // The two ends of a real trial do not start at the same moment either.
-    (opener.start(at).expect("starts"), listener.start(at + 3_000_000).expect("starts"))
+    let listens = vec![Listen { link: LINK, address, folder: None }];
+    let server = part(task, Role { kind: RoleKind::Server { path: 0 }, listens, connects: Vec::new() });
+    sessions([client(task), server]).try_into().ok().expect("two")
 }
 
-fn run(spec: &RpcSpec) -> (EndResult, EndResult) {
-    let (opener, listener) = begin(spec);
-    let expected = usize::from(spec.flows);
-    assert_eq!(opener.threads().len(), expected);
-    assert!((1..=expected).contains(&listener.threads().len()), "{:?}", listener.threads());
-    let (opener, listener) = (opener.join().expect("opener"), listener.join().expect("listener"));
-    (opener.into_iter().next().expect("one end"), listener.into_iter().next().expect("one end"))
+type Ended = Result<Counted, EngineFailure>;
+
+fn counts(ended: Ended) -> EndCounts {
+    let mut counted = ended.expect("it ends with counts");
+    assert!(counted.remains.is_empty() && counted.roles.len() == 1);
+    match counted.roles.remove(0) {
+        RoleCounts::Flows(counts) => *counts,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn failure(ended: Ended) -> String {
+    match ended.expect_err("it fails").error {
+        FailedBy::Task(error) => error.to_string(),
+        FailedBy::Stop(stopped) => panic!("{stopped}"),
+    }
+}
+
+fn was_stopped(ended: Ended) -> bool {
+    matches!(ended, Err(EngineFailure { error: FailedBy::Stop(Stopped), .. }))
+}
+
+fn run(task: &RpcTask) -> (EndCounts, EndCounts) {
+    let [client, server] = pair(task);
+    thread::scope(|scope| {
+        let ended = [&client, &server].map(|session| scope.spawn(|| session.run(&OncRpc)));
+        let flows = usize::from(task.net.flows);
+        assert!(client.wait_for(Reached::Running, TIMEOUT) && server.wait_for(Reached::Running, TIMEOUT));
+        assert_eq!(client.threads().len(), flows);
+        assert!((1..=flows).contains(&server.threads().len()), "{:?}", server.threads());
+        let [client, server] = ended.map(|ended| counts(ended.join().expect("no panic")));
+        (client, server)
+    })
 }
 
 #[test]
@@ -55,15 +89,16 @@ fn each_call_moves_its_data_and_both_ends_count_the_same() {
             (RpcCall::Echo, 64, IpVersion::V4),
             (RpcCall::Read, 60 << 10, IpVersion::V4),
         ] {
-            let plain = RpcSpec::plain(transport, call, ByteCount::new(unit));
-            let spec = RpcSpec { flows: 2, outstanding: 4, ip, ..plain };
-            let (opener, listener) = run(&spec);
-            let done = opener.transactions.expect("it asks");
+            let plain = RpcTask::plain(transport, call, ByteCount::new(unit));
+            let net = Net { flows: 2, ip, ..Net::plain(transport) };
+            let spec = RpcTask { net, outstanding: 4, ..plain };
+            let (client, server) = run(&spec);
+            let done = client.transactions.expect("it asks");
             assert!(done.completed > 20, "{transport} {call}: {}", done.completed);
             assert_eq!((done.failed, done.retransmitted, done.latency.count()), (0, 0, done.completed));
-            // Windows 3 ms apart hold a few calls more or less.
+            // Calls under way at the edges are in one count or the other.
             let near = |count: u64| count.abs_diff(done.completed) as f64 <= done.completed as f64 * 0.2 + 16.0;
-            let (served, there, back) = (listener.service.expect("it serves"), listener.received, opener.received);
+            let (served, there, back) = (server.service.expect("it serves"), server.received, client.received);
             assert!(near(served.calls) && served.time.count() == served.calls, "{transport} {call}: {}", served.calls);
             assert_eq!((there.is_some(), back.is_some()), (call.carries_there(), call.carries_back()));
             for received in [there, back].into_iter().flatten() {
@@ -71,8 +106,8 @@ fn each_call_moves_its_data_and_both_ends_count_the_same() {
                 assert!(near(received.messages), "{transport} {call}: {} of {}", received.messages, done.completed);
                 assert_eq!((received.window.get(), received.duplicates), (MEASURE, 0));
             }
-            assert_eq!(opener.flows.len(), 2);
-            assert_eq!(opener.flows[0].tcp.is_some(), transport == Transport::Tcp);
+            assert_eq!(client.flows.len(), 2);
+            assert_eq!(client.flows[0].tcp.is_some(), transport == Transport::Tcp);
         }
     }
 }
@@ -81,9 +116,10 @@ fn each_call_moves_its_data_and_both_ends_count_the_same() {
 fn an_open_loop_keeps_its_rate() {
     for transport in [Transport::Tcp, Transport::Udp] {
         for arrivals in [Arrivals::Even, Arrivals::Poisson] {
-            let plain = RpcSpec::plain(transport, RpcCall::Write, ByteCount::new(1_000));
-            let (opener, _) = run(&RpcSpec { rate: Some(OpRate::per_second(2_000)), flows: 2, arrivals, ..plain });
-            let done = opener.transactions.expect("it asks");
+            let plain = RpcTask::plain(transport, RpcCall::Write, ByteCount::new(1_000));
+            let net = Net { flows: 2, ..Net::plain(transport) };
+            let (client, _) = run(&RpcTask { net, rate: Some(OpRate::per_second(2_000)), arrivals, ..plain });
+            let done = client.transactions.expect("it asks");
             // 600 in 300 ms; five standard deviations of a Poisson count. What a busy host sent too late is told.
             let tolerance = if arrivals == Arrivals::Even { 2 } else { 123 };
             let due = done.latency.count() + done.not_sent;
@@ -95,15 +131,18 @@ fn an_open_loop_keeps_its_rate() {
 
 #[test]
 fn what_cannot_work_is_named_with_its_remedy() {
-    let plain = |transport, unit| RpcSpec::plain(transport, RpcCall::Write, ByteCount::new(unit));
+    let plain = |transport, unit| RpcTask::plain(transport, RpcCall::Write, ByteCount::new(unit));
     for (spec, needle) in [
         (plain(Transport::Udp, (60 << 10) + 1), "at most 61440"),
         (plain(Transport::Tcp, (1 << 20) + 1), "at most 1048576"),
-        (RpcSpec { flows: 0, ..plain(Transport::Tcp, 1) }, "choose 1 to 1024"),
-        (RpcSpec { outstanding: 0, ..plain(Transport::Tcp, 1) }, "choose 1 or more"),
-        (RpcSpec { rate: Some(OpRate::per_second(0)), ..plain(Transport::Tcp, 1) }, "choose 1 to 100000000"),
+        (
+            RpcTask { net: Net { flows: 0, ..Net::plain(Transport::Tcp) }, ..plain(Transport::Tcp, 1) },
+            "choose 1 to 1024",
+        ),
+        (RpcTask { outstanding: 0, ..plain(Transport::Tcp, 1) }, "choose 1 or more"),
+        (RpcTask { rate: Some(OpRate::per_second(0)), ..plain(Transport::Tcp, 1) }, "choose 1 to 100000000"),
     ] {
-        let error = prepare(&half(&spec, EndRole::Opener), Arc::new(TestCalls)).expect_err(needle).to_string();
+        let error = OncRpc.demand(&client(&spec)).expect_err(needle).to_string();
         assert!(error.contains(needle), "{error}");
     }
 }
@@ -111,21 +150,38 @@ fn what_cannot_work_is_named_with_its_remedy() {
 #[test]
 fn a_server_that_goes_away_ends_the_trial_with_its_name() {
     for transport in [Transport::Tcp, Transport::Udp] {
-        let (opener, listener) = begin(&RpcSpec::plain(transport, RpcCall::Read, ByteCount::new(100)));
-        std::thread::sleep(Duration::from_millis(200));
-        listener.stop();
-        assert!(matches!(listener.join(), Err(RpcError::Stopped)));
-        let error = opener.join().expect_err("nobody answers").to_string();
-        assert!(error.contains("went away") && error.contains("into the window"), "{transport}: {error}");
+        let [client, server] = pair(&RpcTask::plain(transport, RpcCall::Read, ByteCount::new(100)));
+        thread::scope(|scope| {
+            let [calling, serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&OncRpc)));
+            assert!(server.wait_for(Reached::Running, TIMEOUT));
+            clock::sleep_until(server.window().expect("a window").0 + 50_000_000);
+            server.stop("enough");
+            assert!(was_stopped(serving.join().expect("no panic")));
+            let error = failure(calling.join().expect("no panic"));
+            assert!(error.contains("went away") && error.contains("into the window"), "{transport}: {error}");
+        });
     }
 }
 
 #[test]
-fn a_server_that_does_not_answer_is_told_before_the_start() {
+fn a_server_that_does_not_answer_is_told_before_the_start_or_waited_for_until_a_stop() {
     let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("binds");
-    let spec = RpcSpec::plain(Transport::Udp, RpcCall::Read, ByteCount::new(100));
-    let mut opener = prepare(&half(&spec, EndRole::Opener), Arc::new(TestCalls)).expect("is prepared");
-    let listeners = [(0, silent.local_addr().expect("bound"))].into();
-    let error = opener.connect(&Connect { listeners }).expect_err("is silent").to_string();
-    assert!(error.contains("did not answer a null call within 5 s"), "{error}");
+    let address = silent.local_addr().expect("bound");
+    for stops in [false, true] {
+        let [client, server] = pair(&RpcTask::plain(Transport::Udp, RpcCall::Read, ByteCount::new(100)));
+        thread::scope(|scope| {
+            let calling = scope.spawn(|| client.run(&OncRpc));
+            server.listening([(LINK, address)].into()).expect("goes on");
+            if stops {
+                silent.recv(&mut [0; 1_024]).expect("it calls");
+                let begun = clock::now();
+                client.stop("enough");
+                assert!(was_stopped(calling.join().expect("no panic")));
+                assert!(clock::now() - begun < 1_000_000_000);
+            } else {
+                let error = failure(calling.join().expect("no panic"));
+                assert!(error.contains("did not answer a null call within 5 s"), "{error}");
+            }
+        });
+    }
 }

@@ -1,4 +1,4 @@
-//! When a half of a trial does what.
+//! When a load begins, is measured and ends.
 
 use linerate_units::Nanos;
 

@@ -1,13 +1,14 @@
 //! What a page shows of a record of thousands of results: every one in the tables of figures, some in words and charts. With
 //! all that is known of each it would have a hundred megabytes, and no browser would like to open it.
 
+use crate::caveats;
 use crate::language::Language;
 use crate::said;
 use linerate_model::{Caveat, CaveatKind, Record};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// As many results are told in words and drawn. A reader does not read more, and a page with more is slow to open.
+/// Cap on the results that have sentences and charts: a page with more is slow to open.
 const MOST: usize = 300;
 
 /// The record with at most [`MOST`] results, evenly taken in the plan's order. Without its trials, if any was left out.
@@ -23,14 +24,11 @@ pub(crate) fn shown(record: &Record) -> Cow<'_, Record> {
         version: record.version.clone(),
         command: record.command.clone(),
         study: record.study.clone(),
+        group: record.group.clone(),
         started_unix_ns: record.started_unix_ns,
         hosts: record.hosts.clone(),
         results,
         outcome: record.outcome.clone(),
-        frame_trials: record.frame_trials.clone(),
-        copy_trials: record.copy_trials.clone(),
-        copy_tests: record.copy_tests.clone(),
-        ladder: record.ladder.clone(),
         caveats: record.caveats.clone(),
         ..Record::new(record.id.clone(), record.plan.clone())
     })
@@ -51,7 +49,7 @@ pub(crate) fn caveats_by_kind(lang: Language, record: &Record) -> Vec<(String, &
     let mut kinds: BTreeMap<CaveatKind, (usize, &Caveat)> = BTreeMap::new();
     for result in &record.results {
         let mut counted = Vec::new();
-        for caveat in &result.caveats {
+        for caveat in caveats::of_result(result) {
             let (count, _) = kinds.entry(caveat.kind).or_insert((0, caveat));
             if !counted.contains(&caveat.kind) {
                 *count += 1;

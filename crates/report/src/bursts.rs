@@ -5,11 +5,11 @@ use crate::figures::{grouped, nanos, per_second};
 use crate::language::Language;
 use crate::said;
 use crate::tables::{Column, Table};
-use linerate_model::{Caveat, DeviceOutcome};
+use linerate_model::{Caveat, DeviceFound};
 use std::collections::BTreeMap;
 
 /// Each test's table, where there is one.
-pub(crate) fn tables(lang: Language, outcome: &DeviceOutcome) -> [Option<Table>; 3] {
+pub(crate) fn tables(lang: Language, outcome: &DeviceFound) -> [Option<Table>; 3] {
     [burst(lang, outcome), recovery(lang, outcome), echo(lang, outcome)]
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn frames(value: f64) -> String {
     if value < 100.0 { format!("{value:.1}") } else { grouped(value.round() as u64) }
 }
 
-fn burst(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
+fn burst(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
         Column::new("column-frame"),
         Column::new("column-longest-burst"),
@@ -60,11 +60,11 @@ fn burst(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
             buffer.map(|buffer| frames(buffer.frames)),
         ]
     };
-    let caption = said!(lang, "bursts-back-to-back-frames");
+    let caption = said!(lang, "bursts-caption-back-to-back");
     table(caption, columns, outcome.burst.iter().map(row).collect())
 }
 
-fn recovery(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
+fn recovery(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
         Column::new("column-frame"),
         Column::new("column-overload").ranked(1),
@@ -83,13 +83,13 @@ fn recovery(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
             per_second(cell.reduced_frames_per_s).filter(|_| runs > 0),
             cell.mean_ns.map(|mean| nanos(mean.round() as u64)),
             cell.values_ns.iter().max().map(|longest| nanos(*longest)),
-            (runs > 0).then(|| said!(lang, "bursts-of", values_ns = cell.values_ns.len(), runs = runs)),
+            (runs > 0).then(|| said!(lang, "bursts-count-of-runs", values_ns = cell.values_ns.len(), runs = runs)),
         ]
     };
-    table(said!(lang, "bursts-recovery-from-overload-rfc"), columns, outcome.recovery.iter().map(row).collect())
+    table(said!(lang, "bursts-caption-recovery"), columns, outcome.recovery.iter().map(row).collect())
 }
 
-fn echo(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
+fn echo(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
         Column::new("column-frame-target"),
         Column::new("column-answers-s"),
@@ -104,18 +104,18 @@ fn echo(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
             Some(lang.named("limit", cell.limit)),
         ]
     };
-    table(said!(lang, "bursts-echo-requests-answered"), columns, outcome.echo.iter().map(row).collect())
+    table(said!(lang, "bursts-caption-echo"), columns, outcome.echo.iter().map(row).collect())
 }
 
 /// The doubts of every size.
-pub(crate) fn caveats(outcome: &DeviceOutcome) -> impl Iterator<Item = &Caveat> {
+pub(crate) fn caveats(outcome: &DeviceFound) -> impl Iterator<Item = &Caveat> {
     let burst = outcome.burst.iter().flat_map(|cell| &cell.caveats);
     let recovery = outcome.recovery.iter().flat_map(|cell| &cell.caveats);
     burst.chain(recovery).chain(outcome.echo.iter().flat_map(|cell| &cell.caveats))
 }
 
 /// Rows of a CSV file, by column.
-pub(crate) fn csv_rows(outcome: &DeviceOutcome) -> Vec<BTreeMap<&'static str, String>> {
+pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, String>> {
     let head = |test: &str, frame_bytes: u32| {
         BTreeMap::from([("test", test.to_owned()), ("frame_bytes", frame_bytes.to_string())])
     };
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use linerate_model::{BackToBack, BufferTime, BurstLengths, Recovery};
 
-    fn outcome() -> DeviceOutcome {
+    fn outcome() -> DeviceFound {
         let frames = BurstLengths { mean: 224.0, min: 223, max: 225, deviation: 1.0, values: vec![223, 224, 225] };
         let buffer = BufferTime { implied_ns: 477_000.0, corrected_ns: 426_000.0, frames: 200.1 };
         let burst = BackToBack {
@@ -185,7 +185,7 @@ mod tests {
             unrecovered: 1,
             caveats: Vec::new(),
         };
-        DeviceOutcome { burst: vec![burst, untried], recovery: vec![recovery], ..DeviceOutcome::default() }
+        DeviceFound { burst: vec![burst, untried], recovery: vec![recovery], ..DeviceFound::default() }
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! RPC results: what calls moved, how many there were, and how long each took.
 
 use crate::figures::{cost_ns, grouped, nanos, per_second, percent, rate};
+use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::said;
 use crate::sentences;
 use crate::tables::{Figure, timed};
-use linerate_model::Measurement;
 
 /// The columns of a table of RPC results.
 pub(crate) const COLUMNS: [Figure; 11] = [
     ("column-payload", 0, |_, m| rate(m.received.as_ref()?.payload_bps.median, "bit/s")),
     ("column-of-link", 1, |_, m| percent(m.limit.as_ref()?.share)),
-    ("column-of-tester", 2, |_, m| percent(m.ceiling.as_ref()?.share)),
+    ("column-of-tester", 2, |_, m| percent(m.tester_limit?.share)),
     ("column-calls-s", 0, |_, m| per_second(m.transactions_per_s.as_ref()?.median)),
     ("column-spread", 5, |_, m| {
         let done = m.transactions_per_s.as_ref()?;
@@ -29,7 +29,7 @@ pub(crate) const COLUMNS: [Figure; 11] = [
 ];
 
 /// The result itself with its spread, and what it is worth.
-pub(crate) fn found(lang: Language, record: &linerate_model::Record, result: &Measurement) -> Vec<String> {
+pub(crate) fn found(lang: Language, record: &linerate_model::Record, result: &FlowResult<'_>) -> Vec<String> {
     let calls = result.transactions_per_s.as_ref();
     let Some((calls, rate_of_calls)) = calls.and_then(|calls| Some((calls, per_second(calls.median)?))) else {
         return vec![said!(lang, "calls-none")];
@@ -43,7 +43,7 @@ pub(crate) fn found(lang: Language, record: &linerate_model::Record, result: &Me
 }
 
 /// Calls that were sent more than once.
-pub(crate) fn retransmitted(lang: Language, result: &Measurement) -> Option<String> {
+pub(crate) fn retransmitted(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     let calls = result.retransmitted.filter(|calls| *calls > 0)?;
     Some(said!(lang, "calls-retransmitted", calls = calls))
 }

@@ -7,7 +7,7 @@ use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
 use crate::sentences::listed;
-use linerate_model::{Caveat, Record};
+use linerate_model::{Caveat, Measurement, Record};
 
 /// All doubts; of a record of very many results one of each kind.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
@@ -20,6 +20,11 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     Section::summary("caveats", said!(lang, "section-caveats"), vec![Block::Caveats(all)])
 }
 
+/// The doubts about a result, and about each way of its frames.
+pub(crate) fn of_result(result: &Measurement) -> impl Iterator<Item = &Caveat> {
+    result.caveats.iter().chain(result.frames().iter().flat_map(|flow| &flow.caveats))
+}
+
 /// Doubts, the same one of several results once, with the names of those results. The run's own have none, nor have those
 /// of all its results.
 fn by_results(record: &Record) -> Vec<(Vec<String>, &Caveat)> {
@@ -30,7 +35,7 @@ fn by_results(record: &Record) -> Vec<(Vec<String>, &Caveat)> {
         }
     }
     for result in &record.results {
-        for caveat in &result.caveats {
+        for caveat in of_result(result) {
             let name = plain(&result.name);
             match grouped.iter_mut().find(|(_, known)| *known == caveat) {
                 // The run's own doubt holds for every result: no name to add.

@@ -2,14 +2,13 @@
 
 use crate::document::{Block, Section};
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
+use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Bar, Drawing, Point, Scale, Segment, Series};
 use crate::tables::{Column, Table};
 use crate::{abridged, loaded_latency, mesh, nfs, rpc_chart, runs};
-use linerate_model::{
-    Direction, IpVersion, Latency, LossPlaces, Measurement, PathLimit, Record, Transport, WorkloadKind,
-};
+use linerate_model::{Direction, IpVersion, Latency, LossPlaces, PathLimit, Record, TaskKind, Transport};
 use linerate_units::Ratio;
 use maud::Markup;
 
@@ -42,26 +41,26 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
 }
 
 fn all(lang: Language, record: &Record) -> Vec<Chart> {
-    let (sweeps, others) = sweeps(record);
+    let flows = FlowResult::all(record);
+    let (sweeps, others) = sweeps(&flows);
     let mut charts: Vec<Chart> = sweeps.iter().map(|results| sweep(lang, results)).collect();
     charts.extend(throughputs(lang, &others));
-    charts
-        .extend(record.results.iter().filter_map(|result| mesh::chart(lang, result).or_else(|| shares(lang, result))));
+    charts.extend(flows.iter().filter_map(|result| mesh::chart(lang, result).or_else(|| shares(lang, result))));
     charts.extend(runs::of_record(lang, record));
-    charts.extend(losses(lang, record));
-    charts.extend(record.results.iter().filter_map(|result| loaded_latency::chart(lang, result)));
+    charts.extend(losses(lang, &flows));
+    charts.extend(flows.iter().filter_map(|result| loaded_latency::chart(lang, result)));
     charts.extend(latencies(lang, record));
-    charts.extend(rpc_chart::chart(lang, record));
+    charts.extend(rpc_chart::chart(lang, &flows));
     charts
 }
 
-fn payload(result: &Measurement) -> f64 {
+fn payload(result: &FlowResult<'_>) -> f64 {
     let payload = result.received.as_ref().map_or(0.0, |received| received.payload_bps.median);
     if payload.is_finite() { payload } else { 0.0 }
 }
 
 /// The spread of a result's payload, where there are several runs.
-fn runs(result: &Measurement) -> Option<(f64, f64)> {
+fn runs(result: &FlowResult<'_>) -> Option<(f64, f64)> {
     let summary = &result.received.as_ref()?.payload_bps;
     (summary.runs > 1 && summary.low.is_finite() && summary.high.is_finite()).then_some((summary.low, summary.high))
 }
@@ -71,11 +70,11 @@ fn bits(value: f64) -> Option<String> {
 }
 
 /// Results that differ in message size only belong on one curve; returns those and the streams that are on none.
-fn sweeps(record: &Record) -> (Vec<Vec<&Measurement>>, Vec<&Measurement>) {
+fn sweeps<'a>(flows: &'a [FlowResult<'a>]) -> (Vec<Vec<&'a FlowResult<'a>>>, Vec<&'a FlowResult<'a>>) {
     type Kind = (Transport, IpVersion, Option<Direction>, u16);
-    let kind = |m: &Measurement| -> Kind { (m.transport, m.ip, m.direction, m.flows) };
-    let mut kinds: Vec<(Kind, Vec<&Measurement>)> = Vec::new();
-    for result in record.results.iter().filter(|m| m.workload == WorkloadKind::Stream && payload(m) > 0.0) {
+    let kind = |m: &FlowResult<'_>| -> Kind { (m.transport, m.ip, m.direction, m.flows) };
+    let mut kinds: Vec<(Kind, Vec<&FlowResult<'_>>)> = Vec::new();
+    for result in flows.iter().filter(|m| m.task == TaskKind::Stream && payload(m) > 0.0) {
         match kinds.iter_mut().find(|(known, _)| *known == kind(result)) {
             Some((_, members)) => members.push(result),
             None => kinds.push((kind(result), vec![result])),
@@ -90,36 +89,36 @@ fn sweeps(record: &Record) -> (Vec<Vec<&Measurement>>, Vec<&Measurement>) {
     (curves, others)
 }
 
-/// Throughput against message size, with the theoretical line and the tester's ceiling.
-fn sweep(lang: Language, results: &[&Measurement]) -> Chart {
+/// Throughput against message size, with the theoretical line and the tester's tester_limit.
+fn sweep(lang: Language, results: &[&FlowResult<'_>]) -> Chart {
     let first = results[0];
     let way = match first.direction {
-        Some(Direction::Receive) => said!(lang, "charts-receiving"),
-        Some(Direction::Both) => said!(lang, "charts-both-ways"),
+        Some(Direction::Receive) => said!(lang, "charts-title-receiving"),
+        Some(Direction::Both) => said!(lang, "charts-title-both-ways"),
         _ => String::new(),
     };
-    let flows = if first.flows > 1 { said!(lang, "charts-flows", flows = first.flows) } else { String::new() };
+    let flows = if first.flows > 1 { said!(lang, "charts-title-flows", flows = first.flows) } else { String::new() };
     let title = said!(
         lang,
-        "charts-over-ipv-by-message",
+        "charts-title-sweep",
         transport = first.transport,
         ip = u8::from(first.ip),
         way = way,
         flows = flows
     );
-    let size = |m: &Measurement| m.message_bytes as f64;
+    let size = |m: &FlowResult<'_>| m.message_bytes as f64;
 
     let mut series = vec![];
     let mut legend = vec![];
     let theory = theory(results);
     if !theory.is_empty() {
-        legend.push(("limit", said!(lang, "charts-what-the-link-can")));
-        let point = |m: &&&Measurement| {
+        legend.push(("limit", said!(lang, "charts-legend-link-limit")));
+        let point = |m: &&&FlowResult<'_>| {
             let limit = m.limit.as_ref()?;
             let most = limit.payload_bps.get() as f64;
             let label = said!(
                 lang,
-                "charts-b-messages-a-link",
+                "charts-point-link-limit-at-size",
                 message_bytes = grouped(m.message_bytes),
                 line_bps = limit.line_bps,
                 most = bits(most)?
@@ -132,23 +131,24 @@ fn sweep(lang: Language, results: &[&Measurement]) -> Chart {
             points: results.iter().filter_map(|m| point(&m)).collect(),
         });
     }
-    let ceiling = |m: &Measurement| m.ceiling.as_ref().map(|c| c.reached.median).filter(|reached| reached.is_finite());
-    let ceilings: Vec<(f64, f64)> = results.iter().filter_map(|m| Some((size(m), ceiling(m)?))).collect();
-    if !ceilings.is_empty() {
-        legend.push(("tester", said!(lang, "charts-what-the-tester-reaches")));
-        let point = |m: &&Measurement| {
-            let reached = ceiling(m)?;
+    let tester_limit =
+        |m: &FlowResult<'_>| m.tester_limit.map(|c| c.reached.median).filter(|reached| reached.is_finite());
+    let limits: Vec<(f64, f64)> = results.iter().filter_map(|m| Some((size(m), tester_limit(m)?))).collect();
+    if !limits.is_empty() {
+        legend.push(("tester", said!(lang, "charts-legend-tester-limit")));
+        let point = |m: &&FlowResult<'_>| {
+            let reached = tester_limit(m)?;
             let label = said!(
                 lang,
-                "charts-b-messages-the-tester",
+                "charts-point-tester-limit-at-size",
                 message_bytes = grouped(m.message_bytes),
                 reached = bits(reached)?
             );
             Some(Point { x: size(m), y: reached, spread: None, label })
         };
-        series.push(Series { class: "tester", line: ceilings, points: results.iter().filter_map(point).collect() });
+        series.push(Series { class: "tester", line: limits, points: results.iter().filter_map(point).collect() });
     }
-    legend.push(("s0", said!(lang, "charts-payload-at-the-receiver-median-bars")));
+    legend.push(("s0", said!(lang, "charts-legend-payload-line")));
     series.push(Series {
         class: SERIES[0],
         line: results.iter().map(|m| (size(m), payload(m))).collect(),
@@ -160,13 +160,13 @@ fn sweep(lang: Language, results: &[&Measurement]) -> Chart {
 
     let most = series.iter().flat_map(|s| &s.line).map(|(_, y)| *y).fold(0.0, f64::max);
     let y = Axis::rate(
-        said!(lang, "charts-payload-at-the-receiver"),
+        said!(lang, "charts-axis-payload"),
         "bit/s",
         results.iter().filter_map(|m| runs(m)).map(|(_, high)| high).fold(most, f64::max),
     );
     let (low, high) = (size(first) / 1.12, size(results[results.len() - 1]) * 1.12);
     let x = Axis {
-        title: said!(lang, "charts-message-bytes-logarithmic"),
+        title: said!(lang, "charts-axis-message"),
         scale: Scale::Log(low, high),
         ticks: size_ticks(&results.iter().map(|m| m.message_bytes).collect::<Vec<_>>(), low, high),
     };
@@ -174,8 +174,9 @@ fn sweep(lang: Language, results: &[&Measurement]) -> Chart {
 }
 
 /// The theoretical line between the sizes measured: dense where one line rate and MTU hold for all.
-fn theory(results: &[&Measurement]) -> Vec<(f64, f64)> {
-    let known: Vec<(&Measurement, &PathLimit)> = results.iter().filter_map(|m| Some((*m, m.limit.as_ref()?))).collect();
+fn theory(results: &[&FlowResult<'_>]) -> Vec<(f64, f64)> {
+    let known: Vec<(&FlowResult<'_>, &PathLimit)> =
+        results.iter().filter_map(|m| Some((*m, m.limit.as_ref()?))).collect();
     let Some((first, limit)) = known.first() else { return Vec::new() };
     // Only where the record's own limits come out may what lies between them be drawn.
     let of = |size: u64| PathLimit::payload_of(limit.line_bps, first.transport, first.ip, size, limit.mtu);
@@ -206,39 +207,39 @@ pub(crate) fn size_ticks(sizes: &[u64], low: f64, high: f64) -> Vec<(f64, String
 }
 
 /// What a point of a throughput chart says.
-fn said(lang: Language, result: &Measurement) -> String {
-    let mut text = plain(&result.name);
+fn said(lang: Language, result: &FlowResult<'_>) -> String {
+    let mut text = plain(result.name);
     if let Some(received) = &result.received {
         let shown = bits(received.payload_bps.median).unwrap_or_else(|| said!(lang, "charts-no-figure"));
         text.push_str(&said!(
             lang,
-            "charts-payload-at-the-receiver-2",
+            "charts-point-payload",
             shown = shown,
             payload_bps = spread(lang, &received.payload_bps, bits)
         ));
     }
     if let Some(share) = result.limit.as_ref().and_then(|limit| percent(limit.share)) {
-        text.push_str(&said!(lang, "charts-of-what-the-link", share = share));
+        text.push_str(&said!(lang, "charts-point-of-link", share = share));
     }
     if let Some(loss) = result.loss.filter(|loss| loss.lost > 0)
         && let Some(share) = counted_share(Ratio::new(loss.lost, loss.of))
     {
-        text.push_str(&said!(lang, "charts-of-datagrams-lost-2", share = share));
+        text.push_str(&said!(lang, "charts-point-lost", share = share));
     }
     text
 }
 
 /// Medians, ranges and limits of streams.
-fn figures_table(caption: &str, results: &[&Measurement]) -> Table {
-    let row = |m: &&Measurement| {
+fn figures_table(caption: &str, results: &[&FlowResult<'_>]) -> Table {
+    let row = |m: &&FlowResult<'_>| {
         vec![
-            Some(plain(&m.name)),
+            Some(plain(m.name)),
             Some(grouped(m.message_bytes)),
             bits(payload(m)),
             runs(m).and_then(|(low, _)| bits(low)),
             runs(m).and_then(|(_, high)| bits(high)),
             m.limit.as_ref().and_then(|limit| bits(limit.payload_bps.get() as f64)),
-            m.ceiling.as_ref().and_then(|ceiling| bits(ceiling.reached.median)),
+            m.tester_limit.and_then(|tester_limit| bits(tester_limit.reached.median)),
         ]
     };
     Table {
@@ -257,41 +258,41 @@ fn figures_table(caption: &str, results: &[&Measurement]) -> Table {
 }
 
 /// Streams that are on no curve, as bars.
-fn throughputs(lang: Language, results: &[&Measurement]) -> Option<Chart> {
+fn throughputs(lang: Language, results: &[&FlowResult<'_>]) -> Option<Chart> {
     if results.is_empty() {
         return None;
     }
-    let title = said!(lang, "charts-throughput-of-streams");
-    let mut legend = vec![("s0", said!(lang, "charts-payload-at-the-receiver-median-whisker"))];
+    let title = said!(lang, "charts-title-throughput");
+    let mut legend = vec![("s0", said!(lang, "charts-legend-payload-bar"))];
     if results.iter().any(|m| m.limit.is_some()) {
-        legend.push(("limit", said!(lang, "charts-what-the-link-can")));
+        legend.push(("limit", said!(lang, "charts-legend-link-limit")));
     }
-    if results.iter().any(|m| m.ceiling.is_some()) {
-        legend.push(("tester", said!(lang, "charts-what-the-tester-reaches")));
+    if results.iter().any(|m| m.tester_limit.is_some()) {
+        legend.push(("tester", said!(lang, "charts-legend-tester-limit")));
     }
-    let bar = |m: &&Measurement| {
+    let bar = |m: &&FlowResult<'_>| {
         let limit = m.limit.as_ref().and_then(|limit| {
             let most = limit.payload_bps.get() as f64;
             let label = said!(
                 lang,
-                "charts-a-link-of-can",
-                name = plain(&m.name),
+                "charts-point-link-limit",
+                name = plain(m.name),
                 line_bps = limit.line_bps,
                 most = bits(most)?
             );
             Some(Segment { class: "limit", value: most, label })
         });
-        let tester = m.ceiling.as_ref().and_then(|ceiling| {
+        let tester = m.tester_limit.and_then(|tester_limit| {
             let label = said!(
                 lang,
-                "charts-the-tester-reaches-without",
-                name = plain(&m.name),
-                median = bits(ceiling.reached.median)?
+                "charts-point-tester-limit",
+                name = plain(m.name),
+                median = bits(tester_limit.reached.median)?
             );
-            Some(Segment { class: "tester", value: ceiling.reached.median, label })
+            Some(Segment { class: "tester", value: tester_limit.reached.median, label })
         });
         Bar {
-            name: plain(&m.name),
+            name: plain(m.name),
             segments: vec![Segment { class: SERIES[0], value: payload(m), label: said(lang, m) }],
             spread: runs(m),
             limits: limit.into_iter().chain(tester).collect(),
@@ -299,7 +300,7 @@ fn throughputs(lang: Language, results: &[&Measurement]) -> Option<Chart> {
         }
     };
     let bars: Vec<Bar> = results.iter().map(bar).collect();
-    let x = Axis::rate(said!(lang, "charts-payload-at-the-receiver"), "bit/s", reach(&bars));
+    let x = Axis::rate(said!(lang, "charts-axis-payload"), "bit/s", reach(&bars));
     Some(Chart { drawing: Drawing::Bars { x, bars }, table: figures_table(&title, results), title, legend })
 }
 
@@ -313,22 +314,19 @@ fn reach(bars: &[Bar]) -> f64 {
 }
 
 /// Each path's part of one result.
-fn shares(lang: Language, result: &Measurement) -> Option<Chart> {
+fn shares(lang: Language, result: &FlowResult<'_>) -> Option<Chart> {
     let table = crate::tables::shares(lang, result)?;
-    let stream = result.workload == WorkloadKind::Stream;
+    let stream = result.task == TaskKind::Stream;
     let show = |value| if stream { bits(value) } else { per_second(value) };
     let bars: Vec<Bar> = result
         .shares
         .iter()
         .filter_map(|share| {
             let summary = if stream { share.payload_bps.as_ref() } else { share.transactions_per_s.as_ref() }?;
-            let name = said!(lang, "charts-to", from = plain(&share.from), to = plain(&share.to));
+            let name = said!(lang, "charts-path", from = plain(&share.from), to = plain(&share.to));
             let figure = show(summary.median)?;
-            let what = if stream {
-                said!(lang, "charts-payload-at-the-receiver")
-            } else {
-                said!(lang, "charts-transactions-a-second")
-            };
+            let what =
+                if stream { said!(lang, "charts-axis-payload") } else { said!(lang, "charts-legend-transactions") };
             let label = format!("{name}: {figure} {what} ({})", spread(lang, summary, show));
             Some(Bar {
                 name,
@@ -343,30 +341,23 @@ fn shares(lang: Language, result: &Measurement) -> Option<Chart> {
         return None;
     }
     let x = match stream {
-        true => Axis::rate(said!(lang, "charts-payload-at-the-receiver"), "bit/s", reach(&bars)),
-        false => Axis::rate(said!(lang, "charts-transactions"), "/s", reach(&bars)),
+        true => Axis::rate(said!(lang, "charts-axis-payload"), "bit/s", reach(&bars)),
+        false => Axis::rate(said!(lang, "charts-axis-transactions"), "/s", reach(&bars)),
     };
-    let what = if stream {
-        said!(lang, "charts-payload-at-the-receiver")
-    } else {
-        said!(lang, "charts-transactions-a-second")
-    };
-    let legend = vec![(SERIES[0], said!(lang, "charts-median-whisker-from-lowest", what = what))];
+    let what = if stream { said!(lang, "charts-axis-payload") } else { said!(lang, "charts-legend-transactions") };
+    let legend = vec![(SERIES[0], said!(lang, "charts-legend-shares", what = what))];
     let title = table.caption.clone();
     Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }
 
 /// Where datagrams were lost, as parts of those offered.
-fn losses(lang: Language, record: &Record) -> Option<Chart> {
-    let lossy: Vec<_> = record
-        .results
-        .iter()
-        .filter_map(|m| Some((m, m.loss.filter(|loss| loss.lost > 0 && loss.of >= loss.lost)?)))
-        .collect();
+fn losses(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
+    let lossy: Vec<_> =
+        flows.iter().filter_map(|m| Some((m, m.loss.filter(|loss| loss.lost > 0 && loss.of >= loss.lost)?))).collect();
     if lossy.is_empty() {
         return None;
     }
-    let title = said!(lang, "charts-datagrams-lost-by-place");
+    let title = said!(lang, "charts-title-loss");
     let bars: Vec<Bar> = lossy
         .iter()
         .map(|(m, loss)| {
@@ -375,8 +366,8 @@ fn losses(lang: Language, record: &Record) -> Option<Chart> {
                 let shown = counted_share(ratio)?;
                 let label = said!(
                     lang,
-                    "charts-of-datagrams-lost",
-                    name = plain(&m.name),
+                    "charts-point-loss-place",
+                    name = plain(m.name),
                     count = grouped(count),
                     loss = grouped(loss.of),
                     shown = shown,
@@ -385,7 +376,7 @@ fn losses(lang: Language, record: &Record) -> Option<Chart> {
                 (count > 0).then_some(Segment { class, value: ratio.as_f64() * 100.0, label })
             };
             Bar {
-                name: plain(&m.name),
+                name: plain(m.name),
                 segments: SERIES.into_iter().zip(loss.places.named()).filter_map(segment).collect(),
                 spread: None,
                 limits: vec![],
@@ -397,9 +388,9 @@ fn losses(lang: Language, record: &Record) -> Option<Chart> {
     let names = LossPlaces::default().named();
     let legend =
         (0..names.len()).filter(|index| seen(*index)).map(|index| (SERIES[index], lang.named("place", names[index].0)));
-    let row = |(m, loss): &(&Measurement, linerate_model::Loss)| {
+    let row = |(m, loss): &(&FlowResult<'_>, linerate_model::Loss)| {
         let counts = loss.places.named().map(|(_, count)| Some(grouped(count)));
-        [Some(plain(&m.name)), Some(grouped(loss.of)), Some(grouped(loss.lost))].into_iter().chain(counts).collect()
+        [Some(plain(m.name)), Some(grouped(loss.of)), Some(grouped(loss.lost))].into_iter().chain(counts).collect()
     };
     let table = Table {
         caption: title.clone(),
@@ -416,14 +407,15 @@ fn losses(lang: Language, record: &Record) -> Option<Chart> {
         rows: lossy.iter().map(row).collect(),
     };
     let legend = legend.collect();
-    let x = Axis::rate(said!(lang, "charts-share-of-the-datagrams"), "%", reach(&bars));
+    let x = Axis::rate(said!(lang, "charts-axis-share-lost"), "%", reach(&bars));
     Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }
 
 /// What transactions took.
 fn latencies(lang: Language, record: &Record) -> Option<Chart> {
-    let curves = nfs::told(record).filter_map(|m| Some((plain(&m.name), m.latency_ns.as_ref()?))).collect();
-    distributions(lang, said!(lang, "charts-latency-of-transactions"), "column-timed-transaction", curves)
+    let told = nfs::told(record).filter_map(FlowResult::of);
+    let curves = told.filter_map(|m| Some((plain(m.name), m.figures().latency_ns.as_ref()?))).collect();
+    distributions(lang, said!(lang, "charts-title-latency"), "column-timed-transaction", curves)
 }
 
 /// Cumulative distributions of latency, each with its name; `one` is the key of the names' column. The share is drawn by its nines,
@@ -443,7 +435,7 @@ pub(crate) fn distributions(
     let high = timed.iter().map(|(_, l)| l.max).max()? as f64;
     let x = latency_axis(lang, low, high);
     let y = Axis {
-        title: said!(lang, "charts-share-answered-within"),
+        title: said!(lang, "charts-axis-share-answered"),
         scale: Scale::Nines(nines),
         ticks: [
             (0.0, "0"),
@@ -476,7 +468,7 @@ pub(crate) fn distributions(
                 spread: None,
                 label: said!(
                     lang,
-                    "charts-percentile",
+                    "charts-point-percentile",
                     name = name,
                     percentile = percentile,
                     count = l.count,
@@ -523,7 +515,7 @@ pub(crate) fn latency_axis(lang: Language, low: f64, high: f64) -> Axis {
     let fine: Vec<f64> = rounds(&[1.0, 2.0, 5.0]).filter(inside).collect();
     let ticks = if fine.len() <= 10 { fine } else { rounds(&[1.0]).filter(inside).collect() };
     Axis {
-        title: said!(lang, "charts-latency-logarithmic"),
+        title: said!(lang, "charts-axis-latency"),
         scale: Scale::Log(low, high),
         ticks: ticks.into_iter().map(|value| (value, nanos(value as u64))).collect(),
     }

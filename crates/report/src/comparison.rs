@@ -10,7 +10,7 @@ use crate::text::{Page, Style};
 use linerate_model::{Change, ComparedFigure, Comparison, Quantity};
 use maud::{Markup, html};
 
-/// Every figure that both records have, what changed, and how sure that is.
+/// Every figure that both records have, what changed, and with which confidence.
 pub fn comparison(found: &Comparison, style: &Style) -> String {
     let lang = style.language;
     let mut page = Page::new(style);
@@ -94,7 +94,7 @@ fn table(lang: Language, found: &Comparison) -> Table {
 fn row(lang: Language, figure: &ComparedFigure) -> Vec<Option<String>> {
     let show = |value: f64| match figure.quantity {
         Quantity::PayloadBps => rate(value, "bit/s"),
-        Quantity::PerSecond => per_second(value),
+        Quantity::PerSecond | Quantity::FramesPerS => per_second(value),
         Quantity::LatencyP50Ns | Quantity::LatencyP99Ns => Some(nanos(value.max(0.0) as u64)),
         Quantity::LossRatio => Some(share(value).trim_start_matches('+').to_owned()),
     };

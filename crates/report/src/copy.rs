@@ -1,43 +1,45 @@
 //! What was found of a copy: how fast, where the time went, each client, each class of sizes, and what was left out.
 
-use crate::document::{Block, Entry, Section};
+use crate::document::{Block, Section};
 use crate::figures::{MISSING, grouped, nanos, per_second, percent, plain, rate};
 use crate::language::Language;
 use crate::said;
 use crate::sentences::listed;
 use crate::tables::{Column, Table};
+use crate::tasks;
 use linerate_model::{
-    CopyCache, CopyFault, CopyFrom, CopyInto, CopyOutcome, CopyPlan, CopyStage, CopySync, CopyVerify, CopyWay, Record,
-    Verdict,
+    CopyCache, CopyFault, CopyFigures, CopyFrom, CopyInto, CopyStage, CopySync, CopyTask, CopyVerify, CopyWay, Record,
 };
 use linerate_units::ByteCount;
 
 /// Faults shown one by one.
 const FAULTS_SHOWN: usize = 20;
 
-fn bytes_per_s(value: f64) -> Option<String> {
+/// Bytes of files a second.
+pub(crate) fn bytes_per_s(value: f64) -> Option<String> {
     rate(value, "B/s")
 }
 
-/// How fast it was, and what the figures say.
-pub(crate) fn answer(lang: Language, record: &Record) -> Option<Entry> {
-    let (plan, found) = record.copy()?;
-    Some(Entry::new(said!(lang, "copy-name"), sentences(lang, plan, found)).with_figure(bytes_per_s(found.bytes_per_s)))
-}
-
-/// Where the time went, each client, each class of sizes, and what was not copied.
+/// Where the time went, each client, each class of sizes, and what was not copied; of each copy.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
-    let (_, found) = record.copy()?;
-    let tables = [stages(lang, found), clients(lang, found), sizes(lang, found), faults(lang, &found.faults)];
-    let blocks = tables.into_iter().flatten().map(Block::Table).collect();
-    Section::summary("copy", said!(lang, "copy-section"), blocks)
+    let several = record.copies().nth(1).is_some();
+    let tables = record.copies().flat_map(|(result, found)| {
+        let tables = [stages(lang, found), clients(lang, found), sizes(lang, found), faults(lang, &found.faults)];
+        tables.into_iter().flatten().map(move |mut table| {
+            if several {
+                table.caption = said!(lang, "copy-caption-of", caption = table.caption, name = plain(&result.name));
+            }
+            Block::Table(table)
+        })
+    });
+    Section::summary("copy", said!(lang, "copy-section"), tables.collect())
 }
 
 fn table(caption: String, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { caption, columns, rows })
 }
 
-fn stages(lang: Language, found: &CopyOutcome) -> Option<Table> {
+fn stages(lang: Language, found: &CopyFigures) -> Option<Table> {
     let columns = vec![
         Column::new("column-stage"),
         Column::new("column-busy"),
@@ -56,7 +58,7 @@ fn stages(lang: Language, found: &CopyOutcome) -> Option<Table> {
     table(said!(lang, "copy-caption-stages"), columns, found.stages.iter().map(row).collect())
 }
 
-fn clients(lang: Language, found: &CopyOutcome) -> Option<Table> {
+fn clients(lang: Language, found: &CopyFigures) -> Option<Table> {
     if found.clients.len() < 2 {
         return None;
     }
@@ -70,7 +72,7 @@ fn clients(lang: Language, found: &CopyOutcome) -> Option<Table> {
     ];
     let row = |client: &linerate_model::CopyClient| {
         vec![
-            Some(said!(lang, "charts-to", from = plain(&client.from.0), to = plain(&client.to.0))),
+            Some(said!(lang, "charts-path", from = plain(&client.from.0), to = plain(&client.to.0))),
             bytes_per_s(client.bytes_per_s),
             percent(client.share),
             Some(nanos(client.finished_ns)),
@@ -81,7 +83,7 @@ fn clients(lang: Language, found: &CopyOutcome) -> Option<Table> {
     table(said!(lang, "copy-caption-clients"), columns, found.clients.iter().map(row).collect())
 }
 
-fn sizes(lang: Language, found: &CopyOutcome) -> Option<Table> {
+fn sizes(lang: Language, found: &CopyFigures) -> Option<Table> {
     let columns = vec![
         Column::new("column-file-size"),
         Column::new("column-copy-files"),
@@ -117,7 +119,7 @@ fn faults(lang: Language, faults: &[CopyFault]) -> Option<Table> {
 }
 
 /// What the figures say.
-fn sentences(lang: Language, plan: &CopyPlan, found: &CopyOutcome) -> Vec<String> {
+pub(crate) fn sentences(lang: Language, task: Option<&CopyTask>, found: &CopyFigures) -> Vec<String> {
     let unknown = || MISSING.to_owned();
     let mut all = vec![said!(
         lang,
@@ -137,10 +139,10 @@ fn sentences(lang: Language, plan: &CopyPlan, found: &CopyOutcome) -> Vec<String
     if found.files_kept > 0 {
         all.push(said!(lang, "copy-kept", files = found.files_kept));
     }
-    all.push(match (found.verified, plan.options.verify) {
-        (true, CopyVerify::ReadBack) => said!(lang, "copy-verified-read-back"),
+    all.push(match (found.verified, task.map(|task| task.options.verify)) {
+        (true, Some(CopyVerify::ReadBack)) => said!(lang, "copy-verified-read-back"),
         (true, _) => said!(lang, "copy-verified-received"),
-        (false, CopyVerify::None) => said!(lang, "copy-verified-none"),
+        (false, Some(CopyVerify::None)) => said!(lang, "copy-verified-none"),
         (false, _) if found.files_verified == found.files => said!(lang, "copy-verified-all-copied"),
         (false, _) => said!(lang, "copy-verified-some", verified = found.files_verified, files = found.files),
     });
@@ -155,25 +157,19 @@ fn sentences(lang: Language, plan: &CopyPlan, found: &CopyOutcome) -> Vec<String
     all
 }
 
-/// What limited it, by the name that it goes by.
-pub(crate) fn judged(lang: Language, record: &Record) -> Option<(String, &Verdict)> {
-    let (_, found) = record.copy()?;
-    Some((said!(lang, "copy-name"), found.verdict.as_ref()?))
-}
-
 /// Who copied to whom.
-pub(crate) fn parties(lang: Language, plan: &CopyPlan) -> String {
+pub(crate) fn parties(lang: Language, plan: &CopyTask) -> String {
     let names =
         |hosts: &[linerate_model::HostName]| listed(lang, &hosts.iter().map(|host| plain(&host.0)).collect::<Vec<_>>());
     let tree = plain(&plan.tree.to_string());
     match plan.way {
-        CopyWay::Path => said!(lang, "copy-copy-of-within", tree = tree, sources = names(&plan.sources)),
+        CopyWay::Path => said!(lang, "copy-parties-within", tree = tree, sources = names(&plan.sources)),
         CopyWay::Nfs | CopyWay::Smb if matches!(plan.from, CopyFrom::Server(_)) => {
-            said!(lang, "copy-copy-of-to", tree = tree, destinations = names(&plan.destinations))
+            said!(lang, "copy-parties-to", tree = tree, destinations = names(&plan.destinations))
         }
         CopyWay::Linerate | CopyWay::Nfs | CopyWay::Smb => said!(
             lang,
-            "copy-copy-of-from-to",
+            "copy-parties-from-to",
             tree = tree,
             sources = names(&plan.sources),
             destinations = names(&plan.destinations)
@@ -182,45 +178,46 @@ pub(crate) fn parties(lang: Language, plan: &CopyPlan) -> String {
 }
 
 /// How it was done.
-pub(crate) fn method(lang: Language, plan: &CopyPlan) -> Vec<String> {
+pub(crate) fn method(lang: Language, plan: &CopyTask) -> Vec<String> {
     let options = &plan.options;
     let from = match &plan.from {
-        CopyFrom::Files => said!(lang, "copy-read-from-files"),
-        CopyFrom::Memory => said!(lang, "copy-made-up-in-memory"),
-        CopyFrom::Server(_) => said!(lang, "copy-read-from-a-file-server"),
+        CopyFrom::Files => said!(lang, "copy-from-files"),
+        CopyFrom::Memory => said!(lang, "copy-from-memory"),
+        CopyFrom::Server(_) => said!(lang, "copy-from-server"),
     };
     let into = match &plan.into {
-        CopyInto::Folder(path) => said!(lang, "copy-written-to", path = plain(path)),
-        CopyInto::Scratch => said!(lang, "copy-written-to-a-folder"),
-        CopyInto::Discard => said!(lang, "copy-dropped-by-the-destination"),
-        CopyInto::Server(_) => said!(lang, "copy-written-to-a-file-server"),
+        CopyInto::Folder(path) => said!(lang, "copy-into-folder", path = plain(path)),
+        CopyInto::Scratch => said!(lang, "copy-into-scratch"),
+        CopyInto::Discard => said!(lang, "copy-into-discard"),
+        CopyInto::Server(_) => said!(lang, "copy-into-server"),
     };
     let way = match plan.way {
-        CopyWay::Linerate => said!(lang, "copy-from-agent-to-agent", lanes = options.lanes),
-        CopyWay::Path => said!(lang, "copy-within-the-host-by", lanes = options.lanes),
-        CopyWay::Nfs => said!(lang, "copy-by-nfs", lanes = options.lanes),
-        CopyWay::Smb => said!(lang, "copy-by-smb", lanes = options.lanes),
+        CopyWay::Linerate => said!(lang, "copy-way-linerate", lanes = options.lanes),
+        CopyWay::Path => said!(lang, "copy-way-path", lanes = options.lanes),
+        CopyWay::Nfs => said!(lang, "copy-way-nfs", lanes = options.lanes),
+        CopyWay::Smb => said!(lang, "copy-way-smb", lanes = options.lanes),
     };
     let sync = match options.sync {
-        CopySync::End => said!(lang, "copy-all-of-it-was"),
-        CopySync::Each => said!(lang, "copy-each-file-was-made"),
-        CopySync::None => said!(lang, "copy-nothing-was-made-durable"),
+        CopySync::End => said!(lang, "copy-sync-end"),
+        CopySync::Each => said!(lang, "copy-sync-each"),
+        CopySync::None => said!(lang, "copy-sync-none"),
     };
     let cache = match options.cache {
-        CopyCache::AsIs => said!(lang, "copy-caches-were-as-they"),
-        CopyCache::Cold => said!(lang, "copy-caches-were-emptied-before"),
-        CopyCache::Warm => said!(lang, "copy-the-tree-was-read"),
+        CopyCache::AsIs => said!(lang, "copy-cache-as-is"),
+        CopyCache::Cold => said!(lang, "copy-cache-cold"),
+        CopyCache::Warm => said!(lang, "copy-cache-warm"),
     };
     vec![
-        said!(lang, "copy-the-tree-was-copied", from = from, way = way, value = into, sync = sync, cache = cache),
-        said!(lang, "copy-time-runs-from-the"),
+        said!(lang, "copy-method", from = from, way = way, value = into, sync = sync, cache = cache),
+        said!(lang, "copy-method-time"),
     ]
 }
 
-/// Rows of a CSV file: the copy, then each stage, client and size class.
+/// Rows of a CSV file: each copy, then its stages, clients and size classes. None where nothing was copied.
 pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
-    const COLUMNS: [&str; 15] = [
+    const COLUMNS: [&str; 16] = [
         "record",
+        "result",
         "row",
         "name",
         "files",
@@ -236,53 +233,60 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
         "time_ns_p99",
         "cpu",
     ];
-    let Some((plan, found)) = record.copy() else { return Vec::new() };
-    let row = |cells: &[(&str, String)]| -> Vec<String> {
-        let cell = |name: &&str| cells.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone());
-        let with_record = |name: &&str| if *name == "record" { Some(record.id.0.clone()) } else { cell(name) };
-        COLUMNS.iter().map(|name| with_record(name).unwrap_or_default()).collect()
-    };
-    let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
-    rows.push(row(&[
-        ("row", String::from("copy")),
-        ("name", plan.tree.to_string()),
-        ("files", found.files.to_string()),
-        ("bytes", found.bytes.to_string()),
-        ("time_ns", found.time_ns.to_string()),
-        ("bytes_per_s", found.bytes_per_s.to_string()),
-        ("files_per_s", found.files_per_s.to_string()),
-        ("verified", found.verified.to_string()),
-    ]));
-    rows.extend(found.stages.iter().map(|(stage, share)| {
-        row(&[
-            ("row", String::from("stage")),
-            ("name", stage.name().to_owned()),
-            ("busy", share.busy.to_string()),
-            ("cpu", share.cpu.to_string()),
-            ("waiting_for_previous", share.waiting_for_previous.to_string()),
-            ("waiting_for_next", share.waiting_for_next.to_string()),
-        ])
-    }));
-    rows.extend(found.clients.iter().map(|client| {
-        row(&[
-            ("row", String::from("client")),
-            ("name", format!("{} to {}", client.from, client.to)),
-            ("files", client.files.to_string()),
-            ("bytes", client.bytes.to_string()),
-            ("time_ns", client.finished_ns.to_string()),
-            ("bytes_per_s", client.bytes_per_s.to_string()),
-            ("share", client.share.to_string()),
-        ])
-    }));
-    rows.extend(found.sizes.iter().map(|class| {
-        row(&[
-            ("row", String::from("size")),
-            ("name", format!("from {}", class.from_bytes)),
-            ("files", class.files.to_string()),
-            ("bytes", class.bytes.to_string()),
-            ("time_ns", class.time_ns.p50.to_string()),
-            ("time_ns_p99", class.time_ns.p99.to_string()),
-        ])
-    }));
+    let mut rows = Vec::new();
+    for (result, found) in record.copies() {
+        if rows.is_empty() {
+            rows.push(COLUMNS.map(str::to_owned).to_vec());
+        }
+        let head = [("record", &record.id.0), ("result", &result.name)];
+        let row = |cells: &[(&str, String)]| -> Vec<String> {
+            let known = head.iter().map(|(name, text)| (*name, *text));
+            let cells: Vec<(&str, &String)> = known.chain(cells.iter().map(|(name, text)| (*name, text))).collect();
+            let cell = |name: &&str| cells.iter().find(|(known, _)| known == name).map(|(_, text)| (*text).clone());
+            COLUMNS.iter().map(|name| cell(name).unwrap_or_default()).collect()
+        };
+        let tree = tasks::copy(record, &result.name).map(|task| task.tree.to_string());
+        rows.push(row(&[
+            ("row", String::from("copy")),
+            ("name", tree.unwrap_or_default()),
+            ("files", found.files.to_string()),
+            ("bytes", found.bytes.to_string()),
+            ("time_ns", found.time_ns.to_string()),
+            ("bytes_per_s", found.bytes_per_s.to_string()),
+            ("files_per_s", found.files_per_s.to_string()),
+            ("verified", found.verified.to_string()),
+        ]));
+        rows.extend(found.stages.iter().map(|(stage, share)| {
+            row(&[
+                ("row", String::from("stage")),
+                ("name", stage.name().to_owned()),
+                ("busy", share.busy.to_string()),
+                ("cpu", share.cpu.to_string()),
+                ("waiting_for_previous", share.waiting_for_previous.to_string()),
+                ("waiting_for_next", share.waiting_for_next.to_string()),
+            ])
+        }));
+        rows.extend(found.clients.iter().map(|client| {
+            row(&[
+                ("row", String::from("client")),
+                ("name", format!("{} to {}", client.from, client.to)),
+                ("files", client.files.to_string()),
+                ("bytes", client.bytes.to_string()),
+                ("time_ns", client.finished_ns.to_string()),
+                ("bytes_per_s", client.bytes_per_s.to_string()),
+                ("share", client.share.to_string()),
+            ])
+        }));
+        rows.extend(found.sizes.iter().map(|class| {
+            row(&[
+                ("row", String::from("size")),
+                ("name", format!("from {}", class.from_bytes)),
+                ("files", class.files.to_string()),
+                ("bytes", class.bytes.to_string()),
+                ("time_ns", class.time_ns.p50.to_string()),
+                ("time_ns_p99", class.time_ns.p99.to_string()),
+            ])
+        }));
+    }
     rows
 }

@@ -1,15 +1,18 @@
 //! What was found about a device: tables, verdicts and doubts, the same for every form of report.
 
+use crate::addresses;
 use crate::bursts;
 use crate::device_charts::{self, line_frames};
 use crate::document::{Block, Section};
 use crate::figures::{nanos, per_second, percent, rate};
-use crate::frames;
 use crate::language::Language;
 use crate::neighbours;
 use crate::said;
 use crate::tables::{Column, Table};
-use linerate_model::{Caveat, DeviceLoad, DeviceOutcome, DevicePlan, DeviceTest, FramePayload, Record, Verdict};
+use linerate_model::{
+    Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, FrameHeaders, FramePayload, Record, Verdict,
+};
+use linerate_units::BitRate;
 
 /// Each test's table, and the charts.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
@@ -27,18 +30,15 @@ fn tables(lang: Language, record: &Record) -> Vec<Table> {
         .into_iter()
         .chain(bursts)
         .flatten()
-        .chain(frames::tables(lang, outcome))
+        .chain(addresses::table(lang, outcome))
         .chain(neighbours::tables(lang, outcome))
         .collect()
 }
 
-fn throughput(lang: Language, record: &Record, outcome: &DeviceOutcome) -> Option<Table> {
-    let calibrates = record.plan.device.as_ref().is_some_and(|plan| plan.test == DeviceTest::Calibrate);
-    let caption = if calibrates {
-        said!(lang, "device-caption-tester-limit")
-    } else {
-        said!(lang, "device-throughput-rfc-2544-section")
-    };
+fn throughput(lang: Language, record: &Record, outcome: &DeviceFound) -> Option<Table> {
+    let calibrates = record.plan.device().is_some_and(|plan| plan.test == DeviceTest::Calibrate);
+    let caption =
+        if calibrates { said!(lang, "device-caption-tester-limit") } else { said!(lang, "device-caption-throughput") };
     let columns = vec![
         Column::new("column-device-frame"),
         Column::new("column-frames-s"),
@@ -50,7 +50,7 @@ fn throughput(lang: Language, record: &Record, outcome: &DeviceOutcome) -> Optio
         Column::new("column-device-cpu").ranked(6),
         Column::new("column-limit"),
     ];
-    let line = |bytes: u32| record.plan.device.as_ref().and_then(|plan| line_frames(plan, bytes));
+    let line = |bytes: u32| record.plan.device().and_then(|plan| line_frames(plan, bytes));
     let row = |cell: &linerate_model::Throughput| {
         vec![
             Some(named(cell)),
@@ -58,7 +58,7 @@ fn throughput(lang: Language, record: &Record, outcome: &DeviceOutcome) -> Optio
             rate(cell.bits_per_s, "bit/s"),
             line(cell.frame_bytes).and_then(per_second),
             cell.line_share.and_then(percent),
-            cell.ceiling.as_ref().and_then(|ceiling| percent(ceiling.share)),
+            cell.tester_limit.as_ref().and_then(|tester_limit| percent(tester_limit.share)),
             cell.lost_at_frames_per_s.and_then(per_second),
             cell.device_load.as_ref().and_then(cpu),
             Some(lang.named("limit", cell.limit)),
@@ -95,7 +95,7 @@ fn named(cell: &linerate_model::Throughput) -> String {
     }
 }
 
-fn directions(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
+fn directions(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let several = outcome.throughput.iter().any(|cell| cell.directions.len() > 1);
     let columns = vec![
         Column::new("column-frame-way"),
@@ -107,7 +107,7 @@ fn directions(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
     let rows = outcome.throughput.iter().flat_map(|cell| {
         cell.directions.iter().map(|way| {
             vec![
-                Some(said!(lang, "device-to", cell = named(cell), from = way.from, to = way.to)),
+                Some(said!(lang, "device-direction", cell = named(cell), from = way.from, to = way.to)),
                 per_second(way.frames_per_s),
                 Some(crate::figures::grouped(way.sent)),
                 Some(crate::figures::grouped(way.received)),
@@ -115,10 +115,10 @@ fn directions(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
             ]
         })
     });
-    table(said!(lang, "device-each-direction-on-its"), columns, rows.collect()).filter(|_| several)
+    table(said!(lang, "device-caption-directions"), columns, rows.collect()).filter(|_| several)
 }
 
-fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
+fn latency(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
         Column::new("column-frame"),
         Column::new("column-at"),
@@ -142,10 +142,10 @@ fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
             Some(cell.lost.to_string()),
         ]
     };
-    table(said!(lang, "device-latency-port-to-port"), columns, outcome.latency.iter().map(row).collect())
+    table(said!(lang, "device-caption-latency"), columns, outcome.latency.iter().map(row).collect())
 }
 
-fn loss(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
+fn loss(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
         Column::new("column-frame-load"),
         Column::new("column-sent"),
@@ -166,7 +166,7 @@ fn loss(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
             ]
         })
     });
-    table(said!(lang, "device-frame-loss-against-load"), columns, rows.collect())
+    table(said!(lang, "device-caption-loss"), columns, rows.collect())
 }
 
 pub(crate) fn table(caption: String, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
@@ -178,31 +178,28 @@ pub(crate) fn judged<'a>(lang: Language, record: &'a Record) -> Vec<(String, &'a
     let Some((_, outcome)) = record.device() else { return Vec::new() };
     let throughput = outcome.throughput.iter().map(|cell| (named(cell), &cell.verdict));
     let echo = outcome.echo.iter().map(|cell| (cell.frame_bytes.to_string(), &cell.verdict));
-    let mut all: Vec<(String, &Verdict)> =
-        throughput.chain(echo).map(|(name, verdict)| (said!(lang, "device-bytes", name = name), verdict)).collect();
+    let mut all: Vec<(String, &Verdict)> = throughput
+        .chain(echo)
+        .map(|(name, verdict)| (said!(lang, "device-verdict-throughput", name = name), verdict))
+        .collect();
     let mut add =
         |name: String, verdict: &'a Option<Verdict>| all.extend(verdict.as_ref().map(|verdict| (name, verdict)));
     outcome
         .latency
         .iter()
-        .for_each(|cell| add(said!(lang, "device-latency-bytes", frame_bytes = cell.frame_bytes), &cell.verdict));
-    outcome.loss.iter().for_each(|curve| {
-        add(said!(lang, "device-highest-load-bytes", frame_bytes = curve.frame_bytes), &curve.verdict)
-    });
+        .for_each(|cell| add(said!(lang, "device-verdict-latency", frame_bytes = cell.frame_bytes), &cell.verdict));
+    outcome
+        .loss
+        .iter()
+        .for_each(|curve| add(said!(lang, "device-verdict-loss", frame_bytes = curve.frame_bytes), &curve.verdict));
     outcome
         .burst
         .iter()
-        .for_each(|cell| add(said!(lang, "device-bursts-bytes", frame_bytes = cell.frame_bytes), &cell.verdict));
+        .for_each(|cell| add(said!(lang, "device-verdict-bursts", frame_bytes = cell.frame_bytes), &cell.verdict));
     outcome
         .recovery
         .iter()
-        .for_each(|cell| add(said!(lang, "device-recovery-bytes", frame_bytes = cell.frame_bytes), &cell.verdict));
-    outcome.frames.iter().for_each(|flow| {
-        add(
-            said!(lang, "device-to-bytes", from = flow.from, to = flow.to, frame_bytes = flow.frame_bytes),
-            &flow.verdict,
-        )
-    });
+        .for_each(|cell| add(said!(lang, "device-verdict-recovery", frame_bytes = cell.frame_bytes), &cell.verdict));
     outcome.addresses.iter().for_each(|table| add(String::from("addresses"), &table.verdict));
     outcome.hosts.iter().for_each(|table| add(String::from("hosts"), &table.verdict));
     all
@@ -214,16 +211,9 @@ pub(crate) fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
         let throughput = outcome.throughput.iter().flat_map(|cell| &cell.caveats);
         let latency = outcome.latency.iter().flat_map(|cell| &cell.caveats);
         let loss = outcome.loss.iter().flat_map(|curve| &curve.caveats);
-        let frames = outcome.frames.iter().flat_map(|flow| &flow.caveats);
         let addresses = outcome.addresses.iter().flat_map(|table| &table.caveats);
         let hosts = outcome.hosts.iter().flat_map(|table| &table.caveats);
-        throughput
-            .chain(latency)
-            .chain(loss)
-            .chain(bursts::caveats(outcome))
-            .chain(frames)
-            .chain(addresses)
-            .chain(hosts)
+        throughput.chain(latency).chain(loss).chain(bursts::caveats(outcome)).chain(addresses).chain(hosts)
     })
 }
 
@@ -231,54 +221,45 @@ pub(crate) fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
 pub(crate) fn method(lang: Language, plan: &DevicePlan) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(pair) = plan.directions.first() {
-        let headers = &pair.headers;
-        let ip = if headers.source.is_ipv4() { "IPv4" } else { "IPv6" };
-        let payload = match headers.payload {
-            FramePayload::Udp { destination_port, .. } => {
-                said!(lang, "device-udp-to-port", destination_port = destination_port.to_string())
-            }
-            FramePayload::Tcp { destination_port, .. } => {
-                said!(lang, "device-tcp-segments-to-port", destination_port = destination_port.to_string())
-            }
-            FramePayload::Echo => said!(lang, "device-icmp-echo-requests"),
-        };
-        let tags = match headers.vlans.len() {
-            0 => said!(lang, "device-without-vlan-tags"),
-            _ => headers
-                .vlans
-                .iter()
-                .map(|vlan| said!(lang, "device-in-vlan", vlan = vlan.to_string()))
-                .collect::<Vec<_>>()
-                .join(" "),
-        };
-        let ways = if plan.directions.len() > 1 {
-            said!(lang, "device-both-ways-at-once")
-        } else {
-            said!(lang, "device-one-way")
-        };
-        let line = plan
-            .line
-            .map_or(said!(lang, "device-a-line-of-unknown"), |line| said!(lang, "device-a-line-of", line = line));
-        all.push(said!(
-            lang,
-            "device-ethernet-frames-over-holding",
-            line = line,
-            tags = tags,
-            ip = ip,
-            payload = payload,
-            ways = ways
-        ));
+        all.push(frames_sent(lang, &pair.headers, plan.line, plan.directions.len() > 1));
     }
     all.push(said!(
         lang,
-        "device-the-trials-of-a",
+        "device-method-trials",
         search_time = plan.search_time,
         final_time = plan.final_time,
         settle = plan.settle
     ));
     all.extend(neighbours::method(lang, &plan.test));
-    all.push(said!(lang, "device-throughput-is-the-highest"));
+    all.push(said!(lang, "device-method-figures"));
     all
+}
+
+/// What the frames were.
+pub(crate) fn frames_sent(lang: Language, headers: &FrameHeaders, line: Option<BitRate>, both_ways: bool) -> String {
+    let ip = if headers.source.is_ipv4() { "IPv4" } else { "IPv6" };
+    let payload = match headers.payload {
+        FramePayload::Udp { destination_port, .. } => {
+            said!(lang, "device-method-udp", destination_port = destination_port.to_string())
+        }
+        FramePayload::Tcp { destination_port, .. } => {
+            said!(lang, "device-method-tcp", destination_port = destination_port.to_string())
+        }
+        FramePayload::Echo => said!(lang, "device-method-echo"),
+    };
+    let tags = match headers.vlans.len() {
+        0 => said!(lang, "device-method-no-vlan"),
+        _ => headers
+            .vlans
+            .iter()
+            .map(|vlan| said!(lang, "device-method-vlan", vlan = vlan.to_string()))
+            .collect::<Vec<_>>()
+            .join(" "),
+    };
+    let ways = if both_ways { said!(lang, "device-method-both-ways") } else { said!(lang, "device-method-one-way") };
+    let line =
+        line.map_or(said!(lang, "device-method-line-unknown"), |line| said!(lang, "device-method-line", line = line));
+    said!(lang, "device-method-frames", line = line, tags = tags, ip = ip, payload = payload, ways = ways)
 }
 
 /// The columns of the CSV file.
@@ -305,7 +286,7 @@ const COLUMNS: [&str; 18] = [
 
 /// Every test's columns; those of other tests are empty.
 fn columns() -> impl Iterator<Item = &'static str> {
-    COLUMNS.into_iter().chain(bursts::CSV_COLUMNS).chain(frames::CSV_COLUMNS).chain(neighbours::CSV_COLUMNS)
+    COLUMNS.into_iter().chain(bursts::CSV_COLUMNS).chain(addresses::CSV_COLUMNS).chain(neighbours::CSV_COLUMNS)
 }
 
 /// A row from the columns it has.
@@ -329,7 +310,7 @@ fn csv_load(load: Option<&DeviceLoad>) -> [(&'static str, String); 3] {
 /// Rows of a CSV file: one for each size of each test, and for each load of a loss curve.
 pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
     let Some((_, outcome)) = record.device() else { return Vec::new() };
-    let line = |bytes: u32| csv_number(record.plan.device.as_ref().and_then(|plan| line_frames(plan, bytes)));
+    let line = |bytes: u32| csv_number(record.plan.device().and_then(|plan| line_frames(plan, bytes)));
     let mut rows = vec![columns().map(str::to_owned).collect::<Vec<_>>()];
     for cell in &outcome.throughput {
         let mut row = vec![
@@ -340,7 +321,10 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
             ("line_share", csv_number(cell.line_share)),
             ("limit", cell.limit.to_string()),
             ("line_frames_per_s", line(cell.frame_bytes)),
-            ("tester_frames_per_s", csv_number(cell.ceiling.as_ref().map(|ceiling| ceiling.frames_per_s))),
+            (
+                "tester_frames_per_s",
+                csv_number(cell.tester_limit.as_ref().map(|tester_limit| tester_limit.frames_per_s)),
+            ),
             ("lost_at_frames_per_s", csv_number(cell.lost_at_frames_per_s)),
             ("goal", cell.goal.as_ref().map(|goal| goal.name.name().to_owned()).unwrap_or_default()),
         ];
@@ -376,7 +360,7 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
             rows.push(csv_row(row));
         }
     }
-    let others = bursts::csv_rows(outcome).into_iter().chain(frames::csv_rows(outcome));
+    let others = bursts::csv_rows(outcome).into_iter().chain(addresses::csv_rows(outcome));
     let others = others.chain(neighbours::csv_rows(outcome));
     rows.extend(others.map(|row| csv_row(row.into_iter().collect())));
     rows

@@ -8,7 +8,7 @@ use crate::said;
 use crate::svg::{Axis, Drawing, Point, Scale, Series};
 use crate::tables::{Column, Table};
 use linerate_model::{
-    BackToBack, BufferTime, DeviceLoad, DeviceOutcome, DevicePlan, FrameLatency, LossPoint, Record, Throughput,
+    BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, FrameLatency, LossPoint, Record, Throughput,
 };
 use linerate_units::FrameSize;
 
@@ -44,13 +44,13 @@ struct Unit {
 }
 
 const FRAMES: Unit = Unit {
-    title: "device-charts-throughput-by-frame-size-frames",
+    title: "device-charts-title-throughput-frames",
     axis: "device-charts-axis-frames",
     unit: "/s",
     of: |frames, _| frames,
 };
 const BITS: Unit = Unit {
-    title: "device-charts-throughput-by-frame-size",
+    title: "device-charts-title-throughput-bits",
     axis: "device-charts-axis-bits",
     unit: "bit/s",
     of: |frames, bytes| frames * f64::from(bytes) * 8.0,
@@ -62,12 +62,12 @@ impl Unit {
     }
 }
 
-/// Throughput against frame size, with the line's theoretical rate and the tester's ceiling (RFC 2544 section 26.1).
-fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome, unit: &Unit) -> Option<Chart> {
+/// Throughput against frame size, with the line's theoretical rate and the tester limit (RFC 2544 section 26.1).
+fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &Unit) -> Option<Chart> {
     let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(|cell| cell.frames_per_s.is_finite()).collect();
     cells.sort_by_key(|cell| cell.frame_bytes);
     let (low, high) = (cells.first()?.frame_bytes, cells.last()?.frame_bytes);
-    let ways = if plan.directions.len() > 1 { said!(lang, "device-charts-both-ways-together") } else { String::new() };
+    let ways = if plan.directions.len() > 1 { said!(lang, "device-charts-axis-both-ways") } else { String::new() };
     let title = format!("{}{ways}", lang.tell(unit.title, &[]));
     let at = |cell: &Throughput, frames: f64| (f64::from(cell.frame_bytes), (unit.of)(frames, cell.frame_bytes));
     let point = |cell: &Throughput, frames: f64, label: &dyn Fn(u32, String) -> String| {
@@ -79,29 +79,29 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome, unit: 
     let theory = |bytes: u32| Some((f64::from(bytes), (unit.of)(line_frames(plan, bytes)?, bytes)));
     let line: Vec<(f64, f64)> = between(low, high).into_iter().filter_map(theory).collect();
     if !line.is_empty() {
-        legend.push(("limit", said!(lang, "device-charts-what-the-line-carries")));
+        legend.push(("limit", said!(lang, "device-charts-legend-line")));
         let label = |bytes, rate| said!(lang, "device-charts-point-line", bytes = bytes, rate = rate);
         let points = cells.iter().filter_map(|c| Some(point(c, line_frames(plan, c.frame_bytes)?, &label)));
         series.push(Series { class: "limit", line, points: points.collect() });
     }
-    let ceilings: Vec<(&Throughput, f64)> = cells
+    let limits: Vec<(&Throughput, f64)> = cells
         .iter()
-        .filter_map(|cell| Some((*cell, cell.ceiling.as_ref()?.frames_per_s)))
+        .filter_map(|cell| Some((*cell, cell.tester_limit.as_ref()?.frames_per_s)))
         .filter(|(_, frames)| frames.is_finite())
         .collect();
-    if !ceilings.is_empty() {
-        legend.push(("tester", said!(lang, "charts-what-the-tester-reaches")));
+    if !limits.is_empty() {
+        legend.push(("tester", said!(lang, "charts-legend-tester-limit")));
         let label = |bytes, rate| said!(lang, "device-charts-point-tester", bytes = bytes, rate = rate);
         series.push(Series {
             class: "tester",
-            line: ceilings.iter().map(|(cell, frames)| at(cell, *frames)).collect(),
-            points: ceilings.iter().map(|(cell, frames)| point(cell, *frames, &label)).collect(),
+            line: limits.iter().map(|(cell, frames)| at(cell, *frames)).collect(),
+            points: limits.iter().map(|(cell, frames)| point(cell, *frames, &label)).collect(),
         });
     }
-    legend.push((SERIES[0], said!(lang, "device-charts-the-highest-rate-without")));
+    legend.push((SERIES[0], said!(lang, "device-charts-legend-throughput")));
     let found = |cell: &Throughput| {
         let share = cell.line_share.and_then(percent);
-        let of_line = share.map(|share| said!(lang, "device-charts-of-what-the-line", share = share));
+        let of_line = share.map(|share| said!(lang, "device-charts-point-of-line", share = share));
         let label = |bytes, rate| {
             said!(
                 lang,
@@ -126,7 +126,7 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome, unit: 
             Some(cell.frame_bytes.to_string()),
             shown(Some(cell.frames_per_s)),
             shown(line_frames(plan, cell.frame_bytes)),
-            shown(cell.ceiling.as_ref().map(|ceiling| ceiling.frames_per_s)),
+            shown(cell.tester_limit.as_ref().map(|tester_limit| tester_limit.frames_per_s)),
         ]
     };
     let table = Table {
@@ -170,7 +170,7 @@ fn reaching(lang: Language, unit: &Unit, series: &[Series]) -> Axis {
         (value, format!("{} {prefix}{}", (value / one).round(), unit.unit))
     };
     Axis {
-        title: said!(lang, "device-charts-logarithmic", axis = title),
+        title: said!(lang, "device-charts-axis-logarithmic", axis = title),
         scale: Scale::Log(low, high),
         ticks: powers.map(|power| tick(10f64.powi(power))).collect(),
     }
@@ -185,7 +185,7 @@ fn size_axis(lang: Language, sizes: &[u64]) -> Axis {
     let (first, last) = (sizes.first().copied().unwrap_or(64), sizes.last().copied().unwrap_or(64));
     let (low, high) = (first as f64 / 1.12, last as f64 * 1.12);
     Axis {
-        title: said!(lang, "device-charts-frame-bytes-fcs-counted"),
+        title: said!(lang, "device-charts-axis-frame-size"),
         scale: Scale::Log(low, high),
         ticks: size_ticks(sizes, low, high),
     }
@@ -193,21 +193,18 @@ fn size_axis(lang: Language, sizes: &[u64]) -> Axis {
 
 /// Loss against load, a line for each size. The axes are those that RFC 2544 section 26.3 demands: the load as a share of
 /// what the line carries at the size, both from 0 to 100 %. Where the line is unknown, the load is in frames a second.
-fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Chart> {
+fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Chart> {
     let curves: Vec<_> = SERIES.into_iter().zip(outcome.loss.iter().filter(|curve| !curve.points.is_empty())).collect();
     let most = curves.iter().flat_map(|(_, curve)| &curve.points).map(|p| p.offered_frames_per_s).reduce(f64::max)?;
     let of_line = curves.iter().all(|(_, curve)| line_frames(plan, curve.frame_bytes).is_some());
     let tenths = || (0..=10).map(|tenth| (f64::from(tenth) * 10.0, (tenth * 10).to_string())).collect();
     let x = match of_line {
-        true => Axis {
-            title: said!(lang, "device-charts-offered-load-of-what"),
-            scale: Scale::Linear(100.0),
-            ticks: tenths(),
-        },
-        false => Axis::rate(said!(lang, "device-charts-offered-load-frames-a"), "/s", most),
+        true => {
+            Axis { title: said!(lang, "device-charts-axis-load-share"), scale: Scale::Linear(100.0), ticks: tenths() }
+        }
+        false => Axis::rate(said!(lang, "device-charts-axis-load"), "/s", most),
     };
-    let y =
-        Axis { title: said!(lang, "device-charts-frames-lost-of-those"), scale: Scale::Linear(100.0), ticks: tenths() };
+    let y = Axis { title: said!(lang, "device-charts-axis-lost"), scale: Scale::Linear(100.0), ticks: tenths() };
     let share = |bytes: u32, point: &LossPoint| Some(point.offered_frames_per_s / line_frames(plan, bytes)? * 100.0);
     let place = |bytes: u32, point: &LossPoint| {
         (share(bytes, point).unwrap_or(point.offered_frames_per_s), point.loss_ratio * 100.0)
@@ -221,12 +218,11 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Ch
                 let lost = percent(point.loss_ratio).unwrap_or_else(|| "0 %".to_owned());
                 let load = per_second(point.offered_frames_per_s).unwrap_or_else(|| "0/s".to_owned());
                 let of_line = share(bytes, point).and_then(|share| percent(share / 100.0));
-                let of_line = of_line
-                    .map(|share| said!(lang, "device-charts-of-what-the-line", share = share))
-                    .unwrap_or_default();
+                let of_line =
+                    of_line.map(|share| said!(lang, "device-charts-point-of-line", share = share)).unwrap_or_default();
                 let label = said!(
                     lang,
-                    "device-charts-byte-frames-at-frames-s-lost",
+                    "device-charts-point-loss",
                     bytes = grouped(bytes.into()),
                     load = load,
                     of_line = of_line,
@@ -242,8 +238,8 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Ch
         })
         .collect();
     let title = match outcome.loss.len() > SERIES.len() {
-        true => said!(lang, "device-charts-frame-loss-against-load-the-first", value = SERIES.len()),
-        false => said!(lang, "device-charts-frame-loss-against-load"),
+        true => said!(lang, "device-charts-title-loss-first", value = SERIES.len()),
+        false => said!(lang, "device-charts-title-loss"),
     };
     let row = |bytes: u32, point: &LossPoint| {
         vec![
@@ -264,14 +260,14 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceOutcome) -> Option<Ch
         ],
         rows: rows.collect(),
     };
-    let name = |bytes: u32| said!(lang, "device-charts-byte-frames", bytes = grouped(bytes.into()));
+    let name = |bytes: u32| said!(lang, "device-charts-legend-size", bytes = grouped(bytes.into()));
     let legend = curves.iter().map(|(class, curve)| (*class, name(curve.frame_bytes))).collect();
     Some(Chart { drawing: Drawing::Lines { x, y, series }, title, legend, table })
 }
 
 /// Latency against frame size: half, most and all of the frames (RFC 2544 section 26.2).
-fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
-    const LONGEST: &str = "device-charts-longest";
+fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
+    const LONGEST: &str = "device-charts-legend-longest";
     type Percentile = (&'static str, fn(&FrameLatency) -> u64);
     const PERCENTILES: [Percentile; 3] =
         [("p50", |c| c.latency_ns.p50), ("p99", |c| c.latency_ns.p99), (LONGEST, |c| c.latency_ns.max)];
@@ -279,7 +275,8 @@ fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
     cells.sort_by_key(|cell| cell.frame_bytes);
     let low = cells.iter().map(|cell| cell.latency_ns.p50.max(1)).min()?;
     let high = cells.iter().map(|cell| cell.latency_ns.max.max(1)).max()?;
-    let title_of = |name: &str| if name == LONGEST { said!(lang, "device-charts-longest") } else { name.to_owned() };
+    let title_of =
+        |name: &str| if name == LONGEST { said!(lang, "device-charts-legend-longest") } else { name.to_owned() };
     let at = |cell: &FrameLatency| per_second(cell.frames_per_s).unwrap_or_else(|| "0".to_owned());
     let series = SERIES.into_iter().zip(PERCENTILES).map(|(class, (name, of))| {
         let place = |cell: &FrameLatency| (f64::from(cell.frame_bytes), of(cell).max(1) as f64);
@@ -302,7 +299,7 @@ fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
         }
     });
     let series: Vec<Series> = series.collect();
-    let title = said!(lang, "device-charts-latency-by-frame-size");
+    let title = said!(lang, "device-charts-title-latency");
     let row = |cell: &&FrameLatency| {
         let times = PERCENTILES.map(|(_, of)| Some(nanos(of(cell))));
         [Some(cell.frame_bytes.to_string()), Some(at(cell))].into_iter().chain(times).collect()
@@ -329,7 +326,7 @@ fn latency(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
 }
 
 /// Buffer time against frame size, without what the device forwarded while the burst arrived (RFC 9004 section 5.4).
-fn buffer(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
+fn buffer(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     let known = outcome.burst.iter().filter_map(|cell| Some((cell, cell.buffer.as_ref()?)));
     let mut cells: Vec<(&BackToBack, &BufferTime)> =
         known.filter(|(_, buffer)| buffer.corrected_ns.is_finite() && buffer.corrected_ns >= 0.0).collect();
@@ -338,8 +335,7 @@ fn buffer(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
     let time = |buffer: &BufferTime| nanos(buffer.corrected_ns.round() as u64);
     let point = |(cell, buffer): &(&BackToBack, &BufferTime)| {
         let (bytes, held) = (grouped(cell.frame_bytes.into()), frames(buffer.frames));
-        let label =
-            said!(lang, "device-charts-byte-frames-a-buffer", bytes = bytes, buffer = time(buffer), held = held);
+        let label = said!(lang, "device-charts-point-buffer", bytes = bytes, buffer = time(buffer), held = held);
         Point { x: f64::from(cell.frame_bytes), y: buffer.corrected_ns, spread: None, label }
     };
     let points: Vec<Point> = cells.iter().map(point).collect();
@@ -348,7 +344,7 @@ fn buffer(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
         let burst = cell.frames.as_ref().map(|found| grouped(found.mean.round() as u64));
         vec![Some(cell.frame_bytes.to_string()), burst, Some(time(buffer)), Some(frames(buffer.frames))]
     };
-    let title = said!(lang, "device-charts-buffer-time-by-frame");
+    let title = said!(lang, "device-charts-title-buffer");
     let table = Table {
         caption: title.clone(),
         columns: vec![
@@ -359,11 +355,11 @@ fn buffer(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
         ],
         rows: cells.iter().map(row).collect(),
     };
-    let legend = vec![(SERIES[0], said!(lang, "device-charts-what-the-longest-burst"))];
+    let legend = vec![(SERIES[0], said!(lang, "device-charts-legend-buffer"))];
     let x = size_axis(lang, &cells.iter().map(|(cell, _)| cell.frame_bytes.into()).collect::<Vec<_>>());
     let series = vec![Series { class: SERIES[0], line, points }];
     Some(Chart {
-        drawing: Drawing::Lines { x, y: Axis::time(said!(lang, "device-charts-buffer-time"), most), series },
+        drawing: Drawing::Lines { x, y: Axis::time(said!(lang, "device-charts-axis-buffer"), most), series },
         title,
         legend,
         table,
@@ -371,18 +367,18 @@ fn buffer(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
 }
 
 /// The device's CPU use at the throughput of each frame size.
-fn load(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
+fn load(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     type Share = (&'static str, fn(&DeviceLoad) -> Option<f64>);
     const SHARES: [Share; 3] = [
-        ("device-charts-busiest-cpu", |load| load.busiest_cpu),
-        ("device-charts-all-cpus-together", |load| load.cpu),
-        ("device-charts-of-all-cpus-in", |load| load.softirq),
+        ("device-charts-legend-busiest-cpu", |load| load.busiest_cpu),
+        ("device-charts-legend-all-cpus", |load| load.cpu),
+        ("device-charts-legend-softirq", |load| load.softirq),
     ];
     let known = |cell: &&Throughput| cell.device_load.as_ref().is_some_and(|load| load.cpu.is_some());
     let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(known).collect();
     cells.sort_by_key(|cell| cell.frame_bytes);
     let source = &cells.first()?.device_load.as_ref()?.source;
-    let title = said!(lang, "device-charts-the-device-cpu-use", source = crate::figures::plain(source));
+    let title = said!(lang, "device-charts-title-cpu", source = crate::figures::plain(source));
     let figure = |cell: &Throughput, of: fn(&DeviceLoad) -> Option<f64>| {
         cell.device_load.as_ref().and_then(of).filter(|share| share.is_finite())
     };
@@ -399,7 +395,7 @@ fn load(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
                 let (bytes, frames) = (grouped(cell.frame_bytes.into()), per_second(cell.frames_per_s)?);
                 let label = said!(
                     lang,
-                    "device-charts-byte-frames-at-frames",
+                    "device-charts-point-cpu",
                     bytes = bytes,
                     frames = frames,
                     words = lang.tell(words, &[]),
@@ -427,7 +423,7 @@ fn load(lang: Language, outcome: &DeviceOutcome) -> Option<Chart> {
         rows: cells.iter().map(row).collect(),
     };
     let y = Axis {
-        title: said!(lang, "device-charts-cpu-time-in-use"),
+        title: said!(lang, "device-charts-axis-cpu"),
         scale: Scale::Linear(100.0),
         ticks: (0..=5).map(|fifth| (f64::from(fifth) * 20.0, format!("{} %", fifth * 20))).collect(),
     };

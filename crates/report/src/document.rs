@@ -6,22 +6,25 @@
 use crate::charts::{self, Chart};
 use crate::language::Language;
 use crate::tables::{self, Table};
-use crate::{caveats, copy, device, hosts, ladder, measuring, nfs, results, said, verdicts};
-use crate::{figures, parties};
+use crate::{
+    attempts, caveats, copy, device, figures, frames, hosts, ladder, measuring, nfs, parties, results, said, verdicts,
+};
 use linerate_model::{Caveat, Record};
 
 /// Makes a section of a record, if the record has anything for it.
 type Make = fn(Language, &Record) -> Option<Section>;
 
 /// All sections in the order of every form: what was found, what limited it, what is doubtful, then the figures behind it.
-const SECTIONS: [Make; 12] = [
+const SECTIONS: [Make; 14] = [
     ladder::section,
     results::section,
     verdicts::section,
     caveats::section,
+    attempts::section,
     tables::section,
     nfs::section,
     copy::section,
+    frames::section,
     device::section,
     charts::section,
     results::further,

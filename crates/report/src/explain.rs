@@ -34,7 +34,8 @@ fn reasons(lang: Language, page: &mut Page, verdict: &Verdict) {
         page.paragraph("  ", &said!(lang, "explain-weighed"));
     }
     for weighed in &verdict.weighed {
-        let head = format!("    {:<19}{:<9}", lang.named("limit", weighed.limit), lang.named("stand", weighed.stand));
+        let head =
+            format!("    {:<19}{:<9}", lang.named("limit", weighed.limit), lang.named("support", weighed.support));
         page.paragraph(&head, &sentence(&weighed.text));
     }
     for next in &verdict.next {

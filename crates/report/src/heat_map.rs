@@ -9,7 +9,7 @@ use crate::svg::{Drawing, Field, Heat, MOST_COLUMNS};
 use crate::tables::Table;
 use linerate_model::MeasureUnit;
 
-/// More nobody looks at; the tables have all.
+/// Cap on rows and columns; the tables have all.
 const MOST_ROWS: usize = 60;
 
 /// A value, and what it says when it is pointed at.
@@ -45,8 +45,8 @@ impl HeatMap {
         let fields = self.values.into_iter().map(|row| row.into_iter().map(|told| told.map(field)).collect());
         let [row_title, column_title] = self.titles;
         let map = Heat { row_title, column_title, rows: self.rows, columns: self.columns, fields: fields.collect() };
-        let title = said!(lang, "heat-map-in-units-of", title = self.title, unit = unit);
-        let legend = said!(lang, "heat-map-the-stronger-the-higher", range = range(lang, low, high, self.unit));
+        let title = said!(lang, "heat-map-title", title = self.title, unit = unit);
+        let legend = said!(lang, "heat-map-legend", range = range(lang, low, high, self.unit));
         Some(Chart { drawing: Drawing::Heat(map), legend: vec![("heat", legend)], table: self.table, title })
     }
 }

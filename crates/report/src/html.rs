@@ -1,4 +1,4 @@
-//! A document as one HTML page that needs nothing but itself: no other file, no network, and hardly its script.
+//! A document as one self-contained HTML page: no other file, no network; without its script only conveniences are missing.
 
 use crate::abridged;
 use crate::charts::Chart;
@@ -6,6 +6,7 @@ use crate::document::{Block, Depth, Entry, Section, document};
 use crate::figures::{MISSING, plain, words};
 use crate::language::Language;
 use crate::page_shell::{Carried, Data, PageShell, STYLE};
+use crate::records::Records;
 use crate::said;
 use crate::sentences;
 use crate::tables::Table;
@@ -22,25 +23,28 @@ pub struct Link<'a> {
 }
 
 /// The page.
-pub fn html(lang: Language, record: &Record) -> String {
-    linked_html(lang, record, &[])
+pub fn html<'a>(lang: Language, records: impl Into<Records<'a>>) -> String {
+    linked_html(lang, records, &[])
 }
 
 /// The page with links at its top.
-pub fn linked_html(lang: Language, record: &Record, links: &[Link<'_>]) -> String {
-    let document = document(lang, std::slice::from_ref(record));
-    let abridged = abridged::is(record);
-    let name = plain(&record.id.0);
+pub fn linked_html<'a>(lang: Language, records: impl Into<Records<'a>>, links: &[Link<'_>]) -> String {
+    let Records(records) = records.into();
+    let document = document(lang, records);
+    let abridged = records.iter().any(abridged::is);
+    let ids: Vec<String> = records.iter().map(|record| plain(&record.id.0)).collect();
+    let name = ids.join(" ");
     let carried = if abridged {
-        let data = Data::Csv(crate::csv(record));
+        let data = Data::Csv(crate::csv(records));
         Carried { name: Some(&name), label: &said!(lang, "html-download-the-figures-csv"), data }
     } else {
         Carried {
             name: None,
             label: &said!(lang, "html-download-the-record-json"),
-            data: Data::Json(crate::json(record)),
+            data: Data::Json(crate::json(records)),
         }
     };
+    let version = records.first().map(|record| plain(&record.version)).unwrap_or_default();
     PageShell {
         lang,
         title: &document.title,
@@ -48,7 +52,7 @@ pub fn linked_html(lang: Language, record: &Record, links: &[Link<'_>]) -> Strin
         about: Some(html! { (document.about) }),
         main: html! { @for one in &document.sections { (section(lang, one)) } },
         footer: html! {
-            (said!(lang, "html-written-by", version = plain(&record.version))) " "
+            (said!(lang, "html-written-by", version = version)) " "
             @if abridged {
                 (said!(lang, "html-figures-embedded")) " " (said!(lang, "html-trials-left-out", id = name))
             } @else {
@@ -173,7 +177,7 @@ pub(crate) fn figure(lang: Language, chart: &Chart) -> Markup {
 pub(crate) fn with_meanings(lang: Language, table: &Table) -> Markup {
     html! {
         (scrolling(lang, table))
-        ul.means { @for column in &table.columns[1..] { li { b { (column.title(lang)) } ": " (column.meaning(lang)) } } }
+        ul.meanings { @for column in &table.columns[1..] { li { b { (column.title(lang)) } ": " (column.meaning(lang)) } } }
     }
 }
 

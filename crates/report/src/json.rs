@@ -1,10 +1,14 @@
-//! The record itself.
+//! The records themselves.
 
-use linerate_model::Record;
+use crate::records::Records;
 
-/// The record as one JSON object on one line, as docs/result-format.md describes it.
-pub fn json(record: &Record) -> String {
-    let mut text = serde_json::to_string(record).expect("a record holds only text keys and plain data");
+/// One record as a JSON object, several as an array of them, on one line, as docs/result-format.md describes it.
+pub fn json<'a>(records: impl Into<Records<'a>>) -> String {
+    let text = match records.into().0 {
+        [record] => serde_json::to_string(record),
+        records => serde_json::to_string(records),
+    };
+    let mut text = text.expect("a record holds only text keys and plain data");
     text.push('\n');
     text
 }

@@ -1,4 +1,4 @@
-//! The ladder in all its forms: a table from the top rung down, sentences, a chart, rows of comma-separated values.
+//! The ladder in all its forms: a table from the top layer down, sentences, a chart, rows of comma-separated values.
 
 use crate::charts::{Chart, SERIES};
 use crate::document::{Block, Section};
@@ -8,9 +8,9 @@ use crate::said;
 use crate::sentences;
 use crate::svg::{Axis, Bar, Drawing, Segment};
 use crate::tables::{Column, Table};
-use linerate_model::{Gap, Ladder, Record, Rung, RungName, Summary};
+use linerate_model::{Gap, Ladder, LadderLayer, LayerName, Record, Summary};
 
-/// A rung this much above UDP is worth a word; by less is chance.
+/// A layer above UDP by this factor gets a sentence; smaller differences may be chance.
 const RISES: f64 = 1.05;
 
 /// What it is called wherever it stands.
@@ -20,7 +20,7 @@ fn caption(lang: Language) -> String {
 
 /// What it says, a row for each layer, and the same drawn.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
-    let found = record.ladder.as_ref()?;
+    let found = record.ladder()?;
     let mut blocks = vec![Block::Sentences(sentences(lang, found)), Block::Table(table(lang, found))];
     blocks.extend(chart(lang, found).map(Block::chart));
     Section::summary("ladder", said!(lang, "ladder-section"), blocks)
@@ -30,37 +30,37 @@ fn bits(value: f64) -> Option<String> {
     rate(value, "bit/s")
 }
 
-/// How a rung is called in a table or beside a bar.
-fn label(lang: Language, name: RungName) -> String {
+/// How a layer is called in a table or beside a bar.
+fn label(lang: Language, name: LayerName) -> String {
     lang.named("ladder-layer", name)
 }
 
-fn median(rung: &Rung) -> Option<f64> {
-    rung.payload_bps.as_ref().map(|payload| payload.median).filter(|median| median.is_finite())
+fn median(layer: &LadderLayer) -> Option<f64> {
+    layer.payload_bps.as_ref().map(|payload| payload.median).filter(|median| median.is_finite())
 }
 
-/// The rungs from the top down, as one looks at a ladder.
-fn from_the_top(ladder: &Ladder) -> impl Iterator<Item = &Rung> {
-    ladder.rungs.iter().rev()
+/// The layers from the top down.
+fn from_the_top(ladder: &Ladder) -> impl Iterator<Item = &LadderLayer> {
+    ladder.layers.iter().rev()
 }
 
-/// The rung of that name.
-fn find(ladder: &Ladder, name: RungName) -> Option<&Rung> {
-    ladder.rungs.iter().find(|rung| rung.name == name)
+/// The layer of that name.
+fn find(ladder: &Ladder, name: LayerName) -> Option<&LadderLayer> {
+    ladder.layers.iter().find(|layer| layer.name == name)
 }
 
-/// A row for each rung, the top one first.
+/// A row for each layer, the top one first.
 fn table(lang: Language, ladder: &Ladder) -> Table {
-    let row = |rung: &Rung| {
+    let row = |layer: &LadderLayer| {
         vec![
-            Some(label(lang, rung.name)),
-            median(rung).and_then(bits),
-            rung.share_of_below.and_then(percent),
-            rung.share_of_line.and_then(percent),
-            rung.payload_bps.as_ref().filter(|payload| payload.runs > 1).and_then(|payload| percent(payload.spread())),
-            rung.latency_ns.map(|latency| nanos(latency.p50)),
-            rung.latency_ns.map(|latency| nanos(latency.p99)),
-            rung.verdict.as_ref().map(|verdict| lang.named("limit", verdict.limit)),
+            Some(label(lang, layer.name)),
+            median(layer).and_then(bits),
+            layer.share_of_layer_below.and_then(percent),
+            layer.share_of_line.and_then(percent),
+            layer.payload_bps.as_ref().filter(|payload| payload.runs > 1).and_then(|payload| percent(payload.spread())),
+            layer.latency_ns.map(|latency| nanos(latency.p50)),
+            layer.latency_ns.map(|latency| nanos(latency.p99)),
+            layer.verdict.as_ref().map(|verdict| lang.named("limit", verdict.limit)),
         ]
     };
     Table {
@@ -79,28 +79,29 @@ fn table(lang: Language, ladder: &Ladder) -> Table {
     }
 }
 
-/// Each rung's payload as a share of the greatest, 0 to 1, in the order of [`table`]'s rows.
+/// Each layer's payload as a share of the greatest, 0 to 1, in the order of [`table`]'s rows.
 fn lengths(ladder: &Ladder) -> Vec<f64> {
-    let most = ladder.rungs.iter().filter_map(median).fold(0.0, f64::max);
-    from_the_top(ladder).map(|rung| if most > 0.0 { median(rung).unwrap_or(0.0) / most } else { 0.0 }).collect()
+    let most = ladder.layers.iter().filter_map(median).fold(0.0, f64::max);
+    from_the_top(ladder).map(|layer| if most > 0.0 { median(layer).unwrap_or(0.0) / most } else { 0.0 }).collect()
 }
 
 /// What the ladder says: the widest gap and what to try, what headers take, what was not measured.
 fn sentences(lang: Language, ladder: &Ladder) -> Vec<String> {
     let mut all = match &ladder.widest_gap {
         Some(gap) => widest(lang, ladder, gap),
-        None if ladder.rungs.iter().all(|layer| layer.below.is_none()) => vec![said!(lang, "ladder-one-layer")],
+        None if ladder.layers.iter().all(|layer| layer.below.is_none()) => vec![said!(lang, "ladder-one-layer")],
         None => vec![said!(lang, "ladder-no-gap")],
     };
     all.extend(ladder.widest_gap.as_ref().map(|gap| sentences::sentence(&gap.advice)));
     all.extend(header_of_tcp(lang, ladder));
-    let above_udp =
-        |layer: &&Rung| layer.below == Some(RungName::Udp) && layer.share_of_below.is_some_and(|share| share > RISES);
-    let above_udp = ladder.rungs.iter().filter(above_udp);
+    let above_udp = |layer: &&LadderLayer| {
+        layer.below == Some(LayerName::Udp) && layer.share_of_layer_below.is_some_and(|share| share > RISES)
+    };
+    let above_udp = ladder.layers.iter().filter(above_udp);
     all.extend(above_udp.map(|layer| said!(lang, "ladder-above-udp", layer = label(lang, layer.name))));
-    let missing = ladder.rungs.iter().filter_map(|layer| Some((layer.name, plain(layer.missing.as_ref()?))));
+    let missing = ladder.layers.iter().filter_map(|layer| Some((layer.name, plain(layer.missing.as_ref()?))));
     all.extend(missing.map(|(name, why)| match name {
-        RungName::Limit => sentences::sentence(&said!(lang, "ladder-line-unknown", why = why)),
+        LayerName::Limit => sentences::sentence(&said!(lang, "ladder-line-unknown", why = why)),
         name => sentences::sentence(&said!(lang, "ladder-not-measured", layer = label(lang, name), why = why)),
     }));
     all
@@ -124,28 +125,28 @@ fn widest(lang: Language, ladder: &Ladder, gap: &Gap) -> Vec<String> {
 
 /// What TCP's larger header leaves at most, so that it is not taken for a loss.
 fn header_of_tcp(lang: Language, ladder: &Ladder) -> Option<String> {
-    let tcp = find(ladder, RungName::Tcp)?;
+    let tcp = find(ladder, LayerName::Tcp)?;
     let (limit, own) = (tcp.limit_bps?.get() as f64, median(tcp)?);
-    let ground = find(ladder, RungName::Limit).and_then(median)?;
+    let ground = find(ladder, LayerName::Limit).and_then(median)?;
     let (of_udp, reached) = (percent(limit / ground)?, percent(own / limit)?);
     Some(said!(lang, "ladder-tcp-header", limit = bits(limit)?, of_udp = of_udp, reached = reached))
 }
 
-/// The ladder itself: a bar for each rung, the top one first, with what it lacks of the rung below behind it.
+/// The ladder itself: a bar for each layer, the top one first, with what it lacks of the layer below behind it.
 fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
     let bars: Vec<Bar> = from_the_top(ladder)
-        .filter_map(|rung| {
-            let payload = rung.payload_bps.as_ref()?;
-            let own = median(rung)?;
-            let mut segments = vec![Segment { class: SERIES[0], value: own, label: pointed_at(lang, rung, payload)? }];
-            segments.extend(rung.below.and_then(|below| lack(lang, ladder, rung, find(ladder, below)?)));
-            let limit = rung.limit_bps.filter(|_| rung.name != RungName::Limit).and_then(|limit| {
+        .filter_map(|layer| {
+            let payload = layer.payload_bps.as_ref()?;
+            let own = median(layer)?;
+            let mut segments = vec![Segment { class: SERIES[0], value: own, label: pointed_at(lang, layer, payload)? }];
+            segments.extend(layer.below.and_then(|below| lack(lang, ladder, layer, find(ladder, below)?)));
+            let limit = layer.limit_bps.filter(|_| layer.name != LayerName::Limit).and_then(|limit| {
                 let most = limit.get() as f64;
-                let label = said!(lang, "ladder-point-limit", layer = label(lang, rung.name), most = bits(most)?);
+                let label = said!(lang, "ladder-point-limit", layer = label(lang, layer.name), most = bits(most)?);
                 Some(Segment { class: "limit", value: most, label })
             });
             Some(Bar {
-                name: label(lang, rung.name),
+                name: label(lang, layer.name),
                 segments,
                 spread: (payload.runs > 1).then_some((payload.low, payload.high)),
                 limits: limit.into_iter().collect(),
@@ -177,39 +178,40 @@ fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
 }
 
 /// What a layer's bar says.
-fn pointed_at(lang: Language, layer: &Rung, payload: &Summary) -> Option<String> {
+fn pointed_at(lang: Language, layer: &LadderLayer, payload: &Summary) -> Option<String> {
     let (name, median) = (label(lang, layer.name), bits(payload.median)?);
     let mut parts = vec![match payload.runs {
         0 => said!(lang, "ladder-point-calculated", layer = name, payload = median),
         _ => said!(lang, "ladder-point", layer = name, payload = median, runs = spread(lang, payload, bits)),
     }];
-    if let Some((share, below)) = layer.share_of_below.and_then(percent).zip(layer.below) {
+    if let Some((share, below)) = layer.share_of_layer_below.and_then(percent).zip(layer.below) {
         parts.push(said!(lang, "ladder-point-of-layer", share = share, below = label(lang, below)));
     }
-    let of_line = layer.share_of_line.filter(|_| layer.below != Some(RungName::Limit) && layer.name != RungName::Limit);
+    let of_line =
+        layer.share_of_line.filter(|_| layer.below != Some(LayerName::Limit) && layer.name != LayerName::Limit);
     parts.extend(of_line.and_then(percent).map(|share| said!(lang, "ladder-point-of-line", share = share)));
     parts.extend(layer.latency_ns.map(|latency| said!(lang, "ladder-point-p50", time = nanos(latency.p50))));
     Some(parts.join("; "))
 }
 
-/// What a rung lacks of the one below, as a piece of its bar; none if it lacks nothing.
-fn lack(lang: Language, ladder: &Ladder, rung: &Rung, below: &Rung) -> Option<Segment> {
-    let value = median(below)? - median(rung)?;
-    let widest = ladder.widest_gap.as_ref().is_some_and(|gap| gap.above == rung.name);
+/// What a layer lacks of the one below, as a piece of its bar; none if it lacks nothing.
+fn lack(lang: Language, ladder: &Ladder, layer: &LadderLayer, below: &LadderLayer) -> Option<Segment> {
+    let value = median(below)? - median(layer)?;
+    let widest = ladder.widest_gap.as_ref().is_some_and(|gap| gap.above == layer.name);
     let class = if widest { "widest" } else { "lacking" };
-    let (layer, below) = (label(lang, rung.name), label(lang, below.name));
+    let (layer, below) = (label(lang, layer.name), label(lang, below.name));
     let label = said!(lang, "ladder-point-lacking", layer = layer, payload = bits(value)?, below = below);
     (value > 0.0).then_some(Segment { class, value, label })
 }
 
-/// The rung that a result's stream is the figure of.
-pub(crate) fn rung_of<'a>(record: &'a Record, result: &str) -> Option<&'a Rung> {
-    let rungs = &record.ladder.as_ref()?.rungs;
-    rungs.iter().find(|rung| rung.results.first().is_some_and(|name| name == result))
+/// The layer that a result's stream is the figure of.
+pub(crate) fn layer_of<'a>(record: &'a Record, result: &str) -> Option<&'a LadderLayer> {
+    let layers = &record.ladder()?.layers;
+    layers.iter().find(|layer| layer.results.first().is_some_and(|name| name == result))
 }
 
-/// The rungs that are drawn from no result of the record's: the ground, and those of raw frames.
-pub(crate) fn rungs_apart(record: &Record) -> impl Iterator<Item = &Rung> {
-    let rungs = record.ladder.iter().flat_map(|ladder| &ladder.rungs);
-    rungs.filter(|rung| rung.results.is_empty() && rung.payload_bps.is_some())
+/// The layers that are drawn from no result of the record's: the ground, and those of raw frames.
+pub(crate) fn layers_apart(record: &Record) -> impl Iterator<Item = &LadderLayer> {
+    let layers = record.ladder().into_iter().flat_map(|ladder| &ladder.layers);
+    layers.filter(|layer| layer.results.is_empty() && layer.payload_bps.is_some())
 }

@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod abridged;
+mod addresses;
+mod attempts;
 mod bursts;
 mod calls;
 mod caveats;
@@ -19,6 +21,7 @@ mod document;
 mod explain;
 mod figures;
 mod findings;
+mod flow_result;
 mod frames;
 mod heat_map;
 mod hosts;
@@ -36,13 +39,16 @@ mod nfs;
 mod page_shell;
 mod parties;
 mod picture;
+mod records;
 mod results;
 mod rpc_chart;
+mod run_summary;
 mod runs;
 mod sentences;
 pub mod study;
 mod svg;
 mod tables;
+mod tasks;
 mod text;
 mod verdicts;
 
@@ -58,5 +64,7 @@ pub use json::json;
 pub use language::{Argument, Held, Language, UnknownLanguage};
 pub use markdown::markdown;
 pub use picture::{Picture, pictures, study_pictures};
+pub use records::Records;
+pub use run_summary::{headline, headline_limit};
 pub use tables::{Column, Table};
 pub use text::{Style, text};

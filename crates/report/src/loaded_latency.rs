@@ -2,14 +2,15 @@
 
 use crate::charts::{Chart, distributions};
 use crate::figures::{counted_share, nanos, per_second, percent, plain, range, signed_nanos, spread};
+use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::said;
 use crate::sentences::in_a_row;
 use crate::tables::Figure;
-use linerate_model::{DelayGrade, LoadedLatency, Measurement};
+use linerate_model::{DelayGrade, LoadedLatency};
 use linerate_units::Ratio;
 
-/// Beyond so many times the idle latency a percentage is no figure that a reader takes in: the delay itself says it.
+/// Buffer delay above this percentage is not shown: the delay itself is easier to read.
 const PERCENT_TELLS: f64 = 1_000.0;
 
 /// The columns of the table.
@@ -27,12 +28,12 @@ pub(crate) const COLUMNS: [Figure; 8] = [
     ("column-buffer-delay", 5, |_, m| percent(probed(m)?.buffer_delay_percent / 100.0)),
 ];
 
-fn probed(result: &Measurement) -> Option<&LoadedLatency> {
-    result.loaded_latency.as_ref()
+fn probed<'a>(result: &FlowResult<'a>) -> Option<&'a LoadedLatency> {
+    result.figures().loaded_latency.as_ref()
 }
 
 /// What the stream did to the latency of others.
-pub(crate) fn sentence(lang: Language, result: &Measurement) -> Option<String> {
+pub(crate) fn sentence(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     let probed = probed(result)?;
     let (idle, loaded, added) = (&probed.idle_ns, &probed.loaded_ns, &probed.added_ns);
     let runs = spread(lang, &added.p50_runs, |value| value.is_finite().then(|| signed_nanos(value as i64)));
@@ -74,8 +75,8 @@ pub(crate) fn sentence(lang: Language, result: &Measurement) -> Option<String> {
 fn bounds(lang: Language, grade: DelayGrade) -> String {
     match grade.bounds() {
         (Some(from), Some(below)) => range(lang, &from.to_string(), &below.to_string()),
-        (None, Some(below)) => said!(lang, "loaded-latency-below", below = below),
-        (from, None) => said!(lang, "loaded-latency-or-more", from = from.unwrap_or_default()),
+        (None, Some(below)) => said!(lang, "loaded-latency-grade-below", below = below),
+        (from, None) => said!(lang, "loaded-latency-grade-above", from = from.unwrap_or_default()),
     }
 }
 
@@ -87,12 +88,12 @@ pub(crate) fn method(lang: Language) -> String {
 }
 
 /// Idle and loaded distribution of one result over each other.
-pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
+pub(crate) fn chart(lang: Language, result: &FlowResult<'_>) -> Option<Chart> {
     let probed = probed(result)?;
-    let title = said!(lang, "loaded-latency-latency-under-load", name = plain(&result.name));
+    let title = said!(lang, "loaded-latency-title", name = plain(result.name));
     let curves = [
-        (said!(lang, "loaded-latency-idle-path"), &probed.idle_ns),
-        (said!(lang, "loaded-latency-beside-the-stream"), &probed.loaded_ns),
+        (said!(lang, "loaded-latency-legend-idle"), &probed.idle_ns),
+        (said!(lang, "loaded-latency-legend-loaded"), &probed.loaded_ns),
     ];
     distributions(lang, title, "column-timed-path", curves.into())
 }

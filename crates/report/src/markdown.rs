@@ -3,13 +3,13 @@
 use crate::document::{Block, Section, document};
 use crate::figures::{MISSING, plain};
 use crate::language::Language;
+use crate::records::Records;
 use crate::sentences;
 use crate::tables::Table;
-use linerate_model::Record;
 
-/// The record in GitHub's Markdown.
-pub fn markdown(lang: Language, record: &Record) -> String {
-    let document = document(lang, std::slice::from_ref(record));
+/// The records in GitHub's Markdown.
+pub fn markdown<'a>(lang: Language, records: impl Into<Records<'a>>) -> String {
+    let document = document(lang, records.into().0);
     let mut text = format!("# linerate: {}\n\n{}\n", escaped(&document.title), escaped(&document.about));
     document.sections.iter().for_each(|section| push_section(lang, &mut text, section));
     text

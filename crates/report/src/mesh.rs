@@ -3,19 +3,20 @@
 use crate::charts::Chart;
 use crate::figures::plain;
 use crate::findings::words::value;
+use crate::flow_result::FlowResult;
 use crate::heat_map::HeatMap;
 use crate::language::Language;
 use crate::said;
 use crate::tables;
-use linerate_model::{MeasureUnit, Measurement, Share, WorkloadKind};
+use linerate_model::{MeasureUnit, Share, TaskKind};
 
-/// Of fewer pairs bars tell more.
+/// For fewer pairs bars are clearer.
 const FEWEST_PAIRS: usize = 4;
 
 /// Each pair's part of one result; none where most hosts have only one other.
-pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
+pub(crate) fn chart(lang: Language, result: &FlowResult<'_>) -> Option<Chart> {
     let table = tables::shares(lang, result)?;
-    let stream = result.workload == WorkloadKind::Stream;
+    let stream = result.task == TaskKind::Stream;
     let unit = if stream { MeasureUnit::BitsPerS } else { MeasureUnit::PerS };
     let figure = |share: &Share| {
         let summary = if stream { share.payload_bps.as_ref() } else { share.transactions_per_s.as_ref() };
@@ -33,7 +34,7 @@ pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
     let told = |from: &&str, to: &&str| {
         let share = result.shares.iter().find(|share| share.from == *from && share.to == *to)?;
         let reached = figure(share)?;
-        let pair = said!(lang, "charts-to", from = plain(from), to = plain(to));
+        let pair = said!(lang, "charts-path", from = plain(from), to = plain(to));
         Some((reached, format!("{pair}: {}", value(reached, unit))))
     };
     let values = senders.iter().map(|from| receivers.iter().map(|to| told(from, to)).collect()).collect();

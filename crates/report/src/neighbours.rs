@@ -5,11 +5,11 @@ use crate::figures::{grouped, nanos, per_second, percent};
 use crate::language::Language;
 use crate::said;
 use crate::tables::{Column, Table};
-use linerate_model::{DeviceOutcome, DeviceTest, Latency, NeighbourTable, PastNeighbours};
+use linerate_model::{DeviceFound, DeviceTest, Latency, NeighbourTable, PastNeighbours};
 use std::collections::BTreeMap;
 
 /// Their tables.
-pub(crate) fn tables(lang: Language, outcome: &DeviceOutcome) -> impl Iterator<Item = Table> {
+pub(crate) fn tables(lang: Language, outcome: &DeviceFound) -> impl Iterator<Item = Table> {
     [held(lang, outcome), past(lang, outcome)].into_iter().flatten()
 }
 
@@ -17,7 +17,7 @@ fn time(latency: Option<&Latency>, figure: fn(&Latency) -> u64) -> Option<String
     latency.map(|latency| nanos(figure(latency)))
 }
 
-fn held(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
+fn held(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
         Column::new("column-frame"),
         Column::new("column-held"),
@@ -30,10 +30,13 @@ fn held(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
         Column::new("column-neighbours-limit"),
     ];
     let row = |found: &NeighbourTable| {
-        let at_least = if found.bound.is_some() { said!(lang, "frames-at-least") } else { String::new() };
+        let held = grouped(found.held.into());
         vec![
             Some(found.frame_bytes.to_string()),
-            Some(format!("{at_least}{}", grouped(found.held.into()))),
+            Some(match found.bound {
+                Some(_) => said!(lang, "device-at-least", entries = held),
+                None => held,
+            }),
             found.lost_at.map(|count| grouped(count.into())),
             Some(grouped(found.neighbours_tried.into())),
             per_second(found.learn_frames_per_s).map(|rate| format!("{rate}/s")),
@@ -43,10 +46,10 @@ fn held(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
             Some(lang.named("limit", found.limit)),
         ]
     };
-    table(said!(lang, "neighbours-neighbours-that-the-router"), columns, outcome.hosts.iter().map(row).collect())
+    table(said!(lang, "neighbours-caption-held"), columns, outcome.hosts.iter().map(row).collect())
 }
 
-fn past(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
+fn past(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
         Column::new("column-hosts"),
         Column::new("column-device-lost-2"),
@@ -72,25 +75,20 @@ fn past(lang: Language, outcome: &DeviceOutcome) -> Option<Table> {
         ]
     };
     let rows = outcome.hosts.iter().flat_map(|found| &found.past).map(row);
-    table(said!(lang, "neighbours-more-hosts-than-the"), columns, rows.collect())
+    table(said!(lang, "neighbours-caption-past"), columns, rows.collect())
 }
 
 /// How it was measured, in a sentence.
 pub(crate) fn method(lang: Language, test: &DeviceTest) -> Option<String> {
     let DeviceTest::Hosts { learn_rate, rate, .. } = test else { return None };
-    Some(said!(
-        lang,
-        "neighbours-the-hosts-had-addresses",
-        learn_rate = grouped(learn_rate.get()),
-        value = grouped(rate.get())
-    ))
+    Some(said!(lang, "neighbours-method", learn_rate = grouped(learn_rate.get()), value = grouped(rate.get())))
 }
 
 /// What [`csv_rows`] adds to the columns of every device test.
 pub(crate) const CSV_COLUMNS: [&str; 5] = ["hosts", "held_hosts", "lost_at_hosts", "recovery_ns", "recovery_lost"];
 
 /// Rows of a CSV file by column, one of what is held and one of each number past it; those that are not named are empty.
-pub(crate) fn csv_rows(outcome: &DeviceOutcome) -> Vec<BTreeMap<&'static str, String>> {
+pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, String>> {
     let Some(found) = &outcome.hosts else { return Vec::new() };
     let head = |test: &str, hosts: u32, latency: Option<&Latency>| {
         let timed = |figure: fn(&Latency) -> u64| latency.map(|took| figure(took).to_string()).unwrap_or_default();
@@ -132,7 +130,7 @@ mod tests {
         Some(Latency { p50, p90: p50, p99, p999: p99, max: p99, min: 1_000, mean, count: 5_000, distribution })
     }
 
-    fn outcome() -> DeviceOutcome {
+    fn outcome() -> DeviceFound {
         let past = PastNeighbours {
             hosts: 2_048,
             sent: 20_480,
@@ -160,7 +158,7 @@ mod tests {
             trials: 11,
             caveats: Vec::new(),
         };
-        DeviceOutcome { hosts: Some(hosts), ..DeviceOutcome::default() }
+        DeviceFound { hosts: Some(hosts), ..DeviceFound::default() }
     }
 
     fn shown(row: &[Option<String>]) -> Vec<&str> {

@@ -3,22 +3,24 @@
 use crate::charts::{Chart, SERIES, latency_axis};
 use crate::document::{Block, Entry, Section};
 use crate::figures::{grouped, nanos, per_second, percent, plain};
+use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::said;
 use crate::sentences;
 use crate::svg::{Axis, Drawing, Point, Series};
 use crate::tables::{Column, Table};
 use linerate_model::{
-    Ceiling, CurvePoint, Limit, Measurement, NfsClass, NfsOutcome, OperationFigures, Record, Verdict,
+    CurveFound, CurvePoint, Limit, Measurement, NfsClass, OperationFigures, Outcome, Record, TaskKind, TesterLimit,
+    Verdict,
 };
 
 const NS_PER_MS: f64 = 1e6;
 /// Past this ratio a linear axis would hide the quickest responses.
 const LINEAR_REACH: f64 = 20.0;
 
-/// The results that are told one by one: a curve's loads are told together.
+/// The results that have an entry each; the loads of a curve share one.
 pub(crate) fn told(record: &Record) -> impl Iterator<Item = &Measurement> {
-    let curve: &[CurvePoint] = record.nfs().map_or(&[], |found| &found.curve);
+    let curve: &[CurvePoint] = record.curve().map_or(&[], |(_, found)| &found.curve);
     record.results.iter().filter(|result| curve.iter().all(|point| point.result != result.name))
 }
 
@@ -29,38 +31,42 @@ fn millis(value: f64) -> Option<String> {
 
 /// The peak, and what the curve says of it.
 pub(crate) fn answer(lang: Language, record: &Record) -> Option<Entry> {
-    let found = record.nfs().filter(|found| !found.curve.is_empty())?;
+    let (_, found) = record.curve().filter(|(_, found)| !found.curve.is_empty())?;
     let peak = found.peak.as_ref().and_then(|peak| per_second(peak.achieved_ops));
     let entry = Entry::new(said!(lang, "nfs-peak-name"), sentences(lang, record));
     Some(entry.with_figure(peak.map(|peak| format!("{peak} /s"))))
 }
 
-/// The curve, and the classes and operations of its peak.
+/// The curve, and the classes and operations of its peak, or of each NFS result where there is no curve.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
-    let tables = tables(lang, record).map(Block::Table);
+    let found = record.curve().map(|(_, found)| found);
+    let curve = found.and_then(|found| curve(lang, found));
+    let stands = |name: &str| match (found, &record.outcome) {
+        (Some(found), _) => found.result.as_deref() == Some(name),
+        (None, outcome) => *outcome == Outcome::Sweep,
+    };
+    let results = FlowResult::all(record).into_iter().filter(|result| result.task == TaskKind::Nfs);
+    let operations =
+        results.filter(|result| stands(result.name)).flat_map(|result| operations(lang, &result)).flatten();
+    let tables = curve.into_iter().chain(operations).map(Block::Table);
     let blocks = chart(lang, record).map(Block::chart).into_iter().chain(tables).collect();
     Section::summary("curve", said!(lang, "nfs-section"), blocks)
 }
 
-/// Curve, classes and operations.
-fn tables(lang: Language, record: &Record) -> impl Iterator<Item = Table> {
-    record.nfs().into_iter().flat_map(move |found| {
-        let classes = found.classes.iter().map(|(class, figures)| (lang.named("class", class), figures));
-        let mut operations: Vec<(String, &OperationFigures)> =
-            found.operations.iter().map(|(operation, figures)| (operation.to_string(), figures)).collect();
-        operations.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.count));
-        let of = plain(&found.result);
-        [
-            curve(lang, found),
-            figures(said!(lang, "nfs-classes-of-operations", value = of), "column-class", classes.collect()),
-            figures(said!(lang, "nfs-operations", value = of), "column-operation", operations),
-        ]
-        .into_iter()
-        .flatten()
-    })
+/// Classes and operations of one result.
+fn operations(lang: Language, result: &FlowResult<'_>) -> [Option<Table>; 2] {
+    let classes = result.classes.iter().map(|(class, figures)| (lang.named("class", class), figures));
+    let mut operations: Vec<(String, &OperationFigures)> =
+        result.operations.iter().map(|(operation, figures)| (operation.to_string(), figures)).collect();
+    operations.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.count));
+    let of = plain(result.name);
+    [
+        figures(said!(lang, "nfs-caption-classes", value = of), "column-class", classes.collect()),
+        figures(said!(lang, "nfs-caption-operations", value = of), "column-operation", operations),
+    ]
 }
 
-fn curve(lang: Language, found: &NfsOutcome) -> Option<Table> {
+fn curve(lang: Language, found: &CurveFound) -> Option<Table> {
     if found.curve.is_empty() {
         return None;
     }
@@ -94,17 +100,13 @@ fn curve(lang: Language, found: &NfsOutcome) -> Option<Table> {
         row.extend(classes.iter().map(|class| point.classes.get(class).and_then(|class| millis(class.mean_ms))));
         let is_peak = found.peak.as_ref().is_some_and(|peak| peak.result == point.result);
         row.push(Some(match point.missed {
-            None if is_peak => said!(lang, "nfs-peak"),
-            None => said!(lang, "nfs-held"),
-            Some(why) => said!(lang, "nfs-not-held-2", why = lang.named("missed", why)),
+            None if is_peak => said!(lang, "nfs-load-peak"),
+            None => said!(lang, "nfs-load-held"),
+            Some(why) => said!(lang, "nfs-load-missed-why", why = lang.named("missed", why)),
         }));
         row
     };
-    Some(Table {
-        caption: said!(lang, "nfs-response-time-against-load"),
-        columns,
-        rows: found.curve.iter().map(row).collect(),
-    })
+    Some(Table { caption: said!(lang, "nfs-caption-curve"), columns, rows: found.curve.iter().map(row).collect() })
 }
 
 fn figures(caption: String, one: &'static str, rows: Vec<(String, &OperationFigures)>) -> Option<Table> {
@@ -149,7 +151,7 @@ fn figures(caption: String, one: &'static str, rows: Vec<(String, &OperationFigu
 
 /// What the curve says.
 fn sentences(lang: Language, record: &Record) -> Vec<String> {
-    let Some(found) = record.nfs() else { return Vec::new() };
+    let Some((_, found)) = record.curve() else { return Vec::new() };
     let Some(lowest) = found.curve.first() else { return Vec::new() };
     let mut said = Vec::new();
     match &found.peak {
@@ -157,33 +159,31 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
             let text = per_second(peak.achieved_ops)
                 .zip(millis(peak.mean_ms))
                 .zip(millis(peak.response_cap_ms))
-                .map(|((ops, mean), cap)| said!(lang, "nfs-the-peak-is-operations", ops = ops, mean = mean, cap = cap));
+                .map(|((ops, mean), cap)| said!(lang, "nfs-peak-found", ops = ops, mean = mean, cap = cap));
             said.extend(text);
             let past = peak.missed_at_ops.and_then(per_second).zip(peak.missed);
             said.push(match past {
-                Some((ops, why)) => said!(lang, "nfs-at-a-second", ops = ops, why = lang.named("missed", why)),
-                None => said!(lang, "nfs-no-load-was-found"),
+                Some((ops, why)) => said!(lang, "nfs-missed-at", ops = ops, why = lang.named("missed", why)),
+                None => said!(lang, "nfs-none-missed"),
             });
         }
         None => {
-            let why = lowest.missed.map_or_else(|| said!(lang, "nfs-it-was-not-held"), |why| lang.named("missed", why));
-            said.extend(
-                per_second(lowest.intended_ops).map(|ops| said!(lang, "nfs-no-load-was-held", ops = ops, why = why)),
-            );
+            let why = lowest.missed.map_or_else(|| said!(lang, "nfs-load-missed"), |why| lang.named("missed", why));
+            said.extend(per_second(lowest.intended_ops).map(|ops| said!(lang, "nfs-none-held", ops = ops, why = why)));
         }
     }
     if let (None, Some(ops), Some(mean)) = (lowest.missed, per_second(lowest.intended_ops), millis(lowest.mean_ms)) {
-        said.push(said!(lang, "nfs-at-a-second-the", ops = ops, mean = mean));
+        said.push(said!(lang, "nfs-lowest-load", ops = ops, mean = mean));
     }
-    let of_peak = record.results.iter().find(|result| result.name == found.result);
-    said.extend(of_peak.and_then(|result| sentences::tester_limit(lang, result)));
-    said.extend(of_peak.and_then(|result| corruption(lang, result)));
+    let of_peak = found.result.as_deref().and_then(|name| FlowResult::of(record.result(name)?));
+    said.extend(of_peak.as_ref().and_then(|result| sentences::tester_limit(lang, result)));
+    said.extend(of_peak.as_ref().and_then(|result| corruption(lang, result)));
     said
 }
 
 /// What the tester itself can do: the cheapest operations, on its own hosts alone.
-pub(crate) fn tester_limit(lang: Language, result: &Measurement, ceiling: &Ceiling) -> Option<String> {
-    let (limit, share) = (per_second(ceiling.reached.median)?, percent(ceiling.share)?);
+pub(crate) fn tester_limit(lang: Language, result: &FlowResult<'_>, tester_limit: &TesterLimit) -> Option<String> {
+    let (limit, share) = (per_second(tester_limit.reached.median)?, percent(tester_limit.share)?);
     Some(match result.verdict.limit {
         Limit::Tester => said!(lang, "nfs-tester-limit-reached", limit = limit, share = share),
         _ => said!(lang, "nfs-tester-limit", limit = limit, share = share),
@@ -191,27 +191,27 @@ pub(crate) fn tester_limit(lang: Language, result: &Measurement, ceiling: &Ceili
 }
 
 /// Data read that were not what had been written.
-pub(crate) fn corruption(lang: Language, result: &Measurement) -> Option<String> {
+pub(crate) fn corruption(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     let corrupt: u64 = result.classes.values().map(|class| class.corrupt_bytes).sum();
     (corrupt > 0).then(|| said!(lang, "nfs-corrupt", bytes = corrupt))
 }
 
 /// What limited the curve: what limited the lowest load that was not held.
 pub(crate) fn judged(lang: Language, record: &Record) -> Option<(String, &Verdict)> {
-    let past = record.nfs()?.curve.iter().find(|point| point.missed.is_some())?;
-    let result = record.results.iter().find(|result| result.name == past.result)?;
-    Some((said!(lang, "nfs-past-the-peak", result = plain(&past.result)), &result.verdict))
+    let past = record.curve()?.1.curve.iter().find(|point| point.missed.is_some())?;
+    let result = record.result(&past.result)?;
+    Some((said!(lang, "nfs-verdict-past-peak", result = plain(&past.result)), &result.verdict))
 }
 
 /// Response time against load, a line for all operations and one for each class.
 fn chart(lang: Language, record: &Record) -> Option<Chart> {
-    let found = record.nfs().filter(|found| found.curve.len() > 1)?;
-    let title = said!(lang, "nfs-response-time-against-load");
+    let (plan, found) = record.curve().filter(|(_, found)| found.curve.len() > 1)?;
+    let title = said!(lang, "nfs-caption-curve");
     let usable =
         |point: &&CurvePoint| point.achieved_ops.is_finite() && point.mean_ms.is_finite() && point.mean_ms > 0.0;
     let points: Vec<&CurvePoint> = found.curve.iter().filter(usable).collect();
     let mut lines: Vec<(String, Vec<(&CurvePoint, f64)>)> =
-        vec![(said!(lang, "nfs-all-operations"), points.iter().map(|point| (*point, point.mean_ms)).collect())];
+        vec![(said!(lang, "nfs-legend-all"), points.iter().map(|point| (*point, point.mean_ms)).collect())];
     for class in [NfsClass::Read, NfsClass::Write, NfsClass::Other] {
         let own: Vec<(&CurvePoint, f64)> = points
             .iter()
@@ -224,24 +224,24 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
         }
     }
     let cap = found.peak.as_ref().map(|peak| peak.response_cap_ms);
-    let cap = cap.or_else(|| Some(record.plan.curve.as_ref()?.response_cap.get() as f64 / NS_PER_MS));
-    let means = || lines.iter().flat_map(|(_, line)| line).map(|(_, mean)| *mean).chain(cap);
-    let (low, high) = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
+    let cap = cap.or(Some(plan.response_cap.get() as f64 / NS_PER_MS));
+    let mean_times = || lines.iter().flat_map(|(_, line)| line).map(|(_, mean)| *mean).chain(cap);
+    let (low, high) = (mean_times().fold(f64::INFINITY, f64::min), mean_times().fold(0.0, f64::max));
     if !low.is_finite() {
         return None;
     }
     let most = points.iter().map(|point| point.achieved_ops).fold(0.0, f64::max);
-    let x = Axis::rate(said!(lang, "nfs-operations-completed"), "/s", most);
+    let x = Axis::rate(said!(lang, "nfs-axis-operations"), "/s", most);
     let y = match high / low > LINEAR_REACH {
         true => Axis {
-            title: said!(lang, "nfs-mean-response-time-logarithmic"),
+            title: said!(lang, "nfs-axis-response-logarithmic"),
             ..latency_axis(lang, low * NS_PER_MS, high * NS_PER_MS)
         },
-        false => Axis::time(said!(lang, "nfs-mean-response-time"), high * NS_PER_MS),
+        false => Axis::time(said!(lang, "nfs-axis-response"), high * NS_PER_MS),
     };
     let (mut series, mut legend) = (Vec::new(), Vec::new());
     if let Some((cap, shown)) = cap.and_then(|cap| Some((cap, millis(cap)?))) {
-        legend.push(("limit", said!(lang, "nfs-what-the-peak-must", shown = shown)));
+        legend.push(("limit", said!(lang, "nfs-legend-cap", shown = shown)));
         let line = vec![(0.0, cap * NS_PER_MS), (most, cap * NS_PER_MS)];
         series.push(Series { class: "limit", line, points: Vec::new() });
     }
@@ -268,21 +268,21 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
 }
 
 /// What a point of the curve says.
-fn label(lang: Language, found: &NfsOutcome, name: &str, point: &CurvePoint, mean_ms: f64) -> String {
+fn label(lang: Language, found: &CurveFound, name: &str, point: &CurvePoint, mean_ms: f64) -> String {
     let shown = |value: f64| per_second(value).unwrap_or_default();
     let mut text = said!(
         lang,
-        "nfs-of-operations-a-second",
+        "nfs-point",
         achieved_ops = shown(point.achieved_ops),
         intended_ops = shown(point.intended_ops),
         name = name,
         mean_ms = millis(mean_ms).unwrap_or_default()
     );
     if found.peak.as_ref().is_some_and(|peak| peak.result == point.result) {
-        text.push_str(&said!(lang, "nfs-the-peak"));
+        text.push_str(&said!(lang, "nfs-point-peak"));
     }
     if let Some(why) = point.missed {
-        text.push_str(&said!(lang, "nfs-not-held", why = lang.named("missed", why)));
+        text.push_str(&said!(lang, "nfs-point-missed", why = lang.named("missed", why)));
     }
     text
 }

@@ -1,4 +1,4 @@
-//! What every page is in: its head, its header, its footer, and what it carries to be downloaded.
+//! The frame of every page: head, header, footer, and the data it holds for download.
 
 use crate::Link;
 use crate::language::Language;

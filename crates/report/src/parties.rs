@@ -5,40 +5,48 @@ use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
 use crate::sentences::listed;
-use linerate_model::Record;
+use crate::tasks;
+use linerate_model::{HostName, Path, PortName, Record, Task};
 
-/// Who talked to whom: `a to b`, `a, b and c to sink`.
+/// Who talked to whom: `a to b`, `a, b and c to receiver`.
 pub(crate) fn of_record(lang: Language, record: &Record) -> String {
     let mut pairs: Vec<String> = Vec::new();
-    for cell in &record.plan.cells {
-        let mut openers: Vec<String> = Vec::new();
-        let mut listeners: Vec<String> = Vec::new();
-        for path in &cell.paths {
-            for (names, name) in [(&mut openers, &path.opener), (&mut listeners, &path.listener)] {
-                let name = plain(&name.0);
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-        }
-        let pair = said!(lang, "parties-to", openers = listed(lang, &openers), listeners = listed(lang, &listeners));
-        if !openers.is_empty() && !pairs.contains(&pair) {
-            pairs.push(pair);
-        }
+    for trial in tasks::trials(record) {
+        let pair = match trial.task() {
+            Task::Frames(task) => Some(between(lang, &task.ports, &task.home)),
+            Task::Copy(task) => Some(copy::parties(lang, task)),
+            task => paths(lang, task.paths()),
+        };
+        pairs.extend(pair.filter(|pair| !pairs.contains(pair)));
     }
     if pairs.len() > 3 {
         let more = pairs.split_off(2).len();
         pairs[1].push_str(&said!(lang, "parties-more", more = more));
     }
-    pairs.extend(record.plan.device.as_ref().map(|device| {
-        let ports: Vec<String> = device.ports.iter().map(|port| plain(&port.to_string())).collect();
-        let of = if device.has_several_hosts() {
-            String::new()
-        } else {
-            said!(lang, "parties-of-host", host = plain(&device.host.0))
-        };
-        said!(lang, "parties-device", ports = listed(lang, &ports), value = of)
-    }));
-    pairs.extend(record.plan.copy.as_ref().map(|plan| copy::parties(lang, plan)));
+    pairs.extend(record.plan.device().map(|device| between(lang, &device.ports, &device.host)));
     if pairs.is_empty() { said!(lang, "parties-none") } else { pairs.join("; ") }
+}
+
+/// Who talks to whom on these paths; none where there is none.
+fn paths(lang: Language, paths: &[Path]) -> Option<String> {
+    let mut clients: Vec<String> = Vec::new();
+    let mut servers: Vec<String> = Vec::new();
+    for path in paths {
+        for (names, name) in [(&mut clients, &path.client), (&mut servers, path.server.name())] {
+            let name = plain(&name.0);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    let pair = said!(lang, "parties-to", clients = listed(lang, &clients), servers = listed(lang, &servers));
+    (!clients.is_empty()).then_some(pair)
+}
+
+/// What is between these ports; `home` is the host of those that name none.
+fn between(lang: Language, ports: &[PortName], home: &HostName) -> String {
+    let names: Vec<String> = ports.iter().map(|port| plain(&port.to_string())).collect();
+    let several = ports.iter().any(|port| port.host.as_ref().is_some_and(|host| host != home));
+    let of = if several { String::new() } else { said!(lang, "parties-of-host", host = plain(&home.0)) };
+    said!(lang, "parties-device", ports = listed(lang, &names), value = of)
 }

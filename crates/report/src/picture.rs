@@ -5,8 +5,9 @@ use crate::document::{Block, document};
 use crate::findings::data::Data;
 use crate::language::Language;
 use crate::page_shell::STYLE;
+use crate::records::Records;
 use crate::study::{self, Pivot};
-use linerate_model::{Record, StudyReport};
+use linerate_model::StudyReport;
 use maud::{Markup, PreEscaped, html};
 
 /// Width of a chart, and height of a line of its title or legend, pixels.
@@ -24,9 +25,9 @@ pub struct Picture {
     pub svg: String,
 }
 
-/// The charts of a record, as its page shows them.
-pub fn pictures(lang: Language, record: &Record) -> Vec<Picture> {
-    let blocks = document(lang, std::slice::from_ref(record)).sections.into_iter().flat_map(|section| section.blocks);
+/// The charts of records, as their page shows them.
+pub fn pictures<'a>(lang: Language, records: impl Into<Records<'a>>) -> Vec<Picture> {
+    let blocks = document(lang, records.into().0).sections.into_iter().flat_map(|section| section.blocks);
     numbered(blocks.filter_map(|block| match block {
         Block::Chart(chart) => Some(*chart),
         _ => None,

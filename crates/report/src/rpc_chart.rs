@@ -2,25 +2,24 @@
 
 use crate::charts::{Chart, SERIES, size_ticks};
 use crate::figures::{grouped, per_second, plain, rate, spread};
+use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Drawing, Point, Scale, Series};
 use crate::tables::{Column, Table};
-use linerate_model::{Measurement, Record, RpcCall, Summary, Transport, WorkloadKind};
+use linerate_model::{RpcCall, Summary, TaskKind, Transport};
 
 /// A line: the calls over one transport that do the same.
 struct Line<'a> {
     transport: Transport,
     call: RpcCall,
-    results: Vec<(&'a Measurement, &'a Summary)>,
+    results: Vec<(&'a FlowResult<'a>, &'a Summary)>,
 }
 
 /// The chart, where any call was made with units of several sizes.
-pub(crate) fn chart(lang: Language, record: &Record) -> Option<Chart> {
+pub(crate) fn chart(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
     let mut lines: Vec<Line<'_>> = Vec::new();
-    for result in
-        record.results.iter().filter(|result| result.workload == WorkloadKind::Rpc && result.message_bytes > 0)
-    {
+    for result in flows.iter().filter(|result| result.task == TaskKind::Rpc && result.message_bytes > 0) {
         let payload = result.received.as_ref().map(|received| &received.payload_bps);
         let (Some(payload), Some(call)) = (payload.filter(|payload| payload.median.is_finite()), result.call) else {
             continue;
@@ -38,29 +37,24 @@ pub(crate) fn chart(lang: Language, record: &Record) -> Option<Chart> {
     sizes.dedup();
     let (low, high) = (*sizes.first()? as f64 / 1.12, *sizes.last()? as f64 * 1.12);
     let x = Axis {
-        title: said!(lang, "rpc-chart-unit-of-data-bytes"),
+        title: said!(lang, "rpc-chart-axis-unit"),
         scale: Scale::Log(low, high),
         ticks: size_ticks(&sizes, low, high),
     };
     let line_bps = all().filter_map(|(result, _)| Some(result.limit.as_ref()?.line_bps.get() as f64)).reduce(f64::min);
     let most = all().map(|(_, payload)| payload.high).chain(line_bps).fold(0.0, f64::max);
-    let y = Axis::rate(said!(lang, "rpc-chart-data-of-the-calls"), "bit/s", most);
+    let y = Axis::rate(said!(lang, "rpc-chart-axis-data"), "bit/s", most);
     let (mut series, mut legend) = (Vec::new(), Vec::new());
     if let Some(line_bps) = line_bps {
-        legend.push(("limit", said!(lang, "rpc-chart-the-line", line_bps = rate(line_bps, "bit/s")?)));
+        legend.push(("limit", said!(lang, "rpc-chart-legend-line", line_bps = rate(line_bps, "bit/s")?)));
         series.push(Series { class: "limit", line: vec![(low, line_bps), (high, line_bps)], points: Vec::new() });
     }
     for (class, line) in SERIES.into_iter().zip(&lines) {
         legend.push((
             class,
-            said!(
-                lang,
-                "rpc-chart-over-median-bars-from",
-                call = lang.named("call", line.call),
-                transport = line.transport
-            ),
+            said!(lang, "rpc-chart-legend-calls", call = lang.named("call", line.call), transport = line.transport),
         ));
-        let point = |(result, payload): &(&Measurement, &Summary)| Point {
+        let point = |(result, payload): &(&FlowResult<'_>, &Summary)| Point {
             x: result.message_bytes as f64,
             y: payload.median,
             spread: (payload.runs > 1).then_some((payload.low, payload.high)),
@@ -72,10 +66,10 @@ pub(crate) fn chart(lang: Language, record: &Record) -> Option<Chart> {
             points: line.results.iter().map(point).collect(),
         });
     }
-    let title = said!(lang, "rpc-chart-rpc-throughput-by-unit");
-    let row = |(result, payload): &(&Measurement, &Summary)| {
+    let title = said!(lang, "rpc-chart-title");
+    let row = |(result, payload): &(&FlowResult<'_>, &Summary)| {
         vec![
-            Some(plain(&result.name)),
+            Some(plain(result.name)),
             Some(grouped(result.message_bytes)),
             rate(payload.median, "bit/s"),
             rate(payload.low, "bit/s").filter(|_| payload.runs > 1),
@@ -99,8 +93,8 @@ pub(crate) fn chart(lang: Language, record: &Record) -> Option<Chart> {
 }
 
 /// What a point says.
-fn label(lang: Language, result: &Measurement, payload: &Summary) -> String {
+fn label(lang: Language, result: &FlowResult<'_>, payload: &Summary) -> String {
     let bits = |value| rate(value, "bit/s");
     let shown = bits(payload.median).unwrap_or_else(|| said!(lang, "charts-no-figure"));
-    said!(lang, "rpc-chart-of-data", name = plain(&result.name), shown = shown, payload = spread(lang, payload, bits))
+    said!(lang, "rpc-chart-point", name = plain(result.name), shown = shown, payload = spread(lang, payload, bits))
 }

@@ -1,4 +1,4 @@
-//! Each run of results that have several: how they lie tells what a median and its range do not.
+//! Charts of single runs, for results that have several: their spread is seen where a median hides it.
 
 use crate::charts::{Chart, SERIES};
 use crate::figures::{percent, plain};
@@ -10,7 +10,7 @@ use crate::tables::{Column, Table};
 use linerate_method::statistics::median;
 use linerate_model::{MeasureUnit, Measurement, Record};
 
-/// More nobody looks at.
+/// Row cap.
 const MOST: usize = 60;
 /// The unit of the axis: a hundredth.
 const PERCENT: (f64, &str) = (0.01, "%");
@@ -31,16 +31,17 @@ pub(crate) struct Group {
     pub(crate) members: Vec<Runs>,
 }
 
-/// The runs of streams and of transactions.
+/// The runs of a record's results.
 pub(crate) fn of_record(lang: Language, record: &Record) -> Option<Chart> {
-    let runs = |result: &Measurement| {
-        let streamed = result.received.as_ref().map(|received| (&received.payload_bps, MeasureUnit::BitsPerS));
-        let (summary, unit) = streamed.or_else(|| Some((result.transactions_per_s.as_ref()?, MeasureUnit::PerS)))?;
-        Some(Runs { name: plain(&result.name), class: SERIES[0], unit, values: summary.values.clone() })
+    let runs = |result: &Measurement| Runs {
+        name: plain(&result.name),
+        class: SERIES[0],
+        unit: result.quantity.unit(),
+        values: result.main.values.clone(),
     };
-    let group = Group { name: String::new(), members: record.results.iter().filter_map(runs).collect() };
-    let legend = vec![(SERIES[0], said!(lang, "runs-each-a-point"))];
-    chart(lang, said!(lang, "runs-each-against-its-median"), "column-result", vec![group], legend)
+    let group = Group { name: String::new(), members: record.results.iter().map(runs).collect() };
+    let legend = vec![(SERIES[0], said!(lang, "runs-legend"))];
+    chart(lang, said!(lang, "runs-title"), "column-result", vec![group], legend)
 }
 
 /// Results that have several runs, each run as a share of their median, so that all have one scale. What is a share itself is drawn
@@ -59,7 +60,7 @@ pub(crate) fn chart(
     if !relative && high == 0.0 {
         return None;
     }
-    let what = if relative { said!(lang, "runs-share-of-the-median") } else { title.clone() };
+    let what = if relative { said!(lang, "runs-axis") } else { title.clone() };
     let strips = groups.iter().map(|group| Strips {
         name: group.name.clone(),
         members: group.members.iter().map(|runs| runs.strip(lang)).collect(),
@@ -119,21 +120,14 @@ impl Runs {
             let shown = value(*reached, self.unit);
             let label = match share {
                 Some(share) => {
-                    said!(
-                        lang,
-                        "runs-one-of-the-median",
-                        name = self.name,
-                        run = index + 1,
-                        value = shown,
-                        share = share
-                    )
+                    said!(lang, "runs-point-share", name = self.name, run = index + 1, value = shown, share = share)
                 }
-                None => said!(lang, "runs-one", name = self.name, run = index + 1, value = shown),
+                None => said!(lang, "runs-point", name = self.name, run = index + 1, value = shown),
             };
             Run { value: self.place(*reached), label }
         };
         let middle = value(self.median(), self.unit);
-        let label = said!(lang, "runs-median-of", name = self.name, value = middle, count = self.values.len());
+        let label = said!(lang, "runs-point-median", name = self.name, value = middle, count = self.values.len());
         Strip {
             name: self.name.clone(),
             class: self.class,

@@ -3,13 +3,14 @@
 //! A sentence states what the numbers support and no more. What limited a result is the verdict's to say.
 
 use crate::figures::{self, MISSING, cost_ns, counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
+use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::said;
 use crate::tables::timed;
-use crate::{calls, loaded_latency, nfs};
+use crate::{calls, copy, frames, loaded_latency, nfs, tasks};
 use linerate_model::{
-    Caveat, Confidence, Direction, Latency, Limit, Loss, LossPlaces, Measurement, Record, Repeats, Summary,
-    WorkloadKind,
+    Caveat, Confidence, Detail, Direction, Latency, Limit, Loss, LossPlaces, Measurement, Record, Repeats, Summary,
+    TaskKind,
 };
 use linerate_units::Ratio;
 
@@ -20,6 +21,15 @@ const WORTH_TELLING: f64 = 0.05;
 
 /// What a reader must know of one result: the figure, what it is worth, what went missing, what it cost.
 pub(crate) fn main(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
+    match (&result.detail, FlowResult::of(result)) {
+        (_, Some(flows)) => of_flows(lang, record, &flows),
+        (Detail::Copy(found), _) => copy::sentences(lang, tasks::copy(record, &result.name), found),
+        _ => frames::sentences(lang, record, result),
+    }
+}
+
+/// The same of streams, transactions, RPC and NFS.
+fn of_flows(lang: Language, record: &Record, result: &FlowResult<'_>) -> Vec<String> {
     let rest = [
         tester_limit(lang, result),
         loss(lang, result),
@@ -37,20 +47,20 @@ pub(crate) fn main(lang: Language, record: &Record, result: &Measurement) -> Vec
 }
 
 /// What a reader may want to know besides.
-pub(crate) fn further(lang: Language, result: &Measurement) -> Vec<String> {
+pub(crate) fn further(lang: Language, result: &FlowResult<'_>) -> Vec<String> {
     layers(lang, result).into_iter().chain(jitter(lang, result)).chain(tcp(lang, result)).collect()
 }
 
 /// The result itself with its spread, and what it is worth.
-fn found(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
-    match result.workload {
-        WorkloadKind::Stream => stream(lang, record, result),
-        WorkloadKind::Rpc => calls::found(lang, record, result),
-        WorkloadKind::Transact | WorkloadKind::Nfs => transactions(lang, record, result),
+fn found(lang: Language, record: &Record, result: &FlowResult<'_>) -> Vec<String> {
+    match result.task {
+        TaskKind::Stream => stream(lang, record, result),
+        TaskKind::Rpc => calls::found(lang, record, result),
+        _ => transactions(lang, record, result),
     }
 }
 
-fn stream(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
+fn stream(lang: Language, record: &Record, result: &FlowResult<'_>) -> Vec<String> {
     let Some(summary) = result.received.as_ref().map(|received| &received.payload_bps) else {
         return vec![said!(lang, "results-nothing-received")];
     };
@@ -68,7 +78,7 @@ fn stream(lang: Language, record: &Record, result: &Measurement) -> Vec<String> 
 }
 
 /// `This is 99.9 % of what the link can carry at MTU 1500.`; none where no limit is known.
-pub(crate) fn of_link(lang: Language, result: &Measurement) -> Option<String> {
+pub(crate) fn of_link(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     let limit = result.limit.as_ref()?;
     let (share, most) = (percent(limit.share)?, rate(limit.payload_bps.get() as f64, "bit/s")?);
     let mtu = limit.mtu.to_string();
@@ -90,7 +100,7 @@ pub(crate) fn runs(
     show: impl Fn(f64) -> Option<String> + Copy,
 ) -> String {
     let mut text = spread(lang, summary, show);
-    if let (Repeats::Until { .. }, Some(interval)) = (record.plan.repeats, summary.interval)
+    if let (Some(Repeats::Until { .. }), Some(interval)) = (record.plan.repeats(), summary.interval)
         && let (Some(low), Some(high)) = (show(interval.low), show(interval.high))
     {
         let range = if low == high { low } else { figures::range(lang, &low, &high) };
@@ -99,11 +109,11 @@ pub(crate) fn runs(
     text
 }
 
-fn transactions(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
+fn transactions(lang: Language, record: &Record, result: &FlowResult<'_>) -> Vec<String> {
     let done = result.transactions_per_s.as_ref().and_then(|summary| {
         let (rate, runs) = (per_second(summary.median)?, runs(lang, record, summary, per_second));
-        Some(match result.workload {
-            WorkloadKind::Nfs => said!(lang, "results-operations", rate = rate, runs = runs),
+        Some(match result.task {
+            TaskKind::Nfs => said!(lang, "results-operations", rate = rate, runs = runs),
             _ => said!(lang, "results-transactions", rate = rate, runs = runs),
         })
     });
@@ -112,7 +122,7 @@ fn transactions(lang: Language, record: &Record, result: &Measurement) -> Vec<St
 }
 
 /// `Response time of 254,311 requests: p50 27 us, p99 81 us, slowest 837 us.`
-pub(crate) fn latency(lang: Language, result: &Measurement) -> String {
+pub(crate) fn latency(lang: Language, result: &FlowResult<'_>) -> String {
     let Some(Latency { count, p50, p99, p999, max, .. }) = timed(result) else {
         return said!(lang, "results-untimed");
     };
@@ -125,13 +135,13 @@ pub(crate) fn latency(lang: Language, result: &Measurement) -> String {
 }
 
 /// What the tester reaches without the device, and whose limit the result is therefore.
-pub(crate) fn tester_limit(lang: Language, result: &Measurement) -> Option<String> {
-    let ceiling = result.ceiling.as_ref()?;
-    let share = percent(ceiling.share)?;
-    let limit = match result.workload {
-        WorkloadKind::Stream => rate(ceiling.reached.median, "bit/s")?,
-        WorkloadKind::Transact | WorkloadKind::Rpc => format!("{} /s", per_second(ceiling.reached.median)?),
-        WorkloadKind::Nfs => return nfs::tester_limit(lang, result, ceiling),
+pub(crate) fn tester_limit(lang: Language, result: &FlowResult<'_>) -> Option<String> {
+    let tester_limit = result.tester_limit?;
+    let share = percent(tester_limit.share)?;
+    let limit = match result.task {
+        TaskKind::Stream => rate(tester_limit.reached.median, "bit/s")?,
+        TaskKind::Nfs => return nfs::tester_limit(lang, result, tester_limit),
+        _ => format!("{} /s", per_second(tester_limit.reached.median)?),
     };
     Some(match (result.verdict.limit, result.verdict.confidence) {
         (Limit::Wire, _) => said!(lang, "results-tester-limit-wire", share = share, limit = limit),
@@ -142,7 +152,7 @@ pub(crate) fn tester_limit(lang: Language, result: &Measurement) -> Option<Strin
 }
 
 /// What became of the datagrams that did not arrive.
-pub(crate) fn loss(lang: Language, result: &Measurement) -> Option<String> {
+pub(crate) fn loss(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     let loss = result.loss.as_ref()?;
     if loss.of == 0 {
         return Some(said!(lang, "results-loss-none-offered"));
@@ -181,7 +191,7 @@ fn places(lang: Language, loss: &Loss) -> Vec<(String, u64)> {
     .collect()
 }
 
-fn disorder(lang: Language, result: &Measurement) -> Option<String> {
+fn disorder(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     let loss = result.loss.as_ref()?;
     let mut parts = Vec::new();
     if loss.duplicates > 0 {
@@ -193,16 +203,16 @@ fn disorder(lang: Language, result: &Measurement) -> Option<String> {
     (!parts.is_empty()).then(|| said!(lang, "results-disorder", parts = listed(lang, &parts)))
 }
 
-fn failures(lang: Language, result: &Measurement) -> Option<String> {
+fn failures(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     let failed = result.failed.filter(|failed| *failed > 0)?;
-    Some(match result.workload {
-        WorkloadKind::Rpc => said!(lang, "results-calls-failed", failed = failed),
+    Some(match result.task {
+        TaskKind::Rpc => said!(lang, "results-calls-failed", failed = failed),
         _ => said!(lang, "results-transactions-failed", failed = failed),
     })
 }
 
 /// The same traffic by other layers.
-fn layers(lang: Language, result: &Measurement) -> Option<String> {
+fn layers(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     let received = result.received.as_ref()?;
     let packets = per_second(received.packets_per_s.median).filter(|_| received.packets_per_s.median > 0.0);
     let layer =
@@ -218,7 +228,7 @@ fn layers(lang: Language, result: &Measurement) -> Option<String> {
     (!parts.is_empty()).then(|| said!(lang, "further-layers", parts = listed(lang, &parts)))
 }
 
-fn tcp(lang: Language, result: &Measurement) -> Vec<String> {
+fn tcp(lang: Language, result: &FlowResult<'_>) -> Vec<String> {
     let Some(tcp) = &result.tcp else { return Vec::new() };
     let congestion = plain(&tcp.congestion);
     let mut all = vec![match tcp.retransmits {
@@ -239,18 +249,19 @@ fn tcp(lang: Language, result: &Measurement) -> Vec<String> {
     all
 }
 
-fn jitter(lang: Language, result: &Measurement) -> Option<String> {
+fn jitter(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     let jitter = result.jitter_ns.as_ref()?.median;
     let shown = (jitter.is_finite() && jitter > 0.0).then(|| nanos(jitter.round() as u64))?;
     Some(said!(lang, "further-jitter", shown = shown))
 }
 
 /// What it cost at both ends, with the system call that did it.
-fn cpu(lang: Language, result: &Measurement) -> Option<String> {
+fn cpu(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     let (sender, receiver) = (&result.cpu.sender, &result.cpu.receiver);
-    if result.workload == WorkloadKind::Stream {
+    if result.task == TaskKind::Stream {
         let costs = [sender.ns_per_byte, receiver.ns_per_byte].map(|cost| cost.and_then(cost_ns));
-        let methods = [result.sent.as_ref().map(|sent| &sent.means), result.received.as_ref().map(|all| &all.means)];
+        let methods =
+            [result.sent.as_ref().map(|sent| &sent.io_method), result.received.as_ref().map(|all| &all.io_method)];
         let with_method = |cost: &Option<String>, method: Option<&String>| match (cost, method) {
             (Some(cost), Some(method)) if !method.is_empty() => format!("{cost} ({})", plain(method)),
             (cost, _) => cost.clone().unwrap_or_else(|| MISSING.to_owned()),
@@ -264,17 +275,15 @@ fn cpu(lang: Language, result: &Measurement) -> Option<String> {
         return None;
     }
     let [sender, receiver] = costs.map(|cost| cost.unwrap_or_else(|| MISSING.to_owned()));
-    Some(match result.workload {
-        WorkloadKind::Rpc => said!(lang, "results-cpu-call", sender = sender, receiver = receiver),
-        WorkloadKind::Nfs => said!(lang, "results-cpu-operation", sender = sender, receiver = receiver),
-        WorkloadKind::Stream | WorkloadKind::Transact => {
-            said!(lang, "results-cpu-transaction", sender = sender, receiver = receiver)
-        }
+    Some(match result.task {
+        TaskKind::Rpc => said!(lang, "results-cpu-call", sender = sender, receiver = receiver),
+        TaskKind::Nfs => said!(lang, "results-cpu-operation", sender = sender, receiver = receiver),
+        _ => said!(lang, "results-cpu-transaction", sender = sender, receiver = receiver),
     })
 }
 
 /// Busy shares of the busiest core, sending and receiving host: `91 and 54 %`. None where nothing was observed.
-pub(crate) fn busiest_cores(lang: Language, result: &Measurement) -> Option<String> {
+pub(crate) fn busiest_cores(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     let whole = |share: f64| (0.0..=1.05).contains(&share).then(|| format!("{:.0}", share * 100.0));
     let (sender, receiver) = (result.cpu.sender.busiest_core, result.cpu.receiver.busiest_core);
     if sender == 0.0 && receiver == 0.0 {

@@ -2,10 +2,11 @@
 
 use crate::document::{Block, Section};
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate};
+use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::said;
 use crate::{calls, loaded_latency, nfs, sentences};
-use linerate_model::{Latency, Measurement, Record, WorkloadKind};
+use linerate_model::{Latency, Record, TaskKind};
 use linerate_units::Ratio;
 
 /// A table of text cells.
@@ -95,7 +96,7 @@ impl Column {
 }
 
 /// A column of results: its key and rank, and how its cell is taken from a result.
-pub(crate) type Figure = (&'static str, u8, fn(Language, &Measurement) -> Option<String>);
+pub(crate) type Figure = (&'static str, u8, fn(Language, &FlowResult<'_>) -> Option<String>);
 
 const STREAMS: [Figure; 8] = [
     ("column-charts-payload", 0, |_, m| rate(m.received.as_ref()?.payload_bps.median, "bit/s")),
@@ -104,7 +105,7 @@ const STREAMS: [Figure; 8] = [
         percent(payload.spread()).filter(|_| payload.runs > 1)
     }),
     ("column-tables-of-link", 1, |_, m| percent(m.limit.as_ref()?.share)),
-    ("column-of-tester", 2, |_, m| percent(m.ceiling.as_ref()?.share)),
+    ("column-of-tester", 2, |_, m| percent(m.tester_limit?.share)),
     ("column-tables-lost", 1, |_, m| {
         let loss = m.loss.as_ref()?;
         counted_share(Ratio::new(loss.lost, loss.of))
@@ -120,7 +121,7 @@ const TRANSACTIONS: [Figure; 9] = [
         let done = m.transactions_per_s.as_ref()?;
         percent(done.spread()).filter(|_| done.runs > 1)
     }),
-    ("column-of-tester", 2, |_, m| percent(m.ceiling.as_ref()?.share)),
+    ("column-of-tester", 2, |_, m| percent(m.tester_limit?.share)),
     ("column-request-p50", 0, |_, m| Some(nanos(timed(m)?.p50))),
     ("column-p90", 4, |_, m| Some(nanos(timed(m)?.p90))),
     ("column-p99", 0, |_, m| Some(nanos(timed(m)?.p99))),
@@ -130,23 +131,24 @@ const TRANSACTIONS: [Figure; 9] = [
 ];
 
 /// Latency, where anything was timed.
-pub(crate) fn timed(result: &Measurement) -> Option<&Latency> {
-    result.latency_ns.as_ref().filter(|latency| latency.count > 0)
+pub(crate) fn timed<'a>(result: &FlowResult<'a>) -> Option<&'a Latency> {
+    result.figures().latency_ns.as_ref().filter(|latency| latency.count > 0)
 }
 
 /// The figures of all results, and of each path of those that have several.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
-    let shares = nfs::told(record).filter_map(|result| shares(lang, result));
-    let tables = results(lang, record).into_iter().chain(shares);
+    let told: Vec<FlowResult<'_>> = nfs::told(record).filter_map(FlowResult::of).collect();
+    let shares = told.iter().filter_map(|result| shares(lang, result));
+    let tables = results(lang, &told).into_iter().chain(shares);
     Section::summary("figures", said!(lang, "section-figures"), tables.map(Block::Table).collect())
 }
 
 /// The record's results: streams, latency under load and transactions apart, each with the columns it has figures for.
-fn results(lang: Language, record: &Record) -> Vec<Table> {
-    let probed: Vec<&Measurement> = record.results.iter().filter(|result| result.loaded_latency.is_some()).collect();
-    let of = |kind| nfs::told(record).filter(|result| result.workload == kind).collect::<Vec<_>>();
+fn results(lang: Language, told: &[FlowResult<'_>]) -> Vec<Table> {
+    let probed: Vec<&FlowResult<'_>> = told.iter().filter(|result| result.loaded_latency.is_some()).collect();
+    let of = |kind| told.iter().filter(|result| result.task == kind).collect::<Vec<_>>();
     [
-        results_table(lang, said!(lang, "tables-streams"), "column-stream", &of(WorkloadKind::Stream), &STREAMS),
+        results_table(lang, said!(lang, "tables-streams"), "column-stream", &of(TaskKind::Stream), &STREAMS),
         results_table(
             lang,
             said!(lang, "tables-latency-under-load"),
@@ -158,11 +160,11 @@ fn results(lang: Language, record: &Record) -> Vec<Table> {
             lang,
             said!(lang, "tables-transactions"),
             "column-transaction",
-            &of(WorkloadKind::Transact),
+            &of(TaskKind::Transact),
             &TRANSACTIONS,
         ),
-        results_table(lang, "RPC".to_owned(), "column-call", &of(WorkloadKind::Rpc), &calls::COLUMNS),
-        results_table(lang, "NFS".to_owned(), "column-load", &of(WorkloadKind::Nfs), &TRANSACTIONS),
+        results_table(lang, "RPC".to_owned(), "column-call", &of(TaskKind::Rpc), &calls::COLUMNS),
+        results_table(lang, "NFS".to_owned(), "column-load", &of(TaskKind::Nfs), &TRANSACTIONS),
     ]
     .into_iter()
     .flatten()
@@ -173,7 +175,7 @@ fn results_table(
     lang: Language,
     caption: String,
     one: &'static str,
-    results: &[&Measurement],
+    results: &[&FlowResult<'_>],
     figures: &[Figure],
 ) -> Option<Table> {
     if results.is_empty() {
@@ -183,8 +185,8 @@ fn results_table(
     let kept: Vec<&Figure> = figures.iter().enumerate().filter(has).map(|(_, figure)| figure).collect();
     let name = Column::new(one);
     let heads = kept.iter().map(|(key, rank, _)| Column::new(key).ranked(*rank));
-    let row = |result: &&Measurement| {
-        std::iter::once(Some(plain(&result.name))).chain(kept.iter().map(|(.., cell)| cell(lang, result))).collect()
+    let row = |result: &&FlowResult<'_>| {
+        std::iter::once(Some(plain(result.name))).chain(kept.iter().map(|(.., cell)| cell(lang, result))).collect()
     };
     Some(Table {
         caption,
@@ -194,7 +196,7 @@ fn results_table(
 }
 
 /// Each path and direction of one result on its own.
-pub(crate) fn shares(lang: Language, result: &Measurement) -> Option<Table> {
+pub(crate) fn shares(lang: Language, result: &FlowResult<'_>) -> Option<Table> {
     if result.shares.len() < 2 {
         return None;
     }
@@ -203,23 +205,21 @@ pub(crate) fn shares(lang: Language, result: &Measurement) -> Option<Table> {
         .iter()
         .map(|share| {
             vec![
-                Some(said!(lang, "charts-to", from = plain(&share.from), to = plain(&share.to))),
-                match result.workload {
-                    WorkloadKind::Stream => share.payload_bps.as_ref().and_then(|s| rate(s.median, "bit/s")),
-                    WorkloadKind::Transact | WorkloadKind::Rpc | WorkloadKind::Nfs => {
-                        share.transactions_per_s.as_ref().and_then(|s| per_second(s.median))
-                    }
+                Some(said!(lang, "charts-path", from = plain(&share.from), to = plain(&share.to))),
+                match result.task {
+                    TaskKind::Stream => share.payload_bps.as_ref().and_then(|s| rate(s.median, "bit/s")),
+                    _ => share.transactions_per_s.as_ref().and_then(|s| per_second(s.median)),
                 },
                 share.loss.as_ref().and_then(|loss| counted_share(Ratio::new(loss.lost, loss.of))),
             ]
         })
         .collect();
-    let figure = match result.workload {
-        WorkloadKind::Stream => Column::new("column-charts-payload"),
-        WorkloadKind::Transact | WorkloadKind::Rpc | WorkloadKind::Nfs => Column::new("column-tables-per-second"),
+    let figure = match result.task {
+        TaskKind::Stream => Column::new("column-charts-payload"),
+        _ => Column::new("column-tables-per-second"),
     };
     let mut table = Table {
-        caption: said!(lang, "tables-each-path-on-its", name = plain(&result.name)),
+        caption: said!(lang, "tables-each-path-on-its", name = plain(result.name)),
         columns: vec![Column::new("column-path"), figure, Column::new("column-tables-lost")],
         rows,
     };

@@ -3,9 +3,10 @@
 use crate::document::{Block, Depth, Section, document};
 use crate::figures::{self, MISSING};
 use crate::language::Language;
+use crate::records::Records;
 use crate::sentences;
 use crate::tables::{Column, Table};
-use linerate_model::{Caveat, Record};
+use linerate_model::Caveat;
 use std::borrow::Cow;
 use unicode_linebreak::linebreaks;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -39,9 +40,9 @@ const BLOCKS: usize = 8;
 /// A narrower terminal gets lines of this length all the same.
 const NARROWEST: usize = 40;
 
-/// What every form has of the record, for a terminal of this style; ends with a newline.
-pub fn text(record: &Record, style: &Style) -> String {
-    let document = document(style.language, std::slice::from_ref(record));
+/// What every form has of the records, for a terminal of this style; ends with a newline.
+pub fn text<'a>(records: impl Into<Records<'a>>, style: &Style) -> String {
+    let document = document(style.language, records.into().0);
     let mut page = Page::new(style);
     page.heading(&document.title);
     page.paragraph("", &document.about);
@@ -101,7 +102,7 @@ impl Page {
         }
     }
 
-    /// A name, and what is said of it below.
+    /// A name with sentences below it.
     pub(crate) fn entry(&mut self, name: &str, text: &str) {
         for line in wrapped(name, self.width - GAP) {
             let line = format!("  {}", self.styled("36", &line));

@@ -5,24 +5,21 @@ use crate::document::{Block, Entry, Folded, Section};
 use crate::figures::plain;
 use crate::language::Language;
 use crate::sentences::{listed, sentence};
-use crate::{copy, device, nfs, said};
-use linerate_model::{Confidence, Limit, Record, Verdict};
+use crate::{device, frames, nfs, said};
+use linerate_model::{Confidence, Limit, Measurement, Record, Verdict};
 
 /// What limited which results, streams and transactions first; the same verdict of several stands once.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let shown = abridged::shown(record);
     let mut grouped: Vec<(Vec<String>, &Verdict)> = Vec::new();
-    for result in nfs::told(&shown) {
-        match grouped.iter_mut().find(|(_, known)| **known == result.verdict) {
-            Some((names, _)) => names.push(plain(&result.name)),
-            None => grouped.push((vec![plain(&result.name)], &result.verdict)),
+    for (name, verdict) in nfs::told(&shown).flat_map(|result| of_result(lang, result)) {
+        match grouped.iter_mut().find(|(_, known)| *known == verdict) {
+            Some((names, _)) => names.push(name),
+            None => grouped.push((vec![name], verdict)),
         }
     }
-    let others: Vec<(String, &Verdict)> = nfs::judged(lang, &shown)
-        .into_iter()
-        .chain(device::judged(lang, &shown))
-        .chain(copy::judged(lang, &shown))
-        .collect();
+    let others: Vec<(String, &Verdict)> =
+        nfs::judged(lang, &shown).into_iter().chain(device::judged(lang, &shown)).collect();
     let alone = others.is_empty();
     let named = |(names, verdict): (Vec<String>, &Verdict)| {
         let all = alone && names.len() == shown.results.len() && names.len() > 1;
@@ -35,7 +32,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
 fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
     let why = verdict.evidence.iter().chain(&verdict.next).map(|text| sentence(text));
     let weighed = verdict.weighed.iter().map(|weighed| {
-        let (limit, support) = (lang.named("limit", weighed.limit), lang.named("stand", weighed.stand));
+        let (limit, support) = (lang.named("limit", weighed.limit), lang.named("support", weighed.support));
         (format!("{limit} ({support})"), sentence(&weighed.text))
     });
     let folded = Folded { heading: said!(lang, "verdicts-weighed"), entries: weighed.collect() };
@@ -47,8 +44,15 @@ fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
 
 /// Every verdict with the name of its result.
 pub(crate) fn each(lang: Language, record: &Record) -> impl Iterator<Item = (String, &Verdict)> {
-    let results = record.results.iter().map(|result| (plain(&result.name), &result.verdict));
-    results.chain(device::judged(lang, record)).chain(copy::judged(lang, record))
+    record.results.iter().flat_map(move |result| of_result(lang, result)).chain(device::judged(lang, record))
+}
+
+/// What limited a result; of frames that went several ways, what limited each.
+fn of_result(lang: Language, result: &Measurement) -> Vec<(String, &Verdict)> {
+    let flows = result.frames();
+    let each: Vec<(String, &Verdict)> =
+        flows.iter().filter_map(|flow| Some((frames::named(lang, flow), flow.verdict.as_ref()?))).collect();
+    if flows.len() > 1 && each.len() == flows.len() { each } else { vec![(plain(&result.name), &result.verdict)] }
 }
 
 /// `Limited by the wire (high confidence)`.

@@ -1,9 +1,9 @@
 //! The device's own load beside each trial: read by SNMP, or from a linerate agent on the device.
 
-use crate::Peer;
-use linerate_agent::{AgentError, Client};
+use crate::AgentHandle;
+use linerate_control::{AgentError, Client};
 use linerate_model::{
-    CoreUse, DeviceInterface, DeviceLoad, FrameTrial, FrameTrialResult, Host, HostCounters, InterfaceCounters,
+    CoreUse, DeviceInterface, DeviceLoad, Host, HostCounters, InterfaceCounters, Task, Trial, TrialResult,
 };
 use linerate_observe::snmp::Watcher;
 use linerate_units::Nanos;
@@ -28,14 +28,14 @@ pub enum DeviceWatch {
 
 impl DeviceWatch {
     /// A watch by the agent `device`. The ports of `testers` test it.
-    pub fn of_agent<'a>(device: &Peer, mut testers: impl Iterator<Item = &'a Host>) -> Self {
+    pub fn of_agent<'a>(device: &AgentHandle, mut testers: impl Iterator<Item = &'a Host>) -> Self {
         let own = &device.host.boot_id;
         let one_machine = !own.is_empty() && testers.any(|tester| tester.boot_id == *own);
         Self::Agent(AgentWatch { client: device.client.clone(), one_machine, polls: None })
     }
 
     /// Begins to look, just before `trial`.
-    pub(crate) async fn start(&mut self, trial: &FrameTrial) {
+    pub(crate) async fn start(&mut self, trial: &Trial) {
         match self {
             Self::Snmp(watcher) => watcher.start().await,
             Self::Agent(watch) => watch.start(trial),
@@ -44,7 +44,7 @@ impl DeviceWatch {
 
     /// Ends it, and says what the device counted in the trial. `patient` waits for counters that a device renews only every
     /// few seconds.
-    pub(crate) async fn stop(&mut self, result: &FrameTrialResult, patient: bool) -> DeviceLoad {
+    pub(crate) async fn stop(&mut self, result: &TrialResult, patient: bool) -> DeviceLoad {
         match self {
             Self::Snmp(watcher) if patient => watcher.stop().await,
             Self::Snmp(watcher) => watcher.stop_at_once().await,
@@ -86,14 +86,14 @@ struct Sample {
 }
 
 impl AgentWatch {
-    fn start(&mut self, trial: &FrameTrial) {
-        let every = Duration::from_nanos(trial.time.get() / POLLS).clamp(CLOSEST, WIDEST);
+    fn start(&mut self, trial: &Trial) {
+        let every = Duration::from_nanos(length(trial).0.get() / POLLS).clamp(CLOSEST, WIDEST);
         let (stop, stopped) = oneshot::channel();
         let log = tokio::spawn(follow(self.client.clone(), every, stopped));
         self.polls = Some(Polls { began: now(), stop, log });
     }
 
-    async fn stop(&mut self, result: &FrameTrialResult) -> DeviceLoad {
+    async fn stop(&mut self, result: &TrialResult) -> DeviceLoad {
         let mut load = DeviceLoad { source: "agent".into(), ..DeviceLoad::default() };
         let Some(polls) = self.polls.take() else { return load };
         let ended = now();
@@ -116,13 +116,22 @@ impl AgentWatch {
     }
 }
 
-/// When the trial sent its frames, by this host's clock. The tester's clock is believed as far as it can be right: sending
-/// began after the trial was asked for, and ended so long before its result came.
-fn sending(result: &FrameTrialResult, asked: Nanos, answered: Nanos) -> (Nanos, Nanos) {
-    let length = result.trial.time + result.trial.settle;
-    let latest = Nanos::new(answered.get().saturating_sub(length.get())).max(asked);
+/// How long a trial's measured load sends, and how long it waits for stragglers after that.
+fn length(trial: &Trial) -> (Nanos, Nanos) {
+    match (trial.task(), trial.window()) {
+        (Task::Frames(task), _) => (task.time, task.settle),
+        (_, Some(window)) => (window.measure, Nanos::default()),
+        (_, None) => (Nanos::default(), Nanos::default()),
+    }
+}
+
+/// When the trial sent, by this host's clock. The tester's clock is believed as far as it can be right: sending began after the
+/// trial was asked for, and ended so long before its result came.
+fn sending(result: &TrialResult, asked: Nanos, answered: Nanos) -> (Nanos, Nanos) {
+    let (time, settle) = length(&result.trial);
+    let latest = Nanos::new(answered.get().saturating_sub((time + settle).get())).max(asked);
     let from = Nanos::new(result.started_unix_ns).clamp(asked, latest);
-    (from, from + result.trial.time)
+    (from, from + time)
 }
 
 async fn follow(client: Client, every: Duration, mut stopped: oneshot::Receiver<()>) -> Log {
@@ -226,6 +235,7 @@ fn now() -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::{FramesTask, Timing};
 
     const MS: u64 = 1_000_000;
 
@@ -277,8 +287,8 @@ mod tests {
 
     #[test]
     fn a_tester_whose_clock_is_wrong_is_placed_where_it_can_have_been() {
-        let trial = FrameTrial {
-            name: "throughput 64".into(),
+        let task = FramesTask {
+            home: "local".into(),
             ports: vec![],
             streams: vec![],
             time: Nanos::from_secs(2),
@@ -286,16 +296,8 @@ mod tests {
             engine: Default::default(),
             hosts: Vec::new(),
         };
-        let result = |started| FrameTrialResult {
-            trial: trial.clone(),
-            engine: Default::default(),
-            started_unix_ns: started,
-            streams: vec![],
-            observation: Default::default(),
-            other_hosts: Default::default(),
-            device_load: None,
-            caveats: vec![],
-        };
+        let trial = Trial::new("throughput 64", Task::Frames(task), Timing::UntilDone);
+        let result = |started| TrialResult { started_unix_ns: started, ..TrialResult::failed(trial.clone(), 0, "") };
         let second = Nanos::from_secs;
         for (started, from) in [(11, 11), (0, 10), (99, 12)] {
             let placed = sending(&result(started * 1_000 * MS), second(10), second(15));

@@ -1,13 +1,13 @@
 //! Why a run ended before its time.
 
-use linerate_agent::AgentError;
-use linerate_model::HostName;
+use linerate_control::AgentError;
+use linerate_model::{FailureKind, HostName, SessionFailure};
 use linerate_store::StoreError;
 
 /// A run that could not go on, or could not be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// An agent refused, failed or was lost.
+    /// An agent refused or was lost.
     #[error("{host}: {source}")]
     Agent {
         /// Which host.
@@ -15,29 +15,33 @@ pub enum RunError {
         /// What happened.
         source: AgentError,
     },
-    /// The plan names a host that no agent was given for.
-    #[error("no agent is known for host `{0}`; name a lab host, `local`, or give the join line its agent printed")]
-    UnknownHost(HostName),
-    /// The listening host has no address of the family asked for.
-    #[error(
-        "{listener} has no {family} address that {opener} could send to; use {other}, or give its agent --data-address"
-    )]
-    NoAddress {
-        /// The host that would listen.
-        listener: HostName,
-        /// The host that would connect.
-        opener: HostName,
-        /// The family asked for.
-        family: &'static str,
-        /// The option for the other family.
-        other: &'static str,
+    /// A session came to nothing at its agent.
+    #[error("{host}: {}", told(failure))]
+    Session {
+        /// Which host.
+        host: HostName,
+        /// What the agent said.
+        failure: SessionFailure,
     },
-    /// A trial stayed spoilt by the tester.
+    /// The plan names a host that no agent was given for.
+    #[error("no agent is known for host `{0}`; name a lab host, `local`, or give the agent URL that its agent printed")]
+    UnknownHost(HostName),
+    /// The trial cannot be shared out between the hosts, or what they counted does not fit together.
+    #[error("{0}")]
+    Plan(String),
+    /// The results could not be kept.
     #[error("the results could not be kept: {0}")]
     Store(#[from] StoreError),
     /// The user stopped it.
     #[error("interrupted; what was measured until then is kept")]
     Interrupted,
+}
+
+fn told(failure: &SessionFailure) -> String {
+    match failure.kind {
+        FailureKind::Panic => format!("{}; this is a fault of linerate", failure.message),
+        FailureKind::Task | FailureKind::Limit | FailureKind::Stopped => failure.message.clone(),
+    }
 }
 
 /// Names the host that an agent's error belongs to.

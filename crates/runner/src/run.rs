@@ -1,86 +1,101 @@
 //! The loop: ask the method, run the trial, keep it, repeat.
 
-use crate::{Peers, RunError, trial};
-use linerate_method::{Step, counterproofs, curve, ladder, measurements, method, spoilt};
+use crate::keep::Keep;
+use crate::session::Sessions;
+use crate::{Agents, DeviceWatch, RunError};
+use linerate_method::{After, Again, Progress, Retry, Step, spoilt};
 use linerate_model::{
-    Caveat, CaveatKind, CopyTree, Findings, FrameTrial, HostName, Measurement, Plan, Progress, Record, RecordId,
-    StudyRun, TrialResult, TrialSpec,
+    Caveat, CaveatKind, HostName, Meter, Password, Plan, Record, RecordId, Standing, StudyRun, Trial, TrialResult,
 };
-use linerate_store::{Store, StoreError};
+use linerate_store::{Ending, LiveRun, Store};
+use std::cell::RefCell;
 use tokio::sync::watch;
-
-/// How often a trial that the tester spoilt is run again before it is taken with its caveat.
-const SPOILT_RETRIES: u32 = 2;
 
 /// What happens while a run goes on.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A trial begins: `done` of at most `total` are behind.
-    TrialBegins {
+    /// An attempt at a trial begins.
+    Begins {
         /// The trial.
-        spec: &'a TrialSpec,
-        /// Trials done.
-        done: usize,
-        /// Trials there will be at the most.
-        total: usize,
+        trial: &'a Trial,
+        /// Which attempt; the first is 0.
+        attempt: u32,
+        /// How far the run is.
+        progress: Progress,
     },
-    /// A trial of raw frames begins, after the others.
-    FramesBegin {
-        /// The trial.
-        trial: &'a FrameTrial,
+    /// A host makes what it needs.
+    Preparing {
+        /// The host.
+        host: &'a HostName,
+        /// What it does.
+        doing: &'a str,
     },
-    /// A copy begins, after the others.
-    CopyBegins {
-        /// The tree.
-        tree: &'a CopyTree,
+    /// All hosts are ready and start.
+    Starts {
+        /// Files there are to copy, at all destinations together.
+        files: u64,
+        /// Bytes there are to copy.
+        bytes: u64,
     },
-    /// A host's progress in the running trial.
+    /// A host's progress in the measured load.
     Progress {
         /// The host.
         host: &'a HostName,
         /// How far it is.
-        progress: &'a Progress,
+        meter: &'a Meter,
     },
-    /// A trial was spoilt by the tester and is run again.
+    /// An attempt was spoilt by the tester, and the trial is run again.
     Repeating {
-        /// Why.
+        /// What spoilt it.
         reason: &'a Caveat,
     },
-    /// A trial ended and is kept.
-    TrialEnded {
+    /// An attempt ended and is kept.
+    Ended {
         /// What it counted.
         result: &'a TrialResult,
     },
 }
 
-/// What a run is asked by.
+/// Who asks for a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct Origin {
     /// The command as typed, secrets left out.
     pub command: Vec<String>,
     /// The run of a study that it is; none for what is no part of one.
     pub study: Option<StudyRun>,
+    /// The group of records that one command makes together; none where it makes one.
+    pub group: Option<String>,
 }
 
 /// A run to make.
 pub struct Run<'a> {
     /// What to measure.
     pub plan: Plan,
-    /// What it is asked by.
-    pub asked: Asked,
+    /// Who asks for it.
+    pub origin: Origin,
     /// The agents.
-    pub peers: &'a Peers,
+    pub agents: &'a dyn Agents,
     /// Where trials are kept as they end; none keeps nothing.
     pub store: Option<&'a Store>,
-    /// The same plan's record with the device bypassed: the tester's ceiling.
-    pub calibration: Option<&'a Record>,
-    /// Put each verdict to the test: measure again with one thing changed.
-    pub prove: bool,
+    /// For the file server of a copy, where that wants one. No record has it.
+    pub password: Option<Password>,
+    /// Follows the load of the device under test; none leaves it alone.
+    pub device: Option<DeviceWatch>,
+    /// The run to go on with; none begins a new one.
+    pub resumed: Option<Resumed<'a>>,
 }
 
-/// What a run came to.
+/// A run that ended early and goes on.
+pub struct Resumed<'a> {
+    /// What was measured until then.
+    pub record: Record,
+    /// Its row in the store.
+    pub live: LiveRun<'a>,
+}
+
+/// How a run ended.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Ended {
     /// Everything measured, also when the run failed half-way.
     pub record: Record,
     /// Why it ended early, or could not be kept.
@@ -88,139 +103,129 @@ pub struct Outcome {
 }
 
 impl Run<'_> {
-    /// Runs the plan to its end, to the first failure, or until `cancel` turns true.
-    pub async fn execute(mut self, on_event: &mut dyn FnMut(Event<'_>), mut cancel: watch::Receiver<bool>) -> Outcome {
-        let mut record = begin(self.plan.clone(), self.asked.clone(), self.peers);
-        let mut failure = self.sweep(&mut record, on_event, &mut cancel).await;
-        record.results = self.results(&record);
-        if self.prove && failure.is_none() {
-            failure = self.put_to_the_test(&mut record, on_event, &mut cancel).await;
-            record.results = self.results(&record);
+    /// Runs the plan to its end, to the first failure that costs the run, or until `cancel` turns true.
+    ///
+    /// To resume a run is to tell the method the attempts of its record, and to go on.
+    pub async fn execute(mut self, on_event: &mut dyn FnMut(Event<'_>), mut cancel: watch::Receiver<bool>) -> Ended {
+        let (mut record, live) = match self.resumed.take() {
+            Some(Resumed { record, live }) => (record, Some(live)),
+            None => (begin(self.plan.clone(), self.origin.clone(), self.agents), None),
+        };
+        let resumed_at = live.as_ref().map(|_| record.trials.len());
+        let mut keep = Keep::new(self.store, live, &record);
+        let mut method = linerate_method::of(&record.plan, &record.hosts);
+        let mut retry = Retry::default();
+        for result in &record.trials {
+            retry.replay(result);
+            method.record(result);
         }
-        failure = failure.map(|error| match error {
-            RunError::Store(_) => error,
-            other => interrupted(&mut record, other),
-        });
-        if failure.is_none()
-            && let Err(error) = crate::ladder::rest(&mut record, self.peers, &mut cancel, on_event).await
-        {
-            failure = Some(interrupted(&mut record, error));
+        let mut attempt = next_attempt(record.trials.last());
+
+        let mut remains = Vec::new();
+
+        let failure = loop {
+            let Step::Run { trial, again } = method.next() else { break None };
+            on_event(Event::Begins { trial: &trial, attempt, progress: method.progress() });
+            let ran = self.attempt(&trial, attempt, again, &mut remains, on_event, &mut cancel).await;
+            let (mut result, error) = match ran {
+                Ok(result) => (result, None),
+                // A trial that the user stopped is not kept: it counted nothing whole.
+                Err(RunError::Interrupted) => break Some(RunError::Interrupted),
+                Err(error) => (TrialResult::failed(*trial, attempt, error.to_string()), Some(error)),
+            };
+            let doubt = spoilt(&result);
+            retry.judge(again, attempt, doubt, &mut result);
+            if let Standing::Spoilt { reason } = &result.standing {
+                on_event(Event::Repeating { reason });
+            }
+            let after = method.record(&result);
+            record.trials.push(result);
+            keep.trials(&record, &method.summary());
+            if let Some(result) = record.trials.last() {
+                on_event(Event::Ended { result });
+            }
+            if after == After::End {
+                break error;
+            }
+            attempt = next_attempt(record.trials.last());
+        };
+        method.conclude(&mut record);
+        record.caveats.append(&mut remains);
+        if let Some(trials) = resumed_at {
+            let text = format!("the run was resumed after {trials} attempts: the network may have changed in between");
+            record.caveats.push(Caveat::new(CaveatKind::Interrupted, text));
         }
-        record.ladder = ladder::found(&record);
-        record.outcome = curve::found(&record).map(Findings::from);
-        if !record.trials.is_empty() {
-            let complete = failure.is_none();
-            failure = failure.or(self.keep(|store| store.finish(&record, complete)));
+        if let Some(error) = &failure {
+            record.caveats.push(Caveat::new(CaveatKind::Interrupted, format!("the run ended early: {error}")));
         }
-        Outcome { record, failure }
+        let ending = match &failure {
+            None => Ending::Finished,
+            Some(RunError::Interrupted) => Ending::Interrupted,
+            Some(_) => Ending::Failed,
+        };
+        let stored = keep.end(&record, ending).map(RunError::Store);
+        Ended { record, failure: failure.or(stored) }
     }
 
-    /// Runs what the record's plan asks for and has not been run yet, to its end or to the first failure.
-    async fn sweep(
+    /// Makes one attempt. Whatever ends it early, every session is closed before this returns; what could not be removed then is
+    /// added to `remains`.
+    async fn attempt(
         &mut self,
-        record: &mut Record,
+        trial: &Trial,
+        attempt: u32,
+        again: Again,
+        remains: &mut Vec<Caveat>,
         on_event: &mut dyn FnMut(Event<'_>),
         cancel: &mut watch::Receiver<bool>,
-    ) -> Option<RunError> {
-        let mut failure = None;
-        let mut method = method(&record.plan);
-        record.trials.iter().for_each(|trial| method.record(trial));
-        while let Step::Run(spec) = method.next() {
-            let (done, total) = method.progress();
-            // A method may choose loads as it goes; each is a cell like those that were planned.
-            if record.plan.cells.iter().all(|known| known.name != spec.name) {
-                record.plan.cells.push((*spec).clone());
+    ) -> Result<TrialResult, RunError> {
+        let mut sessions = Sessions::new(trial, self.agents);
+        let on_event = RefCell::new(on_event);
+        let watched = async {
+            if let Some(device) = &mut self.device {
+                device.start(trial).await;
             }
-            on_event(Event::TrialBegins { spec: &spec, done, total });
-            match run_sound(&spec, self.peers, cancel, on_event).await {
-                Ok(result) => {
-                    method.record(&result);
-                    // A run that never measured anything leaves no record.
-                    if record.trials.is_empty() {
-                        failure = failure.or(self.keep(|store| store.begin(record)));
-                    }
-                    failure = failure.or(self.keep(|store| store.trial(&record.id, &result)));
-                    on_event(Event::TrialEnded { result: &result });
-                    record.trials.push(result);
-                }
-                Err(error) => return Some(error),
+            let mut result = sessions.run(attempt, self.password.as_ref(), &on_event).await?;
+            if let Some(device) = &mut self.device {
+                result.device_load = Some(device.stop(&result, again == Again::Decides).await);
             }
+            Ok(result)
+        };
+        let result = tokio::select! {
+            biased;
+            () = asked_to_stop(cancel) => Err(RunError::Interrupted),
+            result = watched => result,
+        };
+        if result.is_err() {
+            remains.extend(sessions.close().await);
         }
-        failure
-    }
-
-    /// Measures again what tests the verdicts. A test that cannot be made (datagrams may be barred where TCP is not) is left out with
-    /// a word: what was asked for has been measured.
-    async fn put_to_the_test(
-        &mut self,
-        record: &mut Record,
-        on_event: &mut dyn FnMut(Event<'_>),
-        cancel: &mut watch::Receiver<bool>,
-    ) -> Option<RunError> {
-        let mut failure = None;
-        for test in counterproofs(record) {
-            let name = test.name.clone();
-            record.plan.cells.push(test);
-            match self.sweep(record, on_event, cancel).await {
-                Some(RunError::Agent { host, source }) => {
-                    record.plan.cells.retain(|cell| cell.name != name);
-                    record.trials.retain(|trial| trial.spec.name != name);
-                    let text = format!("a verdict was not put to this test: {name}: {host}: {source}");
-                    record.caveats.push(Caveat::new(CaveatKind::NotMeasured, text));
-                }
-                Some(RunError::Store(error)) => failure = Some(RunError::Store(error)),
-                Some(error) => return Some(error),
-                None => {}
-            }
-        }
-        failure
-    }
-
-    fn results(&self, record: &Record) -> Vec<Measurement> {
-        measurements(&record.plan, &record.hosts, &record.trials, self.calibration)
-    }
-
-    /// Does something to the store, if there is one. A store that fails is not used again, and the run goes on: what is
-    /// measured can still be shown.
-    fn keep(&mut self, action: impl FnOnce(&Store) -> Result<(), StoreError>) -> Option<RunError> {
-        let error = action(self.store?).err()?;
-        self.store = None;
-        Some(error.into())
+        result
     }
 }
 
-/// Notes why a run ended early.
-fn interrupted(record: &mut Record, error: RunError) -> RunError {
-    record.caveats.push(Caveat::new(CaveatKind::Interrupted, format!("the run ended early: {error}")));
-    error
+/// Which attempt at its trial comes after `last`: one that was spoilt is repeated.
+fn next_attempt(last: Option<&TrialResult>) -> u32 {
+    last.map_or(0, |result| if matches!(result.standing, Standing::Spoilt { .. }) { result.attempt + 1 } else { 0 })
+}
+
+/// Ends when the user stops the run; never if nobody can any more.
+async fn asked_to_stop(cancel: &mut watch::Receiver<bool>) {
+    if cancel.wait_for(|asked| *asked).await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// A record of a run that begins now.
-pub(crate) fn begin(plan: Plan, Asked { command, study }: Asked, peers: &Peers) -> Record {
+fn begin(plan: Plan, origin: Origin, agents: &dyn Agents) -> Record {
+    let Origin { command, study, group } = origin;
     let now = jiff::Timestamp::now();
     let id = format!("{}-{:04x}", now.strftime("%Y%m%dT%H%M%S"), rand::random::<u16>());
     Record {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command,
         study,
+        group,
         started_unix_ns: u64::try_from(now.as_nanosecond()).unwrap_or_default(),
-        hosts: peers.hosts(),
+        hosts: agents.hosts(),
         ..Record::new(RecordId(id), plan)
     }
-}
-
-/// Runs a trial, and again if the tester spoilt it.
-async fn run_sound(
-    spec: &TrialSpec,
-    peers: &Peers,
-    cancel: &mut watch::Receiver<bool>,
-    on_event: &mut dyn FnMut(Event<'_>),
-) -> Result<TrialResult, RunError> {
-    for _ in 0..SPOILT_RETRIES {
-        let result =
-            trial::run(spec, peers, cancel, &mut |host, progress| on_event(Event::Progress { host, progress })).await?;
-        let Some(reason) = spoilt(&result) else { return Ok(result) };
-        on_event(Event::Repeating { reason: &reason });
-    }
-    trial::run(spec, peers, cancel, &mut |host, progress| on_event(Event::Progress { host, progress })).await
 }

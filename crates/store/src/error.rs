@@ -44,6 +44,17 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The file is cut short, or its content does not fit together.
+    #[error(
+        "{} is damaged or cut short ({reason}); move it away and put a copy in its place, or name another file with --store",
+        path.display()
+    )]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        reason: String,
+    },
     /// Another program kept the store locked.
     #[error("{} is locked by another program; wait for it to end, or name another file with --store", path.display())]
     Locked {
@@ -63,6 +74,38 @@ pub enum StoreError {
         found: i64,
         /// The newest format this program knows.
         known: i64,
+    },
+    /// The lock of a run that is being measured cannot be taken or looked at.
+    #[error("cannot lock a run of {}: {source}; allow writing to its folder, or name another file with --store", path.display())]
+    Lock {
+        /// The store.
+        path: PathBuf,
+        /// Why.
+        source: linerate_sys::Error,
+    },
+    /// Another program measures the run.
+    #[error("{id} in {} is being measured by another program; wait until it ends, or stop it", path.display())]
+    Running {
+        /// The store.
+        path: PathBuf,
+        /// The run.
+        id: RecordId,
+    },
+    /// Another program went on with the run.
+    #[error("another program went on with {id} in {}; its trials are kept, those measured here since are not", path.display())]
+    TakenOver {
+        /// The store.
+        path: PathBuf,
+        /// The run.
+        id: RecordId,
+    },
+    /// A run that ran to its end cannot be resumed.
+    #[error("{id} in {} has finished: nothing is left to resume; measure again without --resume", path.display())]
+    Finished {
+        /// The store.
+        path: PathBuf,
+        /// The run.
+        id: RecordId,
     },
     /// No record has this name.
     #[error("no record {name} in {}; `linerate results list` shows them", path.display())]
@@ -89,6 +132,20 @@ pub enum StoreError {
         path: PathBuf,
         /// The name.
         id: RecordId,
+    },
+    /// A store of an older format cannot be copied before it is upgraded.
+    #[error(
+        "cannot copy {} to {} before upgrading it, which changes nothing until then: {source}; free some space, or name another file \
+         with --store",
+        path.display(), copy.display()
+    )]
+    Backup {
+        /// The store.
+        path: PathBuf,
+        /// The copy.
+        copy: PathBuf,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A stored record cannot be understood.
     #[error("record {id} in {} cannot be read: {source}; it may be of another version of linerate", path.display())]
@@ -123,6 +180,7 @@ impl StoreError {
                 Self::NotWritable { path, reason: source.to_string() }
             }
             ErrorCode::NotADatabase => Self::NotAStore { path },
+            ErrorCode::DatabaseCorrupt => Self::Damaged { path, reason: source.to_string() },
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked { path },
             _ => Self::Database { path, source },
         }

@@ -1,17 +1,30 @@
-//! Records kept: each trial is on disk the moment it ends.
+//! Stores records: each trial is on disk the moment it ends.
 //!
 //! One SQLite file, by default `$XDG_DATA_HOME/linerate/results.db`. Several programs may use it at once: the log is
 //! written ahead (WAL), writers queue up for a while. Each change is flushed to the disk before the call returns
 //! (`synchronous=FULL`): it outlives a power cut, and its few milliseconds fall between trials.
+//!
+//! A run that is being measured holds a lock beside the file ([`LiveRun`]). The kernel drops it however the program ends, so a killed
+//! run is told from a running one at once.
 #![forbid(unsafe_code)]
 
+mod alive;
+mod body;
 mod error;
 mod listing;
+mod live_run;
 mod location;
+mod query;
+mod rows;
+mod run_row;
 mod schema;
+mod search_text;
 mod store;
+mod upgrade;
 
 pub use error::StoreError;
-pub use listing::{Listed, Query, Stage, TooManyWords};
+pub use live_run::{Ending, LiveRun};
 pub use location::default_path;
+pub use query::{Query, TooManyWords};
+pub use run_row::{RunRow, State};
 pub use store::Store;

@@ -1,55 +1,77 @@
 //! The tables, and how a file comes to have them.
 
-use crate::{StoreError, listing};
-use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, params};
-use serde::Deserialize;
+use crate::location::beside;
+use crate::{StoreError, upgrade};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// The format this program writes (`user_version`).
-pub(crate) const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 /// Marks the file as ours (`application_id`): "lnrt".
 const APPLICATION: i64 = 0x6c6e_7274;
 /// How long a writer waits for another.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What lists need is in small rows of their own, so that a list never touches the bulk beside them.
-const TABLES: &str = "
-    CREATE TABLE record (
-        id TEXT PRIMARY KEY,
+/// Lists read the small rows of `run` alone, and never touch the bulk of the other tables.
+const TABLES: &str = r#"
+    CREATE TABLE run (
+        number INTEGER PRIMARY KEY,         -- the byte that is locked while the run is measured
+        id TEXT UNIQUE NOT NULL,
         started_unix_ns INTEGER NOT NULL,
-        command TEXT NOT NULL,      -- JSON array of strings
-        cells INTEGER NOT NULL,
-        trials INTEGER NOT NULL,
-        finished INTEGER NOT NULL   -- 0 or 1: ran to its end
+        changed_unix_ns INTEGER NOT NULL,   -- last written to
+        command TEXT NOT NULL,              -- JSON array of strings
+        kind TEXT NOT NULL,                 -- stream, device ...
+        search_text TEXT NOT NULL,          -- in small letters
+        study TEXT,
+        grp TEXT,                           -- runs that are reported together
+        state TEXT NOT NULL,                -- running, finished, interrupted, failed, killed
+        locked INTEGER NOT NULL,            -- 0 or 1: a lock tells whether it is still measured
+        boot TEXT NOT NULL,                 -- the kernel's boot_id where it is measured
+        results INTEGER NOT NULL,
+        trials INTEGER NOT NULL,            -- those that count
+        attempts INTEGER NOT NULL,          -- all of them
+        headline TEXT,                      -- JSON: {"result", "quantity", "value", "unit"}
+        verdict TEXT                        -- JSON: {"limit", "confidence"}
     ) STRICT;
-    CREATE INDEX record_by_start ON record (started_unix_ns, id);
-    CREATE TABLE content (
-        record TEXT PRIMARY KEY REFERENCES record (id) ON DELETE CASCADE,
-        body TEXT NOT NULL          -- the record without its trials, JSON
+    CREATE INDEX run_by_start ON run (started_unix_ns, id);
+    CREATE INDEX run_by_kind ON run (kind, started_unix_ns, id);
+    CREATE INDEX run_by_study ON run (study, started_unix_ns, id) WHERE study IS NOT NULL;
+    CREATE INDEX run_under_way ON run (number) WHERE state = 'running';
+    CREATE TABLE plan (                     -- written once, as the run begins
+        run INTEGER PRIMARY KEY REFERENCES run (number) ON DELETE CASCADE,
+        body TEXT NOT NULL                  -- the record without its trials, JSON
     ) STRICT;
-    CREATE TABLE trial (
-        record TEXT NOT NULL REFERENCES record (id) ON DELETE CASCADE,
-        number INTEGER NOT NULL,    -- from 0, in the order they ran
-        body TEXT NOT NULL,         -- JSON
-        UNIQUE (record, number)
+    CREATE TABLE trial (                    -- every attempt
+        run INTEGER NOT NULL REFERENCES run (number) ON DELETE CASCADE,
+        number INTEGER NOT NULL,            -- from 0, in the order they ran
+        name TEXT NOT NULL,
+        attempt INTEGER NOT NULL,           -- from 0
+        standing TEXT NOT NULL,             -- counted, spoilt, failed
+        body TEXT NOT NULL,                 -- JSON
+        PRIMARY KEY (run, number)
     ) STRICT;
-";
+    CREATE TABLE found (                    -- written as the run ends; follows from plan and trials
+        run INTEGER PRIMARY KEY REFERENCES run (number) ON DELETE CASCADE,
+        body TEXT NOT NULL                  -- results, outcome and caveats, JSON
+    ) STRICT;
+    CREATE TABLE figure (                   -- the main figure of each result
+        run INTEGER NOT NULL REFERENCES run (number) ON DELETE CASCADE,
+        result TEXT NOT NULL,
+        quantity TEXT NOT NULL,
+        median REAL NOT NULL,
+        low REAL NOT NULL,
+        high REAL NOT NULL
+    ) STRICT;
+    CREATE INDEX figure_by_run ON figure (run);
+"#;
 
-/// What format 2 added. The defaults let a program of format 1 that has the store open write on.
-const LISTED: &str = "
-    ALTER TABLE record ADD COLUMN kind TEXT NOT NULL DEFAULT '';            -- stream, device ...
-    ALTER TABLE record ADD COLUMN words TEXT NOT NULL DEFAULT '';           -- what is searched, in small letters
-    ALTER TABLE record ADD COLUMN ended INTEGER NOT NULL DEFAULT 0;         -- 0 or 1: finished, or said to be interrupted
-    ALTER TABLE record ADD COLUMN changed_unix_ns INTEGER NOT NULL DEFAULT 0;
-    CREATE INDEX record_by_kind ON record (kind, started_unix_ns, id);
-";
-
-/// Makes a fresh connection safe for several programs at once, and a new file into a store.
+/// Makes a fresh connection safe for several programs at once, and a new or older file into a store of this format.
 pub(crate) fn set_up(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::of(path, error);
-    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     check(&connection.transaction().map_err(failed)?, path)?;
     write_ahead(connection).map_err(failed)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
@@ -58,59 +80,20 @@ pub(crate) fn set_up(connection: &mut Connection, path: &Path) -> Result<(), Sto
         return Ok(());
     }
     // Another program may have been faster: look again once the file is ours.
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    check(&transaction, path)?;
-    let found = number(&transaction, "user_version").map_err(failed)?;
-    if found < 1 {
-        transaction.execute_batch(TABLES).map_err(failed)?;
-        transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
+    let change = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    check(&change, path)?;
+    match number(&change, "user_version").map_err(failed)? {
+        VERSION => return Ok(()),
+        0 => change.execute_batch(TABLES).map_err(failed)?,
+        older => {
+            upgrade::set_aside(&change, path, older)?;
+            change.execute_batch(TABLES).map_err(failed)?;
+            upgrade::take_over(&change, path)?;
+        }
     }
-    if found < 2 {
-        transaction.execute_batch(LISTED).map_err(failed)?;
-        fill_listed(&transaction).map_err(failed)?;
-    }
-    transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
-    transaction.commit().map_err(failed)
-}
-
-/// What searches need of a record.
-#[derive(Default, Deserialize)]
-struct Searched {
-    #[serde(default)]
-    hosts: Vec<Named>,
-    #[serde(default)]
-    plan: Cells,
-}
-
-#[derive(Default, Deserialize)]
-struct Cells {
-    #[serde(default)]
-    cells: Vec<Named>,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
-/// Fills the columns of format 2 for the records of a store of format 1.
-fn fill_listed(connection: &Transaction<'_>) -> Result<(), rusqlite::Error> {
-    let mut records =
-        connection.prepare("SELECT id, command, body FROM record LEFT JOIN content ON content.record = record.id")?;
-    let mut fill = connection.prepare(
-        "UPDATE record SET kind = ?, words = ?, ended = finished, changed_unix_ns = started_unix_ns WHERE id = ?",
-    )?;
-    let mut rows = records.query([])?;
-    while let Some(row) = rows.next()? {
-        let id: String = row.get(0)?;
-        let command = listing::command(row.get_ref(1)?.as_str()?);
-        // A record that cannot be read is still found by its command.
-        let body = row.get_ref(2)?.as_str_or_null()?;
-        let searched: Searched = body.and_then(|body: &str| serde_json::from_str(body).ok()).unwrap_or_default();
-        let names = searched.hosts.iter().chain(&searched.plan.cells).map(|named| named.name.as_str());
-        fill.execute(params![listing::kind(&command), listing::words(&id, &command, names), id])?;
-    }
-    Ok(())
+    change.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
+    change.pragma_update(None, "user_version", VERSION).map_err(failed)?;
+    change.commit().map_err(failed)
 }
 
 /// Refuses a store of a newer program, and a database that is no store of ours. Within one transaction, or else a store that
@@ -123,8 +106,19 @@ fn check(connection: &Transaction<'_>, path: &Path) -> Result<(), StoreError> {
     match found {
         _ if !ours && (found != 0 || !empty().map_err(failed)?) => Err(StoreError::NotAStore { path: path.to_owned() }),
         _ if found > VERSION => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
-        _ => Ok(()),
+        _ => whole_pages(connection, path),
     }
+}
+
+/// Refuses a file whose last page is cut off: SQLite would fill it up with zeros. SQLite finds all other cuts itself.
+fn whole_pages(connection: &Transaction<'_>, path: &Path) -> Result<(), StoreError> {
+    let page = number(connection, "page_size").map_err(|error| StoreError::of(path, error))?;
+    let length = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+    // While a log is written ahead, pages may be on their way into the file.
+    if length(path).is_multiple_of(page.unsigned_abs().max(1)) || length(&beside(path, "-wal")) > 0 {
+        return Ok(());
+    }
+    Err(StoreError::Damaged { path: path.to_owned(), reason: "its last page is cut off".to_owned() })
 }
 
 /// Switches to write-ahead logging. SQLite does not wait for others here, so we do.
@@ -133,7 +127,9 @@ fn write_ahead(connection: &Connection) -> Result<(), rusqlite::Error> {
     loop {
         let switched = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
         match switched {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && start.elapsed() < PATIENCE => {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && start.elapsed() < BUSY_TIMEOUT =>
+            {
                 thread::sleep(Duration::from_millis(10));
             }
             // A file system that cannot do it (some network ones) keeps the rollback journal, which is as safe.

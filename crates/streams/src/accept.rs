@@ -1,11 +1,11 @@
-//! The listening side before the start: takes connections and greetings, and nothing that is not of this trial.
+//! The server before the start: takes connections and greetings, and nothing that is not of this trial.
 
 use crate::error::StreamError;
 use crate::flow::{Flow, Link};
 use crate::hello::{self, Answer, Hello};
 use crate::job::Job;
 use crate::options;
-use linerate_model::Transport;
+use linerate_model::{LinkId, Transport};
 use linerate_sys::clock;
 use linerate_sys::socket::wait_readable;
 use socket2::{SockAddr, SockRef, Socket};
@@ -16,11 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// A listener gives up after this.
-const DEADLINE_NS: u64 = 30_000_000_000;
 /// A connection that has not greeted by then is closed.
 const HELLO_NS: u64 = 2_000_000_000;
-/// A flow's own UDP socket is kept for so long until its opener has proved that it reads the answers: as long as that tries.
+/// A flow's own UDP socket is kept for so long until its client has proved that it reads the answers: as long as that tries.
 const PROOF_NS: u64 = 5_000_000_000;
 /// Connections that may be about to greet; more are turned away.
 const PENDING_MAXIMUM: usize = 256;
@@ -30,27 +28,29 @@ const TICK_NS: u64 = 20_000_000;
 /// A listening end and the flows that have arrived at it.
 #[derive(Debug)]
 pub(crate) struct Acceptor {
-    pub(crate) path: u16,
+    path: u16,
+    pub(crate) link: LinkId,
     pub(crate) address: SocketAddr,
     listener: Option<TcpListener>,
     arrived: Arc<Mutex<Vec<Flow>>>,
     failure: Arc<Mutex<Option<StreamError>>>,
-    /// Shared with the other listeners of the half, so that all end at once.
+    /// Shared with the other listeners of the session, so that all end at once.
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Acceptor {
-    /// Listens for one path on `address`, at a port of the system's choice.
+    /// Listens for the flows of end number `end`, on `link` at a port of the system's choice.
     ///
     /// `stop` ends it, together with all others that share it.
     pub(crate) fn listen(
         job: &Arc<Job>,
         end: usize,
-        path: u16,
+        link: LinkId,
         address: IpAddr,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, StreamError> {
+        let path = job.ends[end].path;
         let socket = options::socket(job, Some(address), false)?;
         let (arrived, failure) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
         let stop = Arc::clone(stop);
@@ -83,7 +83,7 @@ impl Acceptor {
                 }
             })
             .map_err(StreamError::socket("starting a thread"))?;
-        Ok(Self { path, address: local, listener, arrived, failure, stop, thread: Some(thread) })
+        Ok(Self { path, link, address: local, listener, arrived, failure, stop, thread: Some(thread) })
     }
 
     /// All flows, once they have arrived; the listener is closed.
@@ -147,7 +147,7 @@ struct Pending {
     filled: usize,
 }
 
-/// A flow's own UDP socket. The flow counts as arrived once its opener has proved, by the nonce, that it read the answer.
+/// A flow's own UDP socket. The flow counts as arrived once its client has proved, by the nonce, that it read the answer.
 struct Post {
     hello: Hello,
     peer: SocketAddr,
@@ -182,8 +182,8 @@ impl Pending {
 }
 
 impl Desk {
-    fn done(&self, deadline: u64) -> bool {
-        self.stop.load(Ordering::Relaxed) || clock::now() > deadline
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     fn expects(&self, hello: Hello) -> bool {
@@ -195,10 +195,9 @@ impl Desk {
     }
 
     fn connections(&mut self, listener: &TcpListener) -> Result<(), StreamError> {
-        let deadline = clock::now() + DEADLINE_NS;
         let expected = self.job.hellos(self.path).len();
         let mut pending: Vec<Pending> = Vec::new();
-        while !self.done(deadline) && self.arrived.lock().expect("no holder panics").len() < expected {
+        while !self.is_stopped() && self.arrived.lock().expect("no holder panics").len() < expected {
             let sockets: Vec<_> =
                 [listener.as_fd()].into_iter().chain(pending.iter().map(|pending| pending.stream.as_fd())).collect();
             wait_readable(&sockets, TICK_NS)?;
@@ -240,12 +239,11 @@ impl Desk {
     }
 
     fn datagrams(&mut self, listener: &UdpSocket) -> Result<(), StreamError> {
-        let deadline = clock::now() + DEADLINE_NS;
         let local = listener.local_addr().map_err(StreamError::socket("getsockname"))?;
         let mut posts: Vec<Post> = Vec::new();
         let mut bytes = [0; hello::BYTES + 1];
         // Answers are repeated until the start, for they can be lost.
-        while !self.done(deadline) {
+        while !self.is_stopped() {
             let sockets: Vec<_> =
                 [listener.as_fd()].into_iter().chain(posts.iter().map(|post| post.socket.as_fd())).collect();
             wait_readable(&sockets, TICK_NS)?;
@@ -331,7 +329,7 @@ impl Desk {
     }
 
     fn keep(&mut self, hello: Hello, peer: SocketAddr, local: SocketAddr, link: Link, round_trip_ns: u64) {
-        let flow = Flow { end: self.end, hello, opener: false, peer, local, link, round_trip_ns };
+        let flow = Flow { end: self.end, hello, client: false, peer, local, link, round_trip_ns };
         self.arrived.lock().expect("no holder panics").push(flow);
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
 use crate::window::{Edge, Timeline, Window};
-use linerate_model::{FlowResult, Offered, ReceiveBy, Received, SendBy, Sent, StreamSpec, TcpFlow};
+use linerate_model::{FlowCounts, Offered, ReceiveBy, Received, SendBy, Sent, StreamTask, TcpFlow};
 use linerate_pace::Pace;
 use linerate_sys::tcp::{self, Info};
 use linerate_sys::{clock, memory};
@@ -44,7 +44,7 @@ const CATCH_UP_NS: u64 = 20_000_000;
 pub(crate) fn send(
     shared: &Shared,
     index: usize,
-    spec: &StreamSpec,
+    spec: &StreamTask,
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
@@ -93,9 +93,9 @@ pub(crate) fn send(
             messages: bytes / message,
             not_sent: 0,
             refused: 0,
-            means: supply.means().to_owned(),
+            io_method: supply.io_method().to_owned(),
         }),
-        flow: FlowResult { sent_bytes: bytes, received_bytes: 0, tcp: Some(tcp) },
+        flow: FlowCounts { sent_bytes: bytes, received_bytes: 0, tcp: Some(tcp) },
         ..Outcome::default()
     })
 }
@@ -104,7 +104,7 @@ pub(crate) fn send(
 pub(crate) fn receive(
     shared: &Shared,
     index: usize,
-    spec: &StreamSpec,
+    spec: &StreamTask,
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
     let mut buffer = vec![0; RECEIVE_BUFFER];
@@ -146,7 +146,7 @@ pub(crate) fn receive(
         }
     }
     let (bytes, window, tcp) = account.close()?;
-    let means = match spec.receive_by {
+    let io_method = match spec.receive_by {
         ReceiveBy::Copy => "recv",
         ReceiveBy::Discard => "recv with MSG_TRUNC (not copied)",
     };
@@ -155,10 +155,10 @@ pub(crate) fn receive(
             window,
             payload_bytes: bytes,
             messages: bytes / spec.message_bytes.get(),
-            means: means.to_owned(),
+            io_method: io_method.to_owned(),
             ..Received::default()
         }),
-        flow: FlowResult { sent_bytes: 0, received_bytes: bytes, tcp: Some(tcp) },
+        flow: FlowCounts { sent_bytes: 0, received_bytes: bytes, tcp: Some(tcp) },
         ..Outcome::default()
     })
 }
@@ -213,7 +213,7 @@ impl<'a> Account<'a> {
     pub(crate) fn close(&self) -> Result<(u64, Nanos, TcpFlow), StreamError> {
         let (bytes, length) = self.window.counted().ok_or_else(|| {
             let Timeline { open, close, .. } = self.shared.timeline;
-            StreamError::Asked(format!(
+            StreamError::InvalidRequest(format!(
                 "no call ended within the window of {}; measure longer",
                 Nanos::new(close - open)
             ))
@@ -229,7 +229,7 @@ enum Supply {
 }
 
 impl Supply {
-    fn new(spec: &StreamSpec) -> Result<Self, StreamError> {
+    fn new(spec: &StreamTask) -> Result<Self, StreamError> {
         let bytes = spec.message_bytes.get();
         let by_file = match spec.send_by {
             SendBy::Auto => bytes >= SENDFILE_MINIMUM,
@@ -242,7 +242,7 @@ impl Supply {
         Ok(if by_file { Self::File { file: memory::file_of(&payload)?, length } } else { Self::Buffer(payload) })
     }
 
-    fn means(&self) -> &'static str {
+    fn io_method(&self) -> &'static str {
         match self {
             Self::File { .. } => "sendfile",
             Self::Buffer(_) => "write",
@@ -270,14 +270,14 @@ struct Pacing {
 }
 
 impl Pacing {
-    fn new(shared: &Shared, index: usize, spec: &StreamSpec) -> Option<Self> {
+    fn new(shared: &Shared, index: usize, spec: &StreamTask) -> Option<Self> {
         let per_second = match spec.offered? {
             Offered::PayloadBps(rate) => rate.get(),
             Offered::MessagesPerS(rate) => rate.get().saturating_mul(spec.message_bytes.get()).saturating_mul(8),
         };
         let start = shared.timeline.start;
         let flow = shared.flows[index].hello.flow;
-        let pace = Pace::new(Offered::PayloadBps(BitRate::per_second(per_second)), 1, start, flow, spec.flows);
+        let pace = Pace::new(Offered::PayloadBps(BitRate::per_second(per_second)), 1, start, flow, spec.net.flows);
         // Full segments, where the rate allows.
         let burst = pace.within(PACED_BURST_NS).min(spec.message_bytes.get());
         Some(Self { pace, burst, start, forgone: 0, most_behind: pace.within(CATCH_UP_NS).max(burst) })
@@ -308,17 +308,18 @@ mod tests {
     use crate::flow::{Flow, Link};
     use crate::hello::Hello;
     use crate::job::Job;
-    use linerate_model::{HalfSpec, Timing, Transport, TrialId, TrialKey, Workload};
+    use linerate_model::{Assignment, SessionId, SessionKey, Task, Timing, Transport};
     use linerate_units::ByteCount;
     use std::net::TcpListener;
 
     /// A receiver's connection whose window opened and closed as said, nanoseconds from now, and the other end.
-    fn connected(open: i64, close: i64) -> (Shared, StreamSpec, TcpStream, TcpStream) {
-        let spec = StreamSpec::plain(Transport::Tcp, ByteCount::new(1_000));
-        let timing = Timing { warmup: Nanos::new(0), measure: Nanos::new((close - open).unsigned_abs()) };
-        let workload = Workload::Stream(spec.clone());
-        let half = HalfSpec { id: TrialId("t".into()), key: TrialKey([1; 16]), workload, timing, ends: Vec::new() };
-        let job = Job::check(&half).expect("valid");
+    fn connected(open: i64, close: i64) -> (Shared, StreamTask, TcpStream, TcpStream) {
+        let spec = StreamTask::plain(Transport::Tcp, ByteCount::new(1_000));
+        let timing = Timing::of(Nanos::new(0), Nanos::new((close - open).unsigned_abs()));
+        let task = Task::Stream(spec.clone());
+        let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
+        let assignment = Assignment { id, key, task, timing, roles: Vec::new(), password: None };
+        let job = Job::check(&assignment).expect("valid");
         let timeline = job.timeline(clock::now().saturating_add_signed(open));
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
         let peer = listener.local_addr().expect("listens");
@@ -326,7 +327,7 @@ mod tests {
         let (receiver, _) = listener.accept().expect("accepts");
         let hello = Hello { path: 0, flow: 0, backward: false };
         let link = Link::Tcp(receiver.try_clone().expect("dup"));
-        let flow = Flow { end: 0, hello, opener: false, peer, local: peer, link, round_trip_ns: 0 };
+        let flow = Flow { end: 0, hello, client: false, peer, local: peer, link, round_trip_ns: 0 };
         (Shared::new(job, timeline, vec![flow]), spec, sender, receiver)
     }
 
@@ -351,7 +352,7 @@ mod tests {
                 std::thread::sleep(std::time::Duration::from_millis(40));
             }
         });
-        let spec = StreamSpec { message_bytes: ByteCount::new(1 << 20), ..spec };
+        let spec = StreamTask { message_bytes: ByteCount::new(1 << 20), ..spec };
         let sent = send(&shared, 0, &spec, &sender).expect("calls ended within the window").sent.expect("it sends");
         assert!(sent.payload_bytes > 0 && (200..400).contains(&(sent.window.get() / 1_000_000)), "{sent:?}");
         drop((sender, shared));

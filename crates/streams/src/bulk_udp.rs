@@ -6,7 +6,7 @@ use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
 use crate::job::PAUSE_NS;
 use crate::sequence::Sequence;
-use linerate_model::{FlowResult, Received, Sent, StreamSpec};
+use linerate_model::{FlowCounts, Received, Sent, StreamTask};
 use linerate_pace::Pace;
 use linerate_sys::socket::{ECONNREFUSED, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
 use linerate_sys::udp::{Incoming, Outgoing};
@@ -57,7 +57,7 @@ const HEADERS_V6: u32 = 48;
 pub(crate) fn send(
     shared: &Shared,
     index: usize,
-    spec: &StreamSpec,
+    spec: &StreamTask,
     socket: &UdpSocket,
 ) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
@@ -74,9 +74,9 @@ pub(crate) fn send(
             messages: counts.sent,
             not_sent: counts.not_sent,
             refused: counts.refused,
-            means: sender.means.to_owned(),
+            io_method: sender.io_method.to_owned(),
         }),
-        flow: FlowResult { sent_bytes: payload_bytes, ..FlowResult::default() },
+        flow: FlowCounts { sent_bytes: payload_bytes, ..FlowCounts::default() },
         ..Outcome::default()
     })
 }
@@ -91,17 +91,17 @@ struct Counts {
 struct Sender<'a> {
     shared: &'a Shared,
     index: usize,
-    spec: &'a StreamSpec,
+    spec: &'a StreamTask,
     socket: &'a UdpSocket,
     outgoing: Outgoing,
     /// Datagrams that share a buffer, and with it the kernel's verdict.
     per_buffer: usize,
     tag: u32,
-    means: &'static str,
+    io_method: &'static str,
 }
 
 impl<'a> Sender<'a> {
-    fn new(shared: &'a Shared, index: usize, spec: &'a StreamSpec, socket: &'a UdpSocket) -> Result<Self, StreamError> {
+    fn new(shared: &'a Shared, index: usize, spec: &'a StreamTask, socket: &'a UdpSocket) -> Result<Self, StreamError> {
         let bytes = spec.message_bytes.get() as usize;
         let v6 = shared.job.v6();
         let headers = if v6 { HEADERS_V6 } else { HEADERS_V4 };
@@ -113,14 +113,14 @@ impl<'a> Sender<'a> {
         let per_buffer = if spec.offload && fits { (SEGMENTED_BYTES / bytes).clamp(1, SEGMENTS) } else { 1 };
         // Segmentation needs Linux 4.18 and a device that can do checksums.
         let segmented = per_buffer > 1 && udp::segment(socket, bytes as u16).is_ok();
-        let (outgoing, per_buffer, means) = if segmented {
+        let (outgoing, per_buffer, io_method) = if segmented {
             let outgoing = Outgoing::new(SEGMENTED_BATCH, per_buffer, bytes, |payload| rand::fill(payload));
             (outgoing, per_buffer, "sendmmsg + UDP_SEGMENT")
         } else {
             (plain_batch(bytes), 1, "sendmmsg")
         };
         let tag = datagram::tag(&shared.job.key, shared.flows[index].hello.flow);
-        Ok(Self { shared, index, spec, socket, outgoing, per_buffer, tag, means })
+        Ok(Self { shared, index, spec, socket, outgoing, per_buffer, tag, io_method })
     }
 
     /// Sends from `begin` to `end`; `mark` goes into every sequence number.
@@ -129,7 +129,7 @@ impl<'a> Sender<'a> {
             None => self.full_speed(end, mark),
             Some(offered) => {
                 let flow = self.shared.flows[self.index].hello.flow;
-                let pace = Pace::new(offered, self.spec.message_bytes.get(), begin, flow, self.spec.flows);
+                let pace = Pace::new(offered, self.spec.message_bytes.get(), begin, flow, self.spec.net.flows);
                 self.paced(pace, begin, end, mark)
             }
         }
@@ -233,7 +233,7 @@ impl<'a> Sender<'a> {
     fn do_without_segmentation(&mut self) -> Result<(), StreamError> {
         udp::segment(self.socket, 0)?;
         self.outgoing = plain_batch(self.spec.message_bytes.get() as usize);
-        (self.per_buffer, self.means) = (1, "sendmmsg (UDP_SEGMENT refused by the device)");
+        (self.per_buffer, self.io_method) = (1, "sendmmsg (UDP_SEGMENT refused by the device)");
         Ok(())
     }
 
@@ -245,7 +245,7 @@ impl<'a> Sender<'a> {
             Some(ECONNREFUSED) => {
                 Err(self.shared.gone(self.index, "it has closed the datagrams' port (ICMP port unreachable)"))
             }
-            Some(EMSGSIZE) => Err(StreamError::Asked(format!(
+            Some(EMSGSIZE) => Err(StreamError::InvalidRequest(format!(
                 "UDP messages of {} do not pass this path: its MTU has shrunk, or fragments are refused; choose a smaller size",
                 self.spec.message_bytes
             ))),
@@ -265,7 +265,7 @@ fn plain_batch(bytes: usize) -> Outgoing {
 pub(crate) fn receive(
     shared: &Shared,
     index: usize,
-    spec: &StreamSpec,
+    spec: &StreamTask,
     socket: &UdpSocket,
 ) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
@@ -284,7 +284,7 @@ pub(crate) fn receive(
     // Where the thread starts too late to read the count in the pause, it counts from the making of the socket.
     let mut drops_before = (clock::now() >= timeline.open).then_some(0);
     // A small buffer asked for must be emptied at once.
-    let mut nap = (!joins && spec.socket.receive_buffer.is_none()).then(Nap::default);
+    let mut nap = (!joins && spec.net.socket.receive_buffer.is_none()).then(Nap::default);
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
@@ -416,9 +416,9 @@ impl Arrivals {
                 socket_drops: drops.into(),
                 joined: self.joined,
                 jitter: Some(Nanos::new(self.jitter.mean_ns())),
-                means: if joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" }.to_owned(),
+                io_method: if joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" }.to_owned(),
             }),
-            flow: FlowResult { received_bytes: self.bytes, ..FlowResult::default() },
+            flow: FlowCounts { received_bytes: self.bytes, ..FlowCounts::default() },
             ..Outcome::default()
         }
     }

@@ -1,4 +1,4 @@
-//! The opening side before the start: reaches the listener and greets it for every flow.
+//! The client before the start: reaches the server and greets it for every flow.
 
 use crate::error::StreamError;
 use crate::flow::{Flow, Link};
@@ -13,35 +13,30 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
 
-/// A flow must be connected after this.
+/// A server that has not answered for a flow after this does not answer.
 const FLOW_NS: u64 = 5_000_000_000;
-/// All flows must be connected after this: before those who wait for it give up, as a listener does after 30 s.
-pub(crate) const ALL_NS: u64 = 9_000_000_000;
 /// A greeting in a datagram is repeated after this.
 const REPEAT_NS: u64 = 100_000_000;
 /// Flows being connected at a time: each takes round trips, which add up otherwise.
 const AT_A_TIME: usize = 32;
 
-/// Opens every flow of one path.
+/// Opens every flow of one path, unless stopped meanwhile.
 pub(crate) fn open(
     job: &Job,
     end: usize,
     path: u16,
-    listener: SocketAddr,
-    deadline: u64,
+    server: SocketAddr,
+    stop: &AtomicBool,
 ) -> Result<Vec<Flow>, StreamError> {
     let hellos = job.hellos(path);
     let next = AtomicUsize::new(0);
     let opened: Mutex<(Vec<Flow>, Option<StreamError>)> = Mutex::default();
     let work = || {
         while let Some(hello) = hellos.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let begun = clock::now();
-            let deadline = deadline.min(begun + FLOW_NS);
-            let flow = Opening { job, end, hello: *hello, listener, begun, deadline }.run();
+            let flow = Opening { job, end, hello: *hello, server, deadline: clock::now() + FLOW_NS, stop }.run();
             let mut opened = opened.lock().expect("no holder panics");
             match flow {
                 Ok(flow) => opened.0.push(flow),
@@ -60,9 +55,9 @@ pub(crate) fn open(
     });
     let (mut flows, failure) = opened.into_inner().expect("no holder panics");
     match failure {
-        Some(StreamError::NoAnswer { path, listener, seconds, reason }) => {
+        Some(StreamError::NoAnswer { path, server, seconds, reason }) => {
             let reason = format!("{reason} ({} of {} flows connected)", flows.len(), hellos.len());
-            Err(StreamError::NoAnswer { path, listener, seconds, reason })
+            Err(StreamError::NoAnswer { path, server, seconds, reason })
         }
         Some(error) => Err(error),
         None => {
@@ -76,14 +71,14 @@ struct Opening<'a> {
     job: &'a Job,
     end: usize,
     hello: Hello,
-    listener: SocketAddr,
-    begun: u64,
+    server: SocketAddr,
     deadline: u64,
+    stop: &'a AtomicBool,
 }
 
 impl Opening<'_> {
     fn run(self) -> Result<Flow, StreamError> {
-        let socket = options::socket(self.job, options::opener_address(self.job), true)?;
+        let socket = options::socket(self.job, options::client_address(self.job), true)?;
         match self.job.transport() {
             Transport::Tcp => self.tcp(socket),
             Transport::Udp => self.udp(socket),
@@ -91,40 +86,54 @@ impl Opening<'_> {
     }
 
     fn tcp(&self, socket: Socket) -> Result<Flow, StreamError> {
-        socket.connect_timeout(&SockAddr::from(self.listener), self.left()).map_err(|error| {
-            StreamError::connecting(self.listener, error).unwrap_or_else(|error| self.unanswered(&error))
+        let connected = linerate_engine::connect(&socket, self.server, self.deadline, self.stop).map_err(|error| {
+            StreamError::connecting(self.server, error).unwrap_or_else(|error| self.unanswered(&error))
         })?;
-        socket
-            .set_nonblocking(false)
-            .and_then(|()| socket.set_read_timeout(Some(self.left())))
-            .and_then(|()| socket.set_write_timeout(Some(self.left())))
-            .map_err(|error| self.unanswered(&error))?;
-        let mut stream = TcpStream::from(socket);
-        let mut answer = [0; hello::BYTES];
-        stream
-            .write_all(&self.hello.encode(&self.job.key))
-            .and_then(|()| stream.read_exact(&mut answer))
-            .map_err(|error| self.unanswered(&error))?;
-        if self.hello.decode_answer(&answer, &self.job.key).is_none() {
-            return Err(self.unanswered(&"what answered is not this trial's listener"));
+        if !connected {
+            return Err(StreamError::Stopped);
         }
-        let socket = Socket::from(stream);
         options::ready(&socket)?;
-        let stream = TcpStream::from(socket);
+        let mut stream = TcpStream::from(socket);
+        stream.write_all(&self.hello.encode(&self.job.key)).map_err(|error| self.unanswered(&error))?;
+        let answer = self.read_answer(&mut stream)?;
+        if self.hello.decode_answer(&answer, &self.job.key).is_none() {
+            return Err(self.unanswered(&"what answered is not this trial's server"));
+        }
         let local = stream.local_addr().map_err(StreamError::socket("getsockname"))?;
         let link = if self.job.connects_each() { Link::Dial } else { Link::Tcp(stream) };
-        Ok(Flow { end: self.end, hello: self.hello, opener: true, peer: self.listener, local, link, round_trip_ns: 0 })
+        Ok(Flow { end: self.end, hello: self.hello, client: true, peer: self.server, local, link, round_trip_ns: 0 })
+    }
+
+    fn read_answer(&self, stream: &mut TcpStream) -> Result<[u8; hello::BYTES], StreamError> {
+        let mut answer = [0; hello::BYTES];
+        let mut filled = 0;
+        while filled < answer.len() {
+            match stream.read(&mut answer[filled..]) {
+                Ok(0) => return Err(self.unanswered(&io::Error::from(io::ErrorKind::UnexpectedEof))),
+                Ok(read) => filled += read,
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                    if self.stop.load(Ordering::Relaxed) {
+                        return Err(StreamError::Stopped);
+                    }
+                    if clock::now() >= self.deadline {
+                        return Err(self.unanswered(&"no answer"));
+                    }
+                }
+                Err(error) => return Err(self.unanswered(&error)),
+            }
+        }
+        Ok(answer)
     }
 
     fn udp(&self, socket: Socket) -> Result<Flow, StreamError> {
         let connecting = |to: SocketAddr| StreamError::socket(format!("connecting to {to}"));
-        socket.connect(&SockAddr::from(self.listener)).map_err(connecting(self.listener))?;
+        socket.connect(&SockAddr::from(self.server)).map_err(connecting(self.server))?;
         let socket = UdpSocket::from(socket);
         socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
         let key = &self.job.key;
         let Answer { port, nonce } =
             self.repeat(&socket, &self.hello.encode(key), |answer| (answer.port != 0).then_some(answer))?;
-        let peer = SocketAddr::new(self.listener.ip(), port);
+        let peer = SocketAddr::new(self.server.ip(), port);
         socket.connect(peer).map_err(connecting(peer))?;
         // Proves that the answer came here, and opens the way back through a stateful firewall. Answers to the greeting
         // may still lie here: those have a port.
@@ -137,7 +146,7 @@ impl Opening<'_> {
         let socket = UdpSocket::from(socket);
         let local = socket.local_addr().map_err(StreamError::socket("getsockname"))?;
         let link = Link::Udp(socket);
-        Ok(Flow { end: self.end, hello: self.hello, opener: true, peer, local, link, round_trip_ns })
+        Ok(Flow { end: self.end, hello: self.hello, client: true, peer, local, link, round_trip_ns })
     }
 
     /// Sends `greeting` until `take` takes an answer.
@@ -149,6 +158,9 @@ impl Opening<'_> {
     ) -> Result<T, StreamError> {
         let mut bytes = [0; hello::BYTES + 1];
         while clock::now() < self.deadline {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(StreamError::Stopped);
+            }
             socket.send(greeting).map_err(|error| self.unanswered(&error))?;
             let repeat = clock::now() + REPEAT_NS;
             while let Some(left) = repeat.checked_sub(clock::now()) {
@@ -168,15 +180,11 @@ impl Opening<'_> {
         Err(self.unanswered(&"no answer"))
     }
 
-    fn left(&self) -> Duration {
-        Duration::from_nanos(self.deadline.saturating_sub(clock::now()).max(1_000_000))
-    }
-
     fn unanswered(&self, reason: &dyn std::fmt::Display) -> StreamError {
         StreamError::NoAnswer {
             path: self.hello.path,
-            listener: self.listener,
-            seconds: self.deadline.saturating_sub(self.begun) / 1_000_000_000,
+            server: self.server,
+            seconds: FLOW_NS / 1_000_000_000,
             reason: reason.to_string(),
         }
     }

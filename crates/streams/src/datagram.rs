@@ -1,6 +1,6 @@
 //! The 16 bytes that begin every datagram of a stream: whose it is, when it was sent, and which it is.
 
-use linerate_model::TrialKey;
+use linerate_model::SessionKey;
 
 /// Bytes of the header.
 pub(crate) const HEADER: usize = 16;
@@ -39,7 +39,7 @@ impl Header {
 }
 
 /// The tag of one flow's datagrams: the key folded, so that the key itself is not in every datagram.
-pub(crate) fn tag(key: &TrialKey, flow: u16) -> u32 {
+pub(crate) fn tag(key: &SessionKey, flow: u16) -> u32 {
     // FNV-1a: spreads, and is no secret. The socket is connected; the tag only keeps strays of other trials out.
     let step = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(16_777_619);
     flow.to_be_bytes().iter().fold(key.0.iter().fold(2_166_136_261, step), step)
@@ -57,6 +57,6 @@ mod tests {
         assert_eq!(Header::read(&datagram, header.tag), Some(header));
         assert_eq!(Header::read(&datagram, 1), None);
         assert_eq!(Header::read(&datagram[..15], header.tag), None);
-        assert_ne!(tag(&TrialKey([1; 16]), 0), tag(&TrialKey([1; 16]), 1));
+        assert_ne!(tag(&SessionKey([1; 16]), 0), tag(&SessionKey([1; 16]), 1));
     }
 }

@@ -1,15 +1,15 @@
-//! What can go wrong with a half, grouped by whose fault it is.
+//! What can go wrong with streams and transactions, grouped by whose fault it is.
 
-use linerate_engine::{FlowsMissing, SocketError, failed};
+use linerate_engine::{EngineError, FailedBy, FlowsMissing, SocketError, Stopped, failed};
 use std::io;
 use std::net::SocketAddr;
 
-/// Why a half could not be prepared, connected, run or finished.
+/// Why flows could not be made, or did not last.
 #[derive(Debug, thiserror::Error)]
-pub enum StreamError {
-    /// What was asked for cannot be done; the text says what can.
+pub(crate) enum StreamError {
+    /// The request cannot be carried out; the text says what can.
     #[error("{0}")]
-    Asked(String),
+    InvalidRequest(String),
     /// A system call failed.
     #[error(transparent)]
     Sys(#[from] linerate_sys::Error),
@@ -18,13 +18,13 @@ pub enum StreamError {
     Socket(#[from] SocketError),
     /// The other end did not answer.
     #[error(
-        "path {path}: {listener} did not answer the trial's hello within {seconds} s: {reason}; check that {listener} can be reached from here"
+        "path {path}: {server} did not answer the trial's hello within {seconds} s: {reason}; check that {server} can be reached from here"
     )]
     NoAnswer {
         /// The path's index.
         path: u16,
         /// Who should have.
-        listener: SocketAddr,
+        server: SocketAddr,
         /// How long it was given.
         seconds: u64,
         /// What was seen instead.
@@ -45,8 +45,8 @@ pub enum StreamError {
         /// What was seen, and how much had been moved.
         what: String,
     },
-    /// The half was stopped before it was done.
-    #[error("the trial was stopped before it was done")]
+    /// The session was stopped.
+    #[error("the session was stopped")]
     Stopped,
 }
 
@@ -60,5 +60,26 @@ impl StreamError {
     /// Connecting to `peer` failed with `source`: an error if that is this host's fault, `source` again if the peer's.
     pub(crate) fn connecting(peer: SocketAddr, source: io::Error) -> Result<Self, io::Error> {
         SocketError::connecting(peer, source).map(Self::Socket)
+    }
+}
+
+impl From<Stopped> for StreamError {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+impl From<StreamError> for EngineError {
+    fn from(error: StreamError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<StreamError> for FailedBy {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Stopped => Self::Stop(Stopped),
+            other => Self::Task(other.into()),
+        }
     }
 }

@@ -5,20 +5,21 @@ use crate::hello::Hello;
 use crate::job::Job;
 use crate::window::Timeline;
 use linerate_engine::Stop;
-use linerate_model::{FlowResult, Received, Sent, Transactions};
+use linerate_model::{FlowCounts, Received, Sent, Transactions};
 use linerate_sys::clock;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// One flow at one end.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// Which of the half's ends it belongs to.
+    /// Which of this host's ends it belongs to.
     pub(crate) end: usize,
     /// Its place in the trial.
     pub(crate) hello: Hello,
-    /// This end opened it.
-    pub(crate) opener: bool,
+    /// This end is the client's: it opened the flow.
+    pub(crate) client: bool,
     /// The other end.
     pub(crate) peer: SocketAddr,
     /// This end.
@@ -45,18 +46,18 @@ pub(crate) enum Link {
 impl Flow {
     /// This end sends (in transactions: asks).
     pub(crate) fn sends(&self) -> bool {
-        self.opener != self.hello.backward
+        self.client != self.hello.backward
     }
 }
 
-/// What all threads of a half share.
+/// What all threads of a session share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) job: Job,
     pub(crate) timeline: Timeline,
     pub(crate) flows: Vec<Flow>,
-    /// One for each flow.
-    pub(crate) meters: Vec<Meter>,
+    /// One for each flow. Whoever reads them holds no socket.
+    pub(crate) meters: Arc<[Meter]>,
     pub(crate) stop: Stop<StreamError>,
 }
 
@@ -100,7 +101,7 @@ pub(crate) struct Outcome {
     pub(crate) sent: Option<Sent>,
     pub(crate) received: Option<Received>,
     pub(crate) transactions: Option<Transactions>,
-    pub(crate) flow: FlowResult,
+    pub(crate) flow: FlowCounts,
 }
 
 /// The address without the mapping of IPv4 into IPv6.

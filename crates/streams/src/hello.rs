@@ -1,10 +1,10 @@
 //! The keyed greeting that opens every data connection, and its answer. Both are 40 bytes, so that the answer to a
 //! datagram is never longer than what asked for it.
 //!
-//! A datagram's source can be forged. Over UDP the answer therefore holds a random nonce, which the opener sends back to the
+//! A datagram's source can be forged. Over UDP the answer therefore holds a random nonce, which the client sends back to the
 //! flow's own port: only who reads the answers at an address is sent a flow.
 
-use linerate_model::TrialKey;
+use linerate_model::SessionKey;
 
 /// Bytes of a greeting and of its answer.
 pub(crate) const BYTES: usize = 40;
@@ -19,7 +19,7 @@ pub(crate) struct Hello {
     pub(crate) path: u16,
     /// The flow's index in its direction.
     pub(crate) flow: u16,
-    /// Data flow from the listener to the opener.
+    /// Data flow from the server to the client.
     pub(crate) backward: bool,
 }
 
@@ -34,37 +34,37 @@ pub(crate) struct Answer {
 
 impl Hello {
     /// The greeting with the trial's key.
-    pub(crate) fn encode(self, key: &TrialKey) -> [u8; BYTES] {
+    pub(crate) fn encode(self, key: &SessionKey) -> [u8; BYTES] {
         self.confirmation(key, 0)
     }
 
     /// The greeting that proves that the answer with `nonce` was read.
-    pub(crate) fn confirmation(self, key: &TrialKey, nonce: u64) -> [u8; BYTES] {
+    pub(crate) fn confirmation(self, key: &SessionKey, nonce: u64) -> [u8; BYTES] {
         self.message(HELLO, key, Answer { port: 0, nonce })
     }
 
     /// The answer to a greeting.
-    pub(crate) fn answer(self, key: &TrialKey, answer: Answer) -> [u8; BYTES] {
+    pub(crate) fn answer(self, key: &SessionKey, answer: Answer) -> [u8; BYTES] {
         self.message(ANSWER, key, answer)
     }
 
     /// Reads a greeting; none if it is not one of this trial.
-    pub(crate) fn decode(bytes: &[u8], key: &TrialKey) -> Option<Self> {
+    pub(crate) fn decode(bytes: &[u8], key: &SessionKey) -> Option<Self> {
         Some(read(bytes, HELLO, key)?.0)
     }
 
     /// Whether this greeting came, with the nonce of its answer.
-    pub(crate) fn is_confirmed(self, bytes: &[u8], key: &TrialKey, nonce: u64) -> bool {
+    pub(crate) fn is_confirmed(self, bytes: &[u8], key: &SessionKey, nonce: u64) -> bool {
         read(bytes, HELLO, key).is_some_and(|(hello, read)| hello == self && read.nonce == nonce)
     }
 
     /// The answer to this greeting; none if it is anything else.
-    pub(crate) fn decode_answer(self, bytes: &[u8], key: &TrialKey) -> Option<Answer> {
+    pub(crate) fn decode_answer(self, bytes: &[u8], key: &SessionKey) -> Option<Answer> {
         let (hello, answer) = read(bytes, ANSWER, key)?;
         (hello == self).then_some(answer)
     }
 
-    fn message(self, magic: [u8; 8], key: &TrialKey, answer: Answer) -> [u8; BYTES] {
+    fn message(self, magic: [u8; 8], key: &SessionKey, answer: Answer) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..8].copy_from_slice(&magic);
         bytes[8..24].copy_from_slice(&key.0);
@@ -77,9 +77,9 @@ impl Hello {
     }
 }
 
-fn read(bytes: &[u8], magic: [u8; 8], key: &TrialKey) -> Option<(Hello, Answer)> {
+fn read(bytes: &[u8], magic: [u8; 8], key: &SessionKey) -> Option<(Hello, Answer)> {
     let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
-    // All bytes of the key are compared, so that the time taken tells nothing of it.
+    // All bytes of the key are compared, so that the time taken does not depend on it.
     let differs = bytes[8..24].iter().zip(key.0).fold(0, |differs, (a, b)| differs | (a ^ b));
     if bytes[..8] != magic || differs != 0 || bytes[28] > 1 {
         return None;
@@ -94,13 +94,13 @@ fn read(bytes: &[u8], magic: [u8; 8], key: &TrialKey) -> Option<(Hello, Answer)>
 mod tests {
     use super::*;
 
-    const KEY: TrialKey = TrialKey([7; 16]);
+    const KEY: SessionKey = SessionKey([7; 16]);
 
     #[test]
     fn only_this_trials_greeting_is_read() {
         let hello = Hello { path: 3, flow: 513, backward: true };
         assert_eq!(Hello::decode(&hello.encode(&KEY), &KEY), Some(hello));
-        assert_eq!(Hello::decode(&hello.encode(&TrialKey([8; 16])), &KEY), None);
+        assert_eq!(Hello::decode(&hello.encode(&SessionKey([8; 16])), &KEY), None);
         let answer = Answer { port: 40_000, nonce: 77 };
         assert_eq!(Hello::decode(&hello.answer(&KEY, answer), &KEY), None);
         assert_eq!(Hello::decode(&hello.encode(&KEY)[..BYTES - 1], &KEY), None);

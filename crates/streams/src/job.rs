@@ -1,12 +1,14 @@
-//! A half's task with its options checked: what cannot work is said before anything is opened.
+//! An assignment with its options checked: what cannot work is said before anything is opened.
 
 use crate::error::StreamError;
 use crate::hello::Hello;
 use crate::window::Timeline;
+use linerate_engine::{MOST_BITS_PER_SECOND, MOST_PER_SECOND, PathEnd, check_assignment, check_rate, path_ends};
 use linerate_model::{
-    Direction, EndSpec, HalfSpec, IpVersion, SocketOptions, StreamSpec, Timing, TransactSpec, TransactStyle, Transport,
-    TrialKey, Workload,
+    Assignment, Direction, IpVersion, Net, Offered, SessionKey, SocketOptions, StreamTask, Task, TransactStyle,
+    TransactTask, Transport, Window,
 };
+use linerate_units::OpRate;
 
 /// UDP streams: between warm-up and window, for what is under way to arrive.
 pub(crate) const PAUSE_NS: u64 = 100_000_000;
@@ -15,79 +17,83 @@ const UDP_MAXIMUM_V6: u64 = 65_527;
 /// Requests under way that an 8-bit number can tell apart with room for late answers.
 pub(crate) const NARROW_OUTSTANDING: u16 = 128;
 
-/// What this half is to do.
+/// What this host is to do.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) key: TrialKey,
-    pub(crate) workload: Workload,
-    pub(crate) timing: Timing,
-    pub(crate) ends: Vec<EndSpec>,
+    pub(crate) key: SessionKey,
+    pub(crate) task: Task,
+    pub(crate) window: Window,
+    /// Its ends of paths, in the order of the assignment's roles.
+    pub(crate) ends: Vec<PathEnd>,
 }
 
 impl Job {
     /// Checks everything that can be checked without a peer.
-    pub(crate) fn check(spec: &HalfSpec) -> Result<Self, StreamError> {
-        match &spec.workload {
-            Workload::Stream(stream) => check_stream(stream)?,
-            Workload::Transact(transact) => check_transact(transact)?,
-            Workload::Rpc(_) | Workload::Nfs(_) => return Err(asked("RPC and NFS have an engine of their own")),
+    pub(crate) fn check(assignment: &Assignment) -> Result<Self, StreamError> {
+        match &assignment.task {
+            Task::Stream(stream) => check_stream(stream)?,
+            Task::Transact(transact) => check_transact(transact)?,
+            other => return Err(asked(format!("task {} has an engine of its own", other.kind()))),
         }
-        linerate_engine::check_half(spec)?;
-        Ok(Self { key: spec.key, workload: spec.workload.clone(), timing: spec.timing, ends: spec.ends.clone() })
+        let window = check_assignment(assignment)?;
+        let ends = path_ends(assignment)?;
+        Ok(Self { key: assignment.key, task: assignment.task.clone(), window, ends })
+    }
+
+    /// Transport, flows and sockets.
+    pub(crate) fn net(&self) -> &Net {
+        self.task.net().expect("streams and transactions have sockets, and `Job::check` takes no other task")
     }
 
     /// The sockets' options.
     pub(crate) fn socket(&self) -> &SocketOptions {
-        self.workload.socket()
+        &self.net().socket
     }
 
     /// TCP or UDP.
     pub(crate) fn transport(&self) -> Transport {
-        self.workload.transport()
+        self.net().transport
     }
 
     /// IPv6.
     pub(crate) fn v6(&self) -> bool {
-        self.workload.ip() == IpVersion::V6
+        self.net().ip == IpVersion::V6
     }
 
     /// Every transaction has a connection of its own.
     pub(crate) fn connects_each(&self) -> bool {
-        matches!(&self.workload, Workload::Transact(spec) if spec.style == TransactStyle::Connect)
+        matches!(&self.task, Task::Transact(spec) if spec.style == TransactStyle::Connect)
     }
 
-    /// The flows of one path, as the opener greets for them.
+    /// The flows of one path, as the client greets for them.
     pub(crate) fn hellos(&self, path: u16) -> Vec<Hello> {
-        let (flows, ways): (u16, &[bool]) = match &self.workload {
-            Workload::Stream(spec) => (
-                spec.flows,
-                match spec.direction {
-                    Direction::Send => &[false],
-                    Direction::Receive => &[true],
-                    Direction::Both => &[false, true],
-                },
-            ),
-            _ => (self.workload.flows(), &[false]),
+        let ways: &[bool] = match &self.task {
+            Task::Stream(spec) => match spec.direction {
+                Direction::Send => &[false],
+                Direction::Receive => &[true],
+                Direction::Both => &[false, true],
+            },
+            _ => &[false],
         };
-        let of = |backward: bool| (0..flows).map(move |flow| Hello { path, flow, backward });
+        let of = |backward: bool| (0..self.net().flows).map(move |flow| Hello { path, flow, backward });
         ways.iter().flat_map(|backward| of(*backward)).collect()
     }
 
-    /// The times of a half that starts at `start`.
+    /// The times of a load that starts at `start`.
     pub(crate) fn timeline(&self, start: u64) -> Timeline {
-        let drains = matches!(&self.workload, Workload::Stream(spec) if spec.transport == Transport::Udp);
-        let warm_until = start + self.timing.warmup.get();
+        let drains = matches!(&self.task, Task::Stream(spec) if spec.net.transport == Transport::Udp);
+        let warm_until = start + self.window.warmup.get();
         let open = warm_until + if drains { PAUSE_NS } else { 0 };
-        Timeline { start, warm_until, open, close: open + self.timing.measure.get() }
+        Timeline { start, warm_until, open, close: open + self.window.measure.get() }
     }
 }
 
 fn asked(text: impl Into<String>) -> StreamError {
-    StreamError::Asked(text.into())
+    StreamError::InvalidRequest(text.into())
 }
 
 fn udp_maximum(ip: IpVersion) -> u64 {
-    if ip == IpVersion::V6 { UDP_MAXIMUM_V6 } else { StreamSpec::UDP_MAXIMUM }
+    if ip == IpVersion::V6 { UDP_MAXIMUM_V6 } else { StreamTask::UDP_MAXIMUM }
 }
 
 fn check_size(what: &str, bytes: u64, minimum: u64, maximum: u64) -> Result<(), StreamError> {
@@ -97,36 +103,44 @@ fn check_size(what: &str, bytes: u64, minimum: u64, maximum: u64) -> Result<(), 
     Err(asked(format!("{what} of {bytes} bytes: choose {minimum} to {maximum}")))
 }
 
-fn check_stream(spec: &StreamSpec) -> Result<(), StreamError> {
-    linerate_engine::check_flows(spec.flows)?;
-    let (what, minimum, maximum) = match spec.transport {
-        Transport::Tcp => ("TCP messages", 1, StreamSpec::TCP_MAXIMUM),
-        Transport::Udp => ("UDP messages", StreamSpec::UDP_MINIMUM, udp_maximum(spec.ip)),
+fn check_stream(spec: &StreamTask) -> Result<(), StreamError> {
+    check_offered(spec.offered)?;
+    let (what, minimum, maximum) = match spec.net.transport {
+        Transport::Tcp => ("TCP messages", 1, StreamTask::TCP_MAXIMUM),
+        Transport::Udp => ("UDP messages", StreamTask::UDP_MINIMUM, udp_maximum(spec.net.ip)),
     };
     check_size(what, spec.message_bytes.get(), minimum, maximum)
 }
 
-fn check_transact(spec: &TransactSpec) -> Result<(), StreamError> {
-    linerate_engine::check_flows(spec.flows)?;
-    let maximum = if spec.transport == Transport::Udp { udp_maximum(spec.ip) } else { StreamSpec::TCP_MAXIMUM };
+fn check_offered(offered: Option<Offered>) -> Result<(), StreamError> {
+    let (rate, most, unit) = match offered {
+        None => return Ok(()),
+        Some(Offered::PayloadBps(rate)) => (rate.get(), MOST_BITS_PER_SECOND, "bits"),
+        Some(Offered::MessagesPerS(rate)) => (rate.get(), MOST_PER_SECOND, "messages"),
+    };
+    Ok(check_rate(Some(rate), most, unit, "send without a limit")?)
+}
+
+fn check_transact(spec: &TransactTask) -> Result<(), StreamError> {
+    let maximum = if spec.net.transport == Transport::Udp { udp_maximum(spec.net.ip) } else { StreamTask::TCP_MAXIMUM };
     check_size("requests", spec.request_bytes.get(), 1, maximum)?;
     check_size("responses", spec.response_bytes.get(), 1, maximum)?;
     if spec.outstanding == 0 {
         return Err(asked("0 requests under way: choose 1 or more"));
     }
-    linerate_engine::check_rate(spec.rate, "requests", "ask as fast as answers come")?;
-    if spec.style == TransactStyle::Connect && spec.transport == Transport::Udp {
+    check_rate(spec.rate.map(OpRate::get), MOST_PER_SECOND, "requests", "ask as fast as answers come")?;
+    if spec.style == TransactStyle::Connect && spec.net.transport == Transport::Udp {
         return Err(asked("UDP has no connections to open for each transaction: use TCP or a standing socket"));
     }
     if spec.style == TransactStyle::Connect && spec.outstanding > 1 {
         return Err(asked("a connection for each transaction carries one request: use more flows instead"));
     }
-    let narrow = spec.request_bytes.get().min(spec.response_bytes.get()) < StreamSpec::UDP_MINIMUM;
-    if spec.transport == Transport::Udp && narrow && spec.outstanding > NARROW_OUTSTANDING {
+    let narrow = spec.request_bytes.get().min(spec.response_bytes.get()) < StreamTask::UDP_MINIMUM;
+    if spec.net.transport == Transport::Udp && narrow && spec.outstanding > NARROW_OUTSTANDING {
         return Err(asked(format!(
             "{} UDP requests under way at a time cannot be told apart in messages below {} bytes: choose at most {NARROW_OUTSTANDING}, or longer messages",
             spec.outstanding,
-            StreamSpec::UDP_MINIMUM,
+            StreamTask::UDP_MINIMUM,
         )));
     }
     Ok(())
@@ -135,60 +149,73 @@ fn check_transact(spec: &TransactSpec) -> Result<(), StreamError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::TrialId;
-    use linerate_units::{ByteCount, Nanos, OpRate};
+    use linerate_model::{SessionId, Timing};
+    use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
 
-    fn stream(transport: Transport) -> StreamSpec {
-        let plain = StreamSpec::plain(transport, ByteCount::new(1_000));
-        StreamSpec { flows: 2, direction: Direction::Both, ..plain }
+    fn stream(transport: Transport) -> StreamTask {
+        let plain = StreamTask::plain(transport, ByteCount::new(1_000));
+        StreamTask { net: Net { flows: 2, ..Net::plain(transport) }, direction: Direction::Both, ..plain }
     }
 
-    fn check(workload: Workload) -> Result<Job, String> {
-        let timing = Timing { warmup: Nanos::from_millis(200), measure: Nanos::from_secs(1) };
-        let spec = HalfSpec { id: TrialId("t".into()), key: TrialKey([1; 16]), workload, timing, ends: Vec::new() };
-        Job::check(&spec).map_err(|error| error.to_string())
+    fn check(task: Task) -> Result<Job, String> {
+        let timing = Timing::of(Nanos::from_millis(200), Nanos::from_secs(1));
+        let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
+        let assignment = Assignment { id, key, task, timing, roles: Vec::new(), password: None };
+        Job::check(&assignment).map_err(|error| error.to_string())
     }
 
     #[test]
     fn what_cannot_work_is_named_with_its_remedy() {
-        let udp = |bytes| StreamSpec { message_bytes: ByteCount::new(bytes), ..stream(Transport::Udp) };
-        let socket = |socket| StreamSpec { socket, ..stream(Transport::Tcp) };
-        let rate = |rate| TransactSpec { rate: Some(OpRate::per_second(rate)), ..TransactSpec::plain(Transport::Udp) };
-        let tcp_connect = TransactSpec { style: TransactStyle::Connect, ..TransactSpec::plain(Transport::Udp) };
-        for (workload, needle) in [
-            (Workload::Stream(udp(15)), "16 to 65507"),
-            (Workload::Stream(udp(65_508)), "16 to 65507"),
-            (Workload::Stream(StreamSpec { flows: 0, ..udp(64) }), "choose 1 to"),
-            (Workload::Stream(socket(SocketOptions { dscp: Some(64), ..Default::default() })), "0 to 63"),
-            (Workload::Stream(socket(SocketOptions { mss: Some(40), ..Default::default() })), "88 to 32767"),
+        let udp = |bytes| StreamTask { message_bytes: ByteCount::new(bytes), ..stream(Transport::Udp) };
+        let socket =
+            |socket| StreamTask { net: Net { socket, ..Net::plain(Transport::Tcp) }, ..stream(Transport::Tcp) };
+        let none = StreamTask { net: Net { flows: 0, ..Net::plain(Transport::Udp) }, ..udp(64) };
+        let offered = |offered| Task::Stream(StreamTask { offered: Some(offered), ..udp(64) });
+        let bits = |rate| offered(Offered::PayloadBps(BitRate::per_second(rate)));
+        let messages = |rate| offered(Offered::MessagesPerS(FrameRate::per_second(rate)));
+        let requests = |rate| {
+            let rate = Some(OpRate::per_second(rate));
+            Task::Transact(TransactTask { rate, ..TransactTask::plain(Transport::Udp) })
+        };
+        let udp_connect = TransactTask { style: TransactStyle::Connect, ..TransactTask::plain(Transport::Udp) };
+        for (task, needle) in [
+            (Task::Stream(udp(15)), "16 to 65507"),
+            (Task::Stream(udp(65_508)), "16 to 65507"),
+            (Task::Stream(none), "choose 1 to"),
+            (Task::Stream(socket(SocketOptions { dscp: Some(64), ..Default::default() })), "0 to 63"),
+            (Task::Stream(socket(SocketOptions { mss: Some(40), ..Default::default() })), "88 to 32767"),
             (
-                Workload::Stream(socket(SocketOptions { congestion: Some("nosuch".into()), ..Default::default() })),
+                Task::Stream(socket(SocketOptions { congestion: Some("nosuch".into()), ..Default::default() })),
                 "choose one of: ",
             ),
-            (Workload::Transact(tcp_connect), "use TCP"),
-            (Workload::Transact(rate(0)), "choose 1 to 100000000"),
-            (Workload::Transact(rate(100_000_001)), "choose 1 to 100000000"),
-            (
-                Workload::Transact(TransactSpec { outstanding: 129, ..TransactSpec::plain(Transport::Udp) }),
-                "at most 128",
-            ),
+            (bits(0), "a rate of 0 bits per second: choose 1 to 100000000000000,"),
+            (bits(MOST_BITS_PER_SECOND + 1), "choose 1 to 100000000000000,"),
+            (messages(0), "a rate of 0 messages per second: choose 1 to 100000000,"),
+            (messages(MOST_PER_SECOND + 1), "choose 1 to 100000000,"),
+            (requests(0), "a rate of 0 requests per second: choose 1 to 100000000,"),
+            (requests(MOST_PER_SECOND + 1), "choose 1 to 100000000,"),
+            (Task::Transact(udp_connect), "use TCP"),
+            (Task::Transact(TransactTask { outstanding: 129, ..TransactTask::plain(Transport::Udp) }), "at most 128"),
         ] {
-            let error = check(workload).expect_err(needle);
+            let error = check(task).expect_err(needle);
             assert!(error.contains(needle), "{error}");
         }
-        let v6 = StreamSpec { ip: IpVersion::V6, ..udp(65_527) };
-        check(Workload::Stream(v6)).expect("IPv6 takes 20 bytes more");
-        check(Workload::Transact(TransactSpec::plain(Transport::Udp))).expect("one byte is enough");
+        for task in [bits(MOST_BITS_PER_SECOND), messages(MOST_PER_SECOND), requests(MOST_PER_SECOND)] {
+            check(task).expect("the highest rate that can be kept");
+        }
+        let v6 = Net { ip: IpVersion::V6, ..Net::plain(Transport::Udp) };
+        check(Task::Stream(StreamTask { net: v6, ..udp(65_527) })).expect("IPv6 takes 20 bytes more");
+        check(Task::Transact(TransactTask::plain(Transport::Udp))).expect("one byte is enough");
     }
 
     #[test]
     fn both_directions_have_flows_of_their_own() {
-        let job = check(Workload::Stream(stream(Transport::Udp))).expect("valid");
+        let job = check(Task::Stream(stream(Transport::Udp))).expect("valid");
         let hellos = job.hellos(4);
         assert_eq!(hellos.len(), 4);
         assert_eq!(hellos.iter().filter(|hello| hello.backward).count(), 2);
         let times = job.timeline(1_000);
         assert_eq!((times.warm_until, times.open), (200_001_000, 300_001_000));
-        assert_eq!(check(Workload::Stream(stream(Transport::Tcp))).expect("valid").timeline(0).open, 200_000_000);
+        assert_eq!(check(Task::Stream(stream(Transport::Tcp))).expect("valid").timeline(0).open, 200_000_000);
     }
 }

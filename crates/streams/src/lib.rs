@@ -1,8 +1,7 @@
-//! The engine: bulk streams and transactions over TCP and UDP, one end of any number of paths.
+//! The engine of bulk streams and transactions over TCP and UDP: this host's ends of any number of paths.
 //!
-//! A half is prepared (listeners bind), connected (openers reach them with the trial's key), started at a given time and
-//! joined. Every flow and direction has a blocking thread of its own at each end; nothing is shared between them on
-//! the hot path but a counter each for [`Running::progress`].
+//! Servers listen, clients reach them with the session's key, and all start at a given time. Every flow and direction has a
+//! blocking thread of its own at each end; nothing is shared between them on the hot path but a counter each for progress.
 //!
 //! Time runs by each host's own monotonic clock:
 //!
@@ -21,9 +20,9 @@ mod bulk_tcp;
 mod bulk_udp;
 mod connect;
 mod datagram;
+mod engine;
 mod error;
 mod flow;
-mod half;
 mod hello;
 mod job;
 mod options;
@@ -32,6 +31,4 @@ mod sequence;
 mod transact;
 mod window;
 
-pub use error::StreamError;
-pub use half::{Half, prepare};
-pub use running::Running;
+pub use engine::Streams;

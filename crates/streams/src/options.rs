@@ -24,8 +24,8 @@ pub(crate) fn socket(job: &Job, bind: Option<IpAddr>, device: bool) -> Result<So
     })?)
 }
 
-/// The address an opener's socket is bound to before it connects, if any.
-pub(crate) fn opener_address(job: &Job) -> Option<IpAddr> {
+/// The address a client's socket is bound to before it connects, if any.
+pub(crate) fn client_address(job: &Job) -> Option<IpAddr> {
     // A UDP socket needs a port before it can be connected twice; binding to any address gives it one.
     let any = || if job.v6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     job.socket().bind_address.or_else(|| (job.transport() == Transport::Udp).then(any))

@@ -1,16 +1,14 @@
-//! A half at work, and the sum of what its flows counted.
+//! Flows at work, and the sum of what they counted.
 
 use crate::error::StreamError;
-use crate::flow::{Link, Outcome, Shared, plain};
-use crate::window::joint_length;
+use crate::flow::{Link, Meter, Outcome, Shared, plain};
+use crate::window::{Timeline, joint_length};
 use crate::{bulk_tcp, bulk_udp, transact};
-use linerate_engine::{Worker, Workers};
-use linerate_model::{EndResult, Progress, Received, Sent, Transactions, Workload};
-use linerate_sys::thread::EngineThread;
+use linerate_engine::{Ended, Meters, Stop, Work, Worker, Workers};
+use linerate_model::{EndCounts, Received, RoleCounts, Sent, Task, Transactions};
+use linerate_observe::interface_of;
 use linerate_sys::{affinity, clock};
 use linerate_units::Nanos;
-use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -18,17 +16,53 @@ use std::sync::atomic::Ordering;
 /// reads it at the window's close.
 const OBSERVED_NS: u64 = 100_000_000;
 
-/// A half at work. Dropping it stops it and waits for its threads.
+/// Flows at work. Dropping it stops them and waits for their threads.
 #[derive(Debug)]
-pub struct Running {
+pub(crate) struct Running {
     shared: Arc<Shared>,
     workers: Workers<Option<Outcome>>,
 }
 
+/// How far the flows are. It holds none of their sockets, as it may be kept longer than they live.
+struct Progress {
+    timeline: Timeline,
+    /// Whether each flow sends, in the order of the meters.
+    sends: Vec<bool>,
+    meters: Arc<[Meter]>,
+    ended: Ended,
+}
+
+impl Meters for Progress {
+    fn read(&self) -> linerate_model::Meter {
+        let Timeline { open, close, .. } = self.timeline;
+        let sum = |sends: bool| {
+            let flows = self.sends.iter().zip(&self.meters[..]).filter(|(flow_sends, _)| **flow_sends == sends);
+            flows.map(|(_, meter)| meter.bytes.load(Ordering::Relaxed)).sum()
+        };
+        linerate_model::Meter {
+            elapsed: Nanos::new(clock::now().min(close).saturating_sub(open)),
+            sent_bytes: sum(true),
+            received_bytes: sum(false),
+            operations: self.meters.iter().map(|meter| meter.transactions.load(Ordering::Relaxed)).sum(),
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended.all()
+    }
+}
+
 impl Running {
-    pub(crate) fn spawn(shared: Shared) -> Result<Self, StreamError> {
+    /// Starts the flows' threads. They end when `stop` is set.
+    pub(crate) fn spawn(shared: Shared, stop: &Stop) -> Result<Self, StreamError> {
         let mut running = Self { shared: Arc::new(shared), workers: Workers::default() };
         let shared = &running.shared;
+        let flows = Arc::downgrade(shared);
+        stop.on_stop(move || {
+            if let Some(flows) = flows.upgrade() {
+                flows.stop(StreamError::Stopped);
+            }
+        });
         let workers = plan(shared).into_iter().map(|(index, name, cpu)| {
             let (sends, shared) = (shared.flows[index].sends(), Arc::clone(shared));
             let work = move || {
@@ -44,81 +78,43 @@ impl Running {
         Ok(running)
     }
 
-    /// When the window opens, on [`clock::now`]'s clock.
-    pub fn opens_at(&self) -> u64 {
-        self.shared.timeline.open
-    }
-
-    /// When the window closes, on [`clock::now`]'s clock.
-    pub fn closes_at(&self) -> u64 {
-        self.shared.timeline.close
-    }
-
-    /// How far it has come. Cheap: a relaxed load for each flow.
-    pub fn progress(&self) -> Progress {
-        let shared = &self.shared;
-        let sum = |sends: bool| {
-            let flows = shared.flows.iter().zip(&shared.meters).filter(|(flow, _)| flow.sends() == sends);
-            flows.map(|(_, meter)| meter.bytes.load(Ordering::Relaxed)).sum()
-        };
-        Progress {
-            elapsed: Nanos::new(clock::now().min(self.closes_at()).saturating_sub(self.opens_at())),
-            received_bytes: sum(false),
-            sent_bytes: sum(true),
-            transactions: shared.meters.iter().map(|meter| meter.transactions.load(Ordering::Relaxed)).sum(),
-            done: self.workers.has_finished(),
+    /// What is under way, for whoever watches it.
+    pub(crate) fn work(&self) -> Work {
+        let Shared { timeline, flows, meters, .. } = &*self.shared;
+        let sends = flows.iter().map(|flow| flow.sends()).collect();
+        let (meters, ended) = (Arc::clone(meters), self.workers.ended());
+        Work {
+            window: Some((timeline.open, timeline.close)),
+            threads: self.workers.threads().to_vec(),
+            disks: Vec::new(),
+            meters: Arc::new(Progress { timeline: *timeline, sends, meters, ended }),
         }
     }
 
-    /// The threads that carry the load.
-    pub fn threads(&self) -> Vec<EngineThread> {
-        self.workers.threads().to_vec()
-    }
-
-    /// This host's address on each path.
-    pub fn local_addresses(&self) -> Vec<(u16, IpAddr)> {
-        let mut addresses: Vec<_> =
-            self.shared.flows.iter().map(|flow| (flow.hello.path, plain(flow.local.ip()))).collect();
-        addresses.sort();
-        addresses.dedup();
-        addresses
-    }
-
-    /// Ends all flows at once; [`Running::join`] then says that they were stopped.
-    pub fn stop(&self) {
-        self.shared.stop(StreamError::Stopped);
-    }
-
-    /// Waits for the stragglers and gives each end's counts, in the order of the spec's ends.
-    pub fn join(mut self) -> Result<Vec<EndResult>, StreamError> {
+    /// Waits for the stragglers and gives each end's counts, in the order of the assignment's roles.
+    pub(crate) fn join(mut self) -> Result<Vec<RoleCounts>, StreamError> {
         let outcomes = self.workers.join();
         if let Some(error) = self.shared.stop.take_reason() {
             return Err(error);
         }
         let ends = self.shared.job.ends.iter().enumerate();
-        Ok(ends.map(|(end, spec)| self.end_result(end, spec.path, &outcomes)).collect())
+        Ok(ends
+            .map(|(end, path_end)| RoleCounts::Flows(Box::new(self.counts(end, path_end.path, &outcomes))))
+            .collect())
     }
 
-    fn end_result(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> EndResult {
-        let of_end: Vec<&Outcome> = self
-            .shared
-            .flows
-            .iter()
-            .zip(outcomes)
-            .filter(|(flow, _)| flow.end == end)
-            .filter_map(|(_, outcome)| outcome.as_ref())
-            .collect();
-        EndResult {
+    fn counts(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> EndCounts {
+        let flows = self.shared.flows.iter().zip(outcomes).filter(|(flow, _)| flow.end == end);
+        let local = flows.clone().map(|(flow, _)| plain(flow.local.ip())).next();
+        let of_end: Vec<&Outcome> = flows.filter_map(|(_, outcome)| outcome.as_ref()).collect();
+        EndCounts {
             path,
-            interface: None,
+            interface: local.and_then(interface_of),
             sent: sum_sent(of_end.iter().filter_map(|outcome| outcome.sent.as_ref())),
             received: sum_received(of_end.iter().filter_map(|outcome| outcome.received.as_ref())),
             transactions: sum_transactions(of_end.iter().filter_map(|outcome| outcome.transactions.as_ref())),
-            operations: BTreeMap::new(),
-            service: None,
-            broken: None,
-            remains: None,
             flows: of_end.iter().map(|outcome| outcome.flow.clone()).collect(),
+            ..EndCounts::default()
         }
     }
 }
@@ -126,7 +122,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if self.workers.is_running() {
-            self.stop();
+            self.shared.stop(StreamError::Stopped);
         }
     }
 }
@@ -134,7 +130,7 @@ impl Drop for Running {
 /// Each flow's thread: its name and core. Cores are used in turn, senders' and receivers' apart.
 fn plan(shared: &Shared) -> Vec<(usize, String, Option<u32>)> {
     let options = shared.job.socket();
-    let transacts = matches!(shared.job.workload, Workload::Transact(_));
+    let transacts = matches!(shared.job.task, Task::Transact(_));
     let (mut senders, mut receivers) = (0, 0);
     let mut next = |sends: bool| {
         let (count, cpus) =
@@ -163,14 +159,14 @@ fn work(shared: &Shared, index: usize, cpu: Option<u32>) -> Result<Outcome, Stre
         affinity::pin(cpu)?;
     }
     let flow = &shared.flows[index];
-    match (&shared.job.workload, &flow.link) {
-        (Workload::Stream(spec), Link::Tcp(stream)) if flow.sends() => bulk_tcp::send(shared, index, spec, stream),
-        (Workload::Stream(spec), Link::Tcp(stream)) => bulk_tcp::receive(shared, index, spec, stream),
-        (Workload::Stream(spec), Link::Udp(socket)) if flow.sends() => bulk_udp::send(shared, index, spec, socket),
-        (Workload::Stream(spec), Link::Udp(socket)) => bulk_udp::receive(shared, index, spec, socket),
-        (Workload::Stream(_), Link::Dial | Link::Answer(_)) => unreachable!("streams have standing flows"),
-        (Workload::Transact(spec), link) => transact::run(shared, index, spec, link),
-        (Workload::Rpc(_) | Workload::Nfs(_), _) => unreachable!("`Job::check` refused it"),
+    match (&shared.job.task, &flow.link) {
+        (Task::Stream(spec), Link::Tcp(stream)) if flow.sends() => bulk_tcp::send(shared, index, spec, stream),
+        (Task::Stream(spec), Link::Tcp(stream)) => bulk_tcp::receive(shared, index, spec, stream),
+        (Task::Stream(spec), Link::Udp(socket)) if flow.sends() => bulk_udp::send(shared, index, spec, socket),
+        (Task::Stream(spec), Link::Udp(socket)) => bulk_udp::receive(shared, index, spec, socket),
+        (Task::Stream(_), Link::Dial | Link::Answer(_)) => unreachable!("streams have standing flows"),
+        (Task::Transact(spec), link) => transact::run(shared, index, spec, link),
+        (Task::Rpc(_) | Task::Nfs(_) | Task::Frames(_) | Task::Copy(_), _) => unreachable!("`Job::check` refused it"),
     }
 }
 

@@ -6,7 +6,7 @@ mod udp;
 
 use crate::error::StreamError;
 use crate::flow::{Link, Outcome, Shared};
-use linerate_model::{TransactSpec, Transactions};
+use linerate_model::{TransactTask, Transactions};
 use linerate_pace::Schedule;
 use linerate_units::Nanos;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ const SKEW_NS: u64 = 250_000_000;
 const SILENCE_NS: u64 = 5_000_000_000;
 
 /// Runs one flow's thread.
-pub(crate) fn run(shared: &Shared, index: usize, spec: &TransactSpec, link: &Link) -> Result<Outcome, StreamError> {
+pub(crate) fn run(shared: &Shared, index: usize, spec: &TransactTask, link: &Link) -> Result<Outcome, StreamError> {
     let asks = shared.flows[index].sends();
     match link {
         Link::Tcp(stream) if asks => tcp::ask(shared, index, spec, stream),
@@ -32,8 +32,8 @@ pub(crate) fn run(shared: &Shared, index: usize, spec: &TransactSpec, link: &Lin
 }
 
 /// When the flow's requests are due; none in a closed loop.
-fn schedule(spec: &TransactSpec, start_ns: u64, flow: u16) -> Option<Schedule> {
-    Some(Schedule::new(spec.rate?, spec.arrivals, start_ns, (flow, spec.flows), rand::random()))
+fn schedule(spec: &TransactTask, start_ns: u64, flow: u16) -> Option<Schedule> {
+    Some(Schedule::new(spec.rate?, spec.arrivals, start_ns, (flow, spec.net.flows), rand::random()))
 }
 
 /// What the asking end counts.
@@ -48,7 +48,7 @@ struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    fn new(shared: &'a Shared, index: usize, spec: &TransactSpec) -> Self {
+    fn new(shared: &'a Shared, index: usize, spec: &TransactTask) -> Self {
         let window = Nanos::new(shared.timeline.close - shared.timeline.open);
         let transactions = Transactions { window, ..Transactions::default() };
         Self { shared, index, open_loop: spec.rate.is_some(), transactions }
@@ -86,7 +86,7 @@ impl<'a> Tally<'a> {
     }
 
     /// What went over the wire for the completed transactions: sent and received bytes.
-    fn bytes(&self, spec: &TransactSpec) -> (u64, u64) {
+    fn bytes(&self, spec: &TransactTask) -> (u64, u64) {
         let completed = self.transactions.completed;
         (completed * spec.request_bytes.get(), completed * spec.response_bytes.get())
     }

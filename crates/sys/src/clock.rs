@@ -17,6 +17,11 @@ pub fn unix_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
+/// When `at` on [`now`]'s clock is or was, nanoseconds since 1970.
+pub fn unix_at(at: u64) -> u64 {
+    unix_now().wrapping_add(at).wrapping_sub(now())
+}
+
 /// CPU time of the calling thread so far, nanoseconds.
 pub fn thread_cpu() -> u64 {
     nanos(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("every Linux has CLOCK_THREAD_CPUTIME_ID"))
@@ -42,6 +47,15 @@ fn nanos(time: TimeSpec) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_has_the_same_date_before_and_after_it() {
+        let at = now();
+        for moment in [at + 3_000_000_000, at - 1_000_000] {
+            let off = unix_at(moment).wrapping_sub(unix_now()).wrapping_sub(moment.wrapping_sub(now())).cast_signed();
+            assert!(off.abs() < 500_000_000, "{off} ns off");
+        }
+    }
 
     #[test]
     fn waits_end_at_or_after_their_time() {

@@ -4,6 +4,7 @@
 
 pub mod affinity;
 pub mod bpf;
+pub mod byte_lock;
 pub mod cgroup;
 pub mod clock;
 pub mod error;

@@ -67,9 +67,9 @@ impl Route {
         self.ask("RTM_NEWLINK(master)", format!("interface {link}"), RTM_NEWLINK, NLM_F_ACK, &body, |_| Some(()))
     }
 
-    /// Keeps an interface from joining what it receives (IFLA_GRO_MAX_SIZE, Linux 5.19; older kernels join on). Unlike the
-    /// offload's own switch this leaves a veth interface its receive queue.
-    pub fn join_nothing(&mut self, link: u32) -> Result<(), Error> {
+    /// Disables GRO on an interface by IFLA_GRO_MAX_SIZE (Linux 5.19; older kernels go on merging). Unlike ethtool's switch
+    /// this leaves a veth interface its receive queue.
+    pub fn disable_gro(&mut self, link: u32) -> Result<(), Error> {
         const IFLA_GRO_MAX_SIZE: u16 = 58;
         let mut body = interface(link);
         append(&mut body, IFLA_GRO_MAX_SIZE, &1u32.to_ne_bytes());

@@ -116,7 +116,7 @@ impl ProcessId {
         // SAFETY: the descriptor is new and nobody else's.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         // From here on the descriptor stands for one process: if it is the wrong one now, it always was.
-        for (signal, patience) in [(libc::SIGTERM, grace), (libc::SIGKILL, Duration::from_secs(5))] {
+        for (signal, timeout) in [(libc::SIGTERM, grace), (libc::SIGKILL, Duration::from_secs(5))] {
             if !self.lives() {
                 return Ok(());
             }
@@ -129,7 +129,7 @@ impl ProcessId {
             {
                 return Err(error);
             }
-            if ended(fd.as_fd(), patience) {
+            if ended(fd.as_fd(), timeout) {
                 return Ok(());
             }
         }
@@ -137,11 +137,11 @@ impl ProcessId {
     }
 }
 
-/// Waits until the process behind `fd` has ended, at most for `patience`; false if it has not.
-fn ended(fd: BorrowedFd<'_>, patience: Duration) -> bool {
+/// Waits until the process behind `fd` has ended, at most for `timeout`; false if it has not.
+fn ended(fd: BorrowedFd<'_>, timeout: Duration) -> bool {
     let begun = Instant::now();
     loop {
-        let left = patience.saturating_sub(begun.elapsed());
+        let left = timeout.saturating_sub(begun.elapsed());
         let mut wait = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: `wait` is one valid pollfd for the length of the call.
         let ready = unsafe { libc::poll(&mut wait, 1, left.as_millis().try_into().unwrap_or(i32::MAX)) };

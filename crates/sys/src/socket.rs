@@ -8,7 +8,7 @@ use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Error numbers that senders tell apart and `io::ErrorKind` does not name.
-pub use libc::{ECONNREFUSED, EIO, EMFILE, EMSGSIZE, ENFILE, ENOBUFS, ENOMEM};
+pub use libc::{ECONNREFUSED, EINPROGRESS, EIO, EMFILE, EMSGSIZE, ENFILE, ENOBUFS, ENOMEM};
 
 /// Datagrams (more exactly: socket buffers, see below) that this socket dropped since it was made, for want of room or
 /// for bad checksums.

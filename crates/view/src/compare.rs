@@ -1,9 +1,9 @@
 //! Two records held against each other.
 
 use crate::page::{self, Page};
+use crate::page_error::PageError;
 use crate::query::{Fields, address};
 use crate::record::load;
-use crate::refusal::Refusal;
 use crate::serve::Shared;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -23,7 +23,7 @@ struct Demands {
 }
 
 impl Demands {
-    fn read(fields: &Fields) -> Result<Self, Refusal> {
+    fn read(fields: &Fields) -> Result<Self, PageError> {
         let typed = |name, default: &str| match fields.one(name) {
             "" => default.to_owned(),
             typed => typed.to_owned(),
@@ -31,15 +31,15 @@ impl Demands {
         let (tolerance, confidence) = (typed("tolerance", "2%"), typed("confidence", "95"));
         let share: Ratio = tolerance
             .parse()
-            .map_err(|error| Refusal::unclear(format!("The tolerance `{tolerance}` is none: {error}")))?;
+            .map_err(|error| PageError::unclear(format!("The tolerance `{tolerance}` is none: {error}")))?;
         let percent = confidence.parse().ok().filter(|percent| (50.0..100.0).contains(percent)).ok_or_else(|| {
-            Refusal::unclear(format!("`{confidence}` is not a percentage from 50 to below 100, as in 95"))
+            PageError::unclear(format!("`{confidence}` is not a percentage from 50 to below 100, as in 95"))
         })?;
         Ok(Self { tolerance, confidence, share: share.as_f64(), percent })
     }
 }
 
-pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Result<Response, Refusal> {
+pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Result<Response, PageError> {
     let fields = Fields::read(query.as_deref());
     let names: Vec<String> = fields.all("with").map(str::to_owned).collect();
     let swapped = !fields.one("swapped").is_empty();
@@ -49,11 +49,11 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
         .ask(move |store| {
             let [one, other] = names.as_slice() else {
                 let said = format!("Tick two records to compare, not {}.", names.len());
-                return Err(Refusal::unclear(said));
+                return Err(PageError::unclear(said));
             };
             let mut pair = [load(store, one)?, load(store, other)?];
             if pair[0].id == pair[1].id {
-                return Err(Refusal::unclear("Both are the same record: tick two."));
+                return Err(PageError::unclear("Both are the same record: tick two."));
             }
             // What was measured later is compared with what was measured before, unless asked the other way round.
             pair.sort_by_key(|record| record.started_unix_ns);

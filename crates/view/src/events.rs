@@ -1,14 +1,13 @@
 //! A run as it goes on: an event for each trial kept, and one for its end.
 
-use crate::page;
+use crate::page_error::PageError;
 use crate::query::Fields;
-use crate::refusal::Refusal;
 use crate::serve::Shared;
 use axum::extract::{RawQuery, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use linerate_store::{Listed, Stage};
+use linerate_store::{RunRow, State as RunState};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +20,16 @@ struct Follower {
     shared: Arc<Shared>,
     name: String,
     /// As the browser knows it; none once it knows the end.
-    known: Option<Listed>,
+    known: Option<RunRow>,
 }
 
-pub(crate) async fn stream(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Result<Response, Refusal> {
+pub(crate) async fn stream(
+    State(shared): State<Arc<Shared>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, PageError> {
     let name = Fields::read(query.as_deref()).one("id").to_owned();
     let asked = name.clone();
-    let known = shared.ask(move |store| Ok(store.listed(&asked)?)).await?;
+    let known = shared.ask(move |store| Ok(store.row(&asked)?)).await?;
     let follower = Follower { shared, name, known: Some(known) };
     Ok(Sse::new(stream::unfold(follower, next)).keep_alive(KeepAlive::default()).into_response())
 }
@@ -36,9 +38,9 @@ pub(crate) async fn stream(State(shared): State<Arc<Shared>>, RawQuery(query): R
 async fn next(mut follower: Follower) -> Option<(Result<Event, Infallible>, Follower)> {
     let known = follower.known.take()?;
     loop {
-        let ended = known.stage(page::now_unix_ns()) != Stage::UnderWay;
+        let ended = known.state != RunState::Running;
         let now = if ended { None } else { follower.look().await };
-        let Some(now) = now.filter(|now| now.stage(page::now_unix_ns()) == Stage::UnderWay) else {
+        let Some(now) = now.filter(|now| now.state == RunState::Running) else {
             return Some((Ok(Event::default().data("ended")), follower));
         };
         if now != known {
@@ -51,8 +53,8 @@ async fn next(mut follower: Follower) -> Option<(Result<Event, Infallible>, Foll
 
 impl Follower {
     /// The record as the store has it now; none if it was deleted.
-    async fn look(&self) -> Option<Listed> {
+    async fn look(&self) -> Option<RunRow> {
         let name = self.name.clone();
-        self.shared.ask(move |store| Ok(store.listed(&name)?)).await.ok()
+        self.shared.ask(move |store| Ok(store.row(&name)?)).await.ok()
     }
 }

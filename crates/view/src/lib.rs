@@ -10,9 +10,9 @@ mod events;
 mod key;
 mod list;
 mod page;
+mod page_error;
 mod query;
 mod record;
-mod refusal;
 mod serve;
 
 pub use key::Key;

@@ -1,14 +1,14 @@
 //! The list of records: newest first, filtered, a page at a time, two to be ticked and compared.
 
 use crate::page::{self, Page};
+use crate::page_error::PageError;
 use crate::query::{ENDED, Fields, Filter, address};
-use crate::refusal::Refusal;
 use crate::serve::Shared;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use linerate_report::{Language, plain, said};
-use linerate_store::{Listed, Stage};
+use linerate_store::{RunRow, State as RunState};
 use linerate_units::grouped;
 use maud::{Markup, html};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ const PAGE: usize = 50;
 
 /// What a page of the list shows.
 struct Found {
-    records: Vec<Listed>,
+    records: Vec<RunRow>,
     /// All that fit the filter.
     count: usize,
     kinds: Vec<String>,
 }
 
-pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Result<Response, Refusal> {
+pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Result<Response, PageError> {
     let mut filter = Filter::read(&Fields::read(query.as_deref()));
     let lang = shared.language;
     shared
@@ -35,7 +35,7 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
                 Ok(query) => {
                     let count = store.count(query)?;
                     filter.page = filter.page.min(count.div_ceil(PAGE).max(1));
-                    (store.find(query, (filter.page - 1) * PAGE, PAGE)?, count)
+                    (store.list(query, (filter.page - 1) * PAGE, PAGE)?, count)
                 }
                 Err(_) => (Vec::new(), 0),
             };
@@ -97,7 +97,6 @@ fn records_of(lang: Language, filter: &Filter, found: &Found) -> Markup {
         last = grouped(last as u64),
         count = grouped(found.count as u64)
     );
-    let now = page::now_unix_ns();
     html! {
         form.records action="compare" method="get" aria-label=(said!(lang, "view-records")) {
             p.bar {
@@ -107,29 +106,33 @@ fn records_of(lang: Language, filter: &Filter, found: &Found) -> Markup {
                     data-many=(said!(lang, "view-too-many-ticked")) {}
             }
             ol {
-                @for listed in &found.records { li { (row(lang, listed, now)) } }
+                @for run in &found.records { li { (row(lang, run)) } }
             }
         }
         (pages(lang, filter, found.count))
     }
 }
 
-fn row(lang: Language, listed: &Listed, now: u64) -> Markup {
-    let id = &listed.id.0;
-    let command = page::command(&listed.command);
+fn row(lang: Language, run: &RunRow) -> Markup {
+    let id = &run.id.0;
+    let command = page::command(&run.command);
     html! {
         input type="checkbox" name="with" value=(id) aria-label=(said!(lang, "view-compare", id = plain(id)));
         div {
             a href=(address("record", &[("id", id)])) { (command) }
             p {
-                time { (page::moment(listed.started_unix_ns)) }
+                time { (page::moment(run.started_unix_ns)) }
                 span { (plain(id)) }
-                @if listed.cells > 0 { span { (said!(lang, "view-results", results = listed.cells)) } }
-                @if listed.trials > 0 { span { (said!(lang, "view-trials", trials = listed.trials)) } }
-                @match listed.stage(now) {
-                    Stage::Finished => {},
-                    Stage::UnderWay => strong { (said!(lang, "view-is-under-way")) },
-                    Stage::EndedEarly => span.early { (said!(lang, "view-ended-early")) },
+                @if run.results > 0 { span { (said!(lang, "view-results", results = run.results)) } }
+                @if run.trials > 0 { span { (said!(lang, "view-trials", trials = run.trials)) } }
+                @if let Some(headline) = &run.headline { span { (plain(&headline.result)) " " (linerate_report::headline(headline)) } }
+                @if let Some(verdict) = run.verdict { span { (linerate_report::headline_limit(lang, verdict)) } }
+                @match run.state {
+                    RunState::Finished => {},
+                    RunState::Running => strong { (said!(lang, "view-running")) },
+                    RunState::Interrupted => span.early { (said!(lang, "view-interrupted")) },
+                    RunState::Failed => span.early { (said!(lang, "view-failed")) },
+                    RunState::Killed => span.early { (said!(lang, "view-killed")) },
                 }
             }
         }

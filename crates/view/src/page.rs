@@ -65,11 +65,6 @@ pub(crate) fn moment(unix_ns: u64) -> String {
         .map_or_else(|_| String::from("\u{2013}"), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-/// The time, nanoseconds since 1970.
-pub(crate) fn now_unix_ns() -> u64 {
-    u64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or_default()
-}
-
 /// A command as it was typed, the program's folder left out.
 pub(crate) fn command(words: &[String]) -> String {
     let words = words.iter().skip(1).map(String::as_str);

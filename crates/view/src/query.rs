@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use linerate_store::Query;
+use linerate_store::{Query, State};
 
 /// The fields of a query, in their order.
 pub(crate) struct Fields(Vec<(String, String)>);
@@ -44,10 +44,10 @@ pub(crate) struct Filter {
 }
 
 /// Values of the field `ended`, what they ask for, and the keys of their words.
-pub(crate) const ENDED: [(&str, Option<bool>, &str); 3] = [
-    ("", None, "view-all"),
-    ("finished", Some(true), "view-finished"),
-    ("unfinished", Some(false), "view-not-finished"),
+pub(crate) const ENDED: [(&str, &[State], &str); 3] = [
+    ("", &[], "view-all"),
+    ("finished", &[State::Finished], "view-finished"),
+    ("unfinished", &[State::Running, State::Interrupted, State::Failed, State::Killed], "view-not-finished"),
 ];
 
 impl Filter {
@@ -80,14 +80,14 @@ impl Filter {
     /// What the store is to be asked; or what is wrong with what was typed.
     pub(crate) fn query(&self) -> Result<Query, String> {
         let ended = ENDED.iter().find(|(value, ..)| *value == self.ended);
-        let (_, finished, _) =
+        let (_, states, _) =
             ended.ok_or_else(|| format!("`{}` is not a state: choose finished or unfinished", self.ended))?;
         Ok(Query {
             kind: Some(self.kind.clone()).filter(|kind| !kind.is_empty()),
             from_unix_ns: day(&self.from, 0)?,
             // The last day counts whole.
             until_unix_ns: day(&self.to, 1)?,
-            finished: *finished,
+            states: states.to_vec(),
             ..Query::text(&self.text).map_err(|error| error.to_string())?
         })
     }

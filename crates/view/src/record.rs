@@ -1,38 +1,40 @@
 //! One record: its report, or how far it is.
 
 use crate::page::{self, Page};
+use crate::page_error::PageError;
 use crate::query::{Fields, address};
-use crate::refusal::Refusal;
 use crate::serve::Shared;
 use axum::extract::{RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use linerate_model::{Record, Repeats};
+use linerate_model::{Goal, Record, Repeats, SweepPlan};
 use linerate_report::{Language, Link, plain, said};
-use linerate_store::{Listed, Stage, Store, StoreError};
+use linerate_store::{RunRow, State as RunState, Store, StoreError};
 use linerate_units::grouped;
 use maud::{Markup, html};
 use std::sync::Arc;
 
-pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Result<Response, Refusal> {
+pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Result<Response, PageError> {
     let name = Fields::read(query.as_deref()).one("id").to_owned();
     let lang = shared.language;
     shared
         .ask(move |store| {
-            let listed = store.listed(&name)?;
-            let record = load(store, &listed.id.0)?;
-            Ok(match listed.stage(page::now_unix_ns()) {
-                Stage::UnderWay => watched(lang, &listed, &record),
-                Stage::Finished | Stage::EndedEarly => report(lang, &record),
+            let run = store.row(&name)?;
+            let record = load(store, &run.id.0)?;
+            Ok(match run.state {
+                RunState::Running => watched(lang, &run, &record),
+                RunState::Finished | RunState::Interrupted | RunState::Failed | RunState::Killed => {
+                    report(lang, &record)
+                }
             })
         })
         .await
 }
 
-/// The record called `name`, summed up.
+/// The record called `name`, with what follows from its trials.
 pub(crate) fn load(store: &Store, name: &str) -> Result<Record, StoreError> {
     let mut record = store.load(name)?;
-    linerate_method::sum_up(&mut record);
+    linerate_method::replay(&mut record);
     Ok(record)
 }
 
@@ -44,11 +46,11 @@ fn report(lang: Language, record: &Record) -> Response {
 }
 
 /// A record whose run goes on: what there is so far, renewed with each trial.
-fn watched(lang: Language, listed: &Listed, record: &Record) -> Response {
+fn watched(lang: Language, run: &RunRow, record: &Record) -> Response {
     let id = &record.id.0;
     let main = html! {
         div #live data-events=(address("events", &[("id", id)])) {
-            p.under-way role="status" { (progress(lang, listed, record)) }
+            p.under-way role="status" { (progress(lang, run, record)) }
             @if let Some(latest) = latest(record) { p { (said!(lang, "view-latest-trial", name = plain(latest))) } }
             (linerate_report::so_far(lang, record))
         }
@@ -59,16 +61,16 @@ fn watched(lang: Language, listed: &Listed, record: &Record) -> Response {
 }
 
 /// `Under way: 4 of 9 trials are done, the last at 2026-11-21 09:30:05.`
-fn progress(lang: Language, listed: &Listed, record: &Record) -> Markup {
-    let done = record.trials.len() + record.frame_trials.len();
+fn progress(lang: Language, run: &RunRow, record: &Record) -> Markup {
+    let done = run.trials as usize;
     // A device test's searches end when they end.
-    let total = match (record.plan.repeats, &record.plan.device) {
-        (Repeats::Times(times), None) => Some(record.plan.cells.len() * times as usize),
+    let total = match &record.plan.goal {
+        Goal::Sweep(SweepPlan { cells, repeats: Repeats::Times(times) }) => Some(cells.len() * *times as usize),
         _ => None,
     };
     html! {
         strong { (said!(lang, "view-under-way")) } " "
-        @let (count, moment) = (grouped(done as u64), page::moment(listed.changed_unix_ns));
+        @let (count, moment) = (grouped(done as u64), page::moment(run.changed_unix_ns));
         @match total.filter(|total| *total >= done) {
             Some(total) => (said!(lang, "view-trials-done-of", count = count, total = grouped(total as u64), moment = moment)),
             None => (said!(lang, "view-trials-done", trials = done, moment = moment)),
@@ -81,5 +83,5 @@ fn progress(lang: Language, listed: &Listed, record: &Record) -> Markup {
 
 /// The name of what was measured last.
 fn latest(record: &Record) -> Option<&str> {
-    record.trials.last().map(|trial| trial.spec.name.as_str())
+    record.trials.last().map(|result| result.trial.name.as_str())
 }

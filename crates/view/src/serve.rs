@@ -2,7 +2,7 @@
 
 use crate::key::Key;
 use crate::page::{self, STYLE_SHEET};
-use crate::refusal::Refusal;
+use crate::page_error::PageError;
 use crate::{compare, events, list, record};
 use axum::Router;
 use axum::extract::{Request, State};
@@ -95,7 +95,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/{key}/compare", get(compare::page))
         .route("/{key}/style.css", get(|| file("text/css; charset=utf-8", STYLE_SHEET.as_str())))
         .route("/{key}/view.js", get(|| file("text/javascript; charset=utf-8", SCRIPT)))
-        .fallback(|| async { Refusal::not_found("There is no such page.") })
+        .fallback(|| async { PageError::not_found("There is no such page.") })
         .with_state(Arc::clone(&shared))
         .layer(from_fn_with_state(shared, admit))
 }
@@ -129,10 +129,10 @@ impl Shared {
     /// Asks the store something, on a thread that may wait for it.
     pub(crate) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
-        ask: impl FnOnce(&Store) -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
+        ask: impl FnOnce(&Store) -> Result<T, PageError> + Send + 'static,
+    ) -> Result<T, PageError> {
         let shared = Arc::clone(self);
         let asked = tokio::task::spawn_blocking(move || ask(&shared.store)).await;
-        asked.unwrap_or_else(|_| Err(Refusal::failed("This page could not be made: its record may be broken.")))
+        asked.unwrap_or_else(|_| Err(PageError::failed("This page could not be made: its record may be broken.")))
     }
 }

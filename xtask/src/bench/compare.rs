@@ -4,7 +4,7 @@
 use super::figure::{Figure, Spread};
 use super::lab::{Lab, RECEIVER, SENDER};
 use super::peers::{Installed, Peer, port};
-use super::read::{self, Asked, Written};
+use super::read::{self, WorkUnit, Written};
 use super::work::{Load, WORKS, Wait, Work};
 use crate::process::{self, Running};
 use anyhow::{Context, Result, bail};
@@ -216,12 +216,12 @@ fn pinned<'a>(cpu: &'a str, words: &'a [String]) -> impl Iterator<Item = &'a str
     ["taskset", "-c", cpu].into_iter().chain(words.iter().map(String::as_str))
 }
 
-fn asked(work: &Work) -> Asked {
+fn asked(work: &Work) -> WorkUnit {
     let datagram = match work.load {
         Load::Udp { size, .. } => Some(size),
         Load::Tcp { .. } | Load::Transact { .. } => None,
     };
-    Asked { unit: work.unit(), datagram }
+    WorkUnit { unit: work.unit(), datagram }
 }
 
 /// The run itself, its warm-up, and set-up at leisure.

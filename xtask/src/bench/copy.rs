@@ -125,7 +125,10 @@ impl Work {
 
 fn print(work: &Work, bytes: u64) {
     println!("\n{}", work.name());
-    println!("  {:<28} {:>9} {:>18} {:>9}  linerate / it         --no-verify / it", "tool", "median", "range", "MB/s");
+    println!(
+        "  {:<28} {:>9} {:>18} {:>9}  linerate / it         --verify none / it",
+        "tool", "median", "range", "MB/s"
+    );
     for (index, tool) in work.way.tools.iter().enumerate() {
         let Some(seconds) = Spread::of(work.seconds[index].iter().copied()) else { continue };
         let range = format!("{:.2} to {:.2} s", seconds.low, seconds.high);

@@ -60,14 +60,15 @@ pub(super) fn run(program: Option<&Path>, folder: &Path, seconds: u32, repeats: 
     Ok(())
 }
 
-/// Every trial of a record that asked the other host; the calibration on one host is left out.
+/// Every trial of a record that counted and asked the other host; the calibration on one host is left out.
 fn read(record: &str) -> Result<Vec<Call>> {
     let record: Value = serde_json::from_str(record).context("reading linerate's record as JSON")?;
     let trials = record["trials"].as_array().context("the record has no trials")?;
-    let between = trials.iter().filter(|trial| trial["hosts"].as_object().is_some_and(|hosts| hosts.len() == 2));
+    let counted = trials.iter().filter(|trial| trial["standing"]["is"] == "counted");
+    let between = counted.filter(|trial| trial["hosts"].as_object().is_some_and(|hosts| hosts.len() == 2));
     between
         .map(|trial| {
-            let asked = &trial["paths"][0]["opener"]["transactions"];
+            let asked = &trial["counts"][0]["flows"][0]["client"]["transactions"];
             let number = |value: &Value, what| value.as_f64().with_context(|| format!("a trial lacks {what}"));
             let completed = number(&asked["completed"], "what was completed")?;
             let window_ns = number(&asked["window"], "its window")?;
@@ -96,9 +97,10 @@ mod tests {
     #[test]
     fn takes_calls_and_their_cost_from_trials_between_two_hosts() {
         let record = r#"{"trials":[
-            {"hosts":{"a":{"threads":[]}},"paths":[]},
-            {"hosts":{"a":{"threads":[{"cpu":300000000},{"cpu":100000000}]},"b":{"threads":[{"cpu":200000000}]}},
-             "paths":[{"opener":{"transactions":{"completed":50000,"window":500000000}}}]}]}"#;
+            {"standing":{"is":"counted"},"hosts":{"a":{"threads":[]}},"counts":[]},
+            {"standing":{"is":"spoilt"},"hosts":{"a":{"threads":[]},"b":{"threads":[]}},"counts":[]},
+            {"standing":{"is":"counted"},"hosts":{"a":{"threads":[{"cpu":300000000},{"cpu":100000000}]},"b":{"threads":[{"cpu":200000000}]}},
+             "counts":[{"flows":[{"client":{"transactions":{"completed":50000,"window":500000000}}}]}]}]}"#;
         let expected = Call { per_s: 100_000.0, calling_us: 8.0, answering_us: 4.0 };
         assert_eq!(read(record).unwrap(), [expected]);
         let idle = record.replace("50000,", "0,");

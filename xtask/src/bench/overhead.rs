@@ -65,7 +65,7 @@ fn read(record: &str) -> Result<Vec<Cost>> {
     let trials = record["trials"].as_array().filter(|trials| !trials.is_empty()).context("the record has no trials")?;
     let mut costs = Vec::new();
     for trial in trials {
-        let name = trial["spec"]["name"].as_str().unwrap_or("?");
+        let name = trial["trial"]["name"].as_str().unwrap_or("?");
         for (host, seen) in trial["hosts"].as_object().context("a trial without hosts")? {
             let number = |field: &str| seen[field].as_f64().with_context(|| format!("host {host} lacks {field}"));
             let threads = seen["threads"].as_array().with_context(|| format!("host {host} lacks threads"))?;
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn takes_the_engine_off_where_it_is_known() {
-        let record = r#"{"trials":[{"spec":{"name":"tcp"},"hosts":{
+        let record = r#"{"trials":[{"trial":{"name":"tcp"},"hosts":{
             "a":{"window":2000000000,"agent_cpu":1510000000,"threads":[{"cpu":1000000000},{"cpu":500000000}]},
             "b":{"window":1000000000,"agent_cpu":470000000,"threads":[]}}}]}"#;
         let costs = read(record).unwrap();
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn refuses_a_record_that_says_nothing() {
         assert!(read(r#"{"trials":[]}"#).is_err());
-        let empty = r#"{"trials":[{"spec":{"name":"x"},"hosts":{"a":{"window":0,"agent_cpu":0,"threads":[]}}}]}"#;
+        let empty = r#"{"trials":[{"trial":{"name":"x"},"hosts":{"a":{"window":0,"agent_cpu":0,"threads":[]}}}]}"#;
         assert!(read(empty).unwrap_err().to_string().contains("empty window"));
     }
 }

@@ -4,7 +4,7 @@
 //! control; where it cannot, the machine's default is named beside it. What a peer cannot do is left out.
 
 use super::figure::Figure;
-use super::read::{self, Asked, Written};
+use super::read::{self, WorkUnit, Written};
 use super::work::{Flags, Load, Wait};
 use anyhow::Result;
 use nix::sys::signal::Signal;
@@ -49,7 +49,7 @@ pub(super) struct Peer {
     pub(super) client: Vec<String>,
     /// How its server is told to end: some report only then.
     pub(super) stop: Signal,
-    pub(super) read: fn(&Written<'_>, Asked) -> Result<Figure>,
+    pub(super) read: fn(&Written<'_>, WorkUnit) -> Result<Figure>,
 }
 
 impl Installed {
@@ -101,7 +101,7 @@ struct List<'a> {
 
 impl List<'_> {
     /// Adds a peer if both of its programs are here. The first word of `server` and `client` is a program of [`PROGRAMS`].
-    fn add(&mut self, tool: &str, server: &str, client: &str, read: fn(&Written<'_>, Asked) -> Result<Figure>) {
+    fn add(&mut self, tool: &str, server: &str, client: &str, read: fn(&Written<'_>, WorkUnit) -> Result<Figure>) {
         if let (Some(server), Some(client)) = (self.command(server), self.command(client)) {
             let cubic = client.iter().any(|word| word == "cubic");
             self.peers.push(Peer {

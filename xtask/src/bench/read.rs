@@ -13,13 +13,13 @@ pub(super) struct Written<'a> {
 
 /// What is needed to turn counts into the work's unit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct WorkUnit {
     pub(super) unit: Unit,
     /// Bytes of a datagram; none for TCP and transactions.
     pub(super) datagram: Option<u32>,
 }
 
-impl Asked {
+impl WorkUnit {
     /// A payload rate in the work's unit.
     fn rate(self, bits_per_second: f64) -> Result<f64> {
         match (self.unit, self.datagram) {
@@ -31,7 +31,7 @@ impl Asked {
 }
 
 /// linerate's record, one cell.
-pub(super) fn linerate(written: &Written<'_>, asked: Asked) -> Result<Figure> {
+pub(super) fn linerate(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
     let record: Value = serde_json::from_str(written.client).context("reading linerate's record as JSON")?;
     let cell = &record["results"][0];
     let path = match asked.unit {
@@ -55,7 +55,7 @@ fn share(part: Option<&Value>, of: Option<&Value>) -> Option<f64> {
 }
 
 /// iperf3 `-J`. Its datagram counts include those of the omitted start, so loss is told from bytes.
-pub(super) fn iperf3(written: &Written<'_>, asked: Asked) -> Result<Figure> {
+pub(super) fn iperf3(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
     let report: Value = serde_json::from_str(written.client).context("reading iperf3's report as JSON")?;
     if let Some(error) = report["error"].as_str() {
         bail!("iperf3 says: {error}");
@@ -74,7 +74,7 @@ pub(super) fn iperf3(written: &Written<'_>, asked: Asked) -> Result<Figure> {
 
 /// iperf 2 `-y C` of the server: one line a flow.
 /// Columns: time, addresses and ports, id, interval, bytes, bit/s; UDP adds jitter, lost, of, percent, reordered.
-pub(super) fn iperf(written: &Written<'_>, asked: Asked) -> Result<Figure> {
+pub(super) fn iperf(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
     let mut bits_per_second = 0.0;
     let (mut lost, mut of) = (0.0, 0.0);
     let mut flows = 0;
@@ -104,7 +104,7 @@ pub(super) fn iperf(written: &Written<'_>, asked: Asked) -> Result<Figure> {
 }
 
 /// nuttcp `-fparse`; its megabytes (2^20 bytes) are those the receiver counted.
-pub(super) fn nuttcp(written: &Written<'_>, asked: Asked) -> Result<Figure> {
+pub(super) fn nuttcp(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
     let field = |name: &str| {
         let words = written.client.split_whitespace();
         words.filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name)?.1.parse::<f64>().ok()
@@ -119,7 +119,7 @@ pub(super) fn nuttcp(written: &Written<'_>, asked: Asked) -> Result<Figure> {
 }
 
 /// sockperf `ping-pong`; it reports half of the time there and back.
-pub(super) fn sockperf_ping_pong(written: &Written<'_>, _asked: Asked) -> Result<Figure> {
+pub(super) fn sockperf_ping_pong(written: &Written<'_>, _asked: WorkUnit) -> Result<Figure> {
     let lacks = |what: &str| format!("sockperf's report lacks {what}: {:?}", written.client);
     let valid = written.client.lines().find(|line| line.contains("[Valid Duration]"));
     let valid = valid.with_context(|| lacks("[Valid Duration]"))?;
@@ -133,7 +133,7 @@ pub(super) fn sockperf_ping_pong(written: &Written<'_>, _asked: Asked) -> Result
 }
 
 /// sockperf `throughput`: the client tells what it sent in what time, the server, when stopped, what arrived.
-pub(super) fn sockperf_throughput(written: &Written<'_>, asked: Asked) -> Result<Figure> {
+pub(super) fn sockperf_throughput(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
     let sent = number_after(written.client, "Total of ").context("sockperf's client does not say what it sent")?;
     let seconds =
         number_after(written.client, "messages sent in ").context("sockperf's client does not say how long")?;
@@ -146,7 +146,7 @@ pub(super) fn sockperf_throughput(written: &Written<'_>, asked: Asked) -> Result
 }
 
 /// qperf `-v -uu`: bytes per second at the receiver, or one-way messages.
-pub(super) fn qperf(written: &Written<'_>, asked: Asked) -> Result<Figure> {
+pub(super) fn qperf(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
     let field = |name: &str| {
         let lines = written.client.lines().filter_map(|line| line.split_once('='));
         let (_, value) = lines.into_iter().find(|(key, _)| key.trim() == name)?;
@@ -165,7 +165,7 @@ pub(super) fn qperf(written: &Written<'_>, asked: Asked) -> Result<Figure> {
 }
 
 /// netperf's omni output as `KEY=value` lines (`-k`).
-pub(super) fn netperf(written: &Written<'_>, asked: Asked) -> Result<Figure> {
+pub(super) fn netperf(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
     let field = |name: &str| {
         let lines = written.client.lines().filter_map(|line| line.split_once('='));
         lines.into_iter().find(|(key, _)| *key == name)?.1.trim().parse::<f64>().ok()
@@ -201,11 +201,11 @@ mod tests {
 
     use super::*;
 
-    const TCP: Asked = Asked { unit: Unit::Payload, datagram: None };
-    const TRANSACT: Asked = Asked { unit: Unit::Transactions, datagram: None };
+    const TCP: WorkUnit = WorkUnit { unit: Unit::Payload, datagram: None };
+    const TRANSACT: WorkUnit = WorkUnit { unit: Unit::Transactions, datagram: None };
 
-    fn datagrams(unit: Unit, size: u32) -> Asked {
-        Asked { unit, datagram: Some(size) }
+    fn datagrams(unit: Unit, size: u32) -> WorkUnit {
+        WorkUnit { unit, datagram: Some(size) }
     }
 
     fn client(text: &str) -> Written<'_> {

@@ -58,7 +58,7 @@ impl Bench {
     }
 
     fn remove_store(&self) {
-        for tail in ["", "-wal", "-shm"] {
+        for tail in ["", "-wal", "-shm", "-live"] {
             let _ = std::fs::remove_file(format!("{}{tail}", self.store.display()));
         }
     }
@@ -153,14 +153,19 @@ fn multiply(store: &Path, id: &str, records: u32) -> Result<()> {
     connection.execute_batch("PRAGMA synchronous = OFF; BEGIN")?;
     let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2 - 1)";
     for insert in [
-        "INSERT INTO record (id, started_unix_ns, command, cells, trials, finished, kind, words, ended, changed_unix_ns)
-         SELECT printf('%08d-%s', i, id), started_unix_ns - i * 1000000000, command, cells, trials, finished, kind,
-                words || printf(' host-%d', i % 1000), ended, changed_unix_ns FROM record, n WHERE id = ?1",
-        "INSERT INTO content (record, body)
-         SELECT printf('%08d-%s', i, record), json_set(body, '$.id', printf('%08d-%s', i, record)) FROM n, content
-         WHERE record = ?1",
-        "INSERT INTO trial (record, number, body)
-         SELECT printf('%08d-%s', i, record), number, body FROM n, trial WHERE record = ?1",
+        "INSERT INTO run
+         SELECT number + i, printf('%08d-%s', i, id), started_unix_ns - i * 1000000000, changed_unix_ns, command, kind,
+                search_text || printf(' host-%d', i % 1000), study, grp, state, locked, boot, results, trials, attempts,
+                headline, verdict
+         FROM run, n WHERE id = ?1",
+        "INSERT INTO plan (run, body)
+         SELECT number + i, json_set(body, '$.id', printf('%08d-%s', i, id)) FROM n, plan JOIN run ON number = run
+         WHERE id = ?1",
+        "INSERT INTO trial SELECT run.number + i, trial.number, name, attempt, standing, body
+         FROM n, trial JOIN run ON run.number = run WHERE id = ?1",
+        "INSERT INTO found SELECT run + i, body FROM n, found JOIN run ON number = run WHERE id = ?1",
+        "INSERT INTO figure SELECT run + i, result, quantity, median, low, high
+         FROM n, figure JOIN run ON number = run WHERE id = ?1",
     ] {
         connection.execute(&format!("{numbers} {insert}"), (id, records))?;
     }
@@ -171,7 +176,8 @@ fn multiply(store: &Path, id: &str, records: u32) -> Result<()> {
 /// A record of one result as one of so many, each of another name, with its cell and its trials.
 fn swollen(mut record: Value, results: u32) -> Result<Value> {
     let list = |part: &Value| part.as_array().cloned().context("the record lacks a list");
-    let (cells, found, trials) = (list(&record["plan"]["cells"])?, list(&record["results"])?, list(&record["trials"])?);
+    let (cells, found, trials) =
+        (list(&record["plan"]["goal"]["cells"])?, list(&record["results"])?, list(&record["trials"])?);
     let (cell, result) = (cells.first().context("no cell")?, found.first().context("no result")?);
     let (mut all_cells, mut all_found, mut all_trials) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..results {
@@ -189,11 +195,11 @@ fn swollen(mut record: Value, results: u32) -> Result<Value> {
         all_found.push(one);
         all_trials.extend(trials.iter().map(|trial| {
             let mut trial = trial.clone();
-            trial["spec"]["name"] = name.clone();
+            trial["trial"]["name"] = name.clone();
             trial
         }));
     }
-    record["plan"]["cells"] = all_cells.into();
+    record["plan"]["goal"]["cells"] = all_cells.into();
     record["results"] = all_found.into();
     record["trials"] = all_trials.into();
     Ok(record)

@@ -1,23 +1,42 @@
-//! Agents on loopback, asked over the wire.
+//! Agents on loopback, asked over the wire, with engines that do as a test says.
 
 mod access;
-mod trials;
+mod demonstration;
+mod frames;
+mod lifecycle;
+mod limits;
+mod scripted;
+mod streams;
+mod tasks;
 
-use crate::{
-    Agent, AgentOptions, Client, Identity, Limits, NfsService, PROTOCOL, PROTOCOL_HEADER, Timeouts, Token, pin,
-};
+use crate::{Agent, AgentOptions, EngineOptions, Identity, Limits, Timeouts, Token};
+use futures_util::StreamExt as _;
+use linerate_control::{Client, PROTOCOL, PROTOCOL_HEADER, SessionHandle, client_config};
+use linerate_engine::Engine;
 use linerate_model::{
-    Direction, EndRole, EndSpec, HalfSpec, HostName, IpVersion, Join, Offered, ReceiveBy, SendBy, SocketOptions,
-    StreamSpec, Timing, Transport, TrialId, TrialKey, Workload,
+    AgentUrl, Assignment, Endpoints, HostName, Order, Role, RoleKind, SessionId, SessionKey, Stage, StreamTask, Task,
+    Timing, Transport,
 };
-use linerate_units::{BitRate, ByteCount, Nanos};
+use linerate_units::{ByteCount, Nanos};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::time::Duration;
 
-pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// An agent of its own for one test.
+/// Longer than anything takes that a test waits for.
+const SOON: Duration = Duration::from_secs(10);
+
+/// An agent of its own for one test, with the agent's own engines.
 async fn agent(change: impl FnOnce(&mut AgentOptions)) -> Agent {
+    Agent::start(options(change)).await.expect("an agent")
+}
+
+async fn agent_with(engines: Vec<Box<dyn Engine>>, change: impl FnOnce(&mut AgentOptions)) -> Agent {
+    Agent::start_with(options(change), engines).await.expect("an agent")
+}
+
+fn options(change: impl FnOnce(&mut AgentOptions)) -> AgentOptions {
     let mut options = AgentOptions {
         listener: TcpListener::bind((LOOPBACK, 0)).expect("a port"),
         advertise: None,
@@ -26,41 +45,39 @@ async fn agent(change: impl FnOnce(&mut AgentOptions)) -> Agent {
         name: HostName::from("test"),
         limits: Limits::default(),
         timeouts: Timeouts::default(),
-        nfs: NfsService::default(),
+        engines: EngineOptions::default(),
         link_speeds: BTreeMap::new(),
         data_addresses: vec![LOOPBACK],
     };
     change(&mut options);
-    Agent::start(options).await.expect("an agent")
+    options
 }
 
-async fn agent_and_client(change: impl FnOnce(&mut AgentOptions)) -> (Agent, Client) {
-    let agent = agent(change).await;
-    let client = Client::connect(agent.join()).await.expect("a client");
-    (agent, client)
+async fn connect(agent: &Agent) -> Client {
+    Client::connect(agent.url()).await.expect("a client")
 }
 
 /// Requests with nothing in them but what the test says.
 struct Raw {
     http: reqwest::Client,
-    join: Join,
+    url: AgentUrl,
 }
 
 impl Raw {
     fn new(agent: &Agent) -> Self {
-        let join = agent.join().clone();
-        let tls = pin::client_config(&join.fingerprint).expect("TLS");
+        let url = agent.url().clone();
+        let tls = client_config(&url.fingerprint).expect("TLS");
         let http =
             reqwest::Client::builder().tls_backend_preconfigured(tls).http1_only().no_proxy().build().expect("HTTP");
-        Self { http, join }
+        Self { http, url }
     }
 
     fn bare(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
-        self.http.request(method, format!("https://{}{path}", self.join.address()))
+        self.http.request(method, format!("https://{}{path}", self.url.address()))
     }
 
     fn admitted(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
-        self.bare(method, path).bearer_auth(&self.join.token).header(PROTOCOL_HEADER, PROTOCOL)
+        self.bare(method, path).bearer_auth(&self.url.token).header(PROTOCOL_HEADER, PROTOCOL)
     }
 }
 
@@ -72,32 +89,62 @@ async fn answer(request: reqwest::RequestBuilder) -> (u16, serde_json::Value) {
     (status, serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text)))
 }
 
-pub(crate) fn stream(transport: Transport) -> StreamSpec {
-    StreamSpec {
-        transport,
-        ip: IpVersion::V4,
-        message_bytes: ByteCount::new(if transport == Transport::Tcp { 16_384 } else { 1_000 }),
-        flows: 1,
-        direction: Direction::Send,
-        offered: Some(Offered::PayloadBps(BitRate::per_second(8_000_000))),
-        offload: false,
-        send_by: SendBy::Auto,
-        receive_by: ReceiveBy::Copy,
-        socket: SocketOptions::default(),
+/// An assignment with one role and no links.
+fn assignment(id: &str) -> Assignment {
+    Assignment {
+        id: SessionId(id.to_owned()),
+        key: SessionKey(*b"0123456789abcdef"),
+        task: Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(16_384))),
+        timing: Timing::of(Nanos::from_millis(10), Nanos::from_millis(100)),
+        roles: vec![Role { kind: RoleKind::Client { path: 0 }, listens: Vec::new(), connects: Vec::new() }],
+        password: None,
     }
 }
 
-/// A half of a short trial with one path.
-pub(crate) fn half(id: &str, role: EndRole, stream: StreamSpec) -> HalfSpec {
-    HalfSpec {
-        id: TrialId(id.to_owned()),
-        key: TrialKey(*b"0123456789abcdef"),
-        workload: Workload::Stream(stream),
-        timing: Timing { warmup: Nanos::from_millis(100), measure: Nanos::from_millis(500) },
-        ends: vec![EndSpec { path: 0, role }],
-    }
+const START: Order = Order::Start { delay: Nanos::from_millis(5) };
+
+fn connect_nothing() -> Order {
+    Order::Connect(Endpoints::new())
 }
 
-fn listener(id: &str) -> HalfSpec {
-    half(id, EndRole::Listener { address: LOOPBACK }, stream(Transport::Tcp))
+/// Follows a session until a stage that is `wanted`, and returns it.
+async fn until(session: &mut SessionHandle, wanted: fn(&Stage) -> bool) -> Stage {
+    let follow = async {
+        loop {
+            let stage = session.next().await.expect("a stage").expect("the agent is there");
+            if wanted(&stage) {
+                return stage;
+            }
+            assert!(!stage.is_last(), "{stage:?}");
+        }
+    };
+    tokio::time::timeout(SOON, follow).await.expect("the stage comes")
+}
+
+/// Leads a session through all its stages and returns the last.
+async fn lead(client: &Client, session: &mut SessionHandle) -> Stage {
+    let id = session.id().clone();
+    let follow = async {
+        loop {
+            let stage = session.next().await.expect("a stage").expect("the agent is there");
+            let order = match stage {
+                Stage::Listening { .. } => connect_nothing(),
+                Stage::Ready(_) => START,
+                Stage::Sent => Order::Drain,
+                _ if stage.is_last() => return stage,
+                _ => continue,
+            };
+            client.order(&id, &order).await.expect("in order");
+        }
+    };
+    tokio::time::timeout(SOON, follow).await.expect("the session ends")
+}
+
+/// The value of a sample on the agent's metrics page.
+async fn metric(agent: &Agent, sample: &str) -> u64 {
+    let raw = Raw::new(agent);
+    let response = raw.admitted(reqwest::Method::GET, "/metrics").send().await.expect("an answer");
+    let page = response.text().await.expect("a page");
+    let line = page.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {sample} in\n{page}")).parse().expect("a number")
 }

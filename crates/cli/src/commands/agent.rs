@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::nfs_service::NfsOptions;
 use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
-use linerate_agent::{Agent, AgentOptions, AllowedFolders, Identity, IpNet, Limits, Timeouts, Token};
+use linerate_agent::{Agent, AgentOptions, AllowedFolders, EngineOptions, Identity, IpNet, Limits, Timeouts, Token};
 use linerate_lab::DelayLine;
 use linerate_model::HostName;
 use linerate_oncrpc::RpcService;
@@ -150,22 +150,21 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
             max_trials: arguments.max_trials,
             max_flows: arguments.max_flows,
             frames: arguments.allow_frames,
-            copies: AllowedFolders {
-                allowed: arguments.copy_directory.clone(),
-                scratch: arguments.copy_scratch.clone(),
-            },
             allowed_peers: arguments.allow_peer.clone(),
             ..Limits::default()
         },
         timeouts: Timeouts::default(),
-        nfs: arguments.nfs.service()?,
+        engines: EngineOptions {
+            folders: AllowedFolders { allowed: arguments.copy_directory, scratch: arguments.copy_scratch },
+            nfs: arguments.nfs.service()?,
+        },
         link_speeds: arguments.link_speed.into_iter().collect::<BTreeMap<_, _>>(),
         data_addresses: arguments.data_address,
     };
     let agent = Agent::start(options).await.map_err(Failure::measure)?;
-    print(&agent.join().to_string());
+    print(&agent.url().to_string());
     if exposed && arguments.allow_peer.is_empty() {
-        say("linerate: any host that has this line may use the agent; --allow-peer NETWORK narrows it");
+        say("linerate: any host that has this URL may use the agent; --allow-peer NETWORK narrows it");
     }
     // An error here means the sender is gone, and with it the program.
     let _ = cancel.wait_for(|asked| *asked).await;

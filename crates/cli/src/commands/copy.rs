@@ -4,20 +4,18 @@ mod ends;
 mod share;
 
 use super::nfs::Server;
-use crate::arguments::Results;
+use crate::arguments::{Family, Prove, Results};
+use crate::choice::{Choices, choice};
 use crate::exit::Failure;
-use crate::hosts::{HostBook, LOCAL, Parties, together};
-use crate::measure::{asked, conclude, reach};
-use crate::progress::CopyBar;
-use clap::{Args, ValueEnum};
+use crate::hosts::{HostArguments, HostBook, LOCAL, ReachedAgents, together};
+use crate::measure::{Beside, RunRequest, conclude, reach};
+use clap::Args;
 use ends::{End, Ends};
 use linerate_method::copy::is_complete;
 use linerate_model::{
-    CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopyPlan, CopySync, CopyTree,
-    CopyVerify, CopyWay, HostName, IpVersion, Record,
+    CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree,
+    CopyVerify, CopyWay, HostName, Plan, Record, Repeats, Task, Timing, Trial, TrialResult,
 };
-use linerate_runner::{CopyRun, Peers};
-use linerate_store::Store;
 use share::SmbUser;
 use std::path::{Path, PathBuf, absolute};
 use tokio::sync::watch;
@@ -41,7 +39,7 @@ Examples:
   linerate copy --tree like:system A,C B                   from two hosts at once
   linerate copy --from memory --to discard A B             no storage: the network and the hashing alone
   linerate copy --over path --tree /srv/data --into /mnt/x within this machine, to any mounted file system
-  linerate copy --tree /srv/data --into /srv/new --resume A B
+  linerate copy --tree /srv/data --into /srv/new --existing resume A B
   linerate copy --over nfs --tree like:system A 192.0.2.5:/srv/new    to an NFS server, by linerate's own client
   linerate copy --over nfs 192.0.2.5:/srv/data --to A,B,C             from one to several clients at once
   linerate copy --over nfs --tree like:system A B                     B's agent serves NFS for the length of the copy
@@ -67,12 +65,12 @@ pub(crate) struct Arguments {
     tree: Option<CopyTree>,
 
     /// Way of copying
-    #[arg(long, value_enum, default_value_t = Way::Linerate)]
-    over: Way,
+    #[arg(long, default_value = "linerate", value_parser = choice::<CopyWay>(WAYS))]
+    over: CopyWay,
 
-    /// Source of the content: files on storage, or memory
-    #[arg(long, value_enum, default_value_t = From::Files)]
-    from: From,
+    /// Source of the content
+    #[arg(long, default_value = "files", value_parser = choice::<CopyFrom>(FROM))]
+    from: CopyFrom,
 
     /// Destinations, separated by commas; or `discard`, which verifies everything and writes nothing
     #[arg(long, value_name = "HOST,...|discard", value_delimiter = ',')]
@@ -92,45 +90,34 @@ pub(crate) struct Arguments {
     repeats: Option<u32>,
 
     /// When bytes are verified [default: received; with --over path, nfs or smb: read-back]
-    #[arg(long, value_enum)]
-    verify: Option<Verify>,
+    #[arg(long, value_parser = choice::<CopyVerify>(VERIFY))]
+    verify: Option<CopyVerify>,
 
-    /// Do not verify
-    #[arg(long, conflicts_with = "verify")]
-    no_verify: bool,
+    /// When data is made durable
+    #[arg(long, default_value = "end", value_parser = choice::<CopySync>(SYNC))]
+    sync: CopySync,
 
-    /// When data are made durable: all at the end, each file before it gets its name, or left to kernel writeback
-    #[arg(long, value_enum, default_value_t = Sync::End)]
-    sync: Sync,
-
-    /// State of the caches at the start: empty (reliable only as root), or holding the tree [default: unchanged]
-    #[arg(long, value_enum)]
-    cache: Option<Cache>,
+    /// State of the caches at the start
+    #[arg(long, default_value = "as-is", value_parser = choice::<CopyCache>(CACHE))]
+    cache: CopyCache,
 
     /// Reaction if a file cannot be copied
-    #[arg(long, value_enum, default_value_t = OnError::Continue)]
-    on_error: OnError,
+    #[arg(long, default_value = "continue", value_parser = choice::<CopyOnError>(ON_ERROR))]
+    on_error: CopyOnError,
 
-    /// Symbolic links: copy them and report those that the destination cannot hold, or skip and count them [default:
-    /// copy; skip for a generated tree to an SMB server]
-    #[arg(long, value_enum)]
-    links: Option<Links>,
+    /// Symbolic links [default: copy; skip for a generated tree to an SMB server]
+    #[arg(long, value_parser = choice::<CopyLinks>(LINKS))]
+    links: Option<CopyLinks>,
 
-    /// Replace files of the same names; other files stay
-    #[arg(long, conflicts_with = "resume")]
-    replace: bool,
+    /// Files that the destination has already
+    #[arg(long, default_value = "refuse", value_parser = choice::<CopyExisting>(EXISTING))]
+    existing: CopyExisting,
 
-    /// Continue an interrupted copy: keep files of the same name, size and time
-    #[arg(long)]
-    resume: bool,
+    #[command(flatten)]
+    prove: Prove,
 
-    /// Test the verdict: copy again without the storage that it names, or without any storage if it names the path
-    #[arg(long)]
-    prove: bool,
-
-    /// Use IPv6
-    #[arg(short = '6', long = "ipv6")]
-    ipv6: bool,
+    #[command(flatten)]
+    family: Family,
 
     #[command(flatten)]
     server: Server,
@@ -142,58 +129,36 @@ pub(crate) struct Arguments {
     pub(crate) results: Results,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Way {
-    /// From agent to agent over TCP
-    Linerate,
-    /// Within one host, to any mounted file system
-    Path,
-    /// To or from an NFS version 3 server, an existing one or an agent's
-    Nfs,
-    /// To or from an SMB server, version 2 or 3
-    Smb,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum From {
-    /// From storage
-    Files,
-    /// Generated in memory
-    Memory,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Verify {
-    /// On arrival, before they are written
-    Received,
-    /// Read back through the file system
-    ReadBack,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Sync {
-    End,
-    Each,
-    None,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Cache {
-    Cold,
-    Warm,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Links {
-    Copy,
-    Skip,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OnError {
-    Continue,
-    Stop,
-}
+const WAYS: Choices = &[
+    ("linerate", "From agent to agent over TCP"),
+    ("path", "Within one host, to any mounted file system"),
+    ("nfs", "To or from an NFS version 3 server, an existing one or an agent's"),
+    ("smb", "To or from an SMB server, version 2 or 3"),
+];
+const FROM: Choices = &[("files", "From storage"), ("memory", "Generated in memory")];
+const VERIFY: Choices = &[
+    ("none", "Never"),
+    ("received", "On arrival, before they are written"),
+    ("read-back", "Read back through the file system"),
+];
+const SYNC: Choices = &[
+    ("end", "All before the copy counts as done"),
+    ("each", "Each file before it gets its name"),
+    ("none", "Left to kernel writeback"),
+];
+const CACHE: Choices = &[
+    ("as-is", "Unchanged"),
+    ("cold", "Empty (reliable only as root)"),
+    ("warm", "Holding the tree, as far as it fits"),
+];
+const LINKS: Choices =
+    &[("copy", "Copied; those that the destination cannot hold are reported"), ("skip", "Skipped and counted")];
+const ON_ERROR: Choices = &[("continue", "The others are copied"), ("stop", "The copy stops")];
+const EXISTING: Choices = &[
+    ("refuse", "A folder that is not empty is refused"),
+    ("replace", "Files of the same names are replaced; other files stay"),
+    ("resume", "Files of the same name, size and time are kept: continues an interrupted copy"),
+];
 
 impl Arguments {
     /// Folders that it names.
@@ -208,45 +173,28 @@ impl Arguments {
     fn options(&self, tree: &CopyTree) -> CopyOptions {
         CopyOptions {
             lanes: self.lanes.unwrap_or_else(|| self.usual_lanes()),
-            verify: match (self.verify, self.over) {
-                _ if self.no_verify => CopyVerify::None,
-                (Some(Verify::Received), _) | (None, Way::Linerate) => CopyVerify::Received,
-                (None, Way::Path | Way::Nfs | Way::Smb) if self.discards() => CopyVerify::None,
-                (Some(Verify::ReadBack), _) | (None, Way::Path | Way::Nfs | Way::Smb) => CopyVerify::ReadBack,
-            },
-            sync: match self.sync {
-                Sync::End => CopySync::End,
-                Sync::Each => CopySync::Each,
-                Sync::None => CopySync::None,
-            },
-            cache: match self.cache {
-                None => CopyCache::AsIs,
-                Some(Cache::Cold) => CopyCache::Cold,
-                Some(Cache::Warm) => CopyCache::Warm,
-            },
-            on_error: match self.on_error {
-                OnError::Continue => CopyOnError::Continue,
-                OnError::Stop => CopyOnError::Stop,
-            },
-            existing: match (self.replace, self.resume) {
-                (true, _) => CopyExisting::Replace,
-                (_, true) => CopyExisting::Resume,
-                _ => CopyExisting::Refuse,
-            },
-            links: match (self.links, self.over, tree) {
-                (Some(Links::Copy), ..) => CopyLinks::Copy,
-                (Some(Links::Skip), ..) | (None, Way::Smb, CopyTree::Made(_)) => CopyLinks::Skip,
+            verify: self.verify.unwrap_or(match self.over {
+                CopyWay::Linerate => CopyVerify::Received,
+                CopyWay::Path | CopyWay::Nfs | CopyWay::Smb if self.discards() => CopyVerify::None,
+                CopyWay::Path | CopyWay::Nfs | CopyWay::Smb => CopyVerify::ReadBack,
+            }),
+            sync: self.sync,
+            cache: self.cache,
+            on_error: self.on_error,
+            existing: self.existing,
+            links: self.links.unwrap_or(match (self.over, tree) {
+                (CopyWay::Smb, CopyTree::Made(_)) => CopyLinks::Skip,
                 // What a user's own tree loses is named.
                 _ => CopyLinks::Copy,
-            },
+            }),
         }
     }
 
     fn usual_lanes(&self) -> u16 {
         match self.over {
             // Within one host there may be more, once it is known: see [`lanes_within`].
-            Way::Linerate | Way::Path => LANES,
-            Way::Nfs | Way::Smb => SERVER_LANES,
+            CopyWay::Linerate | CopyWay::Path => LANES,
+            CopyWay::Nfs | CopyWay::Smb => SERVER_LANES,
         }
     }
 
@@ -254,10 +202,10 @@ impl Arguments {
         self.to.iter().any(|to| to == DISCARD)
     }
 
-    fn plan(&self) -> Result<(CopyPlan, Parties), Failure> {
+    fn task(&self) -> Result<(CopyTask, HostArguments), Failure> {
         let Ends { sources: from, destinations: to } = ends::read(self)?;
         let all: Vec<&str> = from.hosts().iter().chain(to.hosts()).map(String::as_str).collect();
-        let (parties, mut sources) = together(&all).map_err(Failure::usage)?;
+        let (hosts, mut sources) = together(&all).map_err(Failure::usage)?;
         let mut destinations = sources.split_off(from.hosts().len());
         for (end, names) in [("source", &sources), ("destination", &destinations)] {
             if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
@@ -272,23 +220,18 @@ impl Arguments {
             }
         }
         let options = self.options(&tree);
-        let plan = CopyPlan {
+        let task = CopyTask {
             tree,
-            way: match self.over {
-                Way::Linerate => CopyWay::Linerate,
-                Way::Path => CopyWay::Path,
-                Way::Nfs => CopyWay::Nfs,
-                Way::Smb => CopyWay::Smb,
-            },
+            way: self.over,
             sources,
             destinations,
             from: content,
             into,
             options,
-            ip: if self.ipv6 { IpVersion::V6 } else { IpVersion::V4 },
+            ip: self.family.ip(),
         };
-        check(&plan)?;
-        Ok((plan, parties))
+        check(&task)?;
+        Ok((task, hosts))
     }
 
     /// Where it is put, by `hosts` or in a server's folder.
@@ -309,7 +252,7 @@ impl Arguments {
 
     /// What is copied and where it is read: by `hosts`, or from a server's folder.
     fn origin(&self, from: &End, hosts: &[HostName]) -> Result<(CopyTree, CopyFrom), Failure> {
-        let content = if self.from == From::Memory { CopyFrom::Memory } else { CopyFrom::Files };
+        let content = self.from.clone();
         Ok(match (from, &self.tree) {
             (End::Server { .. }, Some(_)) => {
                 return Err(Failure::usage(
@@ -330,12 +273,17 @@ impl Arguments {
         })
     }
 
-    fn repeats(&self, plan: &CopyPlan) -> Result<u32, Failure> {
-        let stays = matches!(plan.into, CopyInto::Folder(_) | CopyInto::Server(_));
+    fn plan(&self, task: CopyTask, repeats: u32) -> Plan {
+        let cell = Trial::new("copy", Task::Copy(task), Timing::UntilDone);
+        Plan { prove: self.prove.prove, ..Plan::sweep(vec![cell], Repeats::Times(repeats)) }
+    }
+
+    fn repeats(&self, task: &CopyTask) -> Result<u32, Failure> {
+        let stays = matches!(task.into, CopyInto::Folder(_) | CopyInto::Server(_));
         match self.repeats {
-            Some(repeats) if repeats > 1 && stays && plan.options.existing != CopyExisting::Replace => {
+            Some(repeats) if repeats > 1 && stays && task.options.existing != CopyExisting::Replace => {
                 Err(Failure::usage(
-                    "--repeats into a folder that stays needs --replace: the second run finds what the first one wrote",
+                    "--repeats into a folder that stays needs --existing replace: the second run finds what the first one wrote",
                 ))
             }
             Some(repeats) => Ok(repeats),
@@ -362,31 +310,29 @@ fn on_host(path: &str, here: bool) -> Result<String, Failure> {
 }
 
 /// Refuses before any host is asked what none would do.
-fn check(plan: &CopyPlan) -> Result<(), Failure> {
-    let CopyOptions { verify, existing, .. } = plan.options;
+fn check(task: &CopyTask) -> Result<(), Failure> {
+    let CopyOptions { verify, existing, .. } = task.options;
     let refuse = |why: &str| Err(Failure::usage(why));
-    if matches!(plan.tree, CopyTree::Folder(_)) && plan.from == CopyFrom::Memory {
+    if matches!(task.tree, CopyTree::Folder(_)) && task.from == CopyFrom::Memory {
         return refuse("--from memory makes content up: it goes with a made tree, as like:system, not with a folder");
     }
-    if plan.into == CopyInto::Discard && verify == CopyVerify::ReadBack {
+    if task.into == CopyInto::Discard && verify == CopyVerify::ReadBack {
         return refuse("--verify read-back needs something to be written: it does not go with --to discard");
     }
-    if !matches!(plan.into, CopyInto::Folder(_) | CopyInto::Server(_)) && existing != CopyExisting::Refuse {
-        return refuse("--replace and --resume need the folder that holds something: name it with --into");
+    if !matches!(task.into, CopyInto::Folder(_) | CopyInto::Server(_)) && existing != CopyExisting::Refuse {
+        return refuse("--existing needs the folder that holds something: name it with --into");
     }
-    if plan.way != CopyWay::Linerate && verify == CopyVerify::Received {
-        return refuse(
-            "--verify received is for --over linerate, whose source sends hashes; use read-back or --no-verify",
-        );
+    if task.way != CopyWay::Linerate && verify == CopyVerify::Received {
+        return refuse("--verify received is for --over linerate, whose source sends hashes; use read-back or none");
     }
     Ok(())
 }
 
 /// A tree below itself would be copied without end. Only where both ends are one machine can that be seen.
-fn apart(plan: &CopyPlan, peers: &Peers) -> Result<(), Failure> {
-    let (CopyTree::Folder(tree), CopyInto::Folder(into)) = (&plan.tree, &plan.into) else { return Ok(()) };
-    let machine = |name: &HostName| peers.find(name).ok().map(|peer| peer.host.boot_id.clone());
-    let shared = plan.sources.iter().any(|source| plan.destinations.iter().any(|to| machine(to) == machine(source)));
+fn apart(task: &CopyTask, agents: &ReachedAgents) -> Result<(), Failure> {
+    let (CopyTree::Folder(tree), CopyInto::Folder(into)) = (&task.tree, &task.into) else { return Ok(()) };
+    let machine = |name: &HostName| agents.find(name).ok().map(|agent| agent.host.boot_id.clone());
+    let shared = task.sources.iter().any(|source| task.destinations.iter().any(|to| machine(to) == machine(source)));
     if shared && Path::new(into).starts_with(tree) {
         return Err(Failure::usage(format!("{into} is inside {tree}: the copy would copy itself")));
     }
@@ -394,51 +340,60 @@ fn apart(plan: &CopyPlan, peers: &Peers) -> Result<(), Failure> {
 }
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    if let Some(expectation) = arguments.results.expect.iter().find(|expectation| !expectation.applies_to_copy()) {
-        return Err(Failure::usage(format!(
-            "--expect '{expectation}': a copy has no such figure; it gives throughput and files (a second)"
-        )));
-    }
-    arguments.results.out.as_deref().map_or(Ok(()), super::report::check_report_file)?;
-    let (mut plan, parties) = arguments.plan()?;
-    let repeats = arguments.repeats(&plan)?;
-    let password = match plan.way {
+    let (mut task, hosts) = arguments.task()?;
+    let repeats = arguments.repeats(&task)?;
+    let password = match task.way {
         CopyWay::Smb => arguments.smb.password().map_err(Failure::usage)?,
         _ => None,
     };
-    let store = Store::open(arguments.results.store.store.as_deref()).map_err(Failure::measure)?;
-    let company = reach(&book, &parties, cancel.clone()).await?;
-    if arguments.lanes.is_none() && plan.way == CopyWay::Path {
-        plan.options.lanes = lanes_within(&plan, &company.peers);
+    let asked = RunRequest::of_plan(&arguments.results, &arguments.plan(task.clone(), repeats))?;
+    let agents = reach(&book, &hosts, cancel.clone()).await?;
+    if arguments.lanes.is_none() && task.way == CopyWay::Path {
+        task.options.lanes = lanes_within(&task, &agents);
     }
-    let outcome = match apart(&plan, &company.peers) {
+    let ended = match apart(&task, &agents) {
         Ok(()) => {
-            let (peers, prove) = (&company.peers, arguments.prove);
-            let asked = asked(&arguments.results);
-            let run = CopyRun { plan, password, repeats, asked, prove, peers, store: Some(&store) };
-            let mut bar = CopyBar::new();
-            Ok(run.execute(&mut |event| bar.note(&event), cancel).await)
+            let beside = Beside { password, ..Beside::default() };
+            asked.run(arguments.plan(task, repeats), &agents, beside, cancel).await
         }
         Err(failure) => Err(failure),
     };
-    company.dismiss().await;
-    let outcome = outcome?;
-    let judged = judge(&outcome.record);
-    conclude(outcome, &arguments.results).and(judged)
+    agents.close().await;
+    let ended = ended?;
+    conclude(&ended, &arguments.results).and(judge(&ended.record))
 }
 
 /// Lanes of copies within hosts: one for each core of the host that has the fewest.
-fn lanes_within(plan: &CopyPlan, peers: &Peers) -> u16 {
-    let cores = plan.sources.iter().filter_map(|host| Some(peers.find(host).ok()?.host.cores)).min();
+fn lanes_within(task: &CopyTask, agents: &ReachedAgents) -> u16 {
+    let cores = task.sources.iter().filter_map(|host| Some(agents.find(host).ok()?.host.cores)).min();
     LANES.max(cores.unwrap_or_default().min(MOST_WITHIN) as u16)
 }
 
 /// Whether all that was to be copied was.
 fn judge(record: &Record) -> Result<(), Failure> {
-    let Some((_, found)) = record.copy() else { return Ok(()) };
-    if !is_complete(&record.copy_trials) {
+    let Some((_, found)) = record.copies().next() else { return Ok(()) };
+    let asked = |result: &&TrialResult| result.trial.proves.is_none();
+    if !is_complete(record.counted().filter(asked).filter_map(|result| result.copy())) {
         let why = found.faults.first().map_or(String::new(), |fault| format!(": {}", fault.reason));
         return Err(Failure::Measure(format!("the copy did not come to its end{why}")));
     }
     if found.faults_total > 0 { Err(Failure::Missed) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choice::tests::check;
+
+    #[test]
+    fn every_choice_is_a_variant() {
+        check::<CopyWay>(WAYS);
+        check::<CopyFrom>(FROM);
+        check::<CopyVerify>(VERIFY);
+        check::<CopySync>(SYNC);
+        check::<CopyCache>(CACHE);
+        check::<CopyLinks>(LINKS);
+        check::<CopyOnError>(ON_ERROR);
+        check::<CopyExisting>(EXISTING);
+    }
 }

@@ -1,29 +1,28 @@
 //! The demonstration: two hosts, first joined by a cable, then through a switch; and raw frames through a device whose
 //! limits are known.
 //!
-//! The first pass is the calibration: what the tester reaches with the device bypassed. The second is the measurement,
-//! with the ceiling beside each result. One record holds it all.
+//! The first pass is the calibration: what the tester reaches with the device bypassed. The second measures through the device. Each
+//! run of it is a record of its own; they carry one group, and one report shows them all.
 
 mod calls;
 
 use super::device;
-use super::lab::{ceiling, up};
-use super::ladder::{FramesAsked, USUAL_MTU, frames};
+use super::lab::{tester_limits, up};
+use super::ladder::{FramesOptions, USUAL_MTU, frames};
 use super::nfs;
 use crate::arguments::{Arguments as CommandLine, Command, Repetition, Results};
 use crate::exit::Failure;
-use crate::hosts::{HostBook, parties};
-use crate::measure::{asked, check, conclude, reach, run as run_plan};
+use crate::hosts::{HostBook, ReachedAgents, host_arguments};
+use crate::measure::{Beside, RunRequest, judge, reach, show};
 use crate::output::say;
 use clap::Parser as _;
 use linerate_lab::{Bench, DeviceKind};
-use linerate_method::ladder::{Asked, onto};
+use linerate_method::{calibrated, ladder};
 use linerate_model::{
-    Direction, FrameTrial, IpVersion, Path, Plan, Record, SocketOptions, StreamSpec, TransactSpec, Transport,
-    TrialSpec, Workload,
+    Calibrated, Direction, Goal, IpVersion, Path, Plan, Planned, Record, SocketOptions, StreamTask, Task, TransactTask,
+    Transport, Trial,
 };
-use linerate_runner::Outcome;
-use linerate_store::Store;
+use linerate_runner::{Ended, RunError};
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::path::PathBuf;
 use tokio::sync::watch;
@@ -31,7 +30,7 @@ use tokio::sync::watch;
 /// The link speed of the demonstration, unless another is asked for: fast enough to be real, slow enough that large
 /// datagrams fill it and small ones show the tester's own limit.
 const LINK: BitRate = BitRate::per_second(1_000_000_000);
-/// The datagram sizes of job C of the mission: a switch tested with two PCs.
+/// Datagram sizes: small ones are limited by the tester's packet rate, the largest that fits a packet by the link.
 const UDP_SIZES: [u64; 4] = [64, 512, 1024, 1472];
 /// Long enough for a steady rate, short enough for the whole to take little more than a minute.
 const WINDOW: Nanos = Nanos::from_millis(600);
@@ -45,55 +44,103 @@ const FRAME_TEST: &str = "linerate device latency --ports tester:p0,tester:p1 --
                           --search-time 100ms --settle 50ms";
 
 pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    if results.resume.is_some() {
+        return Err(Failure::usage(
+            "--resume goes on with one run, and the demonstration makes several: start it anew",
+        ));
+    }
     let mut results = results.clone();
     results.out.get_or_insert_with(|| PathBuf::from("report.html"));
     let bench = if bench.has_rates() { bench } else { bench.with_link(LINK) };
     let bench = bench.with_hosts(2);
-    let path = Path { opener: bench.hosts[0].clone(), listener: bench.hosts[1].clone() };
-    check(&results, &plan(&path, USUAL_MTU, Err(String::new())).map_err(Failure::usage)?)?;
-    let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
+    let path = Path::between(bench.hosts[0].clone(), bench.hosts[1].clone());
+    let plans = [sweep(&path, USUAL_MTU), ladder(&path, USUAL_MTU, Planned::Missing(String::new()))];
+    let plans = plans.into_iter().collect::<Result<Vec<Plan>, String>>().map_err(Failure::usage)?;
+    let mut asked = RunRequest::of(&results, |expectation| {
+        plans.iter().flat_map(|plan| plan.cells()).any(|cell| expectation.applies_to(cell))
+    })?;
+    asked.origin.group = Some(group());
+    let mut runs = Runs::default();
+    let all = measure(&bench, &path, &asked, &results, &mut runs, &cancel).await;
+    let shown = show(&runs.records, &results, || runs.failed()).and_then(|()| runs.judge(&results));
+    all.and(shown)
+}
 
+/// The runs of the demonstration so far.
+#[derive(Default)]
+struct Runs {
+    records: Vec<Record>,
+    /// Why the last one ended early.
+    failure: Option<RunError>,
+}
+
+impl Runs {
+    /// Takes a run. Returns whether the next may follow.
+    fn take(&mut self, ended: Ended) -> bool {
+        self.records.push(ended.record);
+        self.failure = ended.failure;
+        self.failure.is_none()
+    }
+
+    fn failed(&self) -> Result<(), Failure> {
+        self.failure.as_ref().map_or(Ok(()), |failure| Err(Failure::measure(failure)))
+    }
+
+    fn judge(&self, results: &Results) -> Result<(), Failure> {
+        // Each is judged, also after one that missed.
+        self.records.iter().map(|record| judge(&results.expect, record)).fold(Ok(()), Result::and)
+    }
+}
+
+/// A name for the records of one demonstration.
+fn group() -> String {
+    format!("{}-{:04x}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S"), std::process::id())
+}
+
+/// Measures over a cable, and where the bench has a device through that, and raw frames through one of known limits.
+async fn measure(
+    bench: &Bench,
+    path: &Path,
+    asked: &RunRequest,
+    results: &Results,
+    runs: &mut Runs,
+    cancel: &watch::Receiver<bool>,
+) -> Result<(), Failure> {
     let picture = |middle: &str| format!("host {} ---- {middle} ---- host {}", bench.hosts[0], bench.hosts[1]);
     let rate = bench.link.rate.map_or_else(|| "links of several rates".to_owned(), |rate| format!("links of {rate}"));
     if bench.device.kind == DeviceKind::None {
         say(&format!("Over a cable: {}, {rate}", picture("cable")));
-        let measured = pass(&bench, &path, &results, &store, None, &cancel).await?;
-        return conclude(measured, &results);
+        return through(bench, path, asked, Vec::new(), runs, cancel).await;
     }
     say(&format!("1. Calibration, the device bypassed:  {}, {rate}", picture("cable")));
-    let cable = bench.clone().with_device(DeviceKind::None).without_faults();
-    let calibration = pass(&cable, &path, &results, &store, None, &cancel).await?;
-    if calibration.failure.is_some() {
-        return conclude(calibration, &results);
-    }
+    let known = calibration(bench, path, asked, cancel).await?;
     let frames = match linerate_frames::xdp_possible() {
-        Ok(()) => Some(FrameTest::calibrated(&results, &cancel).await?),
+        Ok(()) => Some(FrameTest::calibrated(results, cancel).await?),
         Err(why) => {
             say(&format!("linerate: raw frames through a device of known limits are left out: {why}"));
             None
         }
     };
     say(&format!("2. Through the device:                {}, {rate}", picture(&bench.device.kind.to_string())));
-    let mut measured = pass(&bench, &path, &results, &store, Some(&calibration.record), &cancel).await?;
-    if let (Some(frames), None) = (frames, &measured.failure) {
+    through(bench, path, asked, known, runs, cancel).await?;
+    if let (Some(frames), None) = (frames, &runs.failure) {
         say(&format!(
             "3. Raw frames:                        port p0 ---- {KNOWN_DEVICE} ---- port p1, links of {LINK}"
         ));
-        join(&mut measured, frames.run(&cancel).await?);
-        store.finish(&measured.record, measured.failure.is_none()).map_err(Failure::measure)?;
+        runs.take(frames.run(asked, cancel).await?);
     }
-    conclude(measured, &results)
+    Ok(())
 }
 
-/// A test with raw frames, and the tester's ceiling for it.
+/// A test with raw frames, and the tester limit for it.
 struct FrameTest {
     bench: Bench,
     test: device::Arguments,
-    ceiling: Record,
+    calibrated: Vec<Calibrated>,
 }
 
 impl FrameTest {
-    /// Measures the ceiling.
+    /// Measures the tester limit.
     async fn calibrated(results: &Results, cancel: &watch::Receiver<bool>) -> Result<Self, Failure> {
         let words = FRAME_TEST.split_whitespace().map(str::to_owned);
         let store = results.store.store.iter().flat_map(|file| ["--store".into(), file.clone().into_os_string()]);
@@ -102,101 +149,157 @@ impl FrameTest {
         let device = KNOWN_DEVICE.parse().map_err(Failure::usage)?;
         let bench =
             Bench::named("tester").map_err(Failure::measure)?.with_tester(2).with_device(device).with_link(LINK);
-        let ceiling = ceiling(&test, bench.clone(), &[], cancel).await?;
-        Ok(Self { bench, test, ceiling })
+        let calibrated = tester_limits(&test, bench.clone(), &[], cancel).await?;
+        Ok(Self { bench, test, calibrated })
     }
 
-    async fn run(self, cancel: &watch::Receiver<bool>) -> Result<Outcome, Failure> {
+    async fn run(self, asked: &RunRequest, cancel: &watch::Receiver<bool>) -> Result<Ended, Failure> {
         let lab = up(&self.bench, false, Vec::new()).await?;
         let book = HostBook::of_lab(lab.hosts());
-        let outcome = Box::pin(device::test(&self.test, &book, self.ceiling, cancel.clone())).await;
+        let ended = Box::pin(device::run_beside(&self.test, &book, asked, self.calibrated, cancel.clone())).await;
         lab.down().await;
-        outcome
+        ended
     }
 }
 
-/// Puts a test with raw frames into the record of the streams.
-fn join(measured: &mut Outcome, tested: Outcome) {
-    let record = &mut measured.record;
-    record.plan.device = tested.record.plan.device;
-    record.outcome.get_or_insert_default().device = tested.record.outcome.map(|found| found.device).unwrap_or_default();
-    record.frame_trials.extend(tested.record.frame_trials);
-    record.hosts.extend(tested.record.hosts);
-    record.caveats.extend(tested.record.caveats);
-    measured.failure = tested.failure;
-}
-
-/// Builds a bench, runs the demonstration's plan in it and takes it down.
-async fn pass(
+/// Measures with a cable in the device's place what the tester itself reaches.
+async fn calibration(
     bench: &Bench,
     path: &Path,
-    results: &Results,
-    store: &Store,
-    calibration: Option<&Record>,
+    asked: &RunRequest,
     cancel: &watch::Receiver<bool>,
-) -> Result<Outcome, Failure> {
-    let lab = up(bench, false, Vec::new()).await?;
-    let book = HostBook::of_lab(lab.hosts());
-    let hosts: Vec<String> = bench.hosts.iter().map(|host| host.0.clone()).collect();
-    let outcome = match reach(&book, &parties(&hosts).map_err(Failure::usage)?, cancel.clone()).await {
-        Ok(company) => {
-            let mtu = company.peers.path_mtu(path, IpVersion::V4).unwrap_or(USUAL_MTU);
-            let hosts = [path.opener.0.as_str(), &path.listener.0];
-            let asked = asked(results);
-            let wanted = FramesAsked { ip: IpVersion::V4, time: WINDOW, force: false, results };
-            let frames = frames(hosts, path, wanted, &company).await;
-            let plan = plan(path, mtu, frames).map_err(Failure::usage)?;
-            let mut measured =
-                run_plan(plan, asked.clone(), &company.peers, Some(store), calibration, false, cancel.clone()).await;
-            // The upper layers once, through the device. They are kept with the rest.
-            if calibration.is_some() && measured.failure.is_none() {
-                let plan = calls::plan(path, WINDOW, WARMUP).map_err(Failure::usage)?;
-                let ceiling = nfs::ceiling(&plan, results, &company, None, cancel).await;
-                let called = run_plan(plan, asked, &company.peers, None, ceiling.as_ref(), false, cancel.clone()).await;
-                calls::join(&mut measured, called, store).map_err(Failure::measure)?;
-                store.finish(&measured.record, measured.failure.is_none()).map_err(Failure::measure)?;
-            }
-            Ok(measured)
-        }
-        Err(failure) => Err(failure),
-    };
-    lab.down().await;
-    outcome
+) -> Result<Vec<Calibrated>, Failure> {
+    let cable = bench.clone().with_device(DeviceKind::None).without_faults();
+    in_lab(&cable, cancel, async |agents| {
+        let mtu = agents.control.path_mtu(path, IpVersion::V4).unwrap_or(USUAL_MTU);
+        let plan = all_cells(path, mtu).map_err(Failure::usage)?;
+        asked.calibrate(plan, agents, cancel.clone()).await.map(|record| calibrated(&record))
+    })
+    .await
 }
 
-fn plan(path: &Path, mtu: u32, frames: Result<FrameTrial, String>) -> Result<Plan, String> {
+/// Measures through the bench as it is, up to the first run that fails.
+async fn through(
+    bench: &Bench,
+    path: &Path,
+    asked: &RunRequest,
+    known: Vec<Calibrated>,
+    runs: &mut Runs,
+    cancel: &watch::Receiver<bool>,
+) -> Result<(), Failure> {
+    let has_device = !known.is_empty();
+    in_lab(bench, cancel, async |agents| {
+        let mtu = agents.control.path_mtu(path, IpVersion::V4).unwrap_or(USUAL_MTU);
+        let hosts = [path.client.0.as_str(), &path.server.name().0];
+        let raw = FramesOptions { ip: IpVersion::V4, time: WINDOW, force: false };
+        let raw = frames(hosts, path, raw, agents).await;
+        let mut plans = vec![sweep(path, mtu), ladder(path, mtu, raw)];
+        // The upper layers once, through the device.
+        if has_device {
+            plans.extend([calls::sweep(path, WINDOW, WARMUP), calls::curve(path, WINDOW, WARMUP)]);
+        }
+        for plan in plans {
+            let mut plan = plan.map_err(Failure::usage)?;
+            plan.calibrated.clone_from(&known);
+            if plan.curve().is_some() {
+                plan.calibrated = nfs::tester_limits(&plan, asked, agents, cancel).await;
+            }
+            if !runs.take(asked.run(plan, agents, Beside::default(), cancel.clone()).await?) {
+                break;
+            }
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Builds a bench, does something with its agents and takes it down, whatever came of it.
+async fn in_lab<T>(
+    bench: &Bench,
+    cancel: &watch::Receiver<bool>,
+    work: impl AsyncFnOnce(&ReachedAgents) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let lab = up(bench, false, Vec::new()).await?;
+    let book = HostBook::of_lab(lab.hosts());
+    let names: Vec<String> = bench.hosts.iter().map(|host| host.0.clone()).collect();
+    let done = async {
+        let hosts = host_arguments(&names).map_err(Failure::usage)?;
+        let agents = reach(&book, &hosts, cancel.clone()).await?;
+        let done = work(&agents).await;
+        agents.close().await;
+        done
+    }
+    .await;
+    lab.down().await;
+    done
+}
+
+/// Streams and transactions. One that a layer of the ladder wants too is measured as there.
+fn sweep(path: &Path, mtu: u32) -> Result<Plan, String> {
     let repetition = Repetition::brief(WINDOW, WARMUP, REPEATS);
     let timing = repetition.timing()?;
-    let cell = |name: String, workload: Workload| TrialSpec {
-        name,
-        paths: vec![path.clone()],
-        workload,
-        timing,
-        proves: None,
-        probe: None,
+    let stream = |name: String, transport, size, direction| {
+        let plain = StreamTask::plain(transport, ByteCount::new(size));
+        Trial::new(name, Task::Stream(StreamTask { paths: vec![path.clone()], direction, ..plain }), timing)
     };
-    let mut cells: Vec<TrialSpec> = UDP_SIZES
+    let mut cells: Vec<Trial> = UDP_SIZES
         .into_iter()
-        .map(|size| cell(format!("udp {size}"), stream(Transport::Udp, size, Direction::Send)))
+        .map(|size| stream(format!("udp {size}"), Transport::Udp, size, Direction::Send))
         .collect();
-    cells.push(cell("tcp".to_owned(), stream(Transport::Tcp, 1 << 20, Direction::Send)));
-    cells.push(cell("tcp receive".to_owned(), stream(Transport::Tcp, 1 << 20, Direction::Receive)));
-    for transport in [Transport::Tcp, Transport::Udp] {
-        let name = if transport == Transport::Tcp { "tcp transactions" } else { "udp transactions" };
-        cells.push(cell(name.to_owned(), Workload::Transact(TransactSpec::plain(transport))));
+    cells.push(stream("tcp".to_owned(), Transport::Tcp, 1 << 20, Direction::Send));
+    cells.push(stream("tcp receive".to_owned(), Transport::Tcp, 1 << 20, Direction::Receive));
+    for (name, transport) in [("tcp transactions", Transport::Tcp), ("udp transactions", Transport::Udp)] {
+        let task = TransactTask { paths: vec![path.clone()], ..TransactTask::plain(transport) };
+        cells.push(Trial::new(name, Task::Transact(task), timing));
     }
-    let ladder = Asked {
+    let ladder = ladder(path, mtu, Planned::Missing(String::new()))?;
+    for cell in &mut cells {
+        if let Some(layer) = ladder.cells().iter().find(|layer| layer.name == cell.name) {
+            cell.clone_from(layer);
+        }
+    }
+    repetition.sweep(cells)
+}
+
+fn ladder(path: &Path, mtu: u32, frames: Planned) -> Result<Plan, String> {
+    let repetition = Repetition::brief(WINDOW, WARMUP, REPEATS);
+    Ok(ladder::plan(&ladder::LadderRequest {
         path: path.clone(),
         ip: IpVersion::V4,
         mtu,
         flows: 1,
         socket: SocketOptions::default(),
-        timing,
+        timing: repetition.timing()?,
+        repeats: repetition.repeats()?,
         frames,
-    };
-    Ok(onto(Plan::of(cells, repetition.repeats()?), &ladder))
+    }))
 }
 
-fn stream(transport: Transport, size: u64, direction: Direction) -> Workload {
-    Workload::Stream(StreamSpec { direction, ..StreamSpec::plain(transport, ByteCount::new(size)) })
+/// The trials of the sweep and of the ladder, each once: what is called the same is the same.
+fn all_cells(path: &Path, mtu: u32) -> Result<Plan, String> {
+    let mut plan = sweep(path, mtu)?;
+    let more = ladder(path, mtu, Planned::Missing(String::new()))?;
+    if let Goal::Sweep(sweep) = &mut plan.goal {
+        let is_new = |cell: &&Trial| sweep.cells.iter().all(|known| known.name != cell.name);
+        let new: Vec<Trial> = more.cells().iter().filter(is_new).cloned().collect();
+        sweep.cells.extend(new);
+    }
+    Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calibration_has_each_trial_of_both_plans_once() {
+        let path = Path::between("a", "b");
+        let both = all_cells(&path, USUAL_MTU).expect("a plan");
+        let names: Vec<&str> = both.cells().iter().map(|cell| cell.name.as_str()).collect();
+        let ladder = ladder(&path, USUAL_MTU, Planned::Missing(String::new())).expect("a ladder");
+        for cell in sweep(&path, USUAL_MTU).expect("a sweep").cells().iter().chain(ladder.cells()) {
+            assert_eq!(names.iter().filter(|name| **name == cell.name).count(), 1, "{}", cell.name);
+            assert!(both.cells().contains(cell), "{}: of one name, but not the same", cell.name);
+        }
+    }
 }

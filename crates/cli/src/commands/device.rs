@@ -6,20 +6,21 @@ mod hosts;
 mod plan;
 mod ports;
 
-pub(super) use ports::split;
+pub(super) use plan::{Way, fits_line, line_of};
+pub(super) use ports::{Ports, split};
 
-use crate::arguments::Results;
+use crate::arguments::{Family, Results};
+use crate::choice::{Choices, choice};
 use crate::device_load::LoadSource;
 use crate::exit::Failure;
-use crate::hosts::{Company, HostBook};
-use crate::measure::{asked, conclude, reach};
-use crate::progress::DeviceBar;
+use crate::hosts::HostBook;
+use crate::measure::{Beside, RunRequest, conclude, reach};
 use clap::{Args, Subcommand, ValueEnum};
-use linerate_model::{DevicePlan, DeviceTest, FramePayload, Record, SearchGoal};
-use linerate_runner::{Asked, DeviceRun, DeviceWatch, Outcome};
-use linerate_store::Store;
+use linerate_method::calibrated;
+use linerate_model::{Calibrated, DevicePlan, DeviceTest, FrameEngine, FramePayload, Goal, Plan, SearchGoal};
+use linerate_runner::Ended;
+use linerate_store::{Query, State, Store};
 use linerate_units::{BitRate, FrameRate, Nanos, Ratio};
-use ports::Ports;
 use std::net::IpAddr;
 use tokio::sync::watch;
 
@@ -184,49 +185,21 @@ addresses are not counted.
 Example:
   linerate lab --device reference,addresses=1000 -- device addresses --ports tester:p0,tester:p1,tester:p2";
 
+/// The ports of a test, and what the frames between them are like.
 #[derive(Debug, Args)]
-pub(super) struct Common {
+pub(super) struct PortOptions {
     /// Ports, two for most tests, one for echo: interfaces of this machine, or HOST:INTERFACE
     #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', required = true)]
     pub(super) ports: Vec<String>,
-
-    /// Frame sizes in bytes, with FCS [default: 64,128,256,512,1024,1280,1518; echo: 78, with IPv6 98]
-    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
-    pub(super) sizes: Vec<u32>,
 
     /// Send in both directions at the same time
     #[arg(long)]
     pub(super) both: bool,
 
-    /// Length of the deciding trial; RFC 2544 asks for 60s
-    #[arg(long, short = 't', value_name = "TIME", default_value = "2s")]
-    pub(super) time: Nanos,
+    #[command(flatten)]
+    pub(super) family: Family,
 
-    /// Length of the trials during a search
-    #[arg(long, value_name = "TIME", default_value = "500ms")]
-    pub(super) search_time: Nanos,
-
-    /// Search resolution, as a share of the rate; a coarser search is faster
-    #[arg(long, value_name = "RATIO", default_value = "0.2%")]
-    pub(super) resolution: Ratio,
-
-    /// Wait for stragglers after each trial; RFC 2544 asks for 2s
-    #[arg(long, value_name = "TIME", default_value = "100ms")]
-    pub(super) settle: Nanos,
-
-    /// Line rate of the ports, if they do not report it
-    #[arg(long, value_name = "RATE")]
-    pub(super) line: Option<BitRate>,
-
-    /// Loss ratio tolerated, for example 0.5%
-    #[arg(long, value_name = "RATIO", default_value = "0")]
-    pub(super) loss: Ratio,
-
-    /// Test with IPv6 frames (at least 84 bytes)
-    #[arg(short = '6', long = "ipv6")]
-    pub(super) ipv6: bool,
-
-    /// VLAN ID of the frames; two are QinQ, outer first
+    /// VLAN ID of the frames; two are QinQ, outer first (EtherType 0x88a8)
     #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4094))]
     pub(super) vlan: Vec<u16>,
 
@@ -236,8 +209,8 @@ pub(super) struct Common {
     pub(super) gateway: Vec<IpAddr>,
 
     /// Method of sending and receiving frames
-    #[arg(long, value_enum, default_value_t = Engine::Auto)]
-    pub(super) engine: Engine,
+    #[arg(long, default_value = "auto", value_parser = choice::<FrameEngine>(ENGINES))]
+    pub(super) engine: FrameEngine,
 
     /// Use the ports even if your SSH session depends on them
     #[arg(long)]
@@ -245,23 +218,49 @@ pub(super) struct Common {
 
     #[command(flatten)]
     pub(super) load: LoadSource,
-
-    #[command(flatten)]
-    pub(super) results: Results,
-
-    /// What the test packets carry.
-    #[arg(skip = UDP)]
-    pub(super) payload: FramePayload,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum Engine {
-    /// XDP if the host supports it, packet sockets otherwise
-    Auto,
-    /// XDP programs in the driver
-    Xdp,
-    /// Packet sockets: slower, no privilege needed in a lab
-    Packet,
+const ENGINES: Choices = &[
+    ("auto", "XDP if the host supports it, packet sockets otherwise"),
+    ("xdp", "XDP programs in the driver"),
+    ("packet-socket", "Packet sockets: slower, no privilege needed in a lab"),
+];
+
+#[derive(Debug, Args)]
+pub(super) struct Common {
+    #[command(flatten)]
+    pub(super) between: PortOptions,
+
+    /// Frame sizes in bytes, with FCS [default: 64,128,256,512,1024,1280,1518; echo: 78, with IPv6 98]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
+    sizes: Vec<u32>,
+
+    /// Length of the deciding trial; RFC 2544 asks for 60s
+    #[arg(long, short = 't', value_name = "TIME", default_value = "2s")]
+    time: Nanos,
+
+    /// Length of the trials during a search
+    #[arg(long, value_name = "TIME", default_value = "500ms")]
+    search_time: Nanos,
+
+    /// Search resolution, as a share of the rate; a coarser search is faster
+    #[arg(long, value_name = "RATIO", default_value = "0.2%")]
+    resolution: Ratio,
+
+    /// Wait for stragglers after each trial; RFC 2544 asks for 2s
+    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    settle: Nanos,
+
+    /// Line rate of the ports, if they do not report it
+    #[arg(long, value_name = "RATE")]
+    line: Option<BitRate>,
+
+    /// Loss ratio tolerated, for example 0.5%
+    #[arg(long, value_name = "RATIO", default_value = "0")]
+    loss: Ratio,
+
+    #[command(flatten)]
+    results: Results,
 }
 
 impl Arguments {
@@ -310,140 +309,107 @@ impl Arguments {
     /// Refuses what can be refused before anything is built or reached.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let (common, test) = self.parts()?;
-        common.ports(&test).map(|_| ())
+        common.between.ports(&test).map(|_| ())
     }
 
     /// The ports as given.
     pub(crate) fn ports(&self) -> &[String] {
-        self.parts().map_or(&[], |(common, _)| &common.ports)
+        self.parts().map_or(&[], |(common, _)| &common.between.ports)
     }
 
-    /// Whether its result is held against the tester's ceiling; a calibration is that ceiling, and addresses are no rate.
-    pub(crate) fn wants_ceiling(&self) -> bool {
-        self.parts().is_ok_and(|(_, test)| held_against_ceiling(&test))
+    /// Whether its result is compared with the tester limit; a calibration is that limit, and addresses are no rate.
+    pub(crate) fn wants_tester_limit(&self) -> bool {
+        self.parts().is_ok_and(|(_, test)| has_tester_limit(&test))
+    }
+
+    /// The run that it goes on with.
+    pub(crate) fn resumes(&self) -> bool {
+        self.parts().is_ok_and(|(common, _)| common.results.resume.is_some())
     }
 }
 
+/// Runs the test. Tester limits that were measured for it are `calibrated`; without any they are looked for in the store.
 pub(crate) async fn run(
     arguments: Arguments,
     book: HostBook,
-    calibrated: Option<Record>,
+    calibrated: Vec<Calibrated>,
     cancel: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
     let (common, test) = arguments.parts()?;
-    run_test(common, test, book, calibrated, cancel).await
+    let asked = common.asked(&test)?;
+    conclude(&common.measure(test, &book, &asked, calibrated, cancel).await?, &common.results)
 }
 
-/// Runs one test and shows what came of it.
-pub(super) async fn run_test(
-    common: &Common,
-    test: DeviceTest,
-    book: HostBook,
-    calibrated: Option<Record>,
-    cancel: watch::Receiver<bool>,
-) -> Result<(), Failure> {
-    let results = &common.results;
-    if let Some(expectation) = results.expect.iter().find(|expectation| !expectation.applies_to_device(&test)) {
-        return Err(Failure::usage(format!(
-            "--expect '{expectation}': this test does not measure that; throughput gives throughput, frames and share, \
-             latency p50, p90, p99, p999, max and loss (and without --rate the throughput), loss gives loss"
-        )));
-    }
-    results.out.as_deref().map_or(Ok(()), super::report::check_report_file)?;
-    let store = Store::open(results.store.store.as_deref()).map_err(Failure::measure)?;
-    conclude(outcome(common, test, &book, Some(&store), calibrated, cancel).await?, results)
-}
-
-/// Runs the test; its record is kept nowhere, and nothing of it shown.
-pub(crate) async fn test(
+/// Runs the test as one of several runs of a command; nothing of it is shown.
+pub(crate) async fn run_beside(
     arguments: &Arguments,
     book: &HostBook,
-    calibrated: Record,
+    asked: &RunRequest,
+    calibrated: Vec<Calibrated>,
     cancel: watch::Receiver<bool>,
-) -> Result<Outcome, Failure> {
+) -> Result<Ended, Failure> {
     let (common, test) = arguments.parts()?;
-    outcome(common, test, book, None, Some(calibrated), cancel).await
+    common.measure(test, book, asked, calibrated, cancel).await
 }
 
-async fn outcome(
-    common: &Common,
-    test: DeviceTest,
-    book: &HostBook,
-    store: Option<&Store>,
-    calibrated: Option<Record>,
-    cancel: watch::Receiver<bool>,
-) -> Result<Outcome, Failure> {
-    let ports = common.ports(&test)?;
-    let mut company = reach(book, &ports.parties, cancel.clone()).await?;
-    let outcome = match common.load.watch(book, &mut company, &ports.parties).await {
-        Ok(load) => {
-            let beside = Beside { asked: asked(&common.results), calibrated, load };
-            measure(common, test, &ports, &company, store, beside, cancel).await
-        }
-        Err(failure) => Err(failure),
-    };
-    company.dismiss().await;
-    outcome
-}
-
-/// Measures the tester's own ceiling, for a lab that is built with the device bypassed.
+/// Measures the tester limit, for a lab that is built with the device bypassed.
 pub(crate) async fn calibrate(
     arguments: &Arguments,
     book: &HostBook,
     cancel: watch::Receiver<bool>,
-) -> Result<Outcome, Failure> {
-    let (common, _) = arguments.parts()?;
-    let ports = common.ports(&DeviceTest::Calibrate)?;
-    let store = Store::open(common.results.store.store.as_deref()).map_err(Failure::measure)?;
-    let company = reach(book, &ports.parties, cancel.clone()).await?;
-    // The ceiling of a study's run is no run of the study.
-    let beside = Beside { asked: Asked { study: None, ..asked(&common.results) }, ..Beside::default() };
-    let outcome = measure(common, DeviceTest::Calibrate, &ports, &company, Some(&store), beside, cancel).await;
-    company.dismiss().await;
-    outcome
-}
-
-/// What stands beside a test.
-#[derive(Default)]
-struct Beside {
-    /// What asks for it.
-    asked: Asked,
-    /// The tester's ceiling; none looks for it in the store.
-    calibrated: Option<Record>,
-    /// Follows the device's own load.
-    load: Option<DeviceWatch>,
-}
-
-async fn measure(
-    common: &Common,
-    test: DeviceTest,
-    ports: &Ports,
-    company: &Company,
-    store: Option<&Store>,
-    Beside { asked, calibrated, load }: Beside,
-    cancel: watch::Receiver<bool>,
-) -> Result<Outcome, Failure> {
-    let plan = match test {
-        DeviceTest::Echo { target } => common.echo_plan(target, ports, company).await?,
-        test => common.plan(test, ports, company).await?,
+) -> Result<Vec<Calibrated>, Failure> {
+    let (common, test) = arguments.parts()?;
+    let asked = common.asked(&test)?;
+    let ports = common.between.ports(&DeviceTest::Calibrate)?;
+    let agents = reach(book, &ports.arguments, cancel.clone()).await?;
+    let record = match common.plan(DeviceTest::Calibrate, &ports, &agents).await {
+        Ok(plan) => asked.calibrate(Plan::of(Goal::Device(plan)), &agents, cancel).await,
+        Err(failure) => Err(failure),
     };
-    let calibration = match (calibrated, store) {
-        (Some(record), _) => Some(record),
-        (None, Some(store)) if held_against_ceiling(&plan.test) => calibration_of(&plan, store)?,
-        (None, _) => None,
-    };
-    let run = DeviceRun { plan, asked, peers: &company.peers, store, calibration: calibration.as_ref(), load };
-    let mut bar = DeviceBar::new();
-    Ok(run.execute(&mut |event| bar.note(&event), cancel).await)
+    agents.close().await;
+    record.map(|record| calibrated(&record))
 }
 
-/// The newest calibration between the same ports of the same host by the same means and ways.
-fn calibration_of(plan: &DevicePlan, store: &Store) -> Result<Option<Record>, Failure> {
-    for listed in store.list(RECENT).map_err(Failure::measure)? {
-        if !listed.finished || !listed.command.iter().any(|word| word == "calibrate") {
-            continue;
+impl Common {
+    fn asked(&self, test: &DeviceTest) -> Result<RunRequest, Failure> {
+        RunRequest::of(&self.results, |expectation| expectation.applies_to_device(test))
+    }
+
+    async fn measure(
+        &self,
+        test: DeviceTest,
+        book: &HostBook,
+        asked: &RunRequest,
+        calibrated: Vec<Calibrated>,
+        cancel: watch::Receiver<bool>,
+    ) -> Result<Ended, Failure> {
+        let ports = self.between.ports(&test)?;
+        let mut agents = reach(book, &ports.arguments, cancel.clone()).await?;
+        let ended = async {
+            let device = self.between.load.watch(book, &mut agents, &ports.arguments).await?;
+            let device_plan = match test {
+                DeviceTest::Echo { target } => self.echo_plan(target, &ports, &agents).await?,
+                test => self.plan(test, &ports, &agents).await?,
+            };
+            let calibrated = if calibrated.is_empty() && has_tester_limit(&device_plan.test) {
+                calibrated_for(&device_plan, &asked.store)?
+            } else {
+                calibrated
+            };
+            let plan = Plan { calibrated, ..Plan::of(Goal::Device(device_plan)) };
+            asked.run(plan, &agents, Beside { device, ..Beside::default() }, cancel).await
         }
-        let record = store.load(&listed.id.0).map_err(Failure::measure)?;
+        .await;
+        agents.close().await;
+        ended
+    }
+}
+
+/// Tester limits by the newest calibration between the same ports of the same host by the same means and ways.
+fn calibrated_for(plan: &DevicePlan, store: &Store) -> Result<Vec<Calibrated>, Failure> {
+    let finished = Query { states: vec![State::Finished], ..Query::text("calibrate").map_err(Failure::usage)? };
+    for run in store.list(&finished, 0, RECENT).map_err(Failure::measure)? {
+        let mut record = store.load(&run.id.0).map_err(Failure::measure)?;
         let same = |other: &DevicePlan| {
             other.test == DeviceTest::Calibrate
                 && other.host == plan.host
@@ -451,23 +417,33 @@ fn calibration_of(plan: &DevicePlan, store: &Store) -> Result<Option<Record>, Fa
                 && other.engine == plan.engine
                 && other.directions.len() == plan.directions.len()
         };
-        if record.plan.device.as_ref().is_some_and(same) {
-            return Ok(Some(record));
+        if record.plan.device().is_some_and(same) {
+            linerate_method::replay(&mut record);
+            return Ok(calibrated(&record));
         }
     }
-    Ok(None)
+    Ok(Vec::new())
 }
 
-/// Whether the result is held against the tester's ceiling: a calibration is that ceiling, no cable joins the one port of an
-/// echo test, and the others are no search for a rate that the device sustains.
-fn held_against_ceiling(test: &DeviceTest) -> bool {
+/// Whether the result is compared with the tester limit: a calibration is that limit, no cable joins the one port of an echo
+/// test, and the others are no search for a rate that the device sustains.
+fn has_tester_limit(test: &DeviceTest) -> bool {
     !matches!(
         test,
         DeviceTest::Calibrate
             | DeviceTest::Latency { rate: Some(_) }
             | DeviceTest::Echo { .. }
-            | DeviceTest::Frames { .. }
             | DeviceTest::Addresses { .. }
             | DeviceTest::Hosts { .. }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_choice_is_a_variant() {
+        crate::choice::tests::check::<FrameEngine>(ENGINES);
+    }
 }

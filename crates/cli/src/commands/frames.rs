@@ -1,15 +1,15 @@
 //! `linerate frames`: frames sent from port to port and counted where they arrive, without a search.
 
-use super::device::{Common, run_test};
+use super::device::{PortOptions, Ports, Way, fits_line, line_of};
 use crate::arguments::Results;
-use crate::device_load::LoadSource;
 use crate::exit::Failure;
-use crate::hosts::HostBook;
+use crate::hosts::{HostBook, ReachedAgents};
+use crate::measure::{Beside, RunRequest, conclude, reach};
 use clap::Args;
 use linerate_frames::first_frame;
-use linerate_model::{DeviceTest, FrameBytes, FrameForm, FrameMix, FramePayload, RawFrame, Vary};
-use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
-use std::net::IpAddr;
+use linerate_method::frames::PlainFrames;
+use linerate_model::{FrameBytes, FrameForm, FrameMix, FramePayload, Plan, RawFrame, Repeats, Trial, Vary};
+use linerate_units::{BitRate, FrameRate, FrameSize, Nanos};
 use std::path::PathBuf;
 use std::str::FromStr;
 use tokio::sync::watch;
@@ -36,9 +36,8 @@ Use it only on devices and ports set apart for testing (RFC 6815): the frames fi
 Ports are interfaces of this machine, or HOST:INTERFACE of one or several agents started with --allow-frames. Between \
 several hosts latency is unknown, because their clocks differ.")]
 pub(crate) struct Arguments {
-    /// Sending and receiving port: interfaces of this machine, or HOST:INTERFACE
-    #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', required = true)]
-    ports: Vec<String>,
+    #[command(flatten)]
+    between: PortOptions,
 
     /// Rate of each direction: frames per second (100k), bits per second on the line with preamble and gap (1Gbit/s),
     /// or max
@@ -76,36 +75,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FIELD:COUNT")]
     vary: Vec<Vary>,
 
-    /// VLAN ID of the frames; two are QinQ, outer first (EtherType 0x88a8)
-    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4094))]
-    vlan: Vec<u16>,
-
-    /// Send in both directions at the same time
-    #[arg(long)]
-    both: bool,
-
-    /// Send IPv6 frames (at least 84 bytes)
-    #[arg(short = '6', long = "ipv6")]
-    ipv6: bool,
-
-    /// The device is a router with this address at the sending port, and a second one for the other direction
-    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
-    gateway: Vec<IpAddr>,
-
     /// Wait for stragglers after sending
     #[arg(long, value_name = "TIME", default_value = "200ms")]
     settle: Nanos,
-
-    /// Method of sending and receiving frames
-    #[arg(long, value_enum, default_value_t = super::device::Engine::Auto)]
-    engine: super::device::Engine,
-
-    /// Use the ports even if your SSH session depends on them
-    #[arg(long)]
-    force: bool,
-
-    #[command(flatten)]
-    load: LoadSource,
 
     #[command(flatten)]
     pub(crate) results: Results,
@@ -158,18 +130,80 @@ impl FromStr for Template {
 }
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let (common, test) = arguments.test()?;
-    run_test(&common, test, book, None, cancel).await
+    let sending = arguments.sending()?;
+    let ports = Ports::read_two(&arguments.between.ports)?;
+    let mut agents = reach(&book, &ports.arguments, cancel.clone()).await?;
+    let ended = async {
+        let device = arguments.between.load.watch(&book, &mut agents, &ports.arguments).await?;
+        let plan = Plan::sweep(vec![sending.trial(&ports, &agents).await?], Repeats::Times(1));
+        let asked = RunRequest::of_plan(&arguments.results, &plan)?;
+        asked.run(plan, &agents, Beside { device, ..Beside::default() }, cancel).await
+    }
+    .await;
+    agents.close().await;
+    conclude(&ended?, &arguments.results)
+}
+
+/// Frames to be sent between two ports.
+pub(super) struct Sending<'a> {
+    pub(super) between: &'a PortOptions,
+    /// Frames per second of each direction; none sends as fast as possible.
+    pub(super) rate: Option<FrameRate>,
+    pub(super) count: Option<u64>,
+    pub(super) form: FrameForm,
+    pub(super) payload: FramePayload,
+    pub(super) size: FrameSize,
+    pub(super) time: Nanos,
+    pub(super) settle: Nanos,
+}
+
+impl Sending<'_> {
+    /// Looks at the ports, and returns the trial between them.
+    pub(super) async fn trial(&self, ports: &Ports, agents: &ReachedAgents) -> Result<Trial, Failure> {
+        if self.time.get() == 0 {
+            return Err(Failure::usage("--time must be longer than 0"));
+        }
+        let found = ports.find(agents, self.between.force).await?;
+        let [first, second, ..] = &found[..] else {
+            return Err(Failure::usage("--ports takes two ports, as in eth1,eth2"));
+        };
+        // A raw frame has addresses of its own.
+        let way = if self.form.raw.is_some() { Way::Straight } else { Way::Any };
+        let mut directions = self.between.directions(first, second, self.payload, way).await?;
+        let smallest = directions[0].headers.smallest_frame();
+        let parts = self.form.mix.iter().flat_map(|mix| mix.parts()).map(|part| part.size);
+        for size in std::iter::once(self.size).chain(parts) {
+            self.between.fitting(size, smallest, first.info.mtu.min(second.info.mtu))?;
+        }
+        if let Some(raw) = &self.form.raw {
+            // Switches are to learn the address that the frame comes from.
+            directions[0].headers.source_mac = raw.source_mac();
+        }
+        if let (Some(rate), None) = (self.rate, &self.form.mix) {
+            fits_line(rate, self.size, line_of(first, second))?;
+        }
+        let frames = PlainFrames {
+            host: ports.home().clone(),
+            ports: ports.names.clone(),
+            directions,
+            rate: self.rate,
+            count: self.count,
+            form: self.form.clone(),
+            time: self.time,
+            settle: self.settle,
+            engine: self.between.engine,
+        };
+        Ok(frames.trial(self.size))
+    }
 }
 
 impl Arguments {
     /// The ports as given.
     pub(super) fn ports(&self) -> &[String] {
-        &self.ports
+        &self.between.ports
     }
 
-    /// The same as a device test of one trial.
-    fn test(self) -> Result<(Common, DeviceTest), Failure> {
+    fn sending(&self) -> Result<Sending<'_>, Failure> {
         let raw = self.raw_frame()?;
         let size = match (&raw, &self.sizes) {
             (Some(raw), _) => raw.bytes.size(),
@@ -193,27 +227,8 @@ impl Arguments {
             Template::Headers(payload) => payload,
             Template::Raw(_) | Template::Capture(_) => FramePayload::Udp { source_port: PORT, destination_port: PORT },
         };
-        let form = FrameForm { raw, vary: self.vary, mix: self.sizes };
-        let common = Common {
-            ports: self.ports,
-            sizes: vec![size.get()],
-            both: self.both,
-            time,
-            search_time: time,
-            settle: self.settle,
-            resolution: Ratio::new(1, 500),
-            line: None,
-            loss: Ratio::new(0, 1),
-            ipv6: self.ipv6,
-            vlan: self.vlan,
-            gateway: self.gateway,
-            engine: self.engine,
-            force: self.force,
-            load: self.load,
-            results: self.results,
-            payload,
-        };
-        Ok((common, DeviceTest::Frames { rate, count: self.count, form }))
+        let form = FrameForm { raw, vary: self.vary.clone(), mix: self.sizes.clone() };
+        Ok(Sending { between: &self.between, rate, count: self.count, form, payload, size, time, settle: self.settle })
     }
 
     /// The frame given byte by byte, if there is one.
@@ -235,10 +250,10 @@ impl Arguments {
         };
         let given = [
             ("--sizes", self.sizes.is_some()),
-            ("--vlan", !self.vlan.is_empty()),
-            ("--ipv6", self.ipv6),
-            ("--gateway", !self.gateway.is_empty()),
-            ("--both", self.both),
+            ("--vlan", !self.between.vlan.is_empty()),
+            ("--ipv6", self.between.family.is_v6()),
+            ("--gateway", !self.between.gateway.is_empty()),
+            ("--both", self.between.both),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(Failure::usage(format!(
@@ -273,21 +288,18 @@ impl Arguments {
 mod tests {
     use super::*;
 
-    fn test(arguments: &[&str]) -> Result<(Common, DeviceTest), Failure> {
+    fn given(arguments: &[&str]) -> Arguments {
         #[derive(clap::Parser)]
         struct Only {
             #[command(flatten)]
             arguments: Arguments,
         }
         let words = ["x", "--ports", "a,b"].iter().chain(arguments);
-        <Only as clap::Parser>::try_parse_from(words).expect("good arguments").arguments.test()
+        <Only as clap::Parser>::try_parse_from(words).expect("good arguments").arguments
     }
 
     fn rate(arguments: &[&str]) -> Option<u64> {
-        match test(arguments) {
-            Ok((_, DeviceTest::Frames { rate, .. })) => rate.map(|rate| rate.get()),
-            other => panic!("{:?}", other.map(|(_, test)| test)),
-        }
+        given(arguments).sending().expect("a rate").rate.map(|rate| rate.get())
     }
 
     #[test]
@@ -304,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_count_has_time_at_its_rate() {
-        let time = |arguments: &[&str]| test(arguments).ok().map(|(common, _)| common.time);
+        let time = |arguments: &[&str]| given(arguments).sending().ok().map(|sending| sending.time);
         assert_eq!(time(&[]), Some(USUAL_TIME));
         assert_eq!(time(&["--count", "500"]), Some(Nanos::from_millis(1_100)));
         assert_eq!(time(&["--count", "500", "--rate", "max"]), Some(COUNT_TIME));
@@ -314,12 +326,14 @@ mod tests {
     #[test]
     fn a_raw_frame_is_all_its_own() {
         const FRAME: &str = "hex:020000000002 020000000001 88b5 00";
-        let (common, _) = test(&["--template", FRAME]).unwrap_or_else(|_| panic!("a raw frame"));
-        assert_eq!(common.sizes, [64]);
+        let size = given(&["--template", FRAME]).sending().expect("a raw frame").size;
+        assert_eq!(size.get(), 64);
         for more in [&["--both"][..], &["--vlan", "5"], &["-6"], &["--sizes", "imix"]] {
-            assert!(test(&[&["--template", FRAME], more].concat()).is_err(), "{more:?}");
+            assert!(given(&[&["--template", FRAME], more].concat()).sending().is_err(), "{more:?}");
         }
-        assert!(test(&["--sign"]).is_err() && test(&["--template", "pcap:/nowhere"]).is_err());
+        for wrong in [&["--sign"][..], &["--template", "pcap:/nowhere"]] {
+            assert!(given(wrong).sending().is_err(), "{wrong:?}");
+        }
         assert!("hex:zz".parse::<Template>().is_err() && "arp".parse::<Template>().is_err());
     }
 }

@@ -8,7 +8,7 @@ use crate::hosts::{HostBook, LOCAL};
 use crate::output::{self, say};
 use clap::{Parser as _, Subcommand};
 use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions, SlowDisk, SlowServer, TESTER, beside, slow_disk};
-use linerate_model::{HostName, Record};
+use linerate_model::{Calibrated, HostName};
 use linerate_units::BitRate;
 use std::path::PathBuf;
 use std::process::Command as Program;
@@ -133,12 +133,12 @@ impl Arguments {
     }
 
     /// The bench for one run of a study, and that run.
-    pub(crate) fn of_study(&self, test: Command, results: &Results) -> Result<(Bench, Wanted), Failure> {
+    pub(crate) fn of_study(&self, test: Command, results: &Results) -> Result<(Bench, LabTask), Failure> {
         if self.keep || self.action.is_some() {
             return Err(Failure::usage("the lab of a study is taken down with it: leave --keep, down and shell out"));
         }
         self.check_results()?;
-        let wanted = Wanted::of_study(test, results)?;
+        let wanted = LabTask::of_study(test, results)?;
         Ok((self.bench(&wanted)?, wanted))
     }
 
@@ -148,6 +148,7 @@ impl Arguments {
             ("--json", self.results.json),
             ("--out", self.results.out.is_some()),
             ("--expect", !self.results.expect.is_empty()),
+            ("--resume", self.results.resume.is_some()),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((option, _)) if self.command.is_empty() => Err(Failure::usage(format!(
@@ -161,7 +162,7 @@ impl Arguments {
     }
 
     /// The bench asked for; what sends raw frames has one of its own.
-    fn bench(&self, command: &Wanted) -> Result<Bench, Failure> {
+    fn bench(&self, command: &LabTask) -> Result<Bench, Failure> {
         let testers = command.testers();
         let hosts_test = testers.iter().any(|host| ![TESTER, LOCAL].contains(&host.0.as_str()));
         let usual = match hosts_test {
@@ -224,10 +225,10 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
         return demo::run(bench, &arguments.results, cancel).await;
     }
     arguments.check_results()?;
-    let calibration = command.ceiling(&bench, &cancel).await?;
+    let calibrated = command.tester_limits(&bench, &cancel).await?;
     let lab = up(&bench, arguments.keep, command.folders()).await?;
     let book = HostBook::of_lab(lab.hosts());
-    let result = command.run(book, calibration, cancel).await;
+    let result = command.run(book, calibrated, cancel).await;
     if arguments.keep {
         let names: Vec<&str> = lab.hosts().keys().map(|host| host.0.as_str()).collect();
         say(&format!("linerate: the lab stays up with hosts {}; `linerate lab down` removes it", names.join(", ")));
@@ -239,13 +240,13 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
 }
 
 /// What is to be done in the lab.
-pub(crate) enum Wanted {
+pub(crate) enum LabTask {
     Command(Box<Command>),
     Device(Box<super::device::Arguments>),
     Nothing,
 }
 
-impl Wanted {
+impl LabTask {
     /// That of a command line.
     fn of(command: Command) -> Result<Self, Failure> {
         match command {
@@ -267,17 +268,18 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// The tester's own ceiling, where it is held against that and something stands between its ports.
-    pub(crate) async fn ceiling(
+    /// The tester limits, where the result is compared with them and something stands between its ports.
+    pub(crate) async fn tester_limits(
         &self,
         bench: &Bench,
         cancel: &watch::Receiver<bool>,
-    ) -> Result<Option<Record>, Failure> {
+    ) -> Result<Vec<Calibrated>, Failure> {
         match self.device() {
-            Some(test) if test.wants_ceiling() && bench.device.kind != DeviceKind::None => {
-                ceiling(test, bench.clone(), &self.testers(), cancel).await.map(Some)
+            // A run that goes on has those that it began with.
+            Some(test) if test.wants_tester_limit() && !test.resumes() && bench.device.kind != DeviceKind::None => {
+                tester_limits(test, bench.clone(), &self.testers(), cancel).await
             }
-            _ => Ok(None),
+            _ => Ok(Vec::new()),
         }
     }
 
@@ -285,11 +287,11 @@ impl Wanted {
     pub(crate) async fn run(
         self,
         book: HostBook,
-        calibration: Option<Record>,
+        calibrated: Vec<Calibrated>,
         cancel: watch::Receiver<bool>,
     ) -> Result<(), Failure> {
         match self {
-            Self::Device(test) => Box::pin(super::device::run(*test, book, calibration, cancel)).await,
+            Self::Device(test) => Box::pin(super::device::run(*test, book, calibrated, cancel)).await,
             Self::Command(command) => super::run_command(*command, book, cancel).await,
             Self::Nothing => Ok(()),
         }
@@ -328,37 +330,36 @@ impl Wanted {
     }
 }
 
-/// The tester's ceiling, measured in a lab of its own with a cable in the device's place.
-pub(super) async fn ceiling(
+/// The tester limits, measured in a lab of its own with a cable in the device's place.
+pub(super) async fn tester_limits(
     test: &super::device::Arguments,
     bench: Bench,
     testers: &[HostName],
     cancel: &watch::Receiver<bool>,
-) -> Result<Record, Failure> {
-    say("linerate: first the tester's own ceiling, with a cable in the device's place");
+) -> Result<Vec<Calibrated>, Failure> {
+    say("linerate: first the tester limit, with a cable in the device's place");
     let mut cable = bench.with_device(DeviceKind::None).without_faults();
     if cable.tester_ports == 0 {
         cable = cable.with_testers(testers);
     }
     let lab = up(&cable, false, Vec::new()).await?;
     let book = HostBook::of_lab(lab.hosts());
-    let outcome = Box::pin(super::device::calibrate(test, &book, cancel.clone())).await;
+    let calibrated = Box::pin(super::device::calibrate(test, &book, cancel.clone())).await;
     lab.down().await;
-    let outcome = outcome?;
-    outcome.failure.map_or(Ok(outcome.record), |failure| Err(Failure::measure(failure)))
+    calibrated
 }
 
 /// Reads the inner command line; none if it only asked for help.
-fn read(words: &[String]) -> Result<Option<Wanted>, Failure> {
+fn read(words: &[String]) -> Result<Option<LabTask>, Failure> {
     if words.is_empty() {
-        return Ok(Some(Wanted::Nothing));
+        return Ok(Some(LabTask::Nothing));
     }
     let words = words.strip_prefix(&["linerate".to_owned()]).unwrap_or(words);
     match CommandLine::try_parse_from(std::iter::once("linerate").chain(words.iter().map(String::as_str))) {
         Ok(CommandLine { command, lang }) => {
             // Said inside, it holds for the whole lab.
             lang.into_iter().for_each(output::speak);
-            Wanted::of(command).map(Some)
+            LabTask::of(command).map(Some)
         }
         Err(error) => {
             // A closed pipe is no reason to fail.

@@ -1,13 +1,12 @@
 //! `linerate ladder`: every layer of one path in the same unit, and the one that loses the most.
 
 use super::device::full_frames::{End, full_frames};
-use crate::arguments::{Repetition, Results, Sockets};
+use crate::arguments::{Flows, Repetition, Results, Sockets};
 use crate::exit::Failure;
-use crate::hosts::{Company, HostBook, parties};
-use crate::measure::{asked, check, conclude, reach, run as run_plan};
-use linerate_method::ladder::{Asked, onto};
-use linerate_model::{FrameTrial, IpVersion, Path, Plan};
-use linerate_store::Store;
+use crate::hosts::{HostBook, ReachedAgents, host_arguments};
+use crate::measure::{Beside, RunRequest, conclude, reach};
+use linerate_method::ladder;
+use linerate_model::{IpVersion, Path, Plan, Planned, Trial};
 use linerate_units::Nanos;
 use tokio::sync::watch;
 
@@ -29,9 +28,8 @@ pub(crate) struct Arguments {
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,
 
-    /// Connections (UDP: sockets) of each stream
-    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
-    flows: u16,
+    #[command(flatten)]
+    flows: Flows,
 
     /// Send raw frames even through ports that carry your SSH session or the connection to an agent
     #[arg(long)]
@@ -52,81 +50,77 @@ pub(crate) const USUAL_MTU: u32 = 1500;
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let pair = book.pair(&arguments.hosts);
-    let parties = parties(&pair).map_err(Failure::usage)?;
-    let [path] = &parties.paths()[..] else {
-        return Err(Failure::usage("a ladder is of one path: name one source and one sink"));
+    let hosts = host_arguments(&pair).map_err(Failure::usage)?;
+    let [path] = &hosts.paths()[..] else {
+        return Err(Failure::usage("a ladder is of one path: name one sender and one receiver"));
     };
-    check(&arguments.results, &arguments.plan(path, USUAL_MTU, Err(String::new())).map_err(Failure::usage)?)?;
-    let store = Store::open(arguments.results.store.store.as_deref()).map_err(Failure::measure)?;
-    let company = reach(&book, &parties, cancel.clone()).await?;
-    let mtu = company.peers.path_mtu(path, arguments.sockets.ip()).unwrap_or(USUAL_MTU);
-    let hosts = [pair[0].as_str(), &pair[1]];
-    let frames = frames(hosts, path, arguments.frames(), &company).await;
-    let plan = arguments.plan(path, mtu, frames).map_err(Failure::usage)?;
-    let outcome = run_plan(
-        plan,
-        asked(&arguments.results),
-        &company.peers,
-        Some(&store),
-        None,
-        arguments.repetition.prove,
-        cancel,
-    )
-    .await;
-    company.dismiss().await;
-    conclude(outcome, &arguments.results)
+    let unknown = Planned::Missing(String::new());
+    let asked =
+        RunRequest::of_plan(&arguments.results, &arguments.plan(path, USUAL_MTU, unknown).map_err(Failure::usage)?)?;
+    let agents = reach(&book, &hosts, cancel.clone()).await?;
+    let mtu = agents.control.path_mtu(path, arguments.sockets.ip()).unwrap_or(USUAL_MTU);
+    let frames = frames([&pair[0], &pair[1]], path, arguments.frames(), &agents).await;
+    let plan = arguments.plan(path, mtu, frames).map_err(Failure::usage);
+    let ended = match plan {
+        Ok(plan) => asked.run(plan, &agents, Beside::default(), cancel).await,
+        Err(failure) => Err(failure),
+    };
+    agents.close().await;
+    conclude(&ended?, &arguments.results)
 }
 
 impl Arguments {
-    fn frames(&self) -> FramesAsked<'_> {
-        let (ip, time) = (self.sockets.ip(), self.repetition.time);
-        FramesAsked { ip, time, force: self.force, results: &self.results }
+    fn frames(&self) -> FramesOptions {
+        FramesOptions { ip: self.sockets.ip(), time: self.repetition.time, force: self.force }
     }
 
-    fn plan(&self, path: &Path, mtu: u32, frames: Result<FrameTrial, String>) -> Result<Plan, String> {
-        let asked = Asked {
+    fn plan(&self, path: &Path, mtu: u32, frames: Planned) -> Result<Plan, String> {
+        let plan = ladder::plan(&ladder::LadderRequest {
             path: path.clone(),
             ip: self.sockets.ip(),
             mtu,
-            flows: self.flows,
+            flows: self.flows.flows,
             socket: self.sockets.options(),
             timing: self.repetition.timing()?,
+            repeats: self.repetition.repeats()?,
             frames,
-        };
-        let plan = Plan::of(Vec::new(), self.repetition.repeats()?);
-        Ok(onto(plan, &asked))
+        });
+        Ok(Plan { prove: self.repetition.prove.prove, ..plan })
     }
 }
 
-/// How the raw-frame rung is to be sent.
-pub(crate) struct FramesAsked<'a> {
+/// How the raw-frame layer is to be sent.
+pub(crate) struct FramesOptions {
     pub(crate) ip: IpVersion,
     pub(crate) time: Nanos,
     /// By ports that carry the user's own connections too.
     pub(crate) force: bool,
-    pub(crate) results: &'a Results,
 }
 
-/// The trial of the raw-frame rung between the two hosts, as they were given; or why there is none.
-pub(crate) async fn frames(
+/// The trial of the raw-frame layer between the two hosts, as they were given; or why there is none.
+pub(crate) async fn frames(hosts: [&str; 2], path: &Path, asked: FramesOptions, agents: &ReachedAgents) -> Planned {
+    match trial(hosts, path, asked, agents).await {
+        Ok(trial) => Planned::Trial(Box::new(trial)),
+        Err(why) => Planned::Missing(why.to_string()),
+    }
+}
+
+async fn trial(
     [from, to]: [&str; 2],
     path: &Path,
-    asked: FramesAsked<'_>,
-    company: &Company,
-) -> Result<FrameTrial, String> {
-    let Path { opener, listener } = path;
-    if opener == listener {
-        return Err("both ends are one host: frames go from one port to another".to_owned());
+    asked: FramesOptions,
+    agents: &ReachedAgents,
+) -> Result<Trial, Failure> {
+    let (client, server) = (&path.client, path.server.name());
+    if client == server {
+        return Err(Failure::usage("both ends are one host: frames go from one port to another"));
     }
-    let peers = &company.peers;
-    let (near, far) = (peers.nic_towards(opener, listener, asked.ip), peers.nic_towards(listener, opener, asked.ip));
+    let control = &agents.control;
+    let (near, far) = (control.nic_towards(client, server, asked.ip), control.nic_towards(server, client, asked.ip));
     let (Some(near), Some(far)) = (near, far) else {
         let why = "no interface has the address that the data go by; tell the agents with --data-address";
-        return Err(why.to_owned());
+        return Err(Failure::usage(why));
     };
     let ends = [End { host: from, nic: near }, End { host: to, nic: far }];
-    full_frames(ends, asked, company).await.map_err(|failure| match failure {
-        Failure::Usage(why) | Failure::Measure(why) => why,
-        Failure::Missed | Failure::Waiting(_) | Failure::Code(_) => "the ports could not be looked at".to_owned(),
-    })
+    full_frames(ends, asked, agents).await
 }

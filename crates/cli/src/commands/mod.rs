@@ -66,7 +66,7 @@ pub(crate) async fn run_command(
         Command::Nfs(arguments) => Box::pin(nfs::run(arguments, book, cancel)).await,
         Command::Copy(arguments) => Box::pin(copy::run(*arguments, book, cancel)).await,
         Command::Ladder(arguments) => Box::pin(ladder::run(arguments, book, cancel)).await,
-        Command::Device(arguments) => Box::pin(device::run(arguments, book, None, cancel)).await,
+        Command::Device(arguments) => Box::pin(device::run(arguments, book, Vec::new(), cancel)).await,
         Command::Frames(arguments) => Box::pin(frames::run(arguments, book, cancel)).await,
         Command::Lab(arguments) => Box::pin(lab::run(arguments, cancel)).await,
         Command::Run(arguments) => Box::pin(run::run(arguments, cancel)).await,

@@ -7,18 +7,17 @@ mod target;
 pub(super) use server::Server;
 pub(super) use target::{Target, named, resolve};
 
-use crate::arguments::{Repetition, Results, Sockets};
+use crate::arguments::{Over, Repetition, Results, Sockets};
 use crate::exit::Failure;
-use crate::hosts::{Company, HostBook, Parties, parties, together};
-use crate::measure::{asked, check, conclude, reach, run as run_plan};
+use crate::hosts::{HostArguments, HostBook, ReachedAgents, host_arguments, together};
+use crate::measure::{Beside, RunRequest, conclude, reach};
 use crate::output::say;
+use linerate_method::calibrated;
 use linerate_method::curve::calibration;
 use linerate_model::{
-    Arrivals, CurvePlan, FileSet, NfsMix, NfsServer, NfsSpec, Path, Plan, Record, Repeats, Timing, Transport,
-    TrialSpec, Workload,
+    Arrivals, Calibrated, CurvePlan, FileSet, Goal, Net, NfsMix, NfsServer, NfsTask, Path, Plan, Repeats,
+    Server as PathServer, Task, Timing, Transport, Trial, Window,
 };
-use linerate_runner::Asked;
-use linerate_store::Store;
 use linerate_units::{ByteCount, Nanos, OpRate, Ratio};
 use tokio::sync::watch;
 
@@ -72,13 +71,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "50ms")]
     response_cap: Nanos,
 
-    /// Use TCP (the default)
-    #[arg(long, conflicts_with = "udp")]
-    tcp: bool,
-
-    /// Use UDP
-    #[arg(long, short = 'u')]
-    udp: bool,
+    #[command(flatten)]
+    over: Over,
 
     /// Connections (UDP: sockets) of each client
     #[arg(long, short = 'P', value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=128))]
@@ -100,7 +94,7 @@ pub(crate) struct Arguments {
 
     /// Do not measure the tester limit first
     #[arg(long)]
-    no_ceiling: bool,
+    no_tester_limit: bool,
 
     #[command(flatten)]
     repetition: Repetition,
@@ -134,120 +128,115 @@ struct Files {
 }
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let (parties, paths, server) = arguments.ends(&book).map_err(Failure::usage)?;
-    let plan = arguments.plan(paths, server).map_err(Failure::usage)?;
-    check(&arguments.results, &plan)?;
-    let store = Store::open(arguments.results.store.store.as_deref()).map_err(Failure::measure)?;
-    let company = reach(&book, &parties, cancel.clone()).await?;
-    let ceiling = match arguments.no_ceiling {
-        true => None,
-        false => ceiling(&plan, &arguments.results, &company, Some(&store), &cancel).await,
-    };
-    let prove = arguments.repetition.prove;
-    let outcome =
-        run_plan(plan, asked(&arguments.results), &company.peers, Some(&store), ceiling.as_ref(), prove, cancel).await;
-    company.dismiss().await;
-    conclude(outcome, &arguments.results)
+    let (hosts, paths, server) = arguments.ends(&book).map_err(Failure::usage)?;
+    let mut plan = arguments.plan(paths, server).map_err(Failure::usage)?;
+    let asked = RunRequest::of_plan(&arguments.results, &plan)?;
+    let agents = reach(&book, &hosts, cancel.clone()).await?;
+    if !arguments.no_tester_limit && !asked.resumes() {
+        plan.calibrated = tester_limits(&plan, &asked, &agents, &cancel).await;
+    }
+    let ended = asked.run(plan, &agents, Beside::default(), cancel).await;
+    agents.close().await;
+    conclude(&ended?, &arguments.results)
 }
 
-/// What the asking hosts themselves can do; none if that could not be measured, which the user is told.
-pub(super) async fn ceiling(
+/// What the clients themselves can do; nothing if that could not be measured, which the user is told.
+pub(super) async fn tester_limits(
     plan: &Plan,
-    results: &Results,
-    company: &Company,
-    store: Option<&Store>,
+    asked: &RunRequest,
+    agents: &ReachedAgents,
     cancel: &watch::Receiver<bool>,
-) -> Option<Record> {
-    // The ceiling of a study's run is no run of the study.
-    let asked = Asked { study: None, ..asked(results) };
-    let outcome = run_plan(calibration(plan)?, asked, &company.peers, store, None, false, cancel.clone()).await;
-    match outcome.failure {
-        None => Some(outcome.record),
-        Some(failure) => {
+) -> Vec<Calibrated> {
+    let Some(calibration) = calibration(plan) else { return Vec::new() };
+    match asked.calibrate(calibration, agents, cancel.clone()).await {
+        Ok(record) => calibrated(&record),
+        Err(failure) => {
             say(&format!(
-                "linerate: the tester's own ceiling could not be measured: {failure}; --no-ceiling leaves it out"
+                "linerate: the tester limit could not be measured: {failure}; --no-tester-limit leaves it out"
             ));
-            None
+            Vec::new()
         }
     }
 }
 
 impl Arguments {
     /// Who takes part, who asks whom, and the server where it has no agent.
-    fn ends(&self, book: &HostBook) -> Result<(Parties, Vec<Path>, Option<NfsServer>), String> {
+    fn ends(&self, book: &HostBook) -> Result<(HostArguments, Vec<Path>, Option<NfsServer>), String> {
         let pair = book.pair(&self.hosts);
-        let [openers, answers] = &pair[..] else {
-            return Err("name who asks and what answers, or what answers alone".to_owned());
+        let [clients, server] = &pair[..] else {
+            return Err("name a client and a server, or a server alone".to_owned());
         };
-        let Target::Server { server, export } = Target::read(answers)? else {
+        let Target::Server { server, export } = Target::read(server)? else {
             if let Some(option) = self.server.given() {
                 return Err(format!("{option} is for a server that is there already, given as SERVER:/export"));
             }
-            let parties = parties(&pair)?;
-            let paths = parties.paths();
-            return Ok((parties, paths, None));
+            let hosts = host_arguments(&pair)?;
+            let paths = hosts.paths();
+            return Ok((hosts, paths, None));
         };
-        let (parties, names) = together(&openers.split(',').collect::<Vec<_>>())?;
-        let listener = named(&server, &export);
+        let (hosts, names) = together(&clients.split(',').collect::<Vec<_>>())?;
+        let shown = named(&server, &export);
         if let Some(twice) = names.iter().enumerate().find_map(|(at, name)| names[..at].contains(name).then_some(name))
         {
             return Err(format!("{twice} is named twice; for more connections from one host use --connections"));
         }
-        let paths = names.into_iter().map(|opener| Path { opener, listener: listener.clone() }).collect();
+        let path = |client| Path { client, server: PathServer::Foreign(shown.clone()) };
+        let paths = names.into_iter().map(path).collect();
         let server = self.server.at(&server, export, self.sockets.ip())?;
-        Ok((parties, paths, Some(server)))
+        Ok((hosts, paths, Some(server)))
     }
 
     fn plan(&self, paths: Vec<Path>, server: Option<NfsServer>) -> Result<Plan, String> {
-        let nfs = self.spec(server)?;
+        let clients = paths.len() as u64;
+        let nfs = self.task(paths, server)?;
         let timing = self.repetition.timing()?;
         if !self.curve {
             let name = match self.rate {
-                Some(rate) => format!("nfs {} ops/s", rate.get() * paths.len() as u64),
+                Some(rate) => format!("nfs {} ops/s", rate.get() * clients),
                 None => PROBE.to_owned(),
             };
-            let cells = vec![cell(name, paths, nfs, timing)];
-            return Ok(Plan::of(cells, self.repetition.repeats()?));
+            return self.repetition.sweep(vec![Trial::new(name, Task::Nfs(nfs), timing)]);
         }
-        if self.repetition.prove {
+        if self.repetition.prove.prove {
             return Err(
-                "--prove does not go with --curve, which offers other loads anyway; put one load to the test with \
-                        --rate"
+                "--prove does not go with --curve, which offers other loads anyway; test the verdict of one load with --rate"
                     .to_owned(),
             );
         }
         let repeats = self.repetition.repeats_or(1)?;
-        Ok(curve(paths, nfs, timing, repeats, self.response_cap))
+        Ok(Plan::of(Goal::Curve(curve(nfs, timing, repeats, self.response_cap))))
     }
 
-    fn spec(&self, server: Option<NfsServer>) -> Result<NfsSpec, String> {
+    fn task(&self, paths: Vec<Path>, server: Option<NfsServer>) -> Result<NfsTask, String> {
         if self.rate.is_some_and(|rate| rate.get() == 0) {
             return Err("--rate 0 asks nothing; give operations a second, as in 2000".to_owned());
         }
         if self.response_cap.get() == 0 {
             return Err("--response-cap 0 is met by no server; give a time, as in 50ms".to_owned());
         }
-        let transport = if self.udp { Transport::Udp } else { Transport::Tcp };
-        let most = if self.udp { NfsSpec::UDP_MAXIMUM } else { NfsSpec::TCP_MAXIMUM };
+        let transport = self.over.transport();
+        let most = match transport {
+            Transport::Udp => NfsTask::UDP_MAXIMUM,
+            Transport::Tcp => NfsTask::TCP_MAXIMUM,
+        };
         let transfer = self.transfer_size.get();
-        if !(NfsSpec::UNIT..=most).contains(&transfer) || !transfer.is_multiple_of(NfsSpec::UNIT) {
+        if !(NfsTask::UNIT..=most).contains(&transfer) || !transfer.is_multiple_of(NfsTask::UNIT) {
             return Err(format!(
                 "--transfer-size {transfer}: a call over {transport} carries {} to {most} bytes, in whole KiB, as in 8KiB",
-                NfsSpec::UNIT
+                NfsTask::UNIT
             ));
         }
-        Ok(NfsSpec {
-            ip: self.sockets.ip(),
+        Ok(NfsTask {
+            paths,
+            net: Net { transport, ip: self.sockets.ip(), flows: self.connections, socket: self.sockets.options() },
             server,
             files: self.files.set()?,
             transfer_bytes: self.transfer_size,
-            flows: self.connections,
             outstanding: self.outstanding,
             rate: self.rate,
             arrivals: Arrivals::Poisson,
             seed: self.files.seed,
-            socket: self.sockets.options(),
-            ..NfsSpec::plain(transport, self.mix()?)
+            ..NfsTask::plain(transport, self.mix()?)
         })
     }
 
@@ -262,29 +251,25 @@ impl Files {
         let usual = FileSet::default();
         let files = self.files.unwrap_or(usual.files);
         let file_bytes = self.file_size.unwrap_or(usual.file_bytes);
-        if file_bytes.get() < NfsSpec::UNIT {
-            return Err(format!("--file-size {}: a file has {} bytes at least", file_bytes.get(), NfsSpec::UNIT));
+        if file_bytes.get() < NfsTask::UNIT {
+            return Err(format!("--file-size {}: a file has {} bytes at least", file_bytes.get(), NfsTask::UNIT));
         }
         let tenth = (files / 10).max(1);
         Ok(FileSet { files, directories: self.directories.unwrap_or(tenth).min(files), symlinks: tenth, file_bytes })
     }
 }
 
-/// The plan of a curve: the closed loop that finds its scale, and how it goes on.
-pub(super) fn curve(paths: Vec<Path>, nfs: NfsSpec, timing: Timing, repeats: Repeats, response_cap: Nanos) -> Plan {
-    let probe = Timing { measure: PROBE_TIME.min(timing.measure), ..timing };
-    let curve = CurvePlan {
-        probe: PROBE.to_owned(),
-        time: timing.measure,
+/// The curve of `task`: its scale is found by a closed loop, in a window of at most [`PROBE_TIME`].
+pub(super) fn curve(task: NfsTask, timing: Timing, repeats: Repeats, response_cap: Nanos) -> CurvePlan {
+    let Window { warmup, measure } = timing.window().unwrap_or_default();
+    let probe = Timing::of(warmup, PROBE_TIME.min(measure));
+    CurvePlan {
+        cell: Trial::new(PROBE, Task::Nfs(task), probe),
+        repeats,
+        time: measure,
         response_cap,
         steps: STEPS,
         shortfall: BEARABLE,
         width: BEARABLE,
-    };
-    let cells = vec![cell(PROBE.to_owned(), paths, nfs, probe)];
-    Plan { cells, repeats, device: None, ladder: None, curve: Some(curve), copy: None }
-}
-
-fn cell(name: String, paths: Vec<Path>, nfs: NfsSpec, timing: Timing) -> TrialSpec {
-    TrialSpec { name, paths, workload: Workload::Nfs(nfs), timing, probe: None, proves: None }
+    }
 }

@@ -1,9 +1,10 @@
 //! `linerate probe`: what a host is, what linerate can do there, and what would change that.
 
 use crate::exit::Failure;
-use crate::hosts::{HostBook, parties};
+use crate::hosts::{HostBook, host_arguments};
 use crate::output::print;
 use linerate_model::{Host, Nic};
+use linerate_runner::Agents as _;
 use linerate_units::ByteCount;
 use std::fmt::Write as _;
 
@@ -25,10 +26,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook) -> Result<(), Failure> {
-    let parties = parties(&[arguments.host.clone(), arguments.host]).map_err(Failure::usage)?;
-    let company = book.gather(&parties).await?;
-    let hosts = company.peers.hosts();
-    company.dismiss().await;
+    let hosts = host_arguments(&[arguments.host.clone(), arguments.host]).map_err(Failure::usage)?;
+    let agents = book.gather(&hosts).await?;
+    let hosts = agents.control.hosts();
+    agents.close().await;
     for host in &hosts {
         print(&if arguments.json { serde_json::json!(host).to_string() } else { describe(host) });
     }

@@ -2,15 +2,15 @@
 
 use crate::arguments::StorePath;
 use crate::exit::Failure;
-use crate::output::{file_style, language, print, say, style};
+use crate::output::{counted, file_style, language, print, say, style};
 use crate::picture;
 use crate::study_file;
 use clap::ValueEnum;
-use linerate_method::sum_up;
-use linerate_model::{Record, RecordId, SCHEMA, StudyReport};
+use linerate_method::{read_record, replay};
+use linerate_model::{Record, RecordId, StudyReport};
 use linerate_report::Style;
 use linerate_report::study::{self, Pivot};
-use linerate_store::{Store, StoreError};
+use linerate_store::{Query, Store, StoreError};
 use std::path::{Path, PathBuf};
 
 /// Make a report of a record or a study
@@ -82,12 +82,12 @@ impl Format {
 
     fn render(self, subject: &Subject, style: &Style) -> String {
         match subject {
-            Subject::Record(record) => match self {
-                Self::Text => linerate_report::text(record, style),
-                Self::Html => linerate_report::html(style.language, record),
-                Self::Markdown => linerate_report::markdown(style.language, record),
-                Self::Csv => linerate_report::csv(record),
-                Self::Json => linerate_report::json(record),
+            Subject::Records(records) => match self {
+                Self::Text => linerate_report::text(records, style),
+                Self::Html => linerate_report::html(style.language, records),
+                Self::Markdown => linerate_report::markdown(style.language, records),
+                Self::Csv => linerate_report::csv(records),
+                Self::Json => linerate_report::json(records),
             },
             Subject::Study(report, pivot) => match self {
                 Self::Text => study::text(report, style, pivot.as_ref()),
@@ -100,9 +100,13 @@ impl Format {
     }
 }
 
+/// The records of a group begin within this of each other, nanoseconds.
+const GROUP_SPAN: u64 = 3_600_000_000_000;
+
 /// What a report is made of.
 enum Subject {
-    Record(Box<Record>),
+    /// One, or all that one command made together.
+    Records(Vec<Record>),
     /// With the factors that its tables are by, where they were named.
     Study(Box<StudyReport>, Option<Pivot>),
 }
@@ -130,15 +134,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
                 "--rows and --columns lay out the tables of a study; name its file, as in `linerate report STUDY.toml`",
             ));
         }
-        None => Subject::Record(Box::new(named(&arguments.store, arguments.record.as_deref())?)),
+        None => Subject::Records(named_with_group(&arguments.store, arguments.record.as_deref())?),
     };
     if let Some(folder) = &arguments.charts {
         let pictures = match &subject {
-            Subject::Record(record) => linerate_report::pictures(language(), record),
+            Subject::Records(records) => linerate_report::pictures(language(), records),
             Subject::Study(report, pivot) => linerate_report::study_pictures(language(), report, pivot.as_ref()),
         };
         let hint = picture::write(folder, &pictures)?;
-        say(&format!("linerate: {} charts written to {}", pictures.len(), folder.display()));
+        let charts = counted(pictures.len(), "chart");
+        say(&format!("linerate: {charts} written to {}", folder.display()));
         if let Some(hint) = hint {
             say(&format!("linerate: {hint}"));
         }
@@ -173,9 +178,9 @@ pub(crate) fn check_report_file(file: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Writes a record in the form the file's name tells.
-pub(crate) fn write_report(record: &Record, file: &Path) -> Result<(), Failure> {
-    let subject = Subject::Record(Box::new(record.clone()));
+/// Writes records in the form the file's name tells.
+pub(crate) fn write_report(records: &[Record], file: &Path) -> Result<(), Failure> {
+    let subject = Subject::Records(records.to_vec());
     write(&subject, file, Format::of(file).ok_or_else(|| unknown_form(file))?)
 }
 
@@ -202,18 +207,50 @@ pub(crate) fn named(path: &StorePath, name: Option<&str>) -> Result<Record, Fail
     }
 }
 
+/// The record of that name, or in that JSON file, or the latest, with all that were made by the same command.
+pub(crate) fn named_with_group(path: &StorePath, name: Option<&str>) -> Result<Vec<Record>, Failure> {
+    match name {
+        Some(name) if name.ends_with(".json") => Ok(vec![read(Path::new(name))?]),
+        name => load_with_group(path, name),
+    }
+}
+
 /// The record of that name, or the latest.
 pub(crate) fn load(path: &StorePath, name: Option<&str>) -> Result<Record, Failure> {
-    let store = Store::open(path.store.as_deref()).map_err(Failure::measure)?;
-    let id = match name {
-        Some(name) => RecordId(name.to_owned()),
+    let store = path.open()?;
+    load_from(&store, &id(&store, name)?)
+}
+
+/// The record of that name, or the latest, with all of its group, the oldest first.
+pub(crate) fn load_with_group(path: &StorePath, name: Option<&str>) -> Result<Vec<Record>, Failure> {
+    let store = path.open()?;
+    let record = load_from(&store, &id(&store, name)?)?;
+    let Some(group) = record.group.clone() else { return Ok(vec![record]) };
+    let near = Query {
+        from_unix_ns: Some(record.started_unix_ns.saturating_sub(GROUP_SPAN)),
+        until_unix_ns: Some(record.started_unix_ns.saturating_add(GROUP_SPAN)),
+        ..Query::default()
+    };
+    let mut rows = store.list(&near, 0, usize::MAX).map_err(Failure::measure)?;
+    rows.retain(|row| row.group.as_ref() == Some(&group));
+    rows.sort_by_key(|row| row.started_unix_ns);
+    rows.iter().map(|row| load_from(&store, &row.id)).collect()
+}
+
+/// The id of the record of that name, or of the latest.
+fn id(store: &Store, name: Option<&str>) -> Result<RecordId, Failure> {
+    match name {
+        Some(name) => Ok(RecordId(name.to_owned())),
         None => store
             .latest()
             .map_err(Failure::measure)?
-            .ok_or_else(|| Failure::usage("nothing is kept yet: measure something first, as with `linerate lab`"))?,
-    };
+            .ok_or_else(|| Failure::usage("nothing is kept yet: measure something first, as with `linerate lab`")),
+    }
+}
+
+fn load_from(store: &Store, id: &RecordId) -> Result<Record, Failure> {
     let mut record = store.load(&id.0).map_err(store_failure)?;
-    sum_up(&mut record);
+    replay(&mut record);
     Ok(record)
 }
 
@@ -228,9 +265,5 @@ pub(crate) fn store_failure(error: StoreError) -> Failure {
 fn read(file: &Path) -> Result<Record, Failure> {
     let fail = |problem: String| Failure::usage(format!("cannot read the record {}: {problem}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| fail(error.to_string()))?;
-    let record: Record = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
-    if record.schema != SCHEMA {
-        return Err(fail(format!("its format is `{}`, and this linerate reads `{SCHEMA}`", record.schema)));
-    }
-    Ok(record)
+    read_record(&text).map_err(|error| fail(error.to_string()))
 }

@@ -3,10 +3,9 @@
 use super::report;
 use crate::arguments::StorePath;
 use crate::exit::Failure;
-use crate::output::{print, say, style};
+use crate::output::{counted, language, print, say, style};
 use clap::Subcommand;
-use linerate_store::{Listed, Query, Stage, Store};
-use std::time::{SystemTime, UNIX_EPOCH};
+use linerate_store::{Query, RunRow};
 
 /// List, show and delete records
 #[derive(Debug, clap::Args)]
@@ -77,52 +76,55 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 fn list(limit: usize, filter: &str, json: bool, path: &StorePath) -> Result<(), Failure> {
-    let store = Store::open(path.store.as_deref()).map_err(Failure::measure)?;
+    let store = path.open()?;
     let query = Query::text(filter).map_err(Failure::usage)?;
-    let listed = store.find(&query, 0, limit).map_err(Failure::measure)?;
+    let runs = store.list(&query, 0, limit).map_err(Failure::measure)?;
     if json {
-        let rows: Vec<_> = listed.iter().map(as_json).collect();
+        let rows: Vec<_> = runs.iter().map(as_json).collect();
         print(&serde_json::Value::from(rows).to_string());
-    } else if listed.is_empty() && !filter.is_empty() {
+    } else if runs.is_empty() && !filter.is_empty() {
         say(&format!("linerate: no record has all of these in its id, command, hosts or names: {filter}"));
-    } else if listed.is_empty() {
+    } else if runs.is_empty() {
         say("linerate: nothing is kept yet: measure something first, as with `linerate lab`");
     } else {
-        listed.iter().for_each(|row| print(&as_line(row)));
+        runs.iter().for_each(|row| print(&as_line(row)));
     }
     Ok(())
 }
 
-fn as_line(row: &Listed) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
-    let state = match row.stage(now) {
-        Stage::Finished => "",
-        Stage::UnderWay => "  (under way)",
-        Stage::EndedEarly => "  (ended early)",
-    };
-    let command = row.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
-    format!("{}  {:>3} results {:>4} trials  linerate {command}{state}", row.id, row.cells, row.trials)
+/// A line of the list: name, state, counts, headline figure, what limited it and with which confidence, command.
+fn as_line(run: &RunRow) -> String {
+    let command = run.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
+    let figure = run.headline.as_ref().map_or_else(String::new, linerate_report::headline);
+    let limit = run.verdict.map_or_else(String::new, |verdict| linerate_report::headline_limit(language(), verdict));
+    let (results, trials) = (counted(run.results as usize, "result"), counted(run.trials as usize, "trial"));
+    format!("{}  {:<11} {results:>11} {trials:>12}  {figure:>16}  {limit:<26}  linerate {command}", run.id, run.state)
 }
 
-fn as_json(row: &Listed) -> serde_json::Value {
+fn as_json(run: &RunRow) -> serde_json::Value {
     serde_json::json!({
-        "id": row.id,
-        "started_unix_ns": row.started_unix_ns,
-        "command": row.command,
-        "results": row.cells,
-        "trials": row.trials,
-        "finished": row.finished,
+        "id": run.id,
+        "started_unix_ns": run.started_unix_ns,
+        "command": run.command,
+        "study": run.study,
+        "group": run.group,
+        "state": run.state.name(),
+        "results": run.results,
+        "trials": run.trials,
+        "attempts": run.attempts,
+        "headline": run.headline,
+        "verdict": run.verdict,
     })
 }
 
 fn show(record: Option<&str>, json: bool, path: &StorePath) -> Result<(), Failure> {
-    let record = report::load(path, record)?;
-    print(&if json { linerate_report::json(&record) } else { linerate_report::text(&record, &style()) });
+    let records = report::load_with_group(path, record)?;
+    print(&if json { linerate_report::json(&records) } else { linerate_report::text(&records, &style()) });
     Ok(())
 }
 
 fn delete(records: &[String], path: &StorePath) -> Result<(), Failure> {
-    let store = Store::open(path.store.as_deref()).map_err(Failure::measure)?;
+    let store = path.open()?;
     for record in records {
         let id = store.delete(record).map_err(report::store_failure)?;
         say(&format!("linerate: deleted {id}"));

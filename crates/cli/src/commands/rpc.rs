@@ -1,12 +1,12 @@
 //! `linerate rpc`: ONC RPC calls with data, counted where the data arrive.
 
-use crate::arguments::{Repetition, Results, Sockets};
+use crate::arguments::{Over, Repetition, Requests, Results, Sockets};
+use crate::choice::{Choices, choice};
 use crate::exit::Failure;
-use crate::hosts::{HostBook, parties};
+use crate::hosts::{HostBook, host_arguments};
 use crate::measure::measure;
-use clap::ValueEnum;
-use linerate_model::{Arrivals, Path, Plan, RpcCall, RpcSpec, Transport, TrialSpec, Workload};
-use linerate_units::{ByteCount, OpRate};
+use linerate_model::{Net, Path, Plan, RpcCall, RpcTask, Task, Transport, Trial};
+use linerate_units::ByteCount;
 use std::collections::BTreeSet;
 use tokio::sync::watch;
 
@@ -29,38 +29,19 @@ pub(crate) struct Arguments {
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,
 
-    /// Use TCP only [default: TCP and UDP]
-    #[arg(long, conflicts_with = "udp")]
-    tcp: bool,
-
-    /// Use UDP only
-    #[arg(long, short = 'u')]
-    udp: bool,
+    #[command(flatten)]
+    over: Over,
 
     /// Kinds of calls to measure
-    #[arg(long, value_enum, value_name = "CALL,...", value_delimiter = ',', default_values_t = [Does::Write, Does::Read])]
-    call: Vec<Does>,
+    #[arg(long, value_name = "CALL,...", value_delimiter = ',', default_value = "write,read", value_parser = choice::<RpcCall>(CALLS))]
+    call: Vec<RpcCall>,
 
     /// Bytes of data per call, each size measured by itself; up to 60K over UDP, 1M over TCP
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', default_value = "64,512,1K,2K,4K,8K")]
     sizes: Vec<ByteCount>,
 
-    /// Calls in flight on each flow
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4096), conflicts_with = "rate")]
-    outstanding: u16,
-
-    /// Connections (UDP: sockets) of each client
-    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
-    flows: u16,
-
-    /// Calls per second of each client, whether answered or not (open loop). Latency counts from when a call was due
-    /// [default: a closed loop, in which each reply triggers the next call]
-    #[arg(long, short = 'b', value_name = "RATE")]
-    rate: Option<OpRate>,
-
-    /// With --rate: random intervals (a Poisson process, as of many independent users) instead of equal ones
-    #[arg(long, requires = "rate")]
-    poisson: bool,
+    #[command(flatten)]
+    requests: Requests,
 
     #[command(flatten)]
     repetition: Repetition,
@@ -72,79 +53,59 @@ pub(crate) struct Arguments {
     pub(crate) results: Results,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Does {
-    /// No data
-    Null,
-    /// Data to the server
-    Write,
-    /// Data from the server
-    Read,
-    /// Data to the server and back
-    Echo,
-}
-
-impl From<Does> for RpcCall {
-    fn from(does: Does) -> Self {
-        match does {
-            Does::Null => Self::Null,
-            Does::Write => Self::Write,
-            Does::Read => Self::Read,
-            Does::Echo => Self::Echo,
-        }
-    }
-}
+const CALLS: Choices = &[
+    ("null", "No data"),
+    ("write", "Data to the server"),
+    ("read", "Data from the server"),
+    ("echo", "Data to the server and back"),
+];
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let parties = parties(&book.pair(&arguments.hosts)).map_err(Failure::usage)?;
-    let plan = arguments.plan(&parties.paths()).map_err(Failure::usage)?;
-    measure(plan, &parties, book, &arguments.results, arguments.repetition.prove, cancel).await
+    let hosts = host_arguments(&book.pair(&arguments.hosts)).map_err(Failure::usage)?;
+    let plan = arguments.plan(&hosts.paths()).map_err(Failure::usage)?;
+    measure(plan, &hosts, book, &arguments.results, cancel).await
 }
 
 impl Arguments {
     fn plan(&self, paths: &[Path]) -> Result<Plan, String> {
-        if self.rate.is_some_and(|rate| rate.get() == 0) {
-            return Err("--rate 0 calls nothing; give calls a second, as in 2k".to_owned());
-        }
-        let transports: &[Transport] = match (self.tcp, self.udp) {
-            (true, _) => &[Transport::Tcp],
-            (_, true) => &[Transport::Udp],
-            _ => &[Transport::Udp, Transport::Tcp],
-        };
+        let both = [Transport::Udp, Transport::Tcp];
+        let given = self.over.given();
         let timing = self.repetition.timing()?;
         let mut cells = Vec::new();
         // What is asked for twice is one measurement.
         let mut seen = BTreeSet::new();
-        for transport in transports {
-            for call in self.call.iter().copied().map(RpcCall::from) {
+        for transport in given.as_ref().map_or(&both[..], std::slice::from_ref) {
+            for call in &self.call {
                 // A null call has no size.
                 let none = [ByteCount::new(0)];
-                for size in if call == RpcCall::Null { &none[..] } else { &self.sizes } {
+                for size in if *call == RpcCall::Null { &none[..] } else { &self.sizes } {
                     check_size(*transport, *size)?;
-                    if !seen.insert((*transport, call, *size)) {
-                        continue;
+                    if seen.insert((*transport, *call, *size)) {
+                        let task = self.task(paths, *transport, *call, *size)?;
+                        cells.push(Trial::new(name(*transport, *call, *size), Task::Rpc(task), timing));
                     }
-                    let workload = Workload::Rpc(self.spec(*transport, call, *size));
-                    let (name, paths) = (name(*transport, call, *size), paths.to_vec());
-                    cells.push(TrialSpec { name, paths, workload, timing, probe: None, proves: None });
                 }
             }
         }
-        Ok(Plan::of(cells, self.repetition.repeats()?))
+        self.repetition.sweep(cells)
     }
 
-    fn spec(&self, transport: Transport, call: RpcCall, unit_bytes: ByteCount) -> RpcSpec {
-        RpcSpec {
-            transport,
-            ip: self.sockets.ip(),
+    fn task(
+        &self,
+        paths: &[Path],
+        transport: Transport,
+        call: RpcCall,
+        unit_bytes: ByteCount,
+    ) -> Result<RpcTask, String> {
+        Ok(RpcTask {
+            paths: paths.to_vec(),
+            net: Net { transport, ip: self.sockets.ip(), flows: self.requests.flows(), socket: self.sockets.options() },
             call,
             unit_bytes,
-            flows: self.flows,
-            outstanding: self.outstanding,
-            rate: self.rate,
-            arrivals: if self.poisson { Arrivals::Poisson } else { Arrivals::Even },
-            socket: self.sockets.options(),
-        }
+            outstanding: self.requests.outstanding,
+            rate: self.requests.rate()?,
+            arrivals: self.requests.arrivals(),
+        })
     }
 }
 
@@ -160,8 +121,8 @@ fn name(transport: Transport, call: RpcCall, size: ByteCount) -> String {
 
 fn check_size(transport: Transport, size: ByteCount) -> Result<(), String> {
     let (most, over, remedy) = match transport {
-        Transport::Udp => (RpcSpec::UDP_MAXIMUM, "UDP", ", or measure TCP alone with --tcp"),
-        Transport::Tcp => (RpcSpec::TCP_MAXIMUM, "TCP", ""),
+        Transport::Udp => (RpcTask::UDP_MAXIMUM, "UDP", ", or measure TCP alone with --tcp"),
+        Transport::Tcp => (RpcTask::TCP_MAXIMUM, "TCP", ""),
     };
     if size.get() <= most {
         return Ok(());
@@ -182,8 +143,13 @@ mod tests {
 
     fn names(options: &[&str]) -> Result<Vec<String>, String> {
         let line = Line::try_parse_from([&["rpc", "b"], options].concat()).map_err(|error| error.to_string())?;
-        let path = Path { opener: "a".into(), listener: "b".into() };
-        Ok(line.arguments.plan(&[path])?.cells.into_iter().map(|cell| cell.name).collect())
+        let plan = line.arguments.plan(&[Path::between("a", "b")])?;
+        Ok(plan.cells().iter().map(|cell| cell.name.clone()).collect())
+    }
+
+    #[test]
+    fn every_choice_is_a_variant() {
+        crate::choice::tests::check::<RpcCall>(CALLS);
     }
 
     #[test]
@@ -199,7 +165,7 @@ mod tests {
         for (options, needle) in [
             (&["--sizes", "62K"][..], "--tcp"),
             (&["--tcp", "--sizes", "2M"], "at most 1048576"),
-            (&["--rate", "0"], "calls nothing"),
+            (&["--rate", "0"], "asks nothing"),
             (&["--tcp", "--udp"], "cannot be used with"),
             (&["--rate", "5", "--outstanding", "2"], "cannot be used with"),
         ] {

@@ -1,6 +1,6 @@
 //! `linerate run`: a study, cell by cell, every run kept as it ends.
 
-use super::lab::Wanted;
+use super::lab::LabTask;
 use super::report::{check_report_file, show_study};
 use crate::arguments::{Arguments as CommandLine, Command, Results, StorePath};
 use crate::exit::Failure;
@@ -12,7 +12,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use linerate_lab::Bench;
 use linerate_method::study::{Kept, Measured, PlannedRun, StudyFile};
-use linerate_runner::Asked;
+use linerate_runner::Origin;
 use linerate_store::Store;
 use linerate_units::Nanos;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     for run in &runs {
         Job::of(run, &Results::default()).map_err(|failure| at(&path, run, failure))?;
     }
-    let store = Store::open(arguments.store.store.as_deref()).map_err(Failure::measure)?;
+    let store = arguments.store.open()?;
     let records = store.of_study(study.name(), usize::MAX).map_err(Failure::measure)?;
     let kept = Kept::of(&records);
     let missing: Vec<&PlannedRun> = runs.iter().filter(|run| kept.find(run).is_none()).collect();
@@ -140,16 +140,16 @@ async fn measure(
     }
     let results = Results {
         store: StorePath { store: Some(store.path().to_owned()) },
-        of_study: Some(Asked { command: run.command.clone(), study: Some(run.is.clone()) }),
+        of_study: Some(Origin { command: run.command.clone(), study: Some(run.is.clone()), group: None }),
         ..Results::default()
     };
     let Job { bench, wanted } = Job::of(run, &results)?;
-    let calibration = match &bench {
-        Some(bench) => wanted.ceiling(bench, cancel).await?,
-        None => None,
+    let calibrated = match &bench {
+        Some(bench) => wanted.tester_limits(bench, cancel).await?,
+        None => Vec::new(),
     };
     rig.set_up(run, bench.as_ref(), &wanted.folders()).await?;
-    wanted.run(rig.book(), calibration, cancel.clone()).await?;
+    wanted.run(rig.book(), calibrated, cancel.clone()).await?;
     let newest = store.of_study(study.name(), NEWEST).map_err(Failure::measure)?;
     let record = Kept::of(&newest).find(run);
     study.said(record.ok_or_else(|| Failure::measure("its record was not kept"))?).map_err(Failure::usage)
@@ -159,7 +159,7 @@ async fn measure(
 struct Job {
     /// The bench of its lab, where it has one.
     bench: Option<Bench>,
-    wanted: Wanted,
+    wanted: LabTask,
 }
 
 impl Job {
@@ -167,7 +167,7 @@ impl Job {
     fn of(run: &PlannedRun, results: &Results) -> Result<Self, Failure> {
         let command = command(&run.test)?;
         let Some(lab) = &run.lab else {
-            return Ok(Self { bench: None, wanted: Wanted::of_study(command, results)? });
+            return Ok(Self { bench: None, wanted: LabTask::of_study(command, results)? });
         };
         let words = ["lab"].into_iter().chain(lab.iter().map(String::as_str)).chain(["--"]);
         match read(words.chain(run.test.iter().map(String::as_str)))?.0 {
@@ -202,7 +202,7 @@ fn command(words: &[String]) -> Result<Command, Failure> {
     }
     let typed =
         |option: &&str| is_option(&given, option) && given.value_source(option) == Some(ValueSource::CommandLine);
-    match ["json", "out", "expect", "store"].into_iter().find(typed) {
+    match ["json", "out", "expect", "store", "resume"].into_iter().find(typed) {
         Some(option) => Err(Failure::usage(format!("--{option} does not go into a study: it is for run and report"))),
         None => Ok(command),
     }

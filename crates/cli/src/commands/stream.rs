@@ -1,13 +1,13 @@
 //! `linerate stream`: bulk data over TCP or UDP, counted at the receiver.
 
-use crate::arguments::{Repetition, Results, Sockets};
+use crate::arguments::{Flows, Over, Repetition, Results, Sockets};
+use crate::choice::{Choices, choice};
 use crate::exit::Failure;
-use crate::hosts::{HostBook, parties};
+use crate::hosts::{HostBook, host_arguments};
 use crate::measure::measure;
-use clap::ValueEnum;
+use linerate_method::probed;
 use linerate_model::{
-    Direction, IpVersion, Offered, Path, Plan, ReceiveBy, SendBy, StreamSpec, TransactSpec, Transport, TrialSpec,
-    Workload,
+    Direction, IpVersion, Net, Offered, Path, Plan, ReceiveBy, SendBy, StreamTask, Task, TransactTask, Transport, Trial,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
 use std::collections::BTreeSet;
@@ -37,9 +37,8 @@ pub(crate) struct Arguments {
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,
 
-    /// Use UDP instead of TCP
-    #[arg(long, short = 'u')]
-    udp: bool,
+    #[command(flatten)]
+    over: Over,
 
     /// Message size: a UDP datagram's payload, or one write to a TCP socket [default: UDP 1472 (IPv6: 1452), TCP 1 MiB]
     #[arg(long, short = 'l', value_name = "BYTES", conflicts_with = "sizes")]
@@ -49,13 +48,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',')]
     sizes: Vec<ByteCount>,
 
-    /// Connections (UDP: sockets) of each sender and direction
-    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
-    flows: u16,
+    #[command(flatten)]
+    flows: Flows,
 
     /// Data direction, as seen from the first host
-    #[arg(long, value_enum, default_value_t = Way::Send)]
-    direction: Way,
+    #[arg(long, default_value = "send", value_parser = choice::<Direction>(DIRECTIONS))]
+    direction: Direction,
 
     /// Offered load of each sender and direction: payload (900Mbit/s) or messages (100kpps) [default: not limited]
     #[arg(long, short = 'b', value_name = "RATE", value_parser = offered)]
@@ -68,16 +66,16 @@ pub(crate) struct Arguments {
     /// Measure latency under load: 100 small requests per second, on the idle path before each run and beside the
     /// stream. Reports the delay that the load adds, its grade (median added: A+ below 5 ms, A 30, B 60, C 200, D 400,
     /// else F), and round trips per minute. OVER is the requests' transport [default: as the stream]
-    #[arg(long, value_enum, value_name = "OVER", num_args = 0..=1, require_equals = true, default_missing_value = "same")]
-    loaded_latency: Option<Over>,
+    #[arg(long, value_name = "OVER", num_args = 0..=1, require_equals = true, value_parser = choice::<Transport>(TRANSPORTS))]
+    loaded_latency: Option<Option<Transport>>,
 
     /// How a TCP sender passes data to the kernel
-    #[arg(long, value_enum, default_value_t = HandOver::Auto)]
-    send_by: HandOver,
+    #[arg(long, default_value = "auto", value_parser = choice::<SendBy>(SEND_BY))]
+    send_by: SendBy,
 
     /// How a TCP receiver takes data from the kernel; `discard` (MSG_TRUNC) leaves out the copy that programs need
-    #[arg(long, value_enum, default_value_t = Take::Copy)]
-    receive_by: Take,
+    #[arg(long, default_value = "copy", value_parser = choice::<ReceiveBy>(RECEIVE_BY))]
+    receive_by: ReceiveBy,
 
     #[command(flatten)]
     repetition: Repetition,
@@ -89,43 +87,19 @@ pub(crate) struct Arguments {
     pub(crate) results: Results,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Way {
-    /// From the first host to the second
-    Send,
-    /// From the second host to the first
-    Receive,
-    /// Both directions at the same time
-    Both,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Over {
-    /// The stream's transport
-    Same,
-    /// TCP
-    Tcp,
-    /// UDP
-    Udp,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum HandOver {
-    /// sendfile for 16 KiB and more, write below
-    Auto,
-    /// From memory, without a copy
-    Sendfile,
-    /// From a buffer, with a copy
-    Write,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Take {
-    /// Copied into a buffer, as programs do
-    Copy,
-    /// Discarded by the kernel, without a copy
-    Discard,
-}
+const DIRECTIONS: Choices = &[
+    ("send", "From the first host to the second"),
+    ("receive", "From the second host to the first"),
+    ("both", "Both directions at the same time"),
+];
+const TRANSPORTS: Choices = &[("tcp", ""), ("udp", "")];
+const SEND_BY: Choices = &[
+    ("auto", "sendfile for 16 KiB and more, write below"),
+    ("sendfile", "From memory, without a copy"),
+    ("write", "From a buffer, with a copy"),
+];
+const RECEIVE_BY: Choices =
+    &[("copy", "Copied into a buffer, as programs do"), ("discard", "Discarded by the kernel, without a copy")];
 
 /// `900Mbit/s` is payload; `100kpps` and `100k/s` are messages.
 fn offered(text: &str) -> Result<Offered, String> {
@@ -142,16 +116,16 @@ fn offered(text: &str) -> Result<Offered, String> {
 }
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let parties = parties(&book.pair(&arguments.hosts)).map_err(Failure::usage)?;
-    let plan = arguments.plan(&parties.paths()).map_err(Failure::usage)?;
-    measure(plan, &parties, book, &arguments.results, arguments.repetition.prove, cancel).await
+    let hosts = host_arguments(&book.pair(&arguments.hosts)).map_err(Failure::usage)?;
+    let plan = arguments.plan(&hosts.paths()).map_err(Failure::usage)?;
+    measure(plan, &hosts, book, &arguments.results, cancel).await
 }
 
 impl Arguments {
     fn plan(&self, paths: &[Path]) -> Result<Plan, String> {
         let timing = self.repetition.timing()?;
-        if self.loaded_latency.is_some() && timing.measure < SHORTEST_PROBED {
-            let time = timing.measure;
+        let time = self.repetition.time;
+        if self.loaded_latency.is_some() && time < SHORTEST_PROBED {
             return Err(format!("--time {time} is too short for --loaded-latency; give at least {SHORTEST_PROBED}"));
         }
         let mut sizes = if self.sizes.is_empty() { vec![self.size()] } else { self.sizes.clone() };
@@ -162,17 +136,25 @@ impl Arguments {
         let mut seen = BTreeSet::new();
         sizes.retain(|size| seen.insert(*size));
         let cell = |size: &ByteCount| {
-            let stream = self.stream(*size);
-            let probe = self.loaded_latency.map(|over| TransactSpec::beside(&stream, over.transport(&stream)));
-            let workload = Workload::Stream(stream);
-            TrialSpec { name: self.name(*size), paths: paths.to_vec(), workload, timing, probe, proves: None }
+            let stream = self.stream(paths, *size);
+            let over = self.loaded_latency.map(|over| over.unwrap_or(stream.net.transport));
+            let probe = over.map(|over| TransactTask::beside(&stream, over));
+            let trial = Trial::new(self.name(*size), Task::Stream(stream), timing);
+            match probe {
+                Some(probe) => probed(trial, probe),
+                None => trial,
+            }
         };
-        Ok(Plan::of(sizes.iter().map(cell).collect(), self.repetition.repeats()?))
+        self.repetition.sweep(sizes.iter().map(cell).collect())
+    }
+
+    fn is_udp(&self) -> bool {
+        self.over.transport() == Transport::Udp
     }
 
     fn size(&self) -> ByteCount {
         let largest_unfragmented = 1500 - u64::from(self.ip().header()) - 8;
-        self.size.unwrap_or(ByteCount::new(if self.udp { largest_unfragmented } else { TCP_MESSAGE }))
+        self.size.unwrap_or(ByteCount::new(if self.is_udp() { largest_unfragmented } else { TCP_MESSAGE }))
     }
 
     fn ip(&self) -> IpVersion {
@@ -180,14 +162,14 @@ impl Arguments {
     }
 
     fn check_size(&self, size: ByteCount) -> Result<(), String> {
-        let (least, most, what) = if self.udp {
+        let (least, most, what) = if self.is_udp() {
             (
-                StreamSpec::UDP_MINIMUM,
-                StreamSpec::UDP_MAXIMUM,
+                StreamTask::UDP_MINIMUM,
+                StreamTask::UDP_MAXIMUM,
                 "a UDP stream's datagram, which carries its number and time, has",
             )
         } else {
-            (1, StreamSpec::TCP_MAXIMUM, "a TCP stream's message has")
+            (1, StreamTask::TCP_MAXIMUM, "a TCP stream's message has")
         };
         if (least..=most).contains(&size.get()) {
             return Ok(());
@@ -196,50 +178,32 @@ impl Arguments {
     }
 
     fn name(&self, size: ByteCount) -> String {
-        let mut name = if self.udp { "udp".to_owned() } else { "tcp".to_owned() };
-        if self.udp || self.size.is_some() || !self.sizes.is_empty() {
+        let mut name = if self.is_udp() { "udp".to_owned() } else { "tcp".to_owned() };
+        if self.is_udp() || self.size.is_some() || !self.sizes.is_empty() {
             name += &format!(" {}", size.get());
         }
         match self.direction {
-            Way::Send => name,
-            Way::Receive => name + " receive",
-            Way::Both => name + " both",
+            Direction::Send => name,
+            Direction::Receive => name + " receive",
+            Direction::Both => name + " both",
         }
     }
 
-    fn stream(&self, message_bytes: ByteCount) -> StreamSpec {
-        StreamSpec {
-            transport: if self.udp { Transport::Udp } else { Transport::Tcp },
-            ip: self.ip(),
-            message_bytes,
-            flows: self.flows,
-            direction: match self.direction {
-                Way::Send => Direction::Send,
-                Way::Receive => Direction::Receive,
-                Way::Both => Direction::Both,
+    fn stream(&self, paths: &[Path], message_bytes: ByteCount) -> StreamTask {
+        StreamTask {
+            paths: paths.to_vec(),
+            net: Net {
+                transport: self.over.transport(),
+                ip: self.ip(),
+                flows: self.flows.flows,
+                socket: self.sockets.options(),
             },
+            message_bytes,
+            direction: self.direction,
             offered: self.rate,
             offload: !self.no_offload,
-            send_by: match self.send_by {
-                HandOver::Auto => SendBy::Auto,
-                HandOver::Sendfile => SendBy::Sendfile,
-                HandOver::Write => SendBy::Write,
-            },
-            receive_by: match self.receive_by {
-                Take::Copy => ReceiveBy::Copy,
-                Take::Discard => ReceiveBy::Discard,
-            },
-            socket: self.sockets.options(),
-        }
-    }
-}
-
-impl Over {
-    fn transport(self, stream: &StreamSpec) -> Transport {
-        match self {
-            Self::Same => stream.transport,
-            Self::Tcp => Transport::Tcp,
-            Self::Udp => Transport::Udp,
+            send_by: self.send_by,
+            receive_by: self.receive_by,
         }
     }
 }
@@ -247,6 +211,15 @@ impl Over {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::choice::tests::check;
+
+    #[test]
+    fn every_choice_is_a_variant() {
+        check::<Direction>(DIRECTIONS);
+        check::<Transport>(TRANSPORTS);
+        check::<SendBy>(SEND_BY);
+        check::<ReceiveBy>(RECEIVE_BY);
+    }
 
     #[test]
     fn rates_say_what_they_count() {

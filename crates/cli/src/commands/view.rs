@@ -3,7 +3,6 @@
 use crate::arguments::StorePath;
 use crate::exit::Failure;
 use crate::output::{language, print, say};
-use linerate_store::Store;
 use linerate_view::{Key, View};
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write as _};
@@ -38,7 +37,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: &Arguments, mut cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let store = Store::open(arguments.store.store.as_deref()).map_err(Failure::measure)?;
+    let store = arguments.store.open()?;
     let listener = TcpListener::bind(arguments.listen).map_err(|error| cannot_listen(arguments.listen, &error))?;
     let exposed = !listener.local_addr().map_err(Failure::measure)?.ip().is_loopback();
     let shown = store.path().display().to_string();
@@ -52,7 +51,7 @@ pub(crate) async fn run(arguments: &Arguments, mut cancel: watch::Receiver<bool>
         );
     }
     // Kept until the end: a browser may take its time.
-    let _door = if arguments.open { open(view.address()) } else { None };
+    let _page = if arguments.open { open(view.address()) } else { None };
     // An error here means the sender is gone, and with it the program.
     let _ = cancel.wait_for(|asked| *asked).await;
     view.shutdown().await;
@@ -61,9 +60,9 @@ pub(crate) async fn run(arguments: &Arguments, mut cancel: watch::Receiver<bool>
 
 /// A file of the user's own that leads to an address. On a browser's command line all users of the machine would see the
 /// key in it.
-struct Door(PathBuf);
+struct AddressPage(PathBuf);
 
-impl Door {
+impl AddressPage {
     fn make(folder: &Path, address: &str) -> io::Result<Self> {
         // Not the key itself: the file's name is seen by all.
         let path = folder.join(format!("linerate-view-{}.html", std::process::id()));
@@ -76,18 +75,18 @@ impl Door {
             }
             made => made?,
         };
-        let door = Self(path);
+        let page = Self(path);
         write!(
             file,
             "<!DOCTYPE html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
              <meta http-equiv=\"refresh\" content=\"0; url={address}\"><title>linerate</title>\
              <p><a href=\"{address}\">linerate</a></p>"
         )?;
-        Ok(door)
+        Ok(page)
     }
 }
 
-impl Drop for Door {
+impl Drop for AddressPage {
     fn drop(&mut self) {
         // Nothing is left to tell at the end.
         let _ = std::fs::remove_file(&self.0);
@@ -95,16 +94,16 @@ impl Drop for Door {
 }
 
 /// Opens `address` in the user's browser; where there is none, the printed address is as good.
-fn open(address: &str) -> Option<Door> {
+fn open(address: &str) -> Option<AddressPage> {
     let folder = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
-    let opened = Door::make(&folder, address).and_then(|door| {
+    let opened = AddressPage::make(&folder, address).and_then(|page| {
         Command::new("xdg-open")
-            .arg(&door.0)
+            .arg(&page.0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        Ok(door)
+        Ok(page)
     });
     opened
         .inspect_err(|error| say(&format!("linerate: cannot open a browser (xdg-open: {error}); open the address")))
@@ -129,16 +128,16 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
-    fn the_door_is_its_owners_and_goes_away() {
+    fn the_page_with_the_key_is_private_and_is_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let leftover = folder.path().join(format!("linerate-view-{}.html", std::process::id()));
         std::fs::write(&leftover, "old").expect("written");
-        let door = Door::make(folder.path(), "http://127.0.0.1:1/key/").expect("made");
-        let path = door.0.clone();
+        let page = AddressPage::make(folder.path(), "http://127.0.0.1:1/key/").expect("made");
+        let path = page.0.clone();
         assert_eq!(path.metadata().expect("there").permissions().mode() & 0o777, 0o600);
         let text = std::fs::read_to_string(&path).expect("read");
         assert!(text.contains("url=http://127.0.0.1:1/key/\"") && !text.contains("old"), "{text}");
-        drop(door);
+        drop(page);
         assert!(!path.exists());
     }
 }

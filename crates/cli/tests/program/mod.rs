@@ -15,13 +15,13 @@ use tempfile::TempDir;
 /// No run of a test takes so long, even on a slow machine.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// A place of its own for one test.
-pub(crate) struct Place {
+/// A folder of its own for one test.
+pub(crate) struct TestFolder {
     pub(crate) directory: TempDir,
 }
 
 /// A test that failed with a lab up takes it down all the same.
-impl Drop for Place {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         if self.path("linerate").exists() {
             self.run(&["lab", "down"]);
@@ -36,7 +36,7 @@ pub(crate) struct Ran {
     pub(crate) err: String,
 }
 
-impl Place {
+impl TestFolder {
     pub(crate) fn new() -> Self {
         Self { directory: tempfile::tempdir().expect("a temporary directory can be made") }
     }
@@ -124,6 +124,17 @@ impl Running {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.pid()), signal).expect("the program still runs");
+    }
+
+    /// Whether it has not ended yet.
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("the program can be waited for").is_none()
+    }
+
+    /// Ends it with SIGKILL, and waits until it is gone.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it is a child of this process");
+        self.child.wait().expect("the program can be waited for");
     }
 
     /// Waits until the program's children number `count`; a lab has one for each host.

@@ -75,7 +75,7 @@ impl Scenario {
 impl Said {
     /// The first verdict of a record.
     pub(crate) fn by(record: &Value) -> Option<Self> {
-        let places = ["/results/0/verdict", "/outcome/throughput/0/verdict", "/outcome/verdict"];
+        let places = ["/results/0/verdict", "/outcome/throughput/0/verdict"];
         let verdict = places.iter().find_map(|place| record.pointer(place))?;
         let text = |name: &str| verdict[name].as_str().map(str::to_owned);
         let evidence = verdict["evidence"].as_array()?;

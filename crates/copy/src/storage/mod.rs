@@ -8,7 +8,7 @@ mod nfs;
 mod smb;
 
 use crate::{Control, CopyError};
-use linerate_model::{CopyHalf, FileServer};
+use linerate_model::{Assignment, FileServer};
 use linerate_nfs::NfsFolder;
 use smb::SmbFolder;
 use std::io;
@@ -158,7 +158,7 @@ pub(crate) trait Draft: Send {
 /// one that it is in must be there.
 pub(crate) fn connect(
     server: &FileServer,
-    half: &CopyHalf,
+    assignment: &Assignment,
     make: bool,
     control: &Arc<Control>,
 ) -> Result<(Box<dyn Storage>, PathBuf), CopyError> {
@@ -171,12 +171,12 @@ pub(crate) fn connect(
         }
         FileServer::AgentNfs(address) => {
             let stopped = Box::new(move || control.is_stopped());
-            (Box::new(NfsFolder::of_agent(*address, &half.key, stopped)?), address.to_string().into())
+            (Box::new(NfsFolder::of_agent(*address, &assignment.key, stopped)?), address.to_string().into())
         }
         FileServer::Smb(smb) => {
             // What a stop leaves to tidy up needs a connection that it does not close.
             let keep = Box::new(move |stream: &_| if control.is_stopped() { Ok(()) } else { control.keep(stream) });
-            let folder = SmbFolder::connect(smb, half.password.as_ref(), make, keep)?;
+            let folder = SmbFolder::connect(smb, assignment.password.as_ref(), make, keep)?;
             (Box::new(folder), smb.to_string().into())
         }
     })

@@ -16,7 +16,7 @@ use crate::side::Side;
 use crate::source::{BATCHES, Batch, Origin, list};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use linerate_engine::tcp_flow;
-use linerate_model::{CopyExisting, CopyOptions, CopySide, CopyStage, CopyVerify, TrialKey};
+use linerate_model::{CopyExisting, CopyOptions, CopySide, CopyStage, CopyVerify, SessionKey};
 use linerate_sys::{clock, tcp};
 use linerate_units::Nanos;
 use std::io::{self, Read as _, Write as _};
@@ -38,7 +38,7 @@ impl Target {
     /// Opens them.
     pub(crate) fn connect(
         address: SocketAddr,
-        key: &TrialKey,
+        key: &SessionKey,
         options: &CopyOptions,
         control: &Control,
     ) -> Result<Self, CopyError> {
@@ -172,13 +172,12 @@ impl Arrival {
     /// Waits for them.
     pub(crate) fn accept(
         listener: LaneListener,
-        key: &TrialKey,
+        key: &SessionKey,
         options: &CopyOptions,
         control: &Control,
-        started: &dyn Fn() -> bool,
     ) -> Result<Self, CopyError> {
         let asks = options.existing == CopyExisting::Resume;
-        let (lanes, asks) = listener.accept(key, options.lanes, asks, control, started)?;
+        let (lanes, asks) = listener.accept(key, options.lanes, asks, control)?;
         Ok(Self { lanes, asks })
     }
 

@@ -1,20 +1,23 @@
 //! A source and a destination in this process, and trees that are compared file by file.
 
-use linerate_copy::{AllowedFolders, Control, CopyError, Counts, prepare};
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use linerate_copy::{AllowedFolders, Copy};
+use linerate_engine::testing::{Session, run, sessions};
+use linerate_engine::{Counted, EngineFailure, FailedBy};
 use linerate_model::{
-    CopyCache, CopyExisting, CopyFrom, CopyHalf, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopyOrigin, CopyRole,
-    CopySync, CopyTree, CopyVerify, TrialId, TrialKey,
+    Assignment, CopyCache, CopyCounts, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync,
+    CopyTask, CopyTree, CopyVerify, CopyWay, IpVersion, LinkId, Listen, Role, RoleCounts, RoleKind, SessionId,
+    SessionKey, Task, Timing,
 };
-use linerate_sys::clock;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::thread;
 
+pub(crate) const KEY: SessionKey = SessionKey([5; 16]);
 pub(crate) const OPTIONS: CopyOptions = CopyOptions {
     lanes: 2,
     verify: CopyVerify::Received,
@@ -26,20 +29,14 @@ pub(crate) const OPTIONS: CopyOptions = CopyOptions {
 };
 
 /// What both ends counted.
+#[derive(Debug)]
 pub(crate) struct Copied {
-    pub(crate) source: Counts,
-    pub(crate) destination: Counts,
+    pub(crate) source: CopyCounts,
+    pub(crate) destination: CopyCounts,
 }
 
-/// A copy to make, and the words to stop its ends.
-pub(crate) struct Pair {
-    pub(crate) options: CopyOptions,
-    pub(crate) source: Arc<Control>,
-    pub(crate) destination: Arc<Control>,
-}
-
-pub(crate) fn everywhere() -> AllowedFolders {
-    AllowedFolders { allowed: vec![PathBuf::from("/")], scratch: Some(std::env::temp_dir()) }
+pub(crate) fn engine() -> Copy {
+    Copy::new(AllowedFolders { allowed: vec![PathBuf::from("/")], scratch: Some(std::env::temp_dir()) })
 }
 
 pub(crate) fn folder(path: &Path) -> String {
@@ -50,43 +47,81 @@ pub(crate) fn made(text: &str) -> CopyTree {
     text.parse().expect("a tree")
 }
 
-fn half(options: CopyOptions, role: CopyRole) -> CopyHalf {
-    CopyHalf { id: TrialId(String::from("t")), key: TrialKey([5; 16]), options, role, password: None }
+pub(crate) fn task(options: CopyOptions, tree: CopyTree, from: CopyFrom, into: CopyInto) -> CopyTask {
+    let (sources, destinations) = (vec!["a".into()], vec!["b".into()]);
+    CopyTask { tree, way: CopyWay::Linerate, sources, destinations, from, into, options, ip: IpVersion::V4 }
 }
 
-impl Pair {
-    pub(crate) fn new(options: CopyOptions) -> Self {
-        let control = || Arc::new(Control::new(options.on_error));
-        Self { options, source: control(), destination: control() }
-    }
+/// A role that listens on some links and connects others. Each link to listen on may have a folder of its own.
+pub(crate) fn role(kind: RoleKind, listens: &[(u16, Option<&str>)], connects: &[u16]) -> Role {
+    let listen = |(link, folder): &(u16, Option<&str>)| Listen {
+        link: LinkId(*link),
+        address: Ipv4Addr::LOCALHOST.into(),
+        folder: folder.map(str::to_owned),
+    };
+    let connects = connects.iter().copied().map(LinkId).collect();
+    Role { kind, listens: listens.iter().map(listen).collect(), connects }
+}
 
-    pub(crate) fn copy(&self, tree: CopyTree, from: CopyFrom, into: CopyInto) -> Result<Copied, CopyError> {
-        let sources = vec![CopyOrigin { listen: Ipv4Addr::LOCALHOST.into(), folder: None }];
-        let role = CopyRole::Destination { into, sources };
-        let destination = prepare(&half(self.options, role), &everywhere(), &self.destination, &|_| ())?;
-        let role = CopyRole::Source { tree, from, targets: destination.listening().to_vec() };
-        let source = prepare(&half(self.options, role), &everywhere(), &self.source, &|_| ())?;
-        let at = clock::now();
-        Ok(thread::scope(|scope| {
-            let destination = scope.spawn(|| destination.run(at));
-            let source = source.run(at);
-            Copied { source, destination: destination.join().expect("no panic") }
-        }))
+pub(crate) fn assignment(task: &CopyTask, roles: Vec<Role>) -> Assignment {
+    Assignment {
+        id: SessionId(String::from("t")),
+        key: KEY,
+        task: Task::Copy(task.clone()),
+        timing: Timing::UntilDone,
+        roles,
+        password: None,
     }
 }
 
-/// Within one host.
-pub(crate) fn alone(options: CopyOptions, tree: CopyTree, from: CopyFrom, into: CopyInto) -> Result<Counts, CopyError> {
-    let control = Arc::new(Control::new(options.on_error));
-    let options = CopyOptions { verify: CopyVerify::ReadBack, ..options };
-    let ready = prepare(
-        &half(options, CopyRole::Alone { tree, from, into: vec![into], folder: None }),
-        &everywhere(),
-        &control,
-        &|_| (),
-    )?;
-    let counts = ready.run(clock::now());
-    let told = control.progress().map(|progress| (progress.files, progress.bytes));
+/// What a host with one role counted.
+pub(crate) fn one(counted: Counted) -> CopyCounts {
+    assert_eq!(counted.remains, Vec::<String>::new());
+    let [RoleCounts::Copy(counts)] = &counted.roles[..] else { panic!("{counted:?}") };
+    counts.clone()
+}
+
+/// A source and a destination.
+pub(crate) fn ends(task: &CopyTask) -> [Assignment; 2] {
+    let source = role(RoleKind::Source, &[], &[0]);
+    let destination = role(RoleKind::Destination, &[(0, None)], &[]);
+    [source, destination].map(|role| assignment(task, vec![role]))
+}
+
+/// Copies from one host to another.
+pub(crate) fn copy(
+    options: CopyOptions,
+    tree: CopyTree,
+    from: CopyFrom,
+    into: CopyInto,
+) -> Result<Copied, EngineFailure> {
+    let [source, destination]: [_; 2] =
+        run(&engine(), ends(&task(options, tree, from, into))).try_into().expect("two sessions");
+    match (source, destination) {
+        (Ok(source), Ok(destination)) => Ok(Copied { source: one(source), destination: one(destination) }),
+        // The one that failed, not the one that was stopped because of it.
+        (Err(failure), Ok(_)) | (Ok(_), Err(failure)) => Err(failure),
+        (Err(failure), Err(stopped)) if matches!(stopped.error, FailedBy::Stop(_)) => Err(failure),
+        (Err(_), Err(failure)) => Err(failure),
+    }
+}
+
+/// The session of a host that copies from what it reaches to what it reaches.
+pub(crate) fn copier(options: CopyOptions, tree: CopyTree, from: CopyFrom, into: CopyInto) -> Session {
+    let role = role(RoleKind::Copier { folder: None }, &[], &[]);
+    sessions([assignment(&task(options, tree, from, into), vec![role])]).remove(0)
+}
+
+/// Copies within one host.
+pub(crate) fn alone(
+    options: CopyOptions,
+    tree: CopyTree,
+    from: CopyFrom,
+    into: CopyInto,
+) -> Result<CopyCounts, EngineFailure> {
+    let session = copier(CopyOptions { verify: CopyVerify::ReadBack, ..options }, tree, from, into);
+    let counts = one(session.run(&engine())?);
+    let told = session.meter().map(|meter| (meter.operations, meter.received_bytes));
     assert_eq!(told, Some((counts.sides[0].files, counts.sides[0].bytes)), "each file is done once");
     Ok(counts)
 }

@@ -2,14 +2,19 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use linerate_frames::{Counts, port, run, xdp_possible};
-use linerate_model::{FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream, FrameTrial};
+use linerate_engine::testing::{Session, sessions};
+use linerate_engine::{Counted, EngineFailure};
+use linerate_frames::{Frames, port, xdp_possible};
+use linerate_model::{
+    Assignment, Caveat, FrameEngine, FrameForm, FrameHeaders, FramePartCounts, FramePayload, FrameStream,
+    FrameStreamCounts, FramesTask, Role, RoleCounts, RoleKind, SessionId, SessionKey, Task, Timing,
+};
 use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use std::net::IpAddr;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 /// Two trials at once would take each other's cores.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -61,9 +66,9 @@ pub(crate) fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, pay
     }
 }
 
-pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameStream>) -> FrameTrial {
-    FrameTrial {
-        name: String::from("test"),
+pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameStream>) -> FramesTask {
+    FramesTask {
+        home: "left".into(),
         ports: vec!["left".into(), "right".into()],
         streams,
         time: Nanos::from_millis(milliseconds),
@@ -73,6 +78,57 @@ pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameSt
     }
 }
 
-pub(crate) fn counts(trial: &FrameTrial) -> Counts {
-    run(trial, &AtomicBool::new(false), &|_, _| {}).unwrap()
+/// What a trial counted whose ports are all of one host.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    pub(crate) engine: FrameEngine,
+    pub(crate) streams: Vec<FrameStreamCounts>,
+    pub(crate) caveats: Vec<Caveat>,
+}
+
+/// What a host does that has the ports `own`.
+pub(crate) fn assignment(task: &FramesTask, own: Vec<u16>, tag: u16) -> Assignment {
+    Assignment {
+        id: SessionId(String::from("test")),
+        key: SessionKey([0; 16]),
+        task: Task::Frames(task.clone()),
+        timing: Timing::UntilDone,
+        roles: vec![Role { kind: RoleKind::Ports { own, tag }, listens: Vec::new(), connects: Vec::new() }],
+        password: None,
+    }
+}
+
+/// The session of a host that has all ports.
+pub(crate) fn session(task: &FramesTask) -> Session {
+    let own = (0..task.ports.len() as u16).collect();
+    sessions([assignment(task, own, tag())]).remove(0)
+}
+
+/// Tells a trial's frames from the stragglers of others.
+pub(crate) fn tag() -> u16 {
+    static TRIALS: AtomicU16 = AtomicU16::new(1);
+    TRIALS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// What one host counted.
+pub(crate) fn part(counted: Counted) -> FramePartCounts {
+    match <[RoleCounts; 1]>::try_from(counted.roles) {
+        Ok([RoleCounts::Frames(part)]) => part,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn counts(task: &FramesTask) -> Counts {
+    let mut counted = session(task).run(&Frames).unwrap();
+    let caveats = std::mem::take(&mut counted.caveats);
+    let FramePartCounts { engine, streams } = part(counted);
+    let whole = streams.into_iter().map(|part| {
+        FrameStreamCounts::joined(part.sent.expect("sent here"), part.arrived.unwrap_or_default(), part.flooded)
+    });
+    Counts { engine, streams: whole.collect(), caveats }
+}
+
+/// Why a trial came to nothing.
+pub(crate) fn failure(task: &FramesTask) -> EngineFailure {
+    session(task).run(&Frames).expect_err("it is refused")
 }

@@ -1,6 +1,6 @@
 //! Whether a bench can be built, and if not, what is wrong and what to do.
 
-use super::{Bench, DEVICE, DeviceKind, Fault, FaultKind, Place, TESTER, join};
+use super::{Bench, DEVICE, DeviceKind, Fault, FaultKind, FaultPlace, TESTER, join};
 use crate::LabError;
 use crate::limits::{HELD_FRAMES, ReferenceLimits};
 use linerate_model::HostName;
@@ -94,7 +94,7 @@ impl Bench {
             if !seen.contains(place.host()) {
                 return fail(format!("fault at `{place}`: there is no such host (hosts: {known})"));
             }
-            if matches!(place, Place::To(_)) && self.device.kind == DeviceKind::None {
+            if matches!(place, FaultPlace::To(_)) && self.device.kind == DeviceKind::None {
                 return fail(format!("fault at `{place}`: this bench has no device; name the host that sends"));
             }
             if self.device.kind == DeviceKind::None && !self.testers.is_empty() {
@@ -111,7 +111,7 @@ impl Bench {
             let Fault { at, ratio, .. } = fault;
             let host = at.host();
             let tests = fault.kind == FaultKind::BusyCore && self.tester_ports > 0 && *host == tester;
-            if *at != Place::From(host.clone()) || !(seen.contains(host) || tests) {
+            if *at != FaultPlace::From(host.clone()) || !(seen.contains(host) || tests) {
                 return fail(format!("fault at `{at}`: this kind is planted in a host; name one of {known}"));
             }
             if ratio.part == 0 || ratio.of == 0 || ratio.part > ratio.of {

@@ -1,10 +1,10 @@
 //! The loads that were offered, and what came of each.
 
 use crate::measure::nfs::{merge, window};
-use crate::transfer::{figure, rate};
+use crate::task::figure;
+use crate::transfer::rate;
 use linerate_model::{
-    ClassPoint, CurveMiss, CurvePlan, CurvePoint, Histogram, NfsClass, OperationCounts, TrialResult, TrialSpec,
-    Workload,
+    ClassPoint, CurveMiss, CurvePlan, CurvePoint, Histogram, NfsClass, OperationCounts, Task, Trial, TrialResult,
 };
 use std::collections::BTreeMap;
 
@@ -16,25 +16,25 @@ const CUT_OFF: f64 = 2.0;
 const NO_REPLY: &str = "no reply";
 
 /// What a trial of `cell` at its set load is called.
-pub(super) fn name(cell: &TrialSpec) -> String {
+pub(super) fn name(cell: &Trial) -> String {
     format!("nfs {} ops/s", intended(cell).unwrap_or_default())
 }
 
 /// Operations per second that a cell asks for on all its paths; none of a closed loop.
-fn intended(cell: &TrialSpec) -> Option<u64> {
-    Some(cell.workload.requests_per_s()?.get() * cell.paths.len() as u64)
+fn intended(cell: &Trial) -> Option<u64> {
+    Some(cell.task().requests_per_s()?.get() * cell.paths().len() as u64)
 }
 
-/// Operations per second that each opener was asked for, and what came of it.
+/// Operations per second that each client was asked for, and what came of it.
 pub(super) type Load = (u64, CurvePoint);
 
 /// The loads of a curve, the lowest first.
 #[derive(Debug, Clone)]
 pub(super) struct Loads {
     pub(super) plan: CurvePlan,
-    /// The probe's rates, of each opener.
+    /// The closed loop's rates, of each client.
     probed: Vec<f64>,
-    /// Operations per second of each opener, and its runs.
+    /// Operations per second of each client, and its runs.
     all: BTreeMap<u64, Vec<CurvePoint>>,
 }
 
@@ -45,11 +45,16 @@ impl Loads {
 
     /// Takes a trial, if it is one of the curve's.
     pub(super) fn record(&mut self, result: &TrialResult) {
-        let spec = &result.spec;
-        let Workload::Nfs(nfs) = &spec.workload else { return };
+        let trial = &result.trial;
+        let Task::Nfs(nfs) = trial.task() else { return };
+        if !result.is_counted() {
+            return;
+        }
         match nfs.rate {
-            None if spec.name == self.plan.probe => self.probed.push(figure(result) / spec.paths.len().max(1) as f64),
-            Some(rate) if spec.name == name(spec) && spec.proves.is_none() => {
+            None if trial.name == self.plan.cell.name => {
+                self.probed.push(figure(result) / nfs.paths.len().max(1) as f64);
+            }
+            Some(rate) if trial.name == name(trial) && trial.proves.is_none() => {
                 self.all.entry(rate.get()).or_default().push(point(result, &self.plan));
             }
             _ => (),
@@ -61,7 +66,7 @@ impl Loads {
         !self.probed.is_empty()
     }
 
-    /// What one opener reaches in a closed loop; none before that is known, and where nothing was answered.
+    /// What one client reaches in a closed loop; none before that is known, and where nothing was answered.
     pub(super) fn scale(&self) -> Option<f64> {
         let most = self.probed.iter().copied().fold(0.0, f64::max);
         (most > 0.0).then_some(most)
@@ -104,7 +109,7 @@ fn point(result: &TrialResult, plan: &CurvePlan) -> CurvePoint {
     let window_ns = window(result);
     let (mut latency, mut completed, mut undone, mut errors) = (Histogram::default(), 0, 0, 0);
     let mut classes: BTreeMap<NfsClass, OperationCounts> = BTreeMap::new();
-    for end in result.paths.iter().map(|path| &path.opener) {
+    for end in result.paths().iter().map(|path| &path.client) {
         if let Some(transactions) = &end.transactions {
             latency.merge(&transactions.latency);
             completed += transactions.completed;
@@ -136,8 +141,8 @@ fn point(result: &TrialResult, plan: &CurvePlan) -> CurvePoint {
         p99_ms: counts.latency.quantile(0.99) as f64 / NS_PER_MS,
     };
     CurvePoint {
-        result: result.spec.name.clone(),
-        intended_ops: intended(&result.spec).unwrap_or_default() as f64,
+        result: result.trial.name.clone(),
+        intended_ops: intended(&result.trial).unwrap_or_default() as f64,
         offered_ops: rate(due, window_ns),
         achieved_ops: rate(completed, window_ns),
         mean_ms: latency.mean() / NS_PER_MS,

@@ -7,23 +7,28 @@
 //! 3. no more of them failed than that, and
 //! 4. the mean response time, which counts from when an operation was due, stayed within the cap.
 //!
-//! The scale of the loads is the rate of a closed loop with the same operations, which is an ordinary cell of the plan. Each
-//! load becomes a cell too, named after it, so that a record has them all and everything said of it can be worked out again.
+//! The scale of the loads is the rate of a closed loop with the same operations, which is the plan's cell. Each load is
+//! a trial named after it, so that a record has them all and everything said of it can be worked out again.
 //! A load that is not held is offered once more before that is believed: a host that stumbles is common, and one such stumble
 //! at a low load would hide all of the curve above it.
 
-mod ceiling;
 mod found;
 mod load;
 mod search;
+mod tester_limit;
 #[cfg(test)]
 mod tests;
 
-pub use ceiling::{CEILING, calibration};
-pub use found::{found, lacks_peak, stands};
+pub use found::{lacks_peak, stands};
+pub use tester_limit::{TESTER_LIMIT, calibration};
 
-use crate::{Method, Step, Sweep};
-use linerate_model::{Plan, TrialResult, TrialSpec, Workload};
+use crate::contract::{After, Again, Method, Progress, Step};
+use crate::measure::measurements;
+use crate::replay::tell_repeats;
+use crate::sweep::Sweep;
+use linerate_model::{
+    CurvePlan, Headline, HeadlineVerdict, Host, Outcome, Plan, Record, RunSummary, Task, Timing, Trial, TrialResult,
+};
 use linerate_units::OpRate;
 use load::Loads;
 use search::Next;
@@ -31,30 +36,28 @@ use search::Next;
 /// The bisection takes about so many loads more than the steps do.
 const USUAL_SEARCH: usize = 6;
 
-/// Runs a plan's cells, and then its curve.
+/// Runs a closed loop to find the scale, and then the loads of its curve.
 #[derive(Debug, Clone)]
 pub struct Curve {
     sweep: Sweep,
-    /// The cell that finds the scale; none if the plan names none.
-    probe: Option<TrialSpec>,
     loads: Loads,
 }
 
 impl Curve {
-    /// The curve of `plan`, nothing run yet; none if the plan asks for none.
-    pub fn of(plan: &Plan) -> Option<Self> {
-        let curve = plan.curve.clone()?;
-        let probe = plan.cells.iter().find(|cell| cell.name == curve.probe).cloned();
-        Some(Self { sweep: Sweep::new(plan.clone()), probe, loads: Loads::new(curve) })
+    /// The curve of `plan`, nothing run yet.
+    pub fn new(plan: &Plan, curve: &CurvePlan, hosts: &[Host]) -> Self {
+        Self { sweep: Sweep::new(plan, hosts), loads: Loads::new(curve.clone()) }
     }
 
     /// The trial of a load.
-    fn cell(&self, ops: u64) -> Option<TrialSpec> {
-        let mut cell = self.probe.clone()?;
-        let Workload::Nfs(nfs) = &mut cell.workload else { return None };
+    fn cell(&self, ops: u64) -> Option<Trial> {
+        let CurvePlan { cell, time, .. } = &self.loads.plan;
+        let mut cell = cell.clone();
+        let Task::Nfs(nfs) = cell.task_mut() else { return None };
         nfs.rate = Some(OpRate::per_second(ops));
         cell.name = load::name(&cell);
-        cell.timing.measure = self.loads.plan.time;
+        let load = cell.loads.first_mut()?;
+        load.timing = Timing::of(load.timing.window()?.warmup, *time);
         Some(cell)
     }
 
@@ -68,26 +71,52 @@ impl Curve {
 
 impl Method for Curve {
     fn next(&self) -> Step {
-        if let Step::Run(cell) = self.sweep.next() {
-            return Step::Run(cell);
+        let step = self.sweep.next();
+        if step != Step::Done {
+            return step;
         }
         match self.next_load() {
-            Next::Offer(ops) => self.cell(ops).map_or(Step::Done, |cell| Step::Run(Box::new(cell))),
+            Next::Offer(ops) => self.cell(ops).map_or(Step::Done, |cell| Step::run(cell, Again::Search)),
             Next::Done => Step::Done,
         }
     }
 
-    fn record(&mut self, result: &TrialResult) {
+    fn record(&mut self, result: &TrialResult) -> After {
         self.loads.record(result);
-        // A load is repeated as the plan's other cells are.
-        self.sweep.add(&result.spec);
-        self.sweep.record(result);
+        // A load is repeated as the plan's own cell is.
+        if result.failure().is_none() {
+            self.sweep.add(&result.trial);
+        }
+        self.sweep.record(result)
     }
 
-    fn progress(&self) -> (usize, usize) {
-        let (done, total) = self.sweep.progress();
+    fn progress(&self) -> Progress {
+        let progress = self.sweep.progress();
         let usual = self.loads.plan.steps as usize + USUAL_SEARCH;
         let ended = self.loads.is_probed() && self.next_load() == Next::Done;
-        (done, total + if ended { 0 } else { usual.saturating_sub(self.loads.len()).max(1) })
+        let left = if ended { 0 } else { usual.saturating_sub(self.loads.len()).max(1) };
+        Progress { at_most: progress.at_most.map(|known| known + left), ..progress }
+    }
+
+    fn summary(&self) -> RunSummary {
+        let results = self.sweep.results();
+        let found = found::found(&self.loads, &results);
+        let stands = found.result.and_then(|name| results.iter().find(|result| result.name == name));
+        let summary = RunSummary::of(&results);
+        let Some(result) = stands else { return summary };
+        let headline = Headline {
+            result: result.name.clone(),
+            quantity: result.quantity,
+            value: result.main.median,
+            unit: result.quantity.unit(),
+        };
+        let verdict = HeadlineVerdict { limit: result.verdict.limit, confidence: result.verdict.confidence };
+        RunSummary { headline: Some(headline), verdict: Some(verdict), ..summary }
+    }
+
+    fn conclude(&self, record: &mut Record) {
+        record.results = measurements(record);
+        record.outcome = Outcome::Curve(found::found(&self.loads, &record.results));
+        tell_repeats(record);
     }
 }

@@ -1,10 +1,11 @@
 //! Curves of simulated servers, whose capacity is known.
 
 use super::*;
-use crate::measurements;
+use crate::transfer::tests::paths_of;
 use linerate_model::{
-    CurveMiss, CurvePlan, EndResult, Histogram, NfsClass, NfsMix, NfsOperation, NfsOutcome, NfsSpec, OperationCounts,
-    Path, PathResult, Repeats, Timing, Transactions, Transport,
+    Counts, CurveFound, CurveMiss, CurvePlan, EndCounts, FlowFigures, Goal, Histogram, Measurement, Net, NfsClass,
+    NfsMix, NfsOperation, NfsTask, OperationCounts, Path, PathCounts, RecordId, Repeats, Standing, Timing,
+    Transactions, Transport, Window,
 };
 use linerate_units::{Nanos, Ratio};
 use rand::rngs::SmallRng;
@@ -73,17 +74,18 @@ impl Server {
     }
 
     /// A trial of `cell` with this server: an open loop at its rate, or a closed one.
-    fn run(&mut self, cell: &TrialSpec) -> TrialResult {
+    fn run(&mut self, cell: &Trial) -> TrialResult {
         self.trials += 1;
-        let Workload::Nfs(nfs) = &cell.workload else { panic!("not NFS") };
-        let (warmup, window) = (cell.timing.warmup.get() as f64, cell.timing.measure.get() as f64);
+        let Task::Nfs(nfs) = cell.task() else { panic!("not NFS") };
+        let Window { warmup, measure } = cell.window().expect("a window");
+        let (warmup, window) = (warmup.get() as f64, measure.get() as f64);
         let end = warmup + window;
         let stall =
             if self.trials.is_multiple_of(self.stumbles_every) { (warmup, warmup + SECOND) } else { (0.0, 0.0) };
         let mut free = vec![0.0f64; self.servers];
         let mut count = Transactions { window: Nanos::new(window as u64), ..Transactions::default() };
         let mut kinds: BTreeMap<NfsOperation, OperationCounts> = BTreeMap::new();
-        let mut asking: Vec<f64> = vec![0.0; usize::from(nfs.flows * nfs.outstanding)];
+        let mut asking: Vec<f64> = vec![0.0; usize::from(nfs.net.flows * nfs.outstanding)];
         let mut due = 0.0;
         loop {
             let asker = (0..asking.len()).min_by(|l, r| asking[*l].total_cmp(&asking[*r])).expect("someone asks");
@@ -125,69 +127,85 @@ impl Server {
                 kind.latency.record((done - due) as u64);
             }
         }
-        let opener = EndResult { transactions: Some(count), operations: kinds, ..EndResult::default() };
-        let ends = PathResult { opener, listener: EndResult::default(), forward_loss: None, backward_loss: None };
+        let client = EndCounts { transactions: Some(count), operations: kinds, ..EndCounts::default() };
+        let ends = PathCounts { client, server: EndCounts::default(), forward_loss: None, backward_loss: None };
         TrialResult {
-            spec: cell.clone(),
+            trial: cell.clone(),
+            attempt: 0,
+            standing: Standing::Counted,
             started_unix_ns: 0,
-            paths: vec![ends],
+            counts: vec![Counts::Flows(vec![ends])],
             hosts: BTreeMap::new(),
-            probe: None,
+            device_load: None,
             caveats: Vec::new(),
         }
     }
 }
 
-fn plan(cap: Nanos) -> Plan {
+fn curve(cap: Nanos) -> CurvePlan {
     let mix = NfsMix::named("getattr").expect("it is built in");
-    let nfs = NfsSpec { flows: 2, outstanding: 16, ..NfsSpec::plain(Transport::Tcp, mix) };
-    let cell = TrialSpec {
-        name: PROBE.into(),
-        paths: vec![Path { opener: "a".into(), listener: "b".into() }],
-        workload: Workload::Nfs(nfs),
-        timing: Timing { warmup: Nanos::from_millis(500), measure: Nanos::from_secs(1) },
-        probe: None,
-        proves: None,
+    let nfs = NfsTask {
+        paths: vec![Path::between("a", "b")],
+        net: Net { flows: 2, ..Net::plain(Transport::Tcp) },
+        outstanding: 16,
+        ..NfsTask::plain(Transport::Tcp, mix)
     };
-    let curve = CurvePlan {
-        probe: PROBE.into(),
+    let timing = Timing::of(Nanos::from_millis(500), Nanos::from_secs(1));
+    CurvePlan {
+        cell: Trial::new(PROBE, Task::Nfs(nfs), timing),
+        repeats: Repeats::Times(1),
         time: Nanos::from_secs(5),
         response_cap: cap,
         steps: 10,
         shortfall: Ratio::new(2, 100),
         width: Ratio::new(2, 100),
-    };
-    Plan { cells: vec![cell], repeats: Repeats::Times(1), device: None, ladder: None, curve: Some(curve), copy: None }
+    }
+}
+
+fn plan(cap: Nanos) -> Plan {
+    Plan::of(Goal::Curve(curve(cap)))
+}
+
+fn record(plan: Plan) -> Record {
+    Record::new(RecordId("c".into()), plan)
+}
+
+/// The figures of the result that stands for the server.
+fn figures(record: &Record) -> &FlowFigures {
+    let name = record.curve().and_then(|(_, found)| found.result.as_deref()).expect("a result");
+    record.result(name).and_then(Measurement::flows).expect("figures")
 }
 
 /// Draws the curve of `server`, and works out the outcome from the record alone.
-fn draw(plan: Plan, server: &mut Server) -> (NfsOutcome, Vec<TrialResult>) {
-    let mut plan = plan;
-    let (mut method, mut trials) = (Curve::of(&plan).expect("a curve is asked for"), Vec::new());
-    while let Step::Run(cell) = method.next() {
-        let (done, total) = method.progress();
-        assert!(done < total && total < TOO_MANY, "{done} of {total} trials");
-        let result = server.run(&cell);
-        method.record(&result);
-        trials.push(result);
-        if plan.cells.iter().all(|known| known.name != cell.name) {
-            plan.cells.push(*cell);
-        }
-    }
-    assert_eq!(method.progress(), (trials.len(), trials.len()));
-    // A record of these trials goes on where they ended: nowhere.
-    let mut again = Curve::of(&plan).expect("a curve is asked for");
-    trials.iter().for_each(|trial| again.record(trial));
-    assert_eq!(again.next(), Step::Done);
-
-    let results = measurements(&plan, &[], &trials, None);
-    let mut record = crate::measure::tests::record(plan, results);
-    record.trials = trials;
-    let found = found(&record).expect("NFS was measured");
+fn draw(plan: Plan, server: &mut Server) -> (CurveFound, Vec<TrialResult>) {
+    let record = drawn(plan, server);
+    let Outcome::Curve(found) = record.outcome else { panic!("no curve") };
     (found, record.trials)
 }
 
-fn achieved(outcome: &NfsOutcome) -> f64 {
+/// The record of the same.
+fn drawn(plan: Plan, server: &mut Server) -> Record {
+    let (mut method, mut trials) = (crate::of(&plan, &[]), Vec::new());
+    while let Step::Run { trial: cell, .. } = method.next() {
+        let Progress { done, at_most, .. } = method.progress();
+        assert!(at_most.is_some_and(|total| done < total && total < TOO_MANY), "{done} of {at_most:?} trials");
+        let result = server.run(&cell);
+        assert_eq!(method.record(&result), After::GoOn);
+        trials.push(result);
+    }
+    let Progress { done, at_most, .. } = method.progress();
+    assert_eq!((done, at_most), (trials.len(), Some(trials.len())));
+    // A record of these trials goes on where they ended: nowhere.
+    let mut again = crate::of(&plan, &[]);
+    assert!(trials.iter().all(|trial| again.record(trial) == After::GoOn));
+    assert_eq!(again.next(), Step::Done);
+    let mut record = Record { trials, ..record(plan) };
+    crate::replay(&mut record);
+    assert_eq!(method.summary(), again.summary());
+    record
+}
+
+fn achieved(outcome: &CurveFound) -> f64 {
     outcome.peak.as_ref().map_or(0.0, |peak| peak.achieved_ops)
 }
 
@@ -236,9 +254,8 @@ fn a_cap_below_the_service_time_has_no_peak() {
     let mut server = Server::new(1, Service::Deterministic, Nanos::from_millis(2));
     let (outcome, trials) = draw(plan(Nanos::from_millis(1)), &mut server);
     assert!(outcome.peak.is_none() && trials.len() < TOO_MANY, "{:?}", outcome.peak);
-    assert_eq!(outcome.result, PROBE);
-    let mut record = crate::measure::tests::record(plan(Nanos::from_millis(1)), Vec::new());
-    record.outcome = Some(outcome.into());
+    assert_eq!(outcome.result.as_deref(), Some(PROBE));
+    let record = Record { outcome: Outcome::Curve(outcome), ..record(plan(Nanos::from_millis(1))) };
     assert!(lacks_peak(&record) && !stands(&record, PROBE) && stands(&record, "tcp"));
 }
 
@@ -262,7 +279,7 @@ fn a_server_that_dies_ends_the_curve_and_what_was_found_stays() {
     let peak = outcome.peak.expect("four loads were held");
     assert_eq!(peak.missed, Some(CurveMiss::Silence));
     assert!((380.0..420.0).contains(&peak.offered_ops), "{peak:?}");
-    assert_eq!(outcome.result, peak.result);
+    assert_eq!(outcome.result, Some(peak.result));
 }
 
 /// One that is dead from the start has no scale, and so no curve.
@@ -287,79 +304,79 @@ fn errors_are_not_service() {
 #[test]
 fn the_outcome_is_the_peaks() {
     let mut server = Server::new(4, Service::Markov, Nanos::from_millis(1));
-    let (outcome, _) = draw(plan(Nanos::from_millis(50)), &mut server);
+    let record = drawn(plan(Nanos::from_millis(50)), &mut server);
+    let (outcome, figures) = (record.curve().expect("a curve").1, figures(&record));
     let peak = outcome.peak.as_ref().expect("a peak");
     let point = outcome.curve.iter().find(|point| point.result == peak.result).expect("it is on the curve");
-    let read = &outcome.classes[&NfsClass::Read];
-    assert_eq!(read.count, outcome.operations[&NfsOperation::Read].count);
+    let read = &figures.classes[&NfsClass::Read];
+    assert_eq!(read.count, figures.operations[&NfsOperation::Read].count);
     assert!((read.share - 0.3).abs() < 0.02, "{}", read.share);
     assert!((point.classes[&NfsClass::Read].achieved_ops / peak.achieved_ops - 0.3).abs() < 0.02);
-    let sum: f64 = outcome.classes.values().map(|class| class.ops_per_s).sum();
+    let sum: f64 = figures.classes.values().map(|class| class.ops_per_s).sum();
     assert!((sum / peak.achieved_ops - 1.0).abs() < 0.01, "{sum}");
 }
 
-/// A load that is asked for by itself is no part of a curve, but has an outcome.
+/// A load that is asked for by itself is no part of a curve, but has operations.
 #[test]
 fn a_single_load_has_operations_and_no_curve() {
-    let mut plan = plan(Nanos::from_millis(50));
-    plan.curve = None;
-    if let Workload::Nfs(nfs) = &mut plan.cells[0].workload {
+    let mut cell = curve(Nanos::from_millis(50)).cell;
+    if let Task::Nfs(nfs) = cell.task_mut() {
         nfs.rate = Some(OpRate::per_second(500));
     }
-    let trial = Server::new(1, Service::Deterministic, Nanos::from_millis(1)).run(&plan.cells[0]);
-    let results = measurements(&plan, &[], std::slice::from_ref(&trial), None);
-    let mut record = crate::measure::tests::record(plan, results);
-    record.trials.push(trial);
-    let outcome = found(&record).expect("NFS was measured");
-    assert!(outcome.curve.is_empty() && outcome.peak.is_none());
-    assert_eq!(outcome.operations.len(), 2);
-    let mean = outcome.operations[&NfsOperation::Getattr].mean_ms;
+    let trial = Server::new(1, Service::Deterministic, Nanos::from_millis(1)).run(&cell);
+    let plan = Plan::sweep(vec![cell], Repeats::Times(1));
+    let mut record = Record { trials: vec![trial], ..record(plan) };
+    crate::replay(&mut record);
+    assert_eq!(record.outcome, Outcome::Sweep);
+    let figures = record.results[0].flows().expect("NFS was measured");
+    assert_eq!(figures.operations.len(), 2);
+    let mean = figures.operations[&NfsOperation::Getattr].mean_ms;
     assert!((1.0..2.0).contains(&mean), "{mean}");
 }
 
-/// The ceiling is measured on the asking hosts alone, and every NFS result of theirs is held against it.
+/// The tester's limit is measured on the asking hosts alone, and every NFS result of theirs is held against it.
 #[test]
 fn the_tester_itself_is_held_against_every_result() {
     let plan = plan(Nanos::from_millis(50));
     let calibration = calibration(&plan).expect("there is an NFS cell");
-    assert_eq!(calibration.cells[0].paths, [Path { opener: "a".into(), listener: "a".into() }]);
+    assert_eq!(calibration.cells()[0].paths(), [Path::between("a", "a")]);
     let mut fast = Server::new(8, Service::Deterministic, Nanos::from_millis(1));
-    let trial = fast.run(&calibration.cells[0]);
-    let results = measurements(&calibration, &[], &[trial], None);
-    let ceiling = crate::measure::tests::record(calibration, results);
-    let slow = Server::new(1, Service::Deterministic, Nanos::from_millis(1)).run(&plan.cells[0]);
-    let result = measurements(&plan, &[], &[slow], Some(&ceiling)).remove(0);
-    let share = result.ceiling.expect("it was calibrated").share;
+    let mut limit = Record { trials: vec![fast.run(&calibration.cells()[0])], ..record(calibration) };
+    crate::replay(&mut limit);
+    let plan = Plan { calibrated: crate::calibrated(&limit), ..plan };
+    let measured = |trial: TrialResult| {
+        let record = Record { trials: vec![trial], ..record(plan.clone()) };
+        crate::measurements(&record).remove(0)
+    };
+    let cell = &plan.cells()[0];
+    let slow = Server::new(1, Service::Deterministic, Nanos::from_millis(1)).run(cell);
+    let share = measured(slow).tester_limit.expect("it was calibrated").share;
     assert!((share - 0.125).abs() < 0.01, "{share}");
-    let result = measurements(&plan, &[], &[fast.run(&plan.cells[0])], Some(&ceiling)).remove(0);
-    assert_eq!(result.verdict.limit, linerate_model::Limit::Tester);
+    assert_eq!(measured(fast.run(cell)).verdict.limit, linerate_model::Limit::Tester);
 }
 
 /// Histograms of several paths are one.
 #[test]
-fn several_openers_share_a_load() {
-    let mut plan = plan(Nanos::from_millis(50));
-    plan.cells[0].paths.push(Path { opener: "c".into(), listener: "b".into() });
-    let mut method = Curve::of(&plan).expect("a curve");
+fn several_clients_share_a_load() {
+    let mut plan = curve(Nanos::from_millis(50));
+    plan.cell.task_mut().paths_mut().expect("paths").push(Path::between("c", "b"));
+    let mut method = crate::of(&Plan::of(Goal::Curve(plan.clone())), &[]);
     let mut server = Server::new(1, Service::Deterministic, Nanos::from_millis(1));
-    let mut both = |cell: &TrialSpec| {
+    let mut both = |cell: &Trial| {
         let (mut one, other) = (server.run(cell), server.run(cell));
-        one.paths.extend(other.paths);
+        paths_of(&mut one).extend(other.paths().to_vec());
         one
     };
-    let probe = both(&plan.cells[0]);
+    let probe = both(&plan.cell);
     method.record(&probe);
-    let Step::Run(first) = method.next() else { panic!("a load follows") };
+    let Step::Run { trial: first, .. } = method.next() else { panic!("a load follows") };
     // Each of the two reached 1,000: a tenth of what both reach.
-    assert_eq!(
-        (first.name.as_str(), first.workload.requests_per_s()),
-        ("nfs 200 ops/s", Some(OpRate::per_second(100)))
-    );
+    assert_eq!((first.name.as_str(), first.task().requests_per_s()), ("nfs 200 ops/s", Some(OpRate::per_second(100))));
     let histogram: u64 = both(&first)
-        .paths
+        .paths()
         .iter()
         .map(|path| {
-            let counts: &Histogram = &path.opener.transactions.as_ref().expect("counted").latency;
+            let counts: &Histogram = &path.client.transactions.as_ref().expect("counted").latency;
             counts.count()
         })
         .sum();

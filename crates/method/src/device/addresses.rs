@@ -12,11 +12,11 @@
 //! The addresses are the same in every trial of the search for N: a table that never forgets still knows the first ones.
 
 use super::offered::of_number;
-use super::sum;
+use super::{sum, trial};
 use crate::search::{Bisect, BisectGoal, Counted, Search as _};
 use linerate_model::{
-    AddressTable, Caveat, CaveatKind, DevicePlan, FrameForm, FrameHeaders, FrameStream, FrameTrial, FrameTrialResult,
-    LearningRate, Mac, Vary, VaryField, VaryOrder,
+    AddressTable, Caveat, CaveatKind, DevicePlan, FrameForm, FrameHeaders, FrameStream, FramesRun, FramesTask,
+    LearningRate, Mac, Trial, TrialResult, Vary, VaryField, VaryOrder,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 
@@ -53,7 +53,7 @@ pub(crate) struct AddressTest {
     /// How often the probe under way was not sent in full.
     held_up: u32,
     /// The learning trial of the probe that is under way, once it is done.
-    learned: Option<FrameTrialResult>,
+    learned: Option<TrialResult>,
     /// The search for the learning rate, once the capacity is known, and its next new address.
     rates: Option<(Bisect, u32)>,
     trials: u32,
@@ -118,7 +118,7 @@ impl AddressTest {
         Some(Set { count: self.kept?, first: *first, rate: search.next()?.load })
     }
 
-    pub(crate) fn next(&self, plan: &DevicePlan) -> Option<FrameTrial> {
+    pub(crate) fn next(&self, plan: &DevicePlan) -> Option<Trial> {
         let set = self.set()?;
         let pair = plan.directions.first()?;
         let learns = self.learned.is_none();
@@ -151,8 +151,8 @@ impl AddressTest {
             form: FrameForm { vary: vec![vary], ..FrameForm::default() },
         };
         let what = if learns { "learn" } else { "find" };
-        Some(FrameTrial {
-            name: format!("{what} {} addresses", set.count),
+        let task = FramesTask {
+            home: plan.host.clone(),
             ports: plan.ports.clone(),
             streams: vec![stream],
             // The count ends it; the time has room for a tester that is held up.
@@ -161,26 +161,28 @@ impl AddressTest {
             settle: if learns { plan.settle } else { plan.settle.max(self.ageing) },
             engine: plan.engine,
             hosts: Vec::new(),
-        })
+        };
+        Some(trial(format!("{what} {} addresses", set.count), task))
     }
 
     /// Takes a trial; true when nothing more is needed.
-    pub(crate) fn record(&mut self, result: &FrameTrialResult, plan: &DevicePlan) -> bool {
+    pub(crate) fn record(&mut self, run: &FramesRun<'_>, plan: &DevicePlan) -> bool {
         let Some(set) = self.set() else { return true };
         self.trials += 1;
-        result.caveats.iter().cloned().for_each(|caveat| self.doubt(caveat));
+        run.result.caveats.iter().cloned().for_each(|caveat| self.doubt(caveat));
         let Some(learned) = self.learned.take() else {
-            self.learned = Some(result.clone());
+            self.learned = Some(run.result.clone());
             return false;
         };
+        let Some(learned) = learned.frames() else { return false };
         // What the tester never sent says nothing of the device.
-        let in_full = |trial: &FrameTrialResult| sum(trial, |stream| stream.sent) >= u64::from(set.count);
-        if !(in_full(&learned) && in_full(result)) && self.held_up < HELD_UP_RETRIES {
+        let in_full = |trial: &FramesRun<'_>| sum(trial, |stream| stream.sent) >= u64::from(set.count);
+        if !(in_full(&learned) && in_full(run)) && self.held_up < HELD_UP_RETRIES {
             self.held_up += 1;
             return false;
         }
         self.held_up = 0;
-        let unknown = self.unknown(set, &learned, result);
+        let unknown = self.unknown(set, &learned, run);
         match self.count() {
             Some((count, guess)) => {
                 self.guesses += u32::from(guess);
@@ -201,7 +203,7 @@ impl AddressTest {
     }
 
     /// Addresses of the set that the device did not know: they flooded, or their frames were lost.
-    fn unknown(&mut self, set: Set, learned: &FrameTrialResult, found: &FrameTrialResult) -> u32 {
+    fn unknown(&mut self, set: Set, learned: &FramesRun<'_>, found: &FramesRun<'_>) -> u32 {
         let shown = sum(learned, |stream| stream.sent);
         let flooded = sum(found, |stream| stream.flooded);
         let lost = sum(found, |stream| stream.sent.saturating_sub(stream.received));
@@ -253,12 +255,12 @@ impl AddressTest {
         })
     }
 
-    fn record_rate(&mut self, set: Set, learned: &FrameTrialResult, unknown: u32) {
+    fn record_rate(&mut self, set: Set, learned: &FramesRun<'_>, unknown: u32) {
         let Some((search, first)) = &mut self.rates else { return };
         let Some(probe) = search.next() else { return };
         // A rate that the tester did not reach is not the device's.
         let due = duration(set.count, set.rate).as_secs_f64();
-        let took = learned.streams.iter().map(|stream| stream.send_time.as_secs_f64()).fold(due, f64::max);
+        let took = learned.counts.streams.iter().map(|stream| stream.send_time.as_secs_f64()).fold(due, f64::max);
         let offered = u64::from(set.count) as f64 * if took > due * 1.005 { due / took } else { 1.0 };
         let known = u64::from(set.count - unknown).min(offered as u64);
         search.record(&Counted { probe, intended: set.count.into(), forwarded: known });
@@ -328,9 +330,9 @@ fn duration(count: u32, rate: FrameRate) -> Nanos {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::plan;
+    use super::super::tests::{counted, frames_of, plan};
     use super::*;
-    use linerate_model::{DeviceTest, FrameEngine, FrameStreamResult, Observation};
+    use linerate_model::{DeviceTest, FrameStreamCounts};
     use std::collections::BTreeSet;
 
     /// A switch with a table of addresses.
@@ -354,10 +356,11 @@ mod tests {
             Self { table, size, replaces: false, learns: u64::MAX, ageing, loses_every: None, held_up: 0 }
         }
 
-        fn run(&mut self, trial: FrameTrial) -> FrameTrialResult {
-            let stream = &trial.streams[0];
+        fn run(&mut self, trial: Trial) -> TrialResult {
+            let task = frames_of(&trial);
+            let stream = &task.streams[0];
             let low = |mac: Mac| u32::from_be_bytes([mac.0[2], mac.0[3], mac.0[4], mac.0[5]]);
-            let (mut count, mut counts) = (stream.form.vary[0].count, FrameStreamResult::default());
+            let (mut count, mut counts) = (stream.form.vary[0].count, FrameStreamCounts::default());
             counts.intended = u64::from(count);
             if self.held_up > 0 {
                 self.held_up -= 1;
@@ -384,21 +387,10 @@ mod tests {
                 counts.flooded = counts.sent - known;
                 counts.received = counts.sent - self.loses_every.map_or(0, |every| counts.sent / every);
             }
-            if trial.settle >= self.ageing {
+            if task.settle >= self.ageing {
                 self.table.clear();
             }
-            let observation = Observation::default();
-            let streams = vec![counts];
-            FrameTrialResult {
-                device_load: None,
-                trial,
-                engine: FrameEngine::Xdp,
-                started_unix_ns: 0,
-                streams,
-                observation,
-                other_hosts: Default::default(),
-                caveats: vec![],
-            }
+            counted(trial, vec![counts])
         }
     }
 
@@ -411,7 +403,7 @@ mod tests {
         let mut trials = 0;
         while let Some(trial) = test.next(&plan) {
             assert_eq!(test.next(&plan).as_ref(), Some(&trial), "asking again changes nothing");
-            let done = test.record(&switch.run(trial), &plan);
+            let done = test.record(&switch.run(trial).frames().expect("frames"), &plan);
             assert_eq!(done, test.next(&plan).is_none());
             trials += 1;
             assert!(trials < 200, "a test must end");
@@ -466,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_frames_prove_nothing_and_are_told() {
+    fn lost_frames_are_inconclusive_and_are_told() {
         let switch = Switch { loses_every: Some(10), ..Switch::new(1_000) };
         let (found, _) = table(switch, 500, Nanos::default());
         assert!(found.learned < 10, "{found:?}");

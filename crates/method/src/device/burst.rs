@@ -4,12 +4,11 @@
 //! the rate that the bursts really had: they only need to know how fast frames came in while the device forwarded.
 
 use super::offered::of_number;
-use super::throughput::{AT_CEILING, AT_LINE, lines};
+use super::throughput::{AT_LINE, AT_TESTER_LIMIT, lines};
 use super::{doubts, highest_load, sum, whole};
 use crate::search::Longest;
 use linerate_model::{
-    BackToBack, BufferTime, BurstLengths, Caveat, CaveatKind, DevicePlan, FrameTrial, FrameTrialResult, Limit,
-    Throughput,
+    BackToBack, BufferTime, BurstLengths, Caveat, CaveatKind, DevicePlan, FramesRun, FramesTask, Limit, Throughput,
 };
 use linerate_units::{BitRate, FrameSize, Nanos, Ratio};
 
@@ -58,11 +57,11 @@ impl BurstTest {
     /// Why a buffer cannot be seen: nothing is ever held back in it.
     fn inapplicable(&self) -> Option<String> {
         let Some(throughput) = self.throughput.as_ref().filter(|found| found.frames_per_s > 0.0) else {
-            return Some("without a throughput there is nothing to tell a buffer from".to_owned());
+            return Some("without a throughput no buffer can be worked out".to_owned());
         };
         let rate = whole(throughput.frames_per_s);
-        let at_ceiling = match &throughput.ceiling {
-            Some(ceiling) => ceiling.share >= AT_CEILING,
+        let at_tester_limit = match &throughput.tester_limit {
+            Some(tester_limit) => tester_limit.share >= AT_TESTER_LIMIT,
             None => throughput.limit == Limit::Tester,
         };
         // RFC 9004 section 5.1: only sizes whose throughput is below the maximum frame rate are tested.
@@ -70,8 +69,8 @@ impl BurstTest {
             (Limit::Wire, _) => {
                 Some(format!("the throughput of {rate} frames/s is the maximum frame rate: no burst fills a buffer"))
             }
-            _ if at_ceiling => Some(format!(
-                "the tester cannot send much faster than the {rate} frames/s that the device carries: no burst of its \
+            _ if at_tester_limit => Some(format!(
+                "the tester cannot send much faster than the {rate} frames/s that the device carries: none of its bursts \
                  fills a buffer"
             )),
             (_, None) => Some(format!("up to the highest rate, {rate} frames/s, no frame was lost")),
@@ -86,9 +85,9 @@ impl BurstTest {
     }
 
     /// Takes a trial; true when nothing more is needed.
-    pub(crate) fn record(&mut self, result: &FrameTrialResult) -> bool {
+    pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
         let Some(length) = self.search.next() else { return true };
-        let (sent, received) = (sum(result, |stream| stream.sent), sum(result, |stream| stream.received));
+        let (sent, received) = (sum(run, |stream| stream.sent), sum(run, |stream| stream.received));
         let out_of_time = sent < length && self.search.bounds().1.is_none();
         if out_of_time {
             self.maximum = self.maximum.min(sent);
@@ -96,10 +95,10 @@ impl BurstTest {
         }
         let whole = received >= sent;
         if whole {
-            self.rate = rate(result);
+            self.rate = rate(run);
         }
         self.search.record(whole);
-        for caveat in &result.caveats {
+        for caveat in &run.result.caveats {
             if !self.caveats.contains(caveat) {
                 self.caveats.push(caveat.clone());
             }
@@ -143,8 +142,8 @@ impl BurstTest {
             buffer = buffer_of(frames.mean, rate, throughput);
             if buffer.is_none() {
                 let text = format!(
-                    "the bursts came at {} frames/s, no faster than the throughput of {}: their length says nothing of a \
-                     buffer",
+                    "the bursts came at {} frames/s, no faster than the throughput of {}: no buffer follows from \
+                     their length",
                     whole(rate),
                     whole(throughput)
                 );
@@ -202,7 +201,7 @@ impl BurstTest {
 
 /// Makes a trial send `frames`, shared between its streams: with no more between them than the line asks for, where that is
 /// known, else without pause.
-pub(crate) fn shape(trial: &mut FrameTrial, line: Option<BitRate>, frames: u64) {
+pub(crate) fn shape(trial: &mut FramesTask, line: Option<BitRate>, frames: u64) {
     let share = (frames / trial.streams.len().max(1) as u64).max(1);
     trial.time = LONGEST;
     for stream in &mut trial.streams {
@@ -211,12 +210,12 @@ pub(crate) fn shape(trial: &mut FrameTrial, line: Option<BitRate>, frames: u64) 
 }
 
 /// Frames per second within a burst; none of single frames.
-fn rate(result: &FrameTrialResult) -> Option<f64> {
-    let of = |stream: &linerate_model::FrameStreamResult| {
+fn rate(run: &FramesRun<'_>) -> Option<f64> {
+    let of = |stream: &linerate_model::FrameStreamCounts| {
         let gaps = stream.sent.checked_sub(1).filter(|gaps| *gaps > 0)?;
         (stream.send_time.get() > 0).then(|| gaps as f64 / stream.send_time.as_secs_f64())
     };
-    result.streams.iter().map(of).sum()
+    run.counts.streams.iter().map(of).sum()
 }
 
 /// RFC 9004 section 5.4. None where frames came in no faster than they went out.

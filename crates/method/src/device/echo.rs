@@ -2,7 +2,7 @@
 //! from a port to the device and back to the same port.
 
 use super::throughput::ThroughputTest;
-use linerate_model::{CaveatKind, DevicePlan, EchoRate, FrameTrialResult};
+use linerate_model::{CaveatKind, DevicePlan, EchoRate, FramesRun};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use std::net::IpAddr;
 
@@ -23,8 +23,8 @@ impl EchoTest {
         self.search.next()
     }
 
-    pub(crate) fn record(&mut self, result: &FrameTrialResult) -> bool {
-        self.search.record(result)
+    pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
+        self.search.record(run)
     }
 
     pub(crate) fn known(&self) -> String {
@@ -46,7 +46,7 @@ impl EchoTest {
                 target: self.target,
                 answers_per_s: found.frames_per_s,
                 lost_at_requests_per_s: found.lost_at_frames_per_s,
-                ceiling: found.ceiling,
+                tester_limit: found.tester_limit,
                 trials: found.trials,
                 trial_time: found.trial_time,
                 limit: found.limit,

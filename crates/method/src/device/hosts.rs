@@ -23,13 +23,13 @@
 //! Where this ends: a router that forgets a host, but keeps what is sent to it until it has asked again, loses nothing and
 //! so seems to hold it; only latency tells.
 
-use super::latency_of;
 use super::offered::of_number;
 use super::recovery::last_loss;
+use super::{latency_of, trial};
 use crate::search::Longest;
 use linerate_model::{
-    Caveat, CaveatKind, Confidence, DevicePlan, FrameForm, FrameHeaders, FrameStream, FrameStreamResult, FrameTrial,
-    FrameTrialResult, Latency, Limit, Mac, MacRule, NeighbourTable, PastNeighbours, SimulatedHosts, Vary, VaryField,
+    Caveat, CaveatKind, Confidence, DevicePlan, FrameForm, FrameHeaders, FrameStream, FrameStreamCounts, FramesRun,
+    FramesTask, Latency, Limit, Mac, MacRule, NeighbourTable, PastNeighbours, SimulatedHosts, Trial, Vary, VaryField,
     VaryOrder, Verdict,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio, grouped};
@@ -134,7 +134,7 @@ impl HostTest {
         counts.get(self.past.len()).copied().filter(|_| held > 0)
     }
 
-    pub(crate) fn next(&self, plan: &DevicePlan) -> Option<FrameTrial> {
+    pub(crate) fn next(&self, plan: &DevicePlan) -> Option<Trial> {
         if let Some(hosts) = self.count() {
             let stretches =
                 [Stretch::teaching(hosts, self.learn_rate), Stretch::asking(hosts, self.rate, plan.search_time)];
@@ -152,7 +152,7 @@ impl HostTest {
     }
 
     /// One stretch after the other, `hosts` being there to be found.
-    fn trial(&self, plan: &DevicePlan, name: String, hosts: u32, stretches: &[Stretch]) -> Option<FrameTrial> {
+    fn trial(&self, plan: &DevicePlan, name: String, hosts: u32, stretches: &[Stretch]) -> Option<Trial> {
         let pair = plan.directions.first()?;
         let first = after(pair.headers.destination);
         let mut end = Nanos::default();
@@ -173,8 +173,8 @@ impl HostTest {
                 form: FrameForm { vary: vec![vary], ..FrameForm::default() },
             });
         }
-        Some(FrameTrial {
-            name,
+        let task = FramesTask {
+            home: plan.host.clone(),
             ports: plan.ports.clone(),
             streams,
             time: end,
@@ -186,17 +186,18 @@ impl HostTest {
                 count: hosts,
                 mac: MacRule::Counting { first: FIRST_MAC },
             }],
-        })
+        };
+        Some(trial(name, task))
     }
 
     /// Takes a trial; true when nothing more is needed.
-    pub(crate) fn record(&mut self, result: &FrameTrialResult, plan: &DevicePlan) -> bool {
+    pub(crate) fn record(&mut self, run: &FramesRun<'_>, plan: &DevicePlan) -> bool {
         self.trials += 1;
         let of_pace =
             |kind| !self.hangs_on_pace() && [CaveatKind::BelowOfferedRate, CaveatKind::CpuStolen].contains(&kind);
-        let doubts: Vec<Caveat> = result.caveats.iter().filter(|caveat| !of_pace(caveat.kind)).cloned().collect();
+        let doubts: Vec<Caveat> = run.result.caveats.iter().filter(|caveat| !of_pace(caveat.kind)).cloned().collect();
         doubts.into_iter().for_each(|caveat| self.doubt(caveat));
-        match (self.count(), self.count_past(), &result.streams[..]) {
+        match (self.count(), self.count_past(), &run.counts.streams[..]) {
             (Some(hosts), _, [_, asked]) => self.record_probe(hosts, asked, plan.loss),
             (None, Some(hosts), [_, held, all, again]) => self.record_past(hosts, held, all, again, plan),
             _ => {}
@@ -204,7 +205,7 @@ impl HostTest {
         self.count().is_none() && self.count_past().is_none()
     }
 
-    fn record_probe(&mut self, hosts: u32, asked: &FrameStreamResult, bearable: Ratio) {
+    fn record_probe(&mut self, hosts: u32, asked: &FrameStreamCounts, bearable: Ratio) {
         self.tried = self.tried.max(hosts);
         let lost = asked.sent.saturating_sub(asked.received);
         let missed = lost.max(asked.flooded);
@@ -233,13 +234,13 @@ impl HostTest {
     fn record_past(
         &mut self,
         hosts: u32,
-        held: &FrameStreamResult,
-        all: &FrameStreamResult,
-        again: &FrameStreamResult,
+        held: &FrameStreamCounts,
+        all: &FrameStreamCounts,
+        again: &FrameStreamCounts,
         plan: &DevicePlan,
     ) {
         self.tried = self.tried.max(hosts);
-        let lost = |stream: &FrameStreamResult| stream.sent.saturating_sub(stream.received);
+        let lost = |stream: &FrameStreamCounts| stream.sent.saturating_sub(stream.received);
         self.past.push(PastNeighbours {
             hosts,
             sent: all.sent,

@@ -4,7 +4,7 @@
 
 use super::offered::of_load;
 use super::{doubts, fell_short, latency, load, sum};
-use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameLatency, FrameTrialResult};
+use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameLatency, FramesRun, TrialResult};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
 /// The test at one size.
@@ -14,7 +14,7 @@ pub(crate) struct LatencyTest {
     /// The rate of all directions together; none if the throughput was asked for and not found.
     load: Option<FrameRate>,
     time: Nanos,
-    measured: Option<Box<FrameTrialResult>>,
+    measured: Option<Box<TrialResult>>,
 }
 
 impl LatencyTest {
@@ -27,8 +27,8 @@ impl LatencyTest {
     }
 
     /// Takes a trial; true when nothing more is needed.
-    pub(crate) fn record(&mut self, result: &FrameTrialResult) -> bool {
-        self.measured = Some(Box::new(result.clone()));
+    pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
+        self.measured = Some(Box::new(run.result.clone()));
         self.next().is_none()
     }
 
@@ -37,12 +37,15 @@ impl LatencyTest {
     }
 
     pub(crate) fn outcome(&self, plan: &DevicePlan) -> Option<FrameLatency> {
-        let timed = self.measured.as_deref().and_then(|result| Some((result, latency(result)?)));
-        timed.map(|(result, latency_ns)| {
+        let timed = self.measured.as_deref().and_then(|result| {
+            let run = result.frames()?;
+            Some((run, latency(&run)?))
+        });
+        timed.map(|(run, latency_ns)| {
             let mut caveats = doubts(plan);
-            caveats.extend(result.caveats.iter().cloned());
-            caveats.extend(load::doubts(result.device_load.as_ref()));
-            if fell_short(result) {
+            caveats.extend(run.result.caveats.iter().cloned());
+            caveats.extend(load::doubts(run.result.device_load.as_ref()));
+            if fell_short(&run) {
                 caveats.push(Caveat::new(
                     CaveatKind::BelowOfferedRate,
                     "the tester sent less than the rate asked for; the latency is that of the lower load: ask for less",
@@ -50,14 +53,14 @@ impl LatencyTest {
             }
             FrameLatency {
                 frame_bytes: self.size.get(),
-                frames_per_s: result.offered(),
-                lost: sum(result, |stream| stream.lost()),
+                frames_per_s: run.offered(),
+                lost: sum(&run, |stream| stream.lost()),
                 latency_ns,
-                device_load: result.device_load.clone(),
+                device_load: run.result.device_load.clone(),
                 verdict: Some(of_load(
-                    sum(result, |stream| stream.intended),
-                    sum(result, |stream| stream.sent),
-                    sum(result, |stream| stream.received),
+                    sum(&run, |stream| stream.intended),
+                    sum(&run, |stream| stream.sent),
+                    sum(&run, |stream| stream.received),
                 )),
                 caveats,
             }

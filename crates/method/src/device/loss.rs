@@ -1,8 +1,8 @@
 //! Frame loss against load: from the highest load down, until two successive trials lose nothing (RFC 2544 section 26.3).
 
 use super::offered::of_load;
-use super::{Ceiling, doubts, highest_load, load, sum, whole};
-use linerate_model::{DevicePlan, FrameTrialResult, LossCurve, LossPoint};
+use super::{TesterLimit, doubts, highest_load, load, sum, whole};
+use linerate_model::{DevicePlan, FramesRun, LossCurve, LossPoint};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
 /// The curve at one size.
@@ -17,10 +17,15 @@ pub(crate) struct LossTest {
 }
 
 impl LossTest {
-    pub(crate) fn new(plan: &DevicePlan, size: FrameSize, step_percent: u32, ceiling: Option<&Ceiling>) -> Self {
+    pub(crate) fn new(
+        plan: &DevicePlan,
+        size: FrameSize,
+        step_percent: u32,
+        tester_limit: Option<&TesterLimit>,
+    ) -> Self {
         Self {
             size,
-            highest: highest_load(plan, size, ceiling),
+            highest: highest_load(plan, size, tester_limit),
             step_percent: step_percent.clamp(1, 100),
             time: plan.final_time,
             points: Vec::new(),
@@ -36,18 +41,18 @@ impl LossTest {
     }
 
     /// Takes a trial; true when the curve is complete.
-    pub(crate) fn record(&mut self, result: &FrameTrialResult) -> bool {
-        let seconds = result.trial.time.as_secs_f64();
-        let (sent, received) = (sum(result, |stream| stream.sent), sum(result, |stream| stream.received));
+    pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
+        let seconds = run.task.time.as_secs_f64();
+        let (sent, received) = (sum(run, |stream| stream.sent), sum(run, |stream| stream.received));
         self.points.push(LossPoint {
-            intended_frames_per_s: sum(result, |stream| stream.intended) as f64 / seconds,
-            offered_frames_per_s: result.offered(),
+            intended_frames_per_s: sum(run, |stream| stream.intended) as f64 / seconds,
+            offered_frames_per_s: run.offered(),
             sent,
             received,
             loss_ratio: if sent == 0 { 0.0 } else { sent.saturating_sub(received) as f64 / sent as f64 },
-            device_load: result.device_load.clone(),
+            device_load: run.result.device_load.clone(),
         });
-        for caveat in result.caveats.iter().cloned().chain(load::doubts(result.device_load.as_ref())) {
+        for caveat in run.result.caveats.iter().cloned().chain(load::doubts(run.result.device_load.as_ref())) {
             if !self.caveats.contains(&caveat) {
                 self.caveats.push(caveat);
             }

@@ -1,4 +1,4 @@
-//! Tests of a device with raw frames: throughput, the tester's own ceiling, latency, loss, bursts, recovery (RFC 2544
+//! Tests of a device with raw frames: throughput, the tester's limit, latency, loss, bursts, recovery (RFC 2544
 //! section 26) and echo.
 //!
 //! Like every method this one is asked for its next trial and told each result. It goes through the plan's frame sizes
@@ -7,24 +7,30 @@
 mod addresses;
 mod burst;
 mod echo;
-mod frames;
 mod hosts;
 mod latency;
 mod load;
 mod loss;
 mod offered;
 mod recovery;
+mod summary;
 mod throughput;
 
+pub(crate) use offered::of_load;
+
+use crate::contract::{After, Again, Method, Progress, Step};
+use crate::replay::tell_repeats;
+use crate::sweep::tell;
+use crate::validity::{STEAL_BEARABLE, steal};
 use addresses::AddressTest;
 use burst::BurstTest;
 use echo::EchoTest;
-use frames::FramesTest;
 use hosts::HostTest;
 use latency::LatencyTest;
 use linerate_model::{
-    Caveat, CaveatKind, DeviceOutcome, DevicePlan, DeviceTest, DirectionCounts, FrameForm, FrameStream, FrameTrial,
-    FrameTrialResult, Latency, Record, Throughput,
+    Calibrated, CalibratedSubject, Caveat, CaveatKind, DeviceFound, DevicePlan, DeviceTest, DirectionCounts, FrameForm,
+    FrameStream, FrameStreamCounts, FramesRun, FramesTask, Latency, Outcome, Record, RunSummary, Task, Throughput,
+    Timing, Trial, TrialResult,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, grouped};
 use loss::LossTest;
@@ -33,11 +39,7 @@ use std::net::IpAddr;
 use throughput::ThroughputTest;
 
 /// Offered load below the intended one by more than this share is the tester's failing, not the device's.
-const SHORTFALL_BEARABLE: f64 = 0.005;
-/// How often a trial that the tester spoilt is run again before it is taken with its caveat. Where that did not help,
-/// further trials of a search, which decide nothing, are run again half as often, at least once: what holds up the tester is
-/// there to stay.
-pub const SPOILT_RETRIES: u32 = 4;
+pub(crate) const SHORTFALL_BEARABLE: f64 = 0.005;
 /// Pauses that explain this share of a shortfall explain all of it: they are counted from where it could not be made up.
 const EXPLAINED: f64 = 0.9;
 /// A tester that was held up for more than the rest of a trial has not shown that it can send at the trial's rate.
@@ -49,12 +51,14 @@ const STANDARD_TRIAL: Nanos = Nanos::from_secs(60);
 #[derive(Debug, Clone)]
 pub struct Device {
     plan: DevicePlan,
-    ceilings: Vec<Ceiling>,
-    outcome: DeviceOutcome,
+    tester_limits: Vec<TesterLimit>,
+    found: DeviceFound,
     /// The throughput of the size being measured, once it is known.
     throughput: Option<Throughput>,
     /// What is being measured; none when all is done.
     current: Option<Current>,
+    /// Trials taken.
+    done: usize,
 }
 
 /// One part of the test at one size.
@@ -76,7 +80,6 @@ enum Part {
     Burst { repeats: u32 },
     Recovery { repeats: u32 },
     Echo { target: IpAddr },
-    Frames,
     Addresses { most: u32, learn_rate: FrameRate, ageing: Nanos },
     Hosts { most: u32, learn_rate: FrameRate, rate: FrameRate },
 }
@@ -90,7 +93,7 @@ fn parts(plan: &DevicePlan) -> Vec<Part> {
 }
 
 /// What of a test that has many parts cannot be measured between its ports, and why.
-pub fn left_out(plan: &DevicePlan) -> Option<Caveat> {
+fn left_out(plan: &DevicePlan) -> Option<Caveat> {
     let left_out = matches!(plan.test, DeviceTest::All { .. }) && plan.has_several_hosts();
     left_out.then(|| {
         let text =
@@ -108,7 +111,6 @@ fn all_parts(test: &DeviceTest) -> Vec<Part> {
         DeviceTest::Burst { repeats } => vec![Part::Throughput, Part::Burst { repeats }],
         DeviceTest::Recovery { repeats } => vec![Part::Throughput, Part::Recovery { repeats }],
         DeviceTest::Echo { target } => vec![Part::Echo { target }],
-        DeviceTest::Frames { .. } => vec![Part::Frames],
         DeviceTest::Addresses { most, learn_rate, ageing } => vec![Part::Addresses { most, learn_rate, ageing }],
         DeviceTest::Hosts { most, learn_rate, rate } => vec![Part::Hosts { most, learn_rate, rate }],
         DeviceTest::All { step_percent, repeats } => vec![
@@ -123,7 +125,7 @@ fn all_parts(test: &DeviceTest) -> Vec<Part> {
 
 /// What the tester reaches with the device bypassed.
 #[derive(Debug, Clone)]
-pub(crate) struct Ceiling {
+pub(crate) struct TesterLimit {
     record: linerate_model::RecordId,
     frame_bytes: u32,
     frames_per_s: f64,
@@ -138,27 +140,22 @@ enum SizeTest {
     Burst(BurstTest),
     Recovery(RecoveryTest),
     Echo(EchoTest),
-    Frames(FramesTest),
     Addresses(AddressTest),
     Hosts(HostTest),
 }
 
 impl SizeTest {
     /// Takes a trial of `plan`; true when nothing more is needed.
-    fn record(&mut self, result: &FrameTrialResult, plan: &DevicePlan) -> bool {
+    fn record(&mut self, run: &FramesRun<'_>, plan: &DevicePlan) -> bool {
         match self {
-            Self::Throughput(test) => test.record(result),
-            Self::Latency(test) => test.record(result),
-            Self::Loss(test) => test.record(result),
-            Self::Burst(test) => test.record(result),
-            Self::Recovery(test) => test.record(result),
-            Self::Echo(test) => test.record(result),
-            Self::Frames(test) => {
-                test.record(result);
-                true
-            }
-            Self::Addresses(test) => test.record(result, plan),
-            Self::Hosts(test) => test.record(result, plan),
+            Self::Throughput(test) => test.record(run),
+            Self::Latency(test) => test.record(run),
+            Self::Loss(test) => test.record(run),
+            Self::Burst(test) => test.record(run),
+            Self::Recovery(test) => test.record(run),
+            Self::Echo(test) => test.record(run),
+            Self::Addresses(test) => test.record(run, plan),
+            Self::Hosts(test) => test.record(run, plan),
         }
     }
 
@@ -170,7 +167,6 @@ impl SizeTest {
             Self::Burst(test) => test.known(),
             Self::Recovery(test) => test.known(),
             Self::Echo(test) => format!("echo {}", test.known()),
-            Self::Frames(_) => "sending".to_owned(),
             Self::Addresses(test) => test.known(),
             Self::Hosts(test) => test.known(),
         }
@@ -178,63 +174,36 @@ impl SizeTest {
 }
 
 impl Device {
-    /// The test of `plan`, nothing run yet. `calibration` is the record of [`DeviceTest::Calibrate`] between the same ports.
-    pub fn new(plan: DevicePlan, calibration: Option<&Record>) -> Self {
-        let found = calibration.and_then(|record| Some((record, record.device()?.1)));
-        let ceilings = found
-            .map(|(record, outcome)| {
-                let of = |cell: &linerate_model::Throughput| Ceiling {
-                    record: record.id.clone(),
-                    frame_bytes: cell.frame_bytes,
-                    frames_per_s: cell.frames_per_s,
-                };
-                // A tester that was too busy to reach anything says nothing of what it can.
-                outcome.throughput.iter().filter(|cell| cell.frames_per_s > 0.0).map(of).collect()
-            })
-            .unwrap_or_default();
-        let outcome = DeviceOutcome::default();
-        let mut device = Self { plan, ceilings, outcome, throughput: None, current: None };
+    /// The test of `plan`, nothing run yet. `calibrated` is what [`DeviceTest::Calibrate`] found between the same ports.
+    pub fn new(plan: &DevicePlan, calibrated: &[Calibrated]) -> Self {
+        let limit = |known: &Calibrated| match known.subject {
+            CalibratedSubject::FrameBytes(frame_bytes) => {
+                Some(TesterLimit { record: known.record.clone(), frame_bytes, frames_per_s: known.reached.median })
+            }
+            CalibratedSubject::Result(_) => None,
+        };
+        let tester_limits = calibrated.iter().filter_map(limit).collect();
+        let found = DeviceFound::default();
+        let mut device = Self { plan: plan.clone(), tester_limits, found, throughput: None, current: None, done: 0 };
         device.begin(0, 0);
         device
     }
 
-    /// The next trial; none when all sizes are done. Asking again without recording gives the same answer.
-    pub fn next(&self) -> Option<FrameTrial> {
-        let current = self.current.as_ref()?;
-        self.wanted(self.plan.sizes[current.size], &current.test)
-    }
-
-    /// How often that trial is worth running again if the tester spoilt it.
-    pub fn retries(&self) -> u32 {
+    /// Whether a trial is run again where the tester spoilt it.
+    fn again(&self, task: &FramesTask) -> Again {
         match self.current.as_ref().map(|current| &current.test) {
-            // Plain generating is asked for once: what was spoilt is said, and not sent again.
-            Some(SizeTest::Frames(_)) => 0,
-            Some(SizeTest::Hosts(test)) if !test.hangs_on_pace() => 0,
-            _ => SPOILT_RETRIES,
-        }
-    }
-
-    /// Takes the result of the trial last asked for.
-    pub fn record(&mut self, result: &FrameTrialResult) {
-        let Some(current) = &mut self.current else { return };
-        if current.test.record(result, &self.plan)
-            && let Some(Current { size, part, test }) = self.current.take()
-        {
-            self.put_down(&test);
-            self.begin(size, part + 1);
+            Some(SizeTest::Hosts(test)) if !test.hangs_on_pace() => Again::Never,
+            // A shorter trial is a step of a search, which decides nothing.
+            _ if (1..self.plan.final_time.get()).contains(&task.time.get()) => Again::Search,
+            _ => Again::Decides,
         }
     }
 
     /// How far it is, in words: the size, and what is known of it.
-    pub fn progress(&self) -> String {
+    fn known(&self) -> String {
         let Some(current) = &self.current else { return "done".to_owned() };
         let (size, of) = (self.plan.sizes[current.size].get(), self.plan.sizes.len());
         format!("size {} of {of}: {size} bytes, {}", current.size + 1, current.test.known())
-    }
-
-    /// What was found of the sizes that are done.
-    pub fn outcome(&self) -> &DeviceOutcome {
-        &self.outcome
     }
 
     /// Goes on with that part of that size, or with the first one after it that has something to try.
@@ -256,26 +225,28 @@ impl Device {
     }
 
     fn test(&self, part: Part, size: FrameSize) -> SizeTest {
-        let ceiling = self.ceilings.iter().find(|ceiling| ceiling.frame_bytes == size.get());
+        let tester_limit = self.tester_limits.iter().find(|tester_limit| tester_limit.frame_bytes == size.get());
         let (plan, throughput) = (&self.plan, self.throughput.as_ref());
         match part {
-            Part::Throughput => {
-                SizeTest::Throughput(ThroughputTest::new(plan, size, ceiling.cloned(), self.outcome.throughput.last()))
-            }
+            Part::Throughput => SizeTest::Throughput(ThroughputTest::new(
+                plan,
+                size,
+                tester_limit.cloned(),
+                self.found.throughput.last(),
+            )),
             Part::Latency(rate) => {
                 let all = rate.map(|rate| rate.get() * plan.directions.len() as u64);
                 let load = all.or_else(|| throughput.map(|found| found.frames_per_s as u64)).filter(|load| *load > 0);
                 SizeTest::Latency(LatencyTest::new(plan, size, load.map(FrameRate::per_second)))
             }
-            Part::Loss { step_percent } => SizeTest::Loss(LossTest::new(plan, size, step_percent, ceiling)),
+            Part::Loss { step_percent } => SizeTest::Loss(LossTest::new(plan, size, step_percent, tester_limit)),
             Part::Burst { repeats } => SizeTest::Burst(BurstTest::new(plan, size, repeats, throughput.cloned())),
             Part::Recovery { repeats } => {
-                SizeTest::Recovery(RecoveryTest::new(plan, size, repeats, throughput, ceiling))
+                SizeTest::Recovery(RecoveryTest::new(plan, size, repeats, throughput, tester_limit))
             }
             Part::Echo { target } => SizeTest::Echo(EchoTest::new(plan, size, target)),
-            Part::Frames => SizeTest::Frames(FramesTest::default()),
             Part::Addresses { most, learn_rate, ageing } => {
-                let highest = highest_load(plan, size, ceiling);
+                let highest = highest_load(plan, size, tester_limit);
                 SizeTest::Addresses(AddressTest::new(plan, size, (most, learn_rate, ageing), highest))
             }
             Part::Hosts { most, learn_rate, rate } => SizeTest::Hosts(HostTest::new(size, most, learn_rate, rate)),
@@ -283,24 +254,24 @@ impl Device {
     }
 
     /// The trial that a test asks for.
-    fn wanted(&self, size: FrameSize, test: &SizeTest) -> Option<FrameTrial> {
-        let trial = |what, (load, time)| self.trial(format!("{what} {}", size.get()), size, load, time);
+    fn wanted(&self, size: FrameSize, test: &SizeTest) -> Option<Trial> {
+        let shaped = |what: &str, task| trial(format!("{what} {}", size.get()), task);
+        let load = |what, (load, time)| shaped(what, self.task(size, load, time));
         match test {
-            SizeTest::Throughput(test) => test.next().map(|wanted| trial("throughput", wanted)),
-            SizeTest::Latency(test) => test.next().map(|wanted| trial("latency", wanted)),
-            SizeTest::Loss(test) => test.next().map(|wanted| trial("loss", wanted)),
-            SizeTest::Echo(test) => test.next().map(|wanted| trial("echo", wanted)),
+            SizeTest::Throughput(test) => test.next().map(|wanted| load("throughput", wanted)),
+            SizeTest::Latency(test) => test.next().map(|wanted| load("latency", wanted)),
+            SizeTest::Loss(test) => test.next().map(|wanted| load("loss", wanted)),
+            SizeTest::Echo(test) => test.next().map(|wanted| load("echo", wanted)),
             SizeTest::Burst(test) => test.next().map(|frames| {
-                let mut trial = trial("burst", (FrameRate::per_second(1), Nanos::default()));
-                burst::shape(&mut trial, self.plan.line, frames);
-                trial
+                let mut task = self.task(size, FrameRate::per_second(1), Nanos::default());
+                burst::shape(&mut task, self.plan.line, frames);
+                shaped("burst", task)
             }),
             SizeTest::Recovery(test) => test.next().map(|loads| {
-                let mut trial = trial("recovery", (loads.overload, loads.time));
-                recovery::shape(&mut trial, loads);
-                trial
+                let mut task = self.task(size, loads.overload, loads.time);
+                recovery::shape(&mut task, loads);
+                shaped("recovery", task)
             }),
-            SizeTest::Frames(test) => (!test.is_done()).then(|| self.plain(size)),
             SizeTest::Addresses(test) => test.next(&self.plan),
             SizeTest::Hosts(test) => test.next(&self.plan),
         }
@@ -308,7 +279,7 @@ impl Device {
 
     /// Puts down what a part that is over amounts to.
     fn put_down(&mut self, test: &SizeTest) {
-        let (plan, outcome) = (&self.plan, &mut self.outcome);
+        let (plan, outcome) = (&self.plan, &mut self.found);
         match test {
             SizeTest::Throughput(test) => {
                 let found = test.outcomes(plan);
@@ -320,25 +291,12 @@ impl Device {
             SizeTest::Burst(test) => outcome.burst.push(test.outcome(plan)),
             SizeTest::Recovery(test) => outcome.recovery.push(test.outcome(plan)),
             SizeTest::Echo(test) => outcome.echo.extend(test.outcome(plan)),
-            SizeTest::Frames(test) => outcome.frames.extend(test.outcome()),
             SizeTest::Addresses(test) => outcome.addresses = Some(test.outcome()),
             SizeTest::Hosts(test) => outcome.hosts = Some(test.outcome(plan)),
         }
     }
 
-    /// The trial of plain generating at `size`.
-    fn plain(&self, size: FrameSize) -> FrameTrial {
-        let name = format!("frames {}", size.get());
-        let mut trial = self.trial(name, size, FrameRate::per_second(1), self.plan.final_time);
-        if let DeviceTest::Frames { rate, count, form } = &self.plan.test {
-            for stream in &mut trial.streams {
-                (stream.rate, stream.count, stream.form) = (*rate, *count, form.clone());
-            }
-        }
-        trial
-    }
-
-    fn trial(&self, name: String, size: FrameSize, load: FrameRate, time: Nanos) -> FrameTrial {
+    fn task(&self, size: FrameSize, load: FrameRate, time: Nanos) -> FramesTask {
         let share = FrameRate::per_second((load.get() / self.plan.directions.len().max(1) as u64).max(1));
         let stream = |pair: &linerate_model::PortPair| FrameStream {
             from: pair.from,
@@ -351,8 +309,8 @@ impl Device {
             headers: pair.headers.clone(),
             form: FrameForm::default(),
         };
-        FrameTrial {
-            name,
+        FramesTask {
+            home: self.plan.host.clone(),
             ports: self.plan.ports.clone(),
             streams: self.plan.directions.iter().map(stream).collect(),
             time,
@@ -363,82 +321,124 @@ impl Device {
     }
 }
 
+impl Method for Device {
+    fn next(&self) -> Step {
+        let Some(current) = &self.current else { return Step::Done };
+        let Some(trial) = self.wanted(self.plan.sizes[current.size], &current.test) else { return Step::Done };
+        let again = if let Task::Frames(task) = trial.task() { self.again(task) } else { Again::Never };
+        Step::run(trial, again)
+    }
+
+    fn record(&mut self, result: &TrialResult) -> After {
+        if result.failure().is_some() {
+            return After::End;
+        }
+        let Some(run) = result.frames().filter(|_| result.is_counted()) else { return After::GoOn };
+        let Some(current) = &mut self.current else { return After::GoOn };
+        self.done += 1;
+        if current.test.record(&run, &self.plan)
+            && let Some(Current { size, part, test }) = self.current.take()
+        {
+            self.put_down(&test);
+            self.begin(size, part + 1);
+        }
+        After::GoOn
+    }
+
+    fn progress(&self) -> Progress {
+        let at_most = self.current.is_none().then_some(self.done);
+        Progress { done: self.done, at_most, known: self.known() }
+    }
+
+    fn summary(&self) -> RunSummary {
+        summary::of(&self.found)
+    }
+
+    fn conclude(&self, record: &mut Record) {
+        record.results = Vec::new();
+        record.outcome = Outcome::Device(Box::new(self.found.clone()));
+        tell(record, left_out(&self.plan));
+        tell_repeats(record);
+    }
+}
+
+/// A trial of a device test.
+fn trial(name: String, task: FramesTask) -> Trial {
+    Trial::new(name, Task::Frames(task), Timing::UntilDone)
+}
+
 /// The highest load of all directions together: what the lines carry, or what the tester is known to reach.
-fn highest_load(plan: &DevicePlan, size: FrameSize, ceiling: Option<&Ceiling>) -> FrameRate {
+fn highest_load(plan: &DevicePlan, size: FrameSize, tester_limit: Option<&TesterLimit>) -> FrameRate {
     let lines = plan.line.map(|line| size.line_rate(line).get() * plan.directions.len() as u64);
-    let reach = ceiling.map(|ceiling| ceiling.frames_per_s as u64);
+    let reach = tester_limit.map(|tester_limit| tester_limit.frames_per_s as u64);
     FrameRate::per_second([lines, reach].into_iter().flatten().min().unwrap_or(UNKNOWN_LINE).max(2))
 }
 
 /// Where nothing is known of the line: beyond what any tester reaches.
 const UNKNOWN_LINE: u64 = 200_000_000;
 
-/// CPU time taken by the hypervisor above which a trial says more of the neighbours than of the device.
-const STEAL_BEARABLE: f64 = 0.05;
-
 /// Why this trial should be run again, if it should.
-pub fn spoilt(result: &FrameTrialResult) -> Option<Caveat> {
-    let seen = result.other_hosts.values().chain([&result.observation]);
-    let steal = seen.map(crate::validity::steal).fold(0.0, f64::max);
+pub(crate) fn spoilt(run: &FramesRun<'_>) -> Option<Caveat> {
+    let steal = run.result.hosts.values().map(steal).fold(0.0, f64::max);
     if steal > STEAL_BEARABLE {
         let text =
-            format!("the hypervisor took {:.0} % of the tester's CPU time in {}", steal * 100.0, result.trial.name);
+            format!("the hypervisor took {:.0} % of the tester's CPU time in {}", steal * 100.0, run.result.trial.name);
         return Some(Caveat::new(CaveatKind::CpuStolen, format!("{text}: measure again when the machine is quiet")));
     }
-    if fell_short(result)
-        && let Some(time) = held_up(result)
+    if fell_short(run)
+        && let Some(time) = held_up(run)
     {
-        let (name, share) = (&result.trial.name, result.offered_share() * 100.0);
+        let (name, share) = (&run.result.trial.name, run.offered_share() * 100.0);
         let text = format!("{name}: the tester offered {share:.2} % of the rate it was to, held up for {time} in all");
         return Some(Caveat::new(
             CaveatKind::BelowOfferedRate,
             format!("{text}: something else ran on its sending core"),
         ));
     }
-    let more = result.streams.iter().find(|stream| stream.received > stream.sent)?;
+    let more = run.counts.streams.iter().find(|stream| stream.received > stream.sent)?;
     let text = format!(
         "{}: more frames arrived ({}) than were sent ({}), which no device can do: look for a loop or another tester",
-        result.trial.name, more.received, more.sent
+        run.result.trial.name, more.received, more.sent
     );
     Some(Caveat::new(CaveatKind::OtherTraffic, text))
 }
 
 /// The tester sent less than it should have, or took longer.
-fn fell_short(result: &FrameTrialResult) -> bool {
-    result.offered_share() < 1.0 - SHORTFALL_BEARABLE
+fn fell_short(run: &FramesRun<'_>) -> bool {
+    run.offered_share() < 1.0 - SHORTFALL_BEARABLE
 }
 
 /// For how long the tester was held up, if that more than its speed is why it fell short.
-fn held_up(result: &FrameTrialResult) -> Option<Nanos> {
-    let time = result.streams.iter().map(|stream| stream.held_up).max()?;
-    (time.as_secs_f64() >= missing_seconds(result) / 2.0).then_some(time)
+fn held_up(run: &FramesRun<'_>) -> Option<Nanos> {
+    let time = run.counts.streams.iter().map(|stream| stream.held_up).max()?;
+    (time.as_secs_f64() >= missing_seconds(run) / 2.0).then_some(time)
 }
 
 /// Whether the tester, where it fell short, was at its rate whenever it was not held up. One that is too slow as well is
 /// held up no less.
-fn kept_its_rate(result: &FrameTrialResult) -> bool {
+fn kept_its_rate(run: &FramesRun<'_>) -> bool {
     // What sent next to nothing shows nothing of a rate.
-    if result.offered_share() < OFFERED_AT_LEAST {
+    if run.offered_share() < OFFERED_AT_LEAST {
         return false;
     }
-    let time = result.streams.iter().map(|stream| stream.held_up).max().unwrap_or_default();
-    time.as_secs_f64() >= missing_seconds(result) * EXPLAINED
+    let time = run.counts.streams.iter().map(|stream| stream.held_up).max().unwrap_or_default();
+    time.as_secs_f64() >= missing_seconds(run) * EXPLAINED
 }
 
 /// How long the frames that were not offered would have taken.
-fn missing_seconds(result: &FrameTrialResult) -> f64 {
-    let sending = result.streams.iter().map(|stream| stream.send_time).max().unwrap_or_default();
-    (1.0 - result.offered_share()) * sending.max(result.trial.time).as_secs_f64()
+fn missing_seconds(run: &FramesRun<'_>) -> f64 {
+    let sending = run.counts.streams.iter().map(|stream| stream.send_time).max().unwrap_or_default();
+    (1.0 - run.offered_share()) * sending.max(run.task.time).as_secs_f64()
 }
 
-fn sum(result: &FrameTrialResult, count: impl Fn(&linerate_model::FrameStreamResult) -> u64) -> u64 {
-    result.streams.iter().map(count).sum()
+fn sum(run: &FramesRun<'_>, count: impl Fn(&FrameStreamCounts) -> u64) -> u64 {
+    run.counts.streams.iter().map(count).sum()
 }
 
-fn directions(result: &FrameTrialResult) -> Vec<DirectionCounts> {
-    let port = |index: u16| result.trial.ports.get(usize::from(index)).map(ToString::to_string).unwrap_or_default();
-    let seconds = result.trial.time.as_secs_f64();
-    let one = |(stream, counts): (&FrameStream, &linerate_model::FrameStreamResult)| DirectionCounts {
+fn directions(run: &FramesRun<'_>) -> Vec<DirectionCounts> {
+    let port = |index: u16| run.task.ports.get(usize::from(index)).map(ToString::to_string).unwrap_or_default();
+    let seconds = run.task.time.as_secs_f64();
+    let one = |(stream, counts): (&FrameStream, &FrameStreamCounts)| DirectionCounts {
         from: port(stream.from),
         to: port(stream.to),
         intended: counts.intended,
@@ -448,23 +448,23 @@ fn directions(result: &FrameTrialResult) -> Vec<DirectionCounts> {
         reordered: counts.reordered,
         frames_per_s: counts.received as f64 / seconds,
     };
-    result.trial.streams.iter().zip(&result.streams).map(one).collect()
+    run.streams().map(one).collect()
 }
 
 /// The latency of all directions together.
-fn latency(result: &FrameTrialResult) -> Option<Latency> {
+fn latency(run: &FramesRun<'_>) -> Option<Latency> {
     let mut all = linerate_model::Histogram::default();
-    result.streams.iter().for_each(|stream| all.merge(&stream.latency));
+    run.counts.streams.iter().for_each(|stream| all.merge(&stream.latency));
     latency_of(&all)
 }
 
 /// Its summary, if anything was timed.
-fn latency_of(timed: &linerate_model::Histogram) -> Option<Latency> {
+pub(crate) fn latency_of(timed: &linerate_model::Histogram) -> Option<Latency> {
     (timed.count() > 0).then(|| crate::measure::latency_of(timed))
 }
 
 /// A rate for a sentence: `254,311`.
-fn whole(rate: f64) -> String {
+pub(crate) fn whole(rate: f64) -> String {
     grouped(rate.round() as u64)
 }
 
@@ -487,4 +487,4 @@ fn doubts(plan: &DevicePlan) -> Vec<Caveat> {
 #[cfg(test)]
 mod part_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

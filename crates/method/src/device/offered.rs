@@ -5,7 +5,7 @@ use linerate_model::{Confidence, Limit, Verdict};
 use linerate_units::grouped;
 
 /// Of `due` frames `sent` were sent and `received` arrived.
-pub(super) fn of_load(due: u64, sent: u64, received: u64) -> Verdict {
+pub(crate) fn of_load(due: u64, sent: u64, received: u64) -> Verdict {
     let say = |limit, confidence, text| Verdict::new(limit, confidence, vec![text]);
     let lost = sent.saturating_sub(received);
     if (sent as f64) < due as f64 * (1.0 - SHORTFALL_BEARABLE) {
@@ -13,11 +13,12 @@ pub(super) fn of_load(due: u64, sent: u64, received: u64) -> Verdict {
         return say(Limit::Tester, Confidence::Medium, text);
     }
     if lost == 0 {
-        let text = format!("all {} frames that were sent arrived: more load would tell more", grouped(sent));
+        let text =
+            format!("all {} frames that were sent arrived: offer a higher load to find the limit", grouped(sent));
         return say(Limit::OfferedLoad, Confidence::High, text);
     }
     let text = format!(
-        "{} of {} frames that were sent did not arrive; that the receiving port lost none of them is taken for granted",
+        "{} of {} frames that were sent did not arrive, provided that the receiving port lost none of them",
         grouped(lost),
         grouped(sent)
     );

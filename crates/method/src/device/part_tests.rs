@@ -1,8 +1,8 @@
 //! Bursts, recovery, echo, goals and the whole suite against simulated devices of known limits.
 
-use super::tests::{plan, simulate};
+use super::tests::{frames_of, next, plan, simulate, streams_of};
 use super::*;
-use linerate_model::{FrameStreamResult, Limit, SearchGoal};
+use linerate_model::{FrameStreamCounts, Limit, SearchGoal};
 
 /// A device that forwards so many frames a second and holds so many back, and loses frames for so long after an overload.
 #[derive(Clone, Copy)]
@@ -17,23 +17,24 @@ const USUAL: Simulated =
     Simulated { device: 200_000, tester: 4_000_000, buffer: 1_000, recovery: Nanos::from_millis(7) };
 
 impl Simulated {
-    fn answer(&self, trial: FrameTrial) -> FrameTrialResult {
-        let burst = trial.streams[0].count.is_some();
+    fn answer(&self, trial: Trial) -> TrialResult {
+        let task = frames_of(&trial).clone();
+        let burst = task.streams[0].count.is_some();
         let mut result = simulate(trial, self.device, self.tester);
-        for (wish, stream) in result.trial.streams.iter().zip(&mut result.streams) {
+        for (wish, stream) in task.streams.iter().zip(streams_of(&mut result)) {
             if burst {
                 let rate = u128::from(wish.rate.map_or(self.tester, |rate| rate.get().min(self.tester)));
-                let most = (rate * u128::from(result.trial.time.get()) / 1_000_000_000) as u64;
+                let most = (rate * u128::from(task.time.get()) / 1_000_000_000) as u64;
                 let sent = wish.count.unwrap_or(most).min(most);
                 // While the burst comes in at the tester's rate, the device forwards at its own.
                 let forwarded = (u128::from(sent) * u128::from(self.device) / rate) as u64;
                 let gaps = u128::from(sent.saturating_sub(1)) * 1_000_000_000 / rate;
-                *stream = FrameStreamResult {
+                *stream = FrameStreamCounts {
                     intended: sent,
                     sent,
                     received: sent.min(self.buffer + forwarded),
                     send_time: Nanos::new(gaps as u64),
-                    ..FrameStreamResult::default()
+                    ..FrameStreamCounts::default()
                 };
             } else if let Some(lasts) = wish.time {
                 let frames = |rate: u64| (u128::from(rate) * u128::from(lasts.get()) / 1_000_000_000) as u64;
@@ -41,29 +42,30 @@ impl Simulated {
                 let (intended, sent) = (frames(rate), frames(rate.min(self.tester)));
                 let after = wish.after.get() > 0;
                 let lost = if after { u64::from(self.recovery.get() > 0) } else { 0 };
-                *stream = FrameStreamResult {
+                *stream = FrameStreamCounts {
                     intended,
                     sent,
                     received: sent.min(frames(self.device)) - lost,
                     send_time: lasts - Nanos::new(1_000),
                     last_gap: (lost > 0).then_some(self.recovery),
-                    ..FrameStreamResult::default()
+                    ..FrameStreamCounts::default()
                 };
             }
         }
         result
     }
 
-    fn run(&self, plan: DevicePlan) -> (DeviceOutcome, Vec<FrameTrial>) {
-        let (mut test, mut trials) = (Device::new(plan, None), Vec::new());
-        while let Some(trial) = test.next() {
-            assert_eq!(test.next().as_ref(), Some(&trial), "asking again changes nothing");
+    fn run(&self, plan: DevicePlan) -> (DeviceFound, Vec<Trial>) {
+        let (mut test, mut trials) = (Device::new(&plan, &[]), Vec::new());
+        while let Some(trial) = next(&test) {
+            assert_eq!(next(&test).as_ref(), Some(&trial), "asking again changes nothing");
             assert!(trials.len() < 2_000, "a test must end");
             trials.push(trial.clone());
             test.record(&self.answer(trial));
         }
-        assert_eq!(test.progress(), "done");
-        (test.outcome().clone(), trials)
+        let Progress { done, at_most, known } = test.progress();
+        assert_eq!((done, at_most, known.as_str()), (trials.len(), Some(trials.len()), "done"));
+        (test.found, trials)
     }
 }
 
@@ -85,7 +87,7 @@ fn the_planted_buffer_is_found() {
         assert!(burst.caveats.iter().any(|caveat| caveat.text.contains("--repeats 50")), "{:?}", burst.caveats);
     }
     let bursts = trials.iter().filter(|trial| trial.name.starts_with("burst"));
-    assert!(bursts.clone().all(|trial| trial.streams[0].count.is_some()));
+    assert!(bursts.clone().all(|trial| frames_of(trial).streams[0].count.is_some()));
     assert!(bursts.count() < 3 * 45, "searches go on from the answer before");
 }
 
@@ -133,7 +135,7 @@ fn recovery_counts_from_the_fall_of_the_load() {
         assert!((recovery.overload_frames_per_s / throughput - 1.1).abs() < 0.001, "{recovery:?}");
         assert!((recovery.reduced_frames_per_s / throughput - 0.5).abs() < 0.001, "{recovery:?}");
     }
-    let trial = trials.iter().find(|trial| trial.name == "recovery 64").unwrap();
+    let trial = trials.iter().find(|trial| trial.name == "recovery 64").map(frames_of).unwrap();
     assert_eq!((trial.streams.len(), trial.time), (4, Nanos::from_secs(4)));
     assert_eq!(trial.streams[0].time, Some(Nanos::from_secs(2)));
     assert_eq!((trial.streams[3].after, trial.streams[3].from), (Nanos::from_secs(2), 1));
@@ -188,7 +190,7 @@ fn each_goal_has_its_bounds_and_its_throughput() {
         assert_eq!(cell.caveats.iter().any(|caveat| caveat.kind == CaveatKind::ShortTrial), cut, "{:?}", cell.caveats);
         assert!(!cell.directions.is_empty() && cell.lost_at_frames_per_s == Some(upper));
     }
-    assert!(trials.iter().all(|trial| trial.time <= Nanos::from_secs(2)));
+    assert!(trials.iter().all(|trial| frames_of(trial).time <= Nanos::from_secs(2)));
 }
 
 #[test]

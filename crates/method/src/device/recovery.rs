@@ -1,9 +1,9 @@
 //! How long frames go on being lost after an overload (RFC 2544 section 26.5): 110 % of the throughput, then 50 % of it.
 
-use super::{Ceiling, directions, doubts, fell_short, highest_load};
+use super::{TesterLimit, directions, doubts, fell_short, highest_load};
 use linerate_model::{
-    Caveat, CaveatKind, Confidence, DevicePlan, DirectionCounts, FrameStreamResult, FrameTrial, FrameTrialResult,
-    Limit, Recovery, Throughput, Verdict,
+    Caveat, CaveatKind, Confidence, DevicePlan, DirectionCounts, FrameStreamCounts, FramesRun, FramesTask, Limit,
+    Recovery, Throughput, Verdict,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, grouped};
 
@@ -43,12 +43,12 @@ impl RecoveryTest {
         size: FrameSize,
         repeats: u32,
         throughput: Option<&Throughput>,
-        ceiling: Option<&Ceiling>,
+        tester_limit: Option<&TesterLimit>,
     ) -> Self {
         let found = throughput.map_or(0, |throughput| throughput.frames_per_s as u64);
         let share = |percent: u64| FrameRate::per_second((found.saturating_mul(percent) / 100).max(1));
         let loads = Loads {
-            overload: share(110).min(highest_load(plan, size, ceiling)),
+            overload: share(110).min(highest_load(plan, size, tester_limit)),
             reduced: share(50),
             time: plan.final_time,
         };
@@ -77,15 +77,15 @@ impl RecoveryTest {
     }
 
     /// Takes a trial; true when nothing more is needed.
-    pub(crate) fn record(&mut self, result: &FrameTrialResult) -> bool {
+    pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
         // The streams of the overload come first, see `shape`.
-        let half = result.streams.len() / 2;
-        let (overload, reduced) = result.streams.split_at(half);
+        let half = run.counts.streams.len() / 2;
+        let (overload, reduced) = run.counts.streams.split_at(half);
         let seconds = self.time.as_secs_f64();
-        let offered = |streams: &[FrameStreamResult]| {
+        let offered = |streams: &[FrameStreamCounts]| {
             streams.iter().map(|stream| stream.sent as f64 / seconds.max(stream.send_time.as_secs_f64())).sum()
         };
-        let lost = |stream: &FrameStreamResult| stream.sent.saturating_sub(stream.received);
+        let lost = |stream: &FrameStreamCounts| stream.sent.saturating_sub(stream.received);
         self.runs.push(Run {
             overload: offered(overload),
             overload_lost: overload.iter().map(lost).sum(),
@@ -97,14 +97,14 @@ impl RecoveryTest {
                 self.caveats.push(caveat);
             }
         };
-        result.caveats.iter().cloned().for_each(&mut doubt);
-        if fell_short(result) {
+        run.result.caveats.iter().cloned().for_each(&mut doubt);
+        if fell_short(run) {
             doubt(Caveat::new(
                 CaveatKind::BelowOfferedRate,
                 "the tester sent less than the loads it was to: the overload is what it reached",
             ));
         }
-        if directions(result).iter().skip(half).any(|way: &DirectionCounts| way.reordered > 0) {
+        if directions(run).iter().skip(half).any(|way: &DirectionCounts| way.reordered > 0) {
             doubt(Caveat::new(
                 CaveatKind::PlaceUnsure,
                 "frames arrived out of order: what seems lost last may have come later, so the times may be too long",
@@ -136,10 +136,13 @@ impl RecoveryTest {
             caveats.push(Caveat::new(CaveatKind::NotMeasured, format!("{text}: give a longer --time")));
         }
         let verdict = self.inapplicable().is_none().then(|| match overload_lost {
-            0 => Verdict::new(Limit::OfferedLoad, Confidence::High, vec![String::from("the overload cost no frame")]),
+            0 => Verdict::new(
+                Limit::OfferedLoad,
+                Confidence::High,
+                vec![String::from("no frame was lost in the overload")],
+            ),
             lost => {
-                let text =
-                    format!("the overload cost {} frames, and the device took its time over them", grouped(lost));
+                let text = format!("the overload cost {} frames", grouped(lost));
                 Verdict::new(Limit::Device, Confidence::High, vec![text])
             }
         });
@@ -160,7 +163,7 @@ impl RecoveryTest {
 
 /// Nanoseconds from the first frame of a stream to the last that was lost, zero without loss; none if frames were lost until
 /// the end.
-pub(crate) fn last_loss(stream: &FrameStreamResult) -> Option<u64> {
+pub(crate) fn last_loss(stream: &FrameStreamCounts) -> Option<u64> {
     match stream.last_gap {
         // What was overtaken came later after all.
         Some(gap) if stream.sent > stream.received => (gap < stream.send_time).then_some(gap.get()),
@@ -169,7 +172,7 @@ pub(crate) fn last_loss(stream: &FrameStreamResult) -> Option<u64> {
 }
 
 /// Makes a trial send one load and then the other: every stream twice, the overload's first.
-pub(crate) fn shape(trial: &mut FrameTrial, loads: Loads) {
+pub(crate) fn shape(trial: &mut FramesTask, loads: Loads) {
     let share = |load: FrameRate| FrameRate::per_second((load.get() / trial.streams.len().max(1) as u64).max(1));
     let (overload, reduced) = (share(loads.overload), share(loads.reduced));
     let mut second = trial.streams.clone();

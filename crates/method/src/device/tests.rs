@@ -1,9 +1,10 @@
 //! The device test against simulated devices of known limits.
 
 use super::*;
+use crate::calibrated;
 use linerate_model::{
-    FrameEngine, FrameHeaders, FramePayload, FrameStreamResult, Limit, Mac, Observation, Plan, PortPair, RecordId,
-    Repeats,
+    Counts, FrameCounts, FrameEngine, FrameHeaders, FramePayload, Goal, Limit, Mac, Observation, Plan, PortPair,
+    RecordId, Standing,
 };
 use linerate_units::{BitRate, Ratio};
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ fn headers() -> FrameHeaders {
     }
 }
 
-pub(super) fn plan(test: DeviceTest, both: bool) -> DevicePlan {
+pub(crate) fn plan(test: DeviceTest, both: bool) -> DevicePlan {
     let pair = |from, to| PortPair { from, to, headers: headers() };
     DevicePlan {
         test,
@@ -38,58 +39,92 @@ pub(super) fn plan(test: DeviceTest, both: bool) -> DevicePlan {
 }
 
 /// Forwards at most `device` frames/s; the tester sends at most `tester`.
-pub(super) fn simulate(trial: FrameTrial, device: u64, tester: u64) -> FrameTrialResult {
-    let streams: Vec<FrameStreamResult> = trial
+pub(crate) fn simulate(trial: Trial, device: u64, tester: u64) -> TrialResult {
+    let task = frames_of(&trial);
+    let streams: Vec<FrameStreamCounts> = task
         .streams
         .iter()
         .map(|stream| {
-            let frames = |rate: u64| (u128::from(rate) * u128::from(trial.time.get()) / 1_000_000_000) as u64;
+            let frames = |rate: u64| (u128::from(rate) * u128::from(task.time.get()) / 1_000_000_000) as u64;
             let intended = frames(stream.rate.map_or(tester, |rate| rate.get()));
-            let sent = intended.min(frames(tester / trial.streams.len() as u64));
-            let received = sent.min(frames(device / trial.streams.len() as u64));
+            let sent = intended.min(frames(tester / task.streams.len() as u64));
+            let received = sent.min(frames(device / task.streams.len() as u64));
             let mut latency = linerate_model::Histogram::default();
             latency.record_many(1_000, received);
-            FrameStreamResult { intended, sent, received, latency, ..FrameStreamResult::default() }
+            FrameStreamCounts { intended, sent, received, latency, ..FrameStreamCounts::default() }
         })
         .collect();
-    let (engine, observation) = (FrameEngine::Xdp, Observation::default());
-    FrameTrialResult {
+    counted(trial, streams)
+}
+
+/// What XDP counted of each stream of `trial`.
+pub(crate) fn counted(trial: Trial, streams: Vec<FrameStreamCounts>) -> TrialResult {
+    TrialResult {
         trial,
-        engine,
+        attempt: 0,
+        standing: Standing::Counted,
         started_unix_ns: 0,
-        streams,
-        observation,
-        other_hosts: BTreeMap::new(),
+        counts: vec![Counts::Frames(FrameCounts { engine: FrameEngine::Xdp, streams })],
+        hosts: BTreeMap::from([("tester".into(), Observation::default())]),
         device_load: None,
         caveats: Vec::new(),
     }
 }
 
-fn run(plan: DevicePlan, device: u64, tester: u64, calibration: Option<&Record>) -> DeviceOutcome {
-    let mut test = Device::new(plan, calibration);
+/// The streams of a result, to be changed.
+pub(crate) fn streams_of(result: &mut TrialResult) -> &mut Vec<FrameStreamCounts> {
+    match result.counts.first_mut() {
+        Some(Counts::Frames(counts)) => &mut counts.streams,
+        other => panic!("no frames: {other:?}"),
+    }
+}
+
+/// What a trial sends.
+pub(crate) fn frames_of(trial: &Trial) -> &FramesTask {
+    match trial.task() {
+        Task::Frames(task) => task,
+        other => panic!("no frames: {other:?}"),
+    }
+}
+
+/// The next trial of a test.
+pub(super) fn next(test: &Device) -> Option<Trial> {
+    match test.next() {
+        Step::Run { trial, .. } => Some(*trial),
+        Step::Done => None,
+    }
+}
+
+/// Why a trial should be run again.
+fn spoilt(result: &TrialResult) -> Option<Caveat> {
+    super::spoilt(&result.frames().expect("frames"))
+}
+
+fn run(plan: DevicePlan, device: u64, tester: u64, calibration: &[Calibrated]) -> DeviceFound {
+    let mut test = Device::new(&plan, calibration);
     let mut trials = 0;
-    while let Some(trial) = test.next() {
-        assert_eq!(test.next().as_ref(), Some(&trial), "asking again changes nothing");
+    while let Some(trial) = next(&test) {
+        assert_eq!(next(&test).as_ref(), Some(&trial), "asking again changes nothing");
         test.record(&simulate(trial, device, tester));
         trials += 1;
         assert!(trials < 200, "a test must end");
     }
-    test.outcome().clone()
+    test.found
 }
 
 /// A record with what the tester reaches at each size.
 fn calibration(tester: u64) -> Record {
     let plan = plan(DeviceTest::Calibrate, false);
-    let outcome = run(plan.clone(), u64::MAX / 1_000_000, tester, None);
-    let plan = Plan { device: Some(plan), ..Plan::of(Vec::new(), Repeats::Times(1)) };
-    Record { outcome: Some(outcome.into()), ..Record::new(RecordId("calibration".into()), plan) }
+    let found = run(plan.clone(), u64::MAX / 1_000_000, tester, &[]);
+    let outcome = Outcome::Device(Box::new(found));
+    Record { outcome, ..Record::new(RecordId("calibration".into()), Plan::of(Goal::Device(plan))) }
 }
 
 #[test]
 fn the_planted_rate_is_found_and_the_device_named() {
-    let ceiling = calibration(4_000_000);
+    let tester_limit = calibration(4_000_000);
     for both in [false, true] {
-        let found = run(plan(DeviceTest::Throughput, both), 200_000, 4_000_000, Some(&ceiling));
+        let found = run(plan(DeviceTest::Throughput, both), 200_000, 4_000_000, &calibrated(&tester_limit));
         for cell in &found.throughput {
             assert!((cell.frames_per_s / 200_000.0 - 1.0).abs() < 0.005, "{cell:?}");
             assert_eq!(cell.limit, Limit::Device, "{:?}", cell.verdict);
@@ -102,31 +137,39 @@ fn the_planted_rate_is_found_and_the_device_named() {
 /// The tester stumbles just above the device's limit, and has shown far above it that it can send more.
 #[test]
 fn a_stumble_of_the_tester_does_not_hide_the_device() {
-    let ceiling = calibration(4_000_000);
-    let mut test = Device::new(plan(DeviceTest::Throughput, false), Some(&ceiling));
-    while let Some(trial) = test.next() {
+    let tester_limit = calibration(4_000_000);
+    let mut test = Device::new(&plan(DeviceTest::Throughput, false), &calibrated(&tester_limit));
+    while let Some(trial) = next(&test) {
         let mut result = simulate(trial, 200_000, 4_000_000);
-        let stream = &mut result.streams[0];
-        if (200_001..201_500).contains(&(stream.intended * 1_000_000_000 / result.trial.time.get())) {
+        let time = frames_of(&result.trial).time.get();
+        let stream = &mut streams_of(&mut result)[0];
+        if (200_001..201_500).contains(&(stream.intended * 1_000_000_000 / time)) {
             stream.sent = stream.intended * 98 / 100;
             stream.received = stream.sent;
         }
         test.record(&result);
     }
     // At the other sizes the search begins where it stumbles.
-    let cell = &test.outcome().throughput[0];
+    let cell = &test.found.throughput[0];
     assert!(cell.frames_per_s < 202_000.0, "{cell:?}");
     assert_eq!(cell.limit, Limit::Device, "{:?}", cell.verdict);
 }
 
 #[test]
 fn the_testers_own_limit_is_never_the_devices() {
-    let ceiling = calibration(400_000);
-    assert!(ceiling.outcome.iter().flat_map(|o| &o.device.throughput).take(2).all(|cell| cell.limit == Limit::Tester));
-    let found = run(plan(DeviceTest::Throughput, false), 100_000_000, 400_000, Some(&ceiling));
+    let tester_limit = calibration(400_000);
+    assert!(
+        tester_limit
+            .device()
+            .into_iter()
+            .flat_map(|(_, found)| &found.throughput)
+            .take(2)
+            .all(|cell| cell.limit == Limit::Tester)
+    );
+    let found = run(plan(DeviceTest::Throughput, false), 100_000_000, 400_000, &calibrated(&tester_limit));
     assert!(found.throughput.iter().all(|cell| cell.limit != Limit::Device), "{found:?}");
     // Uncalibrated, the shortfall of the trial that failed gives it away.
-    let found = run(plan(DeviceTest::Throughput, false), 100_000_000, 400_000, None);
+    let found = run(plan(DeviceTest::Throughput, false), 100_000_000, 400_000, &[]);
     assert_eq!(found.throughput[0].limit, Limit::Tester, "{:?}", found.throughput[0].verdict);
     let kinds: BTreeMap<_, _> = found.throughput[0].caveats.iter().map(|c| (c.kind, &c.text)).collect();
     assert!(kinds.contains_key(&CaveatKind::NotCalibrated));
@@ -134,7 +177,7 @@ fn the_testers_own_limit_is_never_the_devices() {
 
 #[test]
 fn a_full_line_is_the_wire() {
-    let found = run(plan(DeviceTest::Throughput, false), 100_000_000, 100_000_000, None);
+    let found = run(plan(DeviceTest::Throughput, false), 100_000_000, 100_000_000, &[]);
     let cell = &found.throughput[2];
     assert_eq!((cell.limit, cell.frames_per_s), (Limit::Wire, 812_744.0));
     assert_eq!(cell.line_share, Some(1.0));
@@ -142,11 +185,11 @@ fn a_full_line_is_the_wire() {
 
 #[test]
 fn latency_is_measured_at_the_throughput_or_at_the_rate_given() {
-    let found = run(plan(DeviceTest::Latency { rate: None }, false), 200_000, 4_000_000, None);
+    let found = run(plan(DeviceTest::Latency { rate: None }, false), 200_000, 4_000_000, &[]);
     assert_eq!((found.throughput.len(), found.latency.len()), (3, 3));
     assert!((found.latency[0].frames_per_s / 200_000.0 - 1.0).abs() < 0.005);
     let rate = Some(FrameRate::per_second(1_000));
-    let found = run(plan(DeviceTest::Latency { rate }, true), 200_000, 4_000_000, None);
+    let found = run(plan(DeviceTest::Latency { rate }, true), 200_000, 4_000_000, &[]);
     assert_eq!((found.throughput.len(), found.latency[0].frames_per_s), (0, 2_000.0));
 }
 
@@ -156,7 +199,7 @@ fn between_hosts_the_suite_leaves_latency_out() {
     let here = plan(test, false);
     let apart = DevicePlan { ports: vec!["tester:p0".into(), "other:p0".into()], ..here.clone() };
     assert!(!here.has_several_hosts() && apart.has_several_hosts());
-    let [timed, untimed] = [&here, &apart].map(|plan| run(plan.clone(), 200_000, 4_000_000, None));
+    let [timed, untimed] = [&here, &apart].map(|plan| run(plan.clone(), 200_000, 4_000_000, &[]));
     assert_eq!((timed.latency.len(), untimed.latency.len()), (3, 0));
     assert_eq!((left_out(&here), untimed.throughput.len(), untimed.recovery.len()), (None, 3, 3));
     assert!(left_out(&apart).is_some_and(|caveat| caveat.text.contains("ports of one host")));
@@ -165,19 +208,19 @@ fn between_hosts_the_suite_leaves_latency_out() {
 
 #[test]
 fn cpu_time_stolen_on_any_host_spoils_a_trial() {
-    let trial = Device::new(plan(DeviceTest::Throughput, false), None).next().expect("a trial");
+    let trial = next(&Device::new(&plan(DeviceTest::Throughput, false), &[])).expect("a trial");
     let mut result = simulate(trial, 1_000_000, 100_000_000);
-    assert_eq!(super::spoilt(&result), None);
+    assert_eq!(spoilt(&result), None);
     let stolen =
         linerate_model::CoreUse { steal: Nanos::from_millis(10), idle: Nanos::from_millis(90), ..Default::default() };
     let seen = Observation { cores: vec![stolen], ..Observation::default() };
-    result.other_hosts.insert("b".into(), seen);
-    assert_eq!(super::spoilt(&result).map(|caveat| caveat.kind), Some(CaveatKind::CpuStolen));
+    result.hosts.insert("b".into(), seen);
+    assert_eq!(spoilt(&result).map(|caveat| caveat.kind), Some(CaveatKind::CpuStolen));
 }
 
 #[test]
 fn a_loss_curve_ends_after_two_loads_without_loss() {
-    let found = run(plan(DeviceTest::Loss { step_percent: 10 }, false), 500_000, 20_000_000, None);
+    let found = run(plan(DeviceTest::Loss { step_percent: 10 }, false), 500_000, 20_000_000, &[]);
     // At 1518 bytes the line carries 812,744: 100, 90, 80 and 70 % lose, 60 and 50 % do not.
     let points = &found.loss[2].points;
     assert_eq!(points.len(), 6);
@@ -186,40 +229,9 @@ fn a_loss_curve_ends_after_two_loads_without_loss() {
 }
 
 #[test]
-fn plain_generating_runs_once_and_says_what_was_counted() {
-    let rate = Some(FrameRate::per_second(1_000));
-    let test = || DeviceTest::Frames { rate, count: Some(500), form: FrameForm::default() };
-    let mut device =
-        Device::new(DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test(), true) }, None);
-    let trial = device.next().expect("one trial");
-    assert!(trial.streams.iter().all(|stream| stream.count == Some(500)));
-    let mut result = simulate(trial, 1_000_000, 1_000_000);
-    for stream in &mut result.streams {
-        (stream.intended, stream.sent, stream.sent_bytes) = (501, 501, 501 * 64);
-        stream.send_time = Nanos::from_millis(500);
-        (stream.received, stream.by_port_counters) = (499, false);
-    }
-    device.record(&result);
-    assert_eq!(device.next(), None);
-    let flows = &device.outcome().frames;
-    assert_eq!((flows.len(), flows[0].lost, flows[1].from.as_str()), (2, 2, "p1"));
-    let offered = flows[0].offered.expect("a rate");
-    assert_eq!((offered.frames_per_s, offered.frame_bits_per_s, offered.wire_bits_per_s), (1_000.0, 512e3, 672e3));
-    assert_eq!(flows[0].arrived, None, "no time, no rate");
-    assert_eq!(flows[0].caveats, []);
-
-    // At half the rate asked for, all frames sent are no excuse.
-    device =
-        Device::new(DevicePlan { sizes: vec![FrameSize::with_fcs(64).expect("a size")], ..plan(test(), true) }, None);
-    result.streams.iter_mut().for_each(|stream| stream.send_time = Nanos::from_secs(1));
-    device.record(&result);
-    assert_eq!(device.outcome().frames[0].caveats[0].kind, CaveatKind::BelowOfferedRate);
-}
-
-#[test]
 fn expectations_are_held_against_each_size() {
-    let outcome = run(plan(DeviceTest::Throughput, false), 1_000_000, 10_000_000, None);
-    let judge = |text: &str, test: DeviceTest, outcome: &DeviceOutcome| {
+    let outcome = run(plan(DeviceTest::Throughput, false), 1_000_000, 10_000_000, &[]);
+    let judge = |text: &str, test: DeviceTest, outcome: &DeviceFound| {
         let expectation: crate::Expectation = text.parse().expect(text);
         assert!(expectation.applies_to_device(&test), "{text}");
         expectation.judge_device(&plan(test, false), outcome).iter().map(|j| j.met).collect::<Vec<_>>()
@@ -233,15 +245,15 @@ fn expectations_are_held_against_each_size() {
         assert_eq!(judge(text, DeviceTest::Throughput, &outcome), met, "{text}");
     }
     let timed = DeviceTest::Latency { rate: Some(FrameRate::per_second(500_000)) };
-    let outcome = run(plan(timed.clone(), false), 250_000, 10_000_000, None);
+    let outcome = run(plan(timed.clone(), false), 250_000, 10_000_000, &[]);
     for (text, met) in [("latency.p99<=2us", true), ("p50<1us", false), ("loss<=50.1%", true), ("loss<=49%", false)] {
         assert_eq!(judge(text, timed.clone(), &outcome), [met; 3], "{text}");
     }
     let curve = DeviceTest::Loss { step_percent: 10 };
-    let outcome = run(plan(curve.clone(), false), 1_000_000, 100_000_000, None);
+    let outcome = run(plan(curve.clone(), false), 1_000_000, 100_000_000, &[]);
     assert_eq!(judge("loss<=1%", curve.clone(), &outcome), [false, false, true]);
     // Nothing found is nothing met.
-    assert_eq!(judge("loss<=100%", curve, &DeviceOutcome::default()), [false; 3]);
+    assert_eq!(judge("loss<=100%", curve, &DeviceFound::default()), [false; 3]);
     for (text, test) in
         [("p99<1s", DeviceTest::Throughput), ("jitter<1s", timed), ("packets>=1", DeviceTest::Calibrate)]
     {
@@ -251,16 +263,16 @@ fn expectations_are_held_against_each_size() {
 
 #[test]
 fn a_tester_that_was_held_up_is_told_from_one_that_is_too_slow() {
-    let trial = Device::new(plan(DeviceTest::Throughput, false), None).next().expect("a trial");
+    let trial = next(&Device::new(&plan(DeviceTest::Throughput, false), &[])).expect("a trial");
     let mut result = simulate(trial, u64::MAX / 1_000_000, 10_000);
-    assert!(result.offered_share() < 0.5);
-    assert_eq!(super::spoilt(&result), None, "running it again would not make it faster");
-    let time = result.trial.time.get();
-    for stream in &mut result.streams {
+    assert!(result.frames().expect("frames").offered_share() < 0.5);
+    assert_eq!(spoilt(&result), None, "running it again would not make it faster");
+    let time = frames_of(&result.trial).time.get();
+    for stream in streams_of(&mut result) {
         (stream.sent, stream.received) = (stream.intended, stream.intended);
         (stream.send_time, stream.held_up) = (Nanos::new(time * 10 / 9), Nanos::new(time / 9));
     }
-    let reason = super::spoilt(&result).expect("a tenth of the time was lost");
+    let reason = spoilt(&result).expect("a tenth of the time was lost");
     assert_eq!(reason.kind, CaveatKind::BelowOfferedRate);
     assert!(reason.text.contains("90.00 %") && reason.text.contains("held up"), "{}", reason.text);
 }
@@ -268,52 +280,53 @@ fn a_tester_that_was_held_up_is_told_from_one_that_is_too_slow() {
 /// Nothing sent is nothing lost, and nothing shown.
 #[test]
 fn a_tester_that_is_held_up_all_the_time_reaches_nothing() {
-    let mut device = Device::new(plan(DeviceTest::Calibrate, false), None);
-    while let Some(trial) = device.next() {
+    let mut device = Device::new(&plan(DeviceTest::Calibrate, false), &[]);
+    while let Some(trial) = next(&device) {
+        let time = frames_of(&trial).time;
         let mut result = simulate(trial, u64::MAX / 1_000_000, 100_000_000);
-        for stream in &mut result.streams {
+        for stream in streams_of(&mut result) {
             (stream.sent, stream.received) = (0, 0);
-            stream.held_up = result.trial.time;
+            stream.held_up = time;
         }
         device.record(&result);
     }
-    assert_eq!(device.outcome().throughput[0].frames_per_s, 0.0);
+    assert_eq!(device.found.throughput[0].frames_per_s, 0.0);
 }
 
 /// A tester that reaches 4,000,000 frames/s and is held up for most of each trial does not reach the line's 14,880,952.
 #[test]
 fn a_tester_that_is_held_up_may_be_too_slow_as_well() {
-    let mut device = Device::new(plan(DeviceTest::Calibrate, false), None);
-    while let Some(trial) = device.next() {
+    let mut device = Device::new(&plan(DeviceTest::Calibrate, false), &[]);
+    while let Some(trial) = next(&device) {
         let mut result = simulate(trial, u64::MAX / 1_000_000, 100_000_000);
-        let time = result.trial.time.get();
-        for stream in &mut result.streams {
+        let time = frames_of(&result.trial).time.get();
+        for stream in streams_of(&mut result) {
             let reached = 4_000_000 * time / 1_000_000_000;
             stream.sent = stream.intended.min(reached) * 2 / 5;
             (stream.received, stream.send_time) = (stream.sent, Nanos::new(time));
             stream.held_up = Nanos::new(time * 3 / 5);
         }
-        assert!(super::spoilt(&result).is_some(), "a quieter time would tell");
+        assert!(spoilt(&result).is_some(), "a quieter time would tell");
         device.record(&result);
     }
-    let found = device.outcome().throughput[0].frames_per_s;
+    let found = device.found.throughput[0].frames_per_s;
     assert!(found < 6_000_000.0, "{found}");
 }
 
 #[test]
 fn pauses_of_the_tester_are_not_the_devices_loss() {
-    let mut device = Device::new(plan(DeviceTest::Throughput, false), None);
-    while let Some(trial) = device.next() {
+    let mut device = Device::new(&plan(DeviceTest::Throughput, false), &[]);
+    while let Some(trial) = next(&device) {
         let mut result = simulate(trial, 1_000_000, 100_000_000);
-        let time = result.trial.time.get();
-        for stream in &mut result.streams {
+        let time = frames_of(&result.trial).time.get();
+        for stream in streams_of(&mut result) {
             (stream.send_time, stream.held_up) = (Nanos::new(time * 100 / 97), Nanos::new(time * 3 / 97));
         }
-        let reason = super::spoilt(&result).expect("each trial is held up");
+        let reason = spoilt(&result).expect("each trial is held up");
         result.caveats.push(reason);
         device.record(&result);
     }
-    let found = &device.outcome().throughput[0];
+    let found = &device.found.throughput[0];
     assert!((found.frames_per_s / 1_000_000.0 - 1.0).abs() < 0.002, "{}", found.frames_per_s);
     assert!(found.caveats.iter().any(|caveat| caveat.kind == CaveatKind::BelowOfferedRate));
     assert_ne!(found.limit, linerate_model::Limit::Tester, "{:?}", found.verdict);

@@ -1,16 +1,16 @@
 //! Throughput: the highest rate at which no frame is lost (RFC 1242 section 3.17, RFC 2544 section 26.1).
 
-use super::{Ceiling, directions, doubts, fell_short, highest_load, kept_its_rate, load, sum, whole};
+use super::{TesterLimit, directions, doubts, fell_short, highest_load, kept_its_rate, load, sum, whole};
 use crate::proof::bypassed;
 use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Search};
 use linerate_model::{
-    Caveat, CaveatKind, Confidence, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, FrameCeiling,
-    FrameTrialResult, GoalBounds, Limit, SearchGoal, Throughput, Verdict,
+    Caveat, CaveatKind, Confidence, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, FrameTesterLimit, FramesRun,
+    GoalBounds, Limit, SearchGoal, Throughput, Verdict,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio, grouped};
 
-/// A result within this share of the tester's ceiling is the tester's own.
-pub(super) const AT_CEILING: f64 = 0.97;
+/// A result within this share of the tester's limit is the tester's own.
+pub(super) const AT_TESTER_LIMIT: f64 = 0.97;
 /// A result within this share of the line's rate fills it.
 pub(crate) const AT_LINE: f64 = 0.997;
 /// Where the device, offered more, lets no more than this many times the result through, it is what limits it.
@@ -23,7 +23,7 @@ const NEAR_ENOUGH: f64 = 1.25;
 pub(crate) struct ThroughputTest {
     size: FrameSize,
     by: By,
-    ceiling: Option<Ceiling>,
+    tester_limit: Option<TesterLimit>,
     tried: Vec<Tried>,
     caveats: Vec<Caveat>,
 }
@@ -70,12 +70,12 @@ impl ThroughputTest {
     pub(crate) fn new(
         plan: &DevicePlan,
         size: FrameSize,
-        ceiling: Option<Ceiling>,
+        tester_limit: Option<TesterLimit>,
         before: Option<&Throughput>,
     ) -> Self {
-        let highest = highest_load(plan, size, ceiling.as_ref());
+        let highest = highest_load(plan, size, tester_limit.as_ref());
         let slowest = (plan.directions.len() as u64).max(highest.get() / 10_000).max(1);
-        let mut test = Self::from(plan, size, ceiling, FrameRate::per_second(slowest));
+        let mut test = Self::from(plan, size, tester_limit, FrameRate::per_second(slowest));
         // What lost nothing at all says of other sizes only that they may do as well.
         let limited = before.filter(|before| before.lost_at_frames_per_s.is_some() && before.frames_per_s > 0.0);
         if let (By::Halving(search), Some(before)) = (&mut test.by, limited) {
@@ -85,8 +85,13 @@ impl ThroughputTest {
     }
 
     /// The search down to `slowest`.
-    pub(crate) fn from(plan: &DevicePlan, size: FrameSize, ceiling: Option<Ceiling>, slowest: FrameRate) -> Self {
-        let highest = highest_load(plan, size, ceiling.as_ref());
+    pub(crate) fn from(
+        plan: &DevicePlan,
+        size: FrameSize,
+        tester_limit: Option<TesterLimit>,
+        slowest: FrameRate,
+    ) -> Self {
+        let highest = highest_load(plan, size, tester_limit.as_ref());
         let named = match &plan.test {
             DeviceTest::Goals { goals } => goals.as_slice(),
             _ => &[],
@@ -104,7 +109,7 @@ impl ThroughputTest {
                 final_time: plan.final_time,
             })),
         };
-        Self { size, by, ceiling, tried: Vec::new(), caveats: Vec::new() }
+        Self { size, by, tester_limit, tried: Vec::new(), caveats: Vec::new() }
     }
 
     pub(crate) fn next(&self) -> Option<(FrameRate, Nanos)> {
@@ -112,30 +117,30 @@ impl ThroughputTest {
     }
 
     /// Takes a trial; true when the search is over.
-    pub(crate) fn record(&mut self, result: &FrameTrialResult) -> bool {
+    pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
         let Some(probe) = self.by.search().next() else { return true };
-        let (intended, sent) = (sum(result, |stream| stream.intended), sum(result, |stream| stream.sent));
-        let received = sum(result, |stream| stream.received);
-        let too_slow = fell_short(result) && !kept_its_rate(result);
+        let (intended, sent) = (sum(run, |stream| stream.intended), sum(run, |stream| stream.sent));
+        let received = sum(run, |stream| stream.received);
+        let too_slow = fell_short(run) && !kept_its_rate(run);
         self.tried.push(Tried {
             load: probe.load.get(),
             time: probe.time,
             // What the tester never sent weighs as much as what did not come back.
             short: too_slow || intended.saturating_sub(sent) > sent.saturating_sub(received),
             lost_of_sent: sent.saturating_sub(received),
-            directions: directions(result),
-            device_load: result.device_load.clone(),
+            directions: directions(run),
+            device_load: run.result.device_load.clone(),
         });
         // Within the tolerance of the offered load, only what was sent can be lost. Beyond it, what was not offered counts as
         // lost too (RFC 9971), so that no rate is reported that the tester cannot offer. One that was held up, however often
         // the trial was repeated, can: between the pauses the load was what it was to be, and its caveat says that they were.
         let (due, offered) = match too_slow {
-            true => (intended, (intended as f64 * result.offered_share()) as u64),
+            true => (intended, (intended as f64 * run.offered_share()) as u64),
             false => (sent, sent),
         };
         self.by.search_mut().record(&Counted { probe, intended: due, forwarded: received.min(offered) });
         // Of each kind the last: that of the trial nearest to the answer.
-        for caveat in &result.caveats {
+        for caveat in &run.result.caveats {
             self.caveats.retain(|known| known.kind != caveat.kind);
             self.caveats.push(caveat.clone());
         }
@@ -177,12 +182,12 @@ impl ThroughputTest {
         let decided = self.tried.iter().rfind(|trial| Some(trial.load) == bounds.lower.map(FrameRate::get));
         let rate = rate.map_or(0.0, |rate| rate.get() as f64);
         let lines = lines(plan, self.size);
-        let ceiling = self.ceiling.as_ref().map(|ceiling| FrameCeiling {
-            record: ceiling.record.clone(),
-            frames_per_s: ceiling.frames_per_s,
-            share: if ceiling.frames_per_s > 0.0 { rate / ceiling.frames_per_s } else { 0.0 },
+        let tester_limit = self.tester_limit.as_ref().map(|tester_limit| FrameTesterLimit {
+            record: tester_limit.record.clone(),
+            frames_per_s: tester_limit.frames_per_s,
+            share: if tester_limit.frames_per_s > 0.0 { rate / tester_limit.frames_per_s } else { 0.0 },
         });
-        let verdict = self.verdict(plan, rate, lines, ceiling.as_ref(), bounds.upper);
+        let verdict = self.verdict(plan, rate, lines, tester_limit.as_ref(), bounds.upper);
         let mut caveats = match &goal {
             None => doubts(plan),
             Some(goal) => shortened(goal),
@@ -190,14 +195,14 @@ impl ThroughputTest {
         caveats.extend(self.caveats.iter().cloned());
         let device_load = decided.and_then(|trial| trial.device_load.clone());
         caveats.extend(load::doubts(device_load.as_ref()));
-        match (&plan.test, &ceiling) {
+        match (&plan.test, &tester_limit) {
             (DeviceTest::Calibrate, _) => caveats.push(Caveat::new(
-                CaveatKind::TesterCeiling,
-                "this is the tester's own ceiling, measured without the device: no result through a device can be higher",
+                CaveatKind::TesterLimit,
+                "this is the tester's limit, measured without the device: no result through a device can be higher",
             )),
             (_, None) => caveats.push(Caveat::new(
                 CaveatKind::NotCalibrated,
-                "the tester's own ceiling at this size is not known: join its ports by a cable and run `linerate device \
+                "the tester's limit at this size is not known: connect its ports by a cable and run `linerate device \
                  calibrate` with the same ports and sizes, then measure again",
             )),
             _ => {}
@@ -210,7 +215,7 @@ impl ThroughputTest {
             line_share: lines.map(|lines| rate / lines),
             lost_at_frames_per_s: bounds.upper.map(|load| load.get() as f64),
             directions: decided.map(|trial| trial.directions.clone()).unwrap_or_default(),
-            ceiling,
+            tester_limit,
             trials: self.tried.len() as u32,
             trial_time: decided.map_or(plan.final_time, |trial| trial.time),
             device_load,
@@ -226,7 +231,7 @@ impl ThroughputTest {
         plan: &DevicePlan,
         rate: f64,
         lines: Option<f64>,
-        ceiling: Option<&FrameCeiling>,
+        tester_limit: Option<&FrameTesterLimit>,
         failed: Option<FrameRate>,
     ) -> Verdict {
         let say = Verdict::new;
@@ -253,16 +258,16 @@ impl ThroughputTest {
         let gave_way = by_device
             .min_by(|one, other| let_through(one).total_cmp(&let_through(other)))
             .filter(|trial| let_through(trial) <= failed.unwrap_or_default() as f64 * NEAR_ENOUGH);
-        if let Some(ceiling) = ceiling
-            && ceiling.share >= AT_CEILING
+        if let Some(tester_limit) = tester_limit
+            && tester_limit.share >= AT_TESTER_LIMIT
         {
             let text = format!(
-                "{} frames/s are {:.1} % of the tester's own ceiling of {} frames/s: the device may well carry more",
+                "{} frames/s are {:.1} % of the tester's limit of {} frames/s: the device may carry more",
                 whole(rate),
-                ceiling.share * 100.0,
-                whole(ceiling.frames_per_s)
+                tester_limit.share * 100.0,
+                whole(tester_limit.frames_per_s)
             );
-            let proofs = vec![bypassed(&ceiling.record, rate, ceiling.frames_per_s)];
+            let proofs = vec![bypassed(&tester_limit.record, rate, tester_limit.frames_per_s)];
             return Verdict { proofs, ..say(Limit::Tester, Confidence::High, vec![text]) };
         }
         let Some(failed) = failed else {
@@ -279,15 +284,15 @@ impl ThroughputTest {
             grouped(gave_way.load),
             grouped(gave_way.lost_of_sent)
         );
-        match ceiling {
-            Some(ceiling) => {
+        match tester_limit {
+            Some(tester_limit) => {
                 let room = format!(
                     "with the device bypassed the tester reached {} frames/s, {:.1} times as many",
-                    whole(ceiling.frames_per_s),
-                    ceiling.frames_per_s / rate.max(1.0)
+                    whole(tester_limit.frames_per_s),
+                    tester_limit.frames_per_s / rate.max(1.0)
                 );
                 let near = let_through(gave_way) <= failed as f64 * NEAR;
-                let proofs = vec![bypassed(&ceiling.record, rate, ceiling.frames_per_s)];
+                let proofs = vec![bypassed(&tester_limit.record, rate, tester_limit.frames_per_s)];
                 let confidence = if near { Confidence::High } else { Confidence::Medium };
                 Verdict { proofs, ..say(Limit::Device, confidence, vec![sent, room]) }
             }

@@ -4,12 +4,12 @@
 //! The tree is made for it, of as many bytes as TCP carries in a second, so that a slow path need not be waited for and a fast one
 //! shows what it can. Heads of files and the end of the copy are part of its figure: that is what a copy costs.
 
-use super::{Facts, Figure, Layer, efficiency, tcp};
-use crate::repeat::{Need, need};
-use crate::statistics::summary;
+use super::{Facts, Figure, Layer, UNMEASURED, efficiency, tcp};
+use crate::copy::CELL;
+use crate::task::Context;
 use linerate_model::{
-    CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopyPlan, CopySync, CopyTree,
-    CopyVerify, CopyWay, Limit, MadeTree, Record, RungName, Transport, TreeKind,
+    CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree,
+    CopyVerify, CopyWay, LadderPlan, LayerName, Limit, MadeTree, Measurement, Task, Timing, Transport, TreeKind, Trial,
 };
 use linerate_units::ByteCount;
 
@@ -24,18 +24,16 @@ const FILES: u64 = 8;
 
 pub(super) struct Copy;
 
-/// The next copy that the ladder of `record` wants; none when there are enough, or none can be made.
-pub fn next_copy(record: &Record) -> Option<CopyPlan> {
-    let ladder = record.plan.ladder.as_ref()?;
-    if ladder.without.contains_key(&RungName::Copy) {
-        return None;
-    }
-    if let Some(plan) = &ladder.copy {
-        let figures: Vec<f64> = found(plan, record)?.runs_bytes_per_s;
-        return (need(&record.plan.repeats, &figures) == Need::More).then(|| plan.clone());
-    }
-    let carried = record.results.iter().find(|result| result.name == tcp::STREAM)?.received.as_ref()?;
-    let bytes = ((carried.payload_bps.median / 8.0) as u64).clamp(LEAST, MOST);
+/// The copy of a ladder whose `results` stand; none before TCP has been measured.
+pub(super) fn trial(plan: &LadderPlan, results: &[Measurement]) -> Option<Trial> {
+    let tcp = results.iter().find(|result| result.name == tcp::STREAM)?;
+    let carried = tcp.flows()?.received.as_ref()?;
+    Some(copy_of(plan, (carried.payload_bps.median / 8.0) as u64))
+}
+
+/// The copy of a tree of `bytes`, as far as that is neither too small nor too large.
+pub(crate) fn copy_of(plan: &LadderPlan, bytes: u64) -> Trial {
+    let bytes = bytes.clamp(LEAST, MOST);
     let tree = MadeTree {
         like: TreeKind::Photos,
         files: (bytes / FILE).max(FILES),
@@ -43,11 +41,11 @@ pub fn next_copy(record: &Record) -> Option<CopyPlan> {
         bytes: ByteCount::new(bytes),
         seed: 1,
     };
-    Some(CopyPlan {
+    let task = CopyTask {
         tree: CopyTree::Made(tree),
         way: CopyWay::Linerate,
-        sources: vec![ladder.path.opener.clone()],
-        destinations: vec![ladder.path.listener.clone()],
+        sources: vec![plan.path.client.clone()],
+        destinations: vec![plan.path.server.name().clone()],
         from: CopyFrom::Files,
         into: CopyInto::Scratch,
         options: CopyOptions {
@@ -59,35 +57,41 @@ pub fn next_copy(record: &Record) -> Option<CopyPlan> {
             existing: CopyExisting::Refuse,
             links: CopyLinks::Copy,
         },
-        ip: ladder.ip,
-    })
+        ip: plan.ip,
+    };
+    Trial::new(CELL, Task::Copy(task), Timing::UntilDone)
 }
 
-/// What the copies of `plan` in `record` came to.
-pub(super) fn found(plan: &CopyPlan, record: &Record) -> Option<linerate_model::CopyOutcome> {
-    crate::copy::found(plan, &record.hosts, &record.copy_trials)
+/// What the copies came to; none without any.
+fn found(facts: &Facts<'_>) -> Option<Measurement> {
+    let copies = &facts.beside.copies;
+    let with = Context { hosts: facts.hosts, repeats: facts.plan.repeats, calibrated: &[], idle: &[] };
+    Some(crate::copy::measure(&copies.first()?.trial, copies, &with))
 }
 
 impl Layer for Copy {
-    fn name(&self) -> RungName {
-        RungName::Copy
+    fn name(&self) -> LayerName {
+        LayerName::Copy
     }
 
     fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
-        let found = facts.copy.as_ref().ok_or("the run ended before it was measured")?;
-        let runs = found.runs_bytes_per_s.iter().map(|bytes| bytes * 8.0).collect();
+        let unmeasured = match facts.failed.get(tcp::STREAM) {
+            Some(_) => "its size follows from what TCP carries, which was not measured",
+            None => UNMEASURED,
+        };
+        let found = found(facts).ok_or(unmeasured)?;
         Ok(Figure {
-            payload_bps: summary(runs).ok_or("the run ended before it was measured")?,
+            payload_bps: found.main,
             efficiency: efficiency(Transport::Tcp, facts.plan.ip, FILE, facts.plan.mtu),
             latency: None,
-            verdict: found.verdict.clone(),
+            verdict: Some(found.verdict),
             results: Vec::new(),
             bears: true,
         })
     }
 
     fn advice(&self, facts: &Facts<'_>) -> String {
-        let limit = facts.copy.as_ref().and_then(|found| Some(found.verdict.as_ref()?.limit));
+        let limit = found(facts).map(|found| found.verdict.limit);
         let tried = match limit {
             Some(Limit::StorageRead) => {
                 "the source's storage is slower than the path: `linerate copy --from memory` leaves it out"

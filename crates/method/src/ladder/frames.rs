@@ -7,13 +7,13 @@
 //! Two hosts have two clocks. So what a frame takes there and back is timed by the sending port alone: by echo requests, which the
 //! kernel of the receiving host answers before any socket hears of them.
 
-use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload, udp};
-use crate::device::spoilt;
-use crate::repeat::{Need, need};
+use super::{Facts, Figure, Layer, UNMEASURED, efficiency, largest_datagram, line_payload, udp};
 use crate::statistics::summary;
+use crate::task::spoilt;
 use linerate_model::{
-    Confidence, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream, FrameTrial, FrameTrialResult,
-    Histogram, IpVersion, Limit, Plan, RungLatency, RungName, Summary, Transport, Verdict,
+    Confidence, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream, FrameStreamCounts, FramesTask,
+    Histogram, IpVersion, LayerLatency, LayerName, Limit, Summary, Task, Timing, Transport, Trial, TrialResult,
+    Verdict,
 };
 use linerate_units::{BitRate, FrameRate, FrameSize};
 
@@ -22,31 +22,16 @@ const FULL: f64 = 0.98;
 /// Loss below this share is none that the rate hangs on.
 const NO_LOSS: f64 = 0.01;
 /// Echo requests a second at the most: so many that what sends them does not sleep in between, no more than the transactions of
-/// the rungs above do.
+/// the layers above do.
 const ECHOES: u64 = 10_000;
 /// The share of a line of known speed that they may take: none waits for the one before.
 const OF_LINE: u64 = 10;
 
 pub(super) struct Frames;
 
-/// The next trial of the raw-frame rung; none when there are enough, or none is asked for.
-pub fn next_frames<'a>(plan: &'a Plan, done: &[FrameTrialResult]) -> Option<&'a FrameTrial> {
-    let ladder = plan.ladder.as_ref()?;
-    let trial = ladder.frames.as_ref().filter(|_| !ladder.without.contains_key(&RungName::Frames))?;
-    let figures: Vec<f64> = of(done, trial).map(|result| payload_bps(result, ladder.ip, ladder.mtu)).collect();
-    // Each is timed after its rate was measured, as often as that.
-    let untimed = ladder.echoes.as_ref().filter(|echoes| of(done, echoes).count() < figures.len());
-    untimed.or_else(|| (need(&plan.repeats, &figures) == Need::More).then_some(trial))
-}
-
-/// Those of `done` that are runs of `trial`.
-fn of<'a>(done: &'a [FrameTrialResult], trial: &FrameTrial) -> impl Iterator<Item = &'a FrameTrialResult> {
-    let name = trial.name.clone();
-    done.iter().filter(move |result| result.trial.name == name)
-}
-
 /// Echo requests by the port that sends `full` to where that goes, as small as they can be; none where nothing goes anywhere.
-pub(super) fn echoes(full: &FrameTrial) -> Option<FrameTrial> {
+pub(crate) fn echoes(full: &Trial) -> Option<Trial> {
+    let Task::Frames(full) = full.task() else { return None };
     let sent = full.streams.first()?;
     let headers = FrameHeaders { payload: FramePayload::Echo, ..sent.headers.clone() };
     let size = headers.smallest_frame();
@@ -61,27 +46,27 @@ pub(super) fn echoes(full: &FrameTrial) -> Option<FrameTrial> {
         form: FrameForm::default(),
         ..sent.clone()
     };
-    Some(FrameTrial {
-        name: String::from("echo of frames"),
+    let task = FramesTask {
         ports: vec![full.ports.get(usize::from(sent.from))?.clone()],
         streams: vec![stream],
         hosts: Vec::new(),
         ..full.clone()
-    })
+    };
+    Some(Trial::new("echo of frames", Task::Frames(task), Timing::UntilDone))
 }
 
 impl Layer for Frames {
-    fn name(&self) -> RungName {
-        RungName::Frames
+    fn name(&self) -> LayerName {
+        LayerName::Frames
     }
 
     fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
         let (ip, mtu) = (facts.plan.ip, facts.plan.mtu);
-        let full = facts.plan.frames.as_ref().map_or_else(Vec::new, |trial| of(facts.frame_trials, trial).collect());
+        let full = &facts.beside.frames;
         if full.is_empty() {
-            return Err("the run ended before it was measured".to_owned());
+            return Err(UNMEASURED.to_owned());
         }
-        let sound: Vec<&FrameTrialResult> = full.into_iter().filter(|trial| spoilt(trial).is_none()).collect();
+        let sound: Vec<&TrialResult> = full.iter().copied().filter(|run| spoilt(run).is_none()).collect();
         let runs = sound.iter().map(|result| payload_bps(result, ip, mtu)).collect();
         let payload_bps = summary(runs)
             .ok_or("something else held up what sends the frames in every trial; measure when the machine is quiet")?;
@@ -92,7 +77,7 @@ impl Layer for Frames {
             verdict: Some(verdict),
             payload_bps,
             efficiency: efficiency(Transport::Udp, ip, largest_datagram(ip, mtu), mtu),
-            latency: facts.plan.echoes.as_ref().and_then(|trial| latency(of(facts.frame_trials, trial))),
+            latency: if facts.beside.times() { latency(&facts.beside.echoes) } else { None },
             results: Vec::new(),
         })
     }
@@ -105,32 +90,38 @@ impl Layer for Frames {
 }
 
 /// The time there and back in all trials together; none where no request was answered.
-fn latency<'a>(timed: impl Iterator<Item = &'a FrameTrialResult>) -> Option<RungLatency> {
+fn latency(timed: &[&TrialResult]) -> Option<LayerLatency> {
     let mut all = Histogram::default();
-    timed.flat_map(|result| &result.streams).for_each(|stream| all.merge(&stream.latency));
+    streams(timed).for_each(|stream| all.merge(&stream.latency));
     let answered = all.count() > 0;
-    answered.then(|| RungLatency { p50: all.quantile(0.5), p99: all.quantile(0.99), count: all.count() })
+    answered.then(|| LayerLatency { p50: all.quantile(0.5), p99: all.quantile(0.99), count: all.count() })
 }
 
 /// Payload that arrived in one trial, bit/s: what came behind the first frame, in the time from it to the last.
-fn payload_bps(result: &FrameTrialResult, ip: IpVersion, mtu: u32) -> f64 {
-    let of = |stream: &linerate_model::FrameStreamResult| {
+pub(super) fn payload_bps(result: &TrialResult, ip: IpVersion, mtu: u32) -> f64 {
+    let of = |stream: &FrameStreamCounts| {
         let bits = (stream.received.saturating_sub(1) * largest_datagram(ip, mtu) * 8) as f64;
         let seconds = stream.receive_time.as_secs_f64();
         if seconds > 0.0 { bits / seconds } else { 0.0 }
     };
-    result.streams.iter().map(of).sum()
+    streams(&[result]).map(of).sum()
+}
+
+/// What became of the streams of all runs.
+fn streams<'a>(runs: &[&'a TrialResult]) -> impl Iterator<Item = &'a FrameStreamCounts> {
+    let runs: Vec<_> = runs.iter().filter_map(|run| run.frames()).collect();
+    runs.into_iter().flat_map(|run| &run.counts.streams)
 }
 
 /// What limited the frames. They pass no socket: it is the line, what sends them, or something that loses them.
-fn verdict(facts: &Facts<'_>, trials: &[&FrameTrialResult], payload_bps: &Summary) -> Verdict {
-    let streams = || trials.iter().flat_map(|result| &result.streams);
-    let sent: u64 = streams().map(|stream| stream.sent).sum();
-    let lost = sent.saturating_sub(streams().map(|stream| stream.received).sum());
-    let sockets = trials.iter().any(|result| result.engine == FrameEngine::PacketSocket);
-    let means = if sockets { "packet sockets" } else { "XDP" };
-    let udp = facts.result(&udp::stream_name(facts.plan.ip, facts.plan.mtu));
-    let udp = udp.and_then(|result| result.received.as_ref()).map(|received| &received.payload_bps);
+fn verdict(facts: &Facts<'_>, trials: &[&TrialResult], payload_bps: &Summary) -> Verdict {
+    let sent: u64 = streams(trials).map(|stream| stream.sent).sum();
+    let lost = sent.saturating_sub(streams(trials).map(|stream| stream.received).sum());
+    let sockets =
+        trials.iter().filter_map(|run| run.frames()).any(|run| run.counts.engine == FrameEngine::PacketSocket);
+    let engine = if sockets { "packet sockets" } else { "XDP" };
+    let udp = facts.flows(&udp::stream_name(facts.plan.ip, facts.plan.mtu));
+    let udp = udp.and_then(|flows| flows.received.as_ref()).map(|received| &received.payload_bps);
     let share = facts.line().map(|line| (line, payload_bps.median / line_payload(line, facts.plan.ip, facts.plan.mtu)));
     let (limit, confidence, text) = match share {
         Some((line, share)) if share >= FULL => {
@@ -145,16 +136,16 @@ fn verdict(facts: &Facts<'_>, trials: &[&FrameTrialResult], payload_bps: &Summar
         _ if let Some(udp) = udp.filter(|udp| udp.low * FULL > payload_bps.high) => {
             let udp = BitRate::per_second(udp.median as u64);
             let text = format!(
-                "UDP got more over the same path ({udp}): what sends or counts the frames ({means}) is slower."
+                "UDP got more over the same path ({udp}): what sends or counts the frames ({engine}) is slower."
             );
             (Limit::Tester, Confidence::High, text)
         }
         _ if (lost as f64) < sent as f64 * NO_LOSS => {
-            let text = format!("Of {sent} frames {lost} were lost: the sending port gave no more (by {means}).");
+            let text = format!("Of {sent} frames {lost} were lost: the sending port gave no more (by {engine}).");
             (Limit::Tester, Confidence::Medium, text)
         }
         _ => {
-            let text = format!("{lost} of {sent} frames were lost on the way or at the receiving port (by {means}).");
+            let text = format!("{lost} of {sent} frames were lost on the way or at the receiving port (by {engine}).");
             (Limit::CannotTell, Confidence::Low, text)
         }
     };

@@ -1,22 +1,22 @@
-//! The widest gap: the largest loss between neighbouring rungs, as far as it is more than headers and the runs' own spread.
+//! The widest gap: the largest loss between neighbouring layers, as far as it is more than headers and the runs' own spread.
 
-use linerate_model::{Gap, RungName, Summary};
+use linerate_model::{Gap, LayerName, Summary};
 
-/// Rungs this close are equal: the rest is within the error of clocks and windows at the two ends.
+/// Layers this close are equal: the rest is within the error of clocks and windows at the two ends.
 const WITHIN_ERROR: f64 = 0.02;
 
-/// A rung that has a figure.
+/// A layer that has a figure.
 pub(super) struct Standing<'a> {
-    pub(super) name: RungName,
+    pub(super) name: LayerName,
     pub(super) payload_bps: &'a Summary,
     /// Payload as a share of what it occupies on a wire.
     pub(super) efficiency: f64,
 }
 
-/// The widest gap between neighbours of `rungs`, which go from the ground up; none if none is beyond their spread. Of
-/// equally wide ones the lowest: what stands on it inherits its loss. `advice` says what to try for a rung.
-pub(super) fn widest(rungs: &[Standing<'_>], advice: impl Fn(RungName) -> String) -> Option<Gap> {
-    let gaps = rungs.windows(2).filter_map(|pair| between(&pair[0], &pair[1]));
+/// The widest gap between neighbours of `layers`, which go from the ground up; none if none is beyond their spread. Of
+/// equally wide ones the lowest: what stands on it inherits its loss. `advice` says what to try for a layer.
+pub(super) fn widest(layers: &[Standing<'_>], advice: impl Fn(LayerName) -> String) -> Option<Gap> {
+    let gaps = layers.windows(2).filter_map(|pair| between(&pair[0], &pair[1]));
     let mut gap = gaps.reduce(|widest, gap| if gap.rest > widest.rest { gap } else { widest })?;
     gap.advice = advice(gap.above);
     Some(gap)
@@ -27,7 +27,7 @@ fn between(below: &Standing<'_>, above: &Standing<'_>) -> Option<Gap> {
     let headers = below.efficiency / above.efficiency;
     let factor = below.payload_bps.median / above.payload_bps.median;
     let rest = factor / headers;
-    // The upper rung's best run, its headers made up for, stays under the lower rung's worst.
+    // The upper layer's best run, its headers made up for, stays under the lower layer's worst.
     let apart = above.payload_bps.high * headers < below.payload_bps.low;
     (apart && rest * (1.0 - WITHIN_ERROR) > 1.0).then(|| Gap {
         above: above.name,

@@ -2,18 +2,18 @@
 //! that loses nothing shows 100 % at raw frames and at UDP.
 
 use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload};
-use linerate_model::{RungName, Summary, Transport};
+use linerate_model::{LayerName, Summary, Transport};
 
 pub(super) struct Limit;
 
 impl Layer for Limit {
-    fn name(&self) -> RungName {
-        RungName::Limit
+    fn name(&self) -> LayerName {
+        LayerName::Limit
     }
 
     fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
         let line = facts.line().ok_or(
-            "no link speed is known on this path; tell the agents with --link-speed IF=RATE to see each rung's share of \
+            "no link speed is known on this path; tell the agents with --link-speed IF=RATE to see each layer's share of \
              the line",
         )?;
         let (ip, mtu) = (facts.plan.ip, facts.plan.mtu);

@@ -1,10 +1,12 @@
 //! The ladder: each layer of one path in the same unit, and the gap between neighbours that loses the most. One file for
-//! each rung, in one list.
+//! each layer, in one list.
 //!
-//! A rung says which trials it wants of the ordinary plan, and draws its figure from their results. All rungs count the
+//! A layer says which trials it wants of the ordinary plan, and draws its figure from their results. All layers count the
 //! payload of their packets, so full frames, the line in full frames and UDP in the largest datagrams compare as they
 //! are. TCP's larger header is told apart from the rest of its gap.
 
+mod beside;
+mod climb;
 mod copy;
 mod frames;
 mod gap;
@@ -18,21 +20,25 @@ mod tcp;
 mod tests;
 mod udp;
 
+pub use climb::Climb;
+pub(crate) use copy::copy_of;
+pub(crate) use frames::echoes;
+
+use beside::Beside;
 use linerate_model::{
-    CopyOutcome, FrameTrial, FrameTrialResult, IpVersion, Ladder, LadderPlan, Latency, Measurement, Path, PathLimit,
-    Plan, Record, Rung, RungLatency, RungName, SocketOptions, StreamSpec, Summary, Timing, Transport, TrialSpec,
-    Verdict, Workload, layer_bytes,
+    FlowFigures, Goal, Host, IpVersion, Ladder, LadderLayer, LadderPlan, Latency, LayerLatency, LayerName, Measurement,
+    Net, Path, PathLimit, Plan, Planned, Repeats, SocketOptions, StreamTask, Summary, Task, Timing, Transport, Trial,
+    TrialResult, Verdict, layer_bytes,
 };
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
 
-pub use copy::next_copy;
-pub use frames::next_frames;
-
-/// What all rungs' rates count.
+/// What all layers' rates count.
 const UNIT: &str = "payload bit/s";
+/// Why a layer has no figure where nothing went wrong with it.
+const UNMEASURED: &str = "the run ended before it was measured";
 
-/// The rungs, from the ground up.
+/// The layers, from the ground up.
 const LAYERS: [&dyn Layer; 8] = [
     &limit::Limit,
     &frames::Frames,
@@ -46,7 +52,7 @@ const LAYERS: [&dyn Layer; 8] = [
 
 /// What a ladder is to be measured on, and how.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct LadderRequest {
     /// From which host to which.
     pub path: Path,
     /// IPv4 or IPv6.
@@ -59,93 +65,93 @@ pub struct Asked {
     pub socket: SocketOptions,
     /// Length of each trial.
     pub timing: Timing,
-    /// The trial of the raw-frame rung, or why there can be none.
-    pub frames: Result<FrameTrial, String>,
+    /// How often each trial is run.
+    pub repeats: Repeats,
+    /// The trial of the raw-frame layer, or why there can be none.
+    pub frames: Planned,
 }
 
-/// One rung.
+/// One layer.
 trait Layer: Sync {
     /// Its name.
-    fn name(&self) -> RungName;
+    fn name(&self) -> LayerName;
 
     /// The trials it wants, each by a name of its own.
-    fn trials(&self, _asked: &Asked) -> Vec<(String, Workload)> {
+    fn trials(&self, _request: &LadderRequest) -> Vec<(String, Task)> {
         Vec::new()
     }
 
     /// What it came to, or why it has no figure.
     fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String>;
 
-    /// What to try where it delivers less than the rung below.
+    /// What to try where it delivers less than the layer below.
     fn advice(&self, facts: &Facts<'_>) -> String;
 }
 
-/// What a rung draws its figure from.
+/// What a layer draws its figure from.
 struct Facts<'a> {
     plan: &'a LadderPlan,
     results: &'a [Measurement],
-    frame_trials: &'a [FrameTrialResult],
-    copy: Option<CopyOutcome>,
+    hosts: &'a [Host],
+    beside: &'a Beside<'a>,
+    /// Trials that failed, by name, and why.
+    failed: &'a BTreeMap<String, String>,
 }
 
-/// A rung's figure.
+/// A layer's figure.
 struct Figure {
     payload_bps: Summary,
     /// Payload as a share of what it occupies on an Ethernet wire, 0 to 1.
     efficiency: f64,
-    latency: Option<RungLatency>,
+    latency: Option<LayerLatency>,
     verdict: Option<Verdict>,
     results: Vec<String>,
-    /// Something may stand on it: it is the path's, not the tester's own limit.
+    /// Something may stand on it: it is the path's, not the tester's limit.
     bears: bool,
 }
 
-/// `plan` with the trials that a ladder wants. A cell of the plan that has the name of one of them gives way to it.
-pub fn onto(mut plan: Plan, asked: &Asked) -> Plan {
-    for (name, workload) in LAYERS.iter().flat_map(|layer| layer.trials(asked)) {
-        let cell = TrialSpec {
-            name,
-            paths: vec![asked.path.clone()],
-            workload,
-            timing: asked.timing,
-            probe: None,
-            proves: None,
-        };
-        match plan.cells.iter_mut().find(|known| known.name == cell.name) {
-            Some(known) => *known = cell,
-            None => plan.cells.push(cell),
-        }
+impl LadderRequest {
+    /// Transport, flows and sockets of a trial.
+    fn net(&self, transport: Transport, flows: u16) -> Net {
+        Net { transport, ip: self.ip, flows, socket: self.socket.clone() }
     }
-    let Asked { path, ip, mtu, frames, .. } = asked.clone();
-    let (frames, without) = match frames {
-        Ok(trial) => (Some(trial), BTreeMap::new()),
-        Err(why) => (None, BTreeMap::from([(RungName::Frames, why)])),
+
+    fn paths(&self) -> Vec<Path> {
+        vec![self.path.clone()]
+    }
+}
+
+/// Returns the plan of a ladder.
+pub fn plan(request: &LadderRequest) -> Plan {
+    let trials = LAYERS.iter().flat_map(|layer| layer.trials(request));
+    let cells = trials.map(|(name, task)| Trial::new(name, task, request.timing)).collect();
+    let LadderRequest { path, ip, mtu, repeats, frames, .. } = request.clone();
+    let echoes = match &frames {
+        Planned::Trial(full) => frames::echoes(full),
+        Planned::Missing(_) => None,
     };
-    let echoes = frames.as_ref().and_then(frames::echoes);
-    plan.ladder = Some(LadderPlan { path, ip, mtu, frames, echoes, copy: None, without });
-    plan
+    Plan::of(Goal::Ladder(LadderPlan { cells, repeats, path, ip, mtu, frames, echoes }))
 }
 
-/// The ladder of a record whose results stand; none if its plan asks for none, or nothing was measured.
-pub fn found(record: &Record) -> Option<Ladder> {
-    let plan = record.plan.ladder.as_ref()?;
-    let copy = plan.copy.as_ref().and_then(|copied| copy::found(copied, record));
-    let facts = Facts { plan, results: &record.results, frame_trials: &record.frame_trials, copy };
-    if record.results.is_empty() { None } else { Some(climb(&facts)) }
+/// The ladder of `plan`, whose `results` stand; `trials` are all attempts.
+fn found(plan: &LadderPlan, hosts: &[Host], results: &[Measurement], trials: &[TrialResult]) -> Ladder {
+    let beside = Beside::of(plan, trials);
+    let failed = trials.iter().filter_map(|run| Some((run.trial.name.clone(), run.failure()?.to_owned()))).collect();
+    climb(&Facts { plan, results, hosts, beside: &beside, failed: &failed })
 }
 
-/// Every rung in turn, each beside the one below, and the widest gap between them.
+/// Every layer in turn, each beside the one below, and the widest gap between them.
 fn climb(facts: &Facts<'_>) -> Ladder {
     let line_bps = facts.line();
     let figures: Vec<Result<Figure, String>> = LAYERS.iter().map(|layer| figure(*layer, facts)).collect();
     // The ground's payload, where the line's speed is known.
     let ground = LAYERS.iter().zip(&figures).find_map(|(layer, figure)| {
-        let figure = figure.as_ref().ok().filter(|_| layer.name() == RungName::Limit)?;
+        let figure = figure.as_ref().ok().filter(|_| layer.name() == LayerName::Limit)?;
         Some(figure.payload_bps.median)
     });
-    let (mut rungs, mut standing): (Vec<Rung>, Vec<gap::Standing<'_>>) = (Vec::new(), Vec::new());
+    let (mut layers, mut standing): (Vec<LadderLayer>, Vec<gap::Standing<'_>>) = (Vec::new(), Vec::new());
     for (layer, figure) in LAYERS.iter().zip(&figures) {
-        rungs.push(match figure {
+        layers.push(match figure {
             Ok(figure) => {
                 let own = figure.payload_bps.median;
                 let below = standing.last().map(|below| (below.name, own / below.payload_bps.median));
@@ -156,12 +162,12 @@ fn climb(facts: &Facts<'_>) -> Ladder {
                         efficiency: figure.efficiency,
                     });
                 }
-                Rung {
+                LadderLayer {
                     name: layer.name(),
                     payload_bps: Some(figure.payload_bps.clone()),
                     limit_bps: line_bps.map(|line| BitRate::per_second((line.get() as f64 * figure.efficiency) as u64)),
                     below: below.map(|(name, _)| name),
-                    share_of_below: below.map(|(_, share)| share),
+                    share_of_layer_below: below.map(|(_, share)| share),
                     share_of_line: ground.map(|ground| own / ground),
                     latency_ns: figure.latency,
                     verdict: figure.verdict.clone(),
@@ -169,12 +175,12 @@ fn climb(facts: &Facts<'_>) -> Ladder {
                     missing: None,
                 }
             }
-            Err(why) => Rung {
+            Err(why) => LadderLayer {
                 name: layer.name(),
                 payload_bps: None,
                 limit_bps: None,
                 below: None,
-                share_of_below: None,
+                share_of_layer_below: None,
                 share_of_line: None,
                 latency_ns: None,
                 verdict: None,
@@ -186,12 +192,12 @@ fn climb(facts: &Facts<'_>) -> Ladder {
     let widest_gap = gap::widest(&standing, |above| {
         LAYERS.iter().find(|layer| layer.name() == above).map_or_else(String::new, |layer| layer.advice(facts))
     });
-    Ladder { line_bps, mtu: facts.plan.mtu, unit: UNIT.to_owned(), rungs, widest_gap }
+    Ladder { line_bps, mtu: facts.plan.mtu, unit: UNIT.to_owned(), layers, widest_gap }
 }
 
-/// A rung's figure. Of nothing that arrived there is no share.
+/// A layer's figure. Of nothing that arrived there is no share.
 fn figure(layer: &dyn Layer, facts: &Facts<'_>) -> Result<Figure, String> {
-    if let Some(why) = facts.plan.without.get(&layer.name()) {
+    if let Some(why) = facts.beside.without.get(&layer.name()) {
         return Err(why.clone());
     }
     let figure = layer.figure(facts)?;
@@ -201,29 +207,38 @@ fn figure(layer: &dyn Layer, facts: &Facts<'_>) -> Result<Figure, String> {
 impl Facts<'_> {
     /// What the path's line carries, if its speed is known.
     fn line(&self) -> Option<BitRate> {
-        self.results.iter().filter_map(|result| Some(result.limit.as_ref()?.line_bps)).min()
+        self.results.iter().filter_map(|result| Some(result.flows()?.limit.as_ref()?.line_bps)).min()
     }
 
     fn result(&self, name: &str) -> Option<&Measurement> {
         self.results.iter().find(|result| result.name == name)
     }
 
-    /// The figure of a rung that has a stream and transactions.
+    fn flows(&self, name: &str) -> Option<&FlowFigures> {
+        self.result(name)?.flows()
+    }
+
+    /// The figure of a layer that has a stream and transactions.
     fn streamed(
         &self,
         stream: &str,
         transactions: &str,
-        efficiency: impl Fn(&Measurement) -> f64,
+        efficiency: impl Fn(&FlowFigures) -> f64,
     ) -> Result<Figure, String> {
-        let unmeasured = || "the run ended before it was measured".to_owned();
+        let unmeasured = || self.failed.get(stream).cloned().unwrap_or_else(|| UNMEASURED.to_owned());
         let result = self.result(stream).ok_or_else(unmeasured)?;
-        let received = result.received.as_ref().ok_or_else(unmeasured)?;
+        let figures = result.flows().ok_or_else(unmeasured)?;
+        let received = figures.received.as_ref().ok_or_else(unmeasured)?;
         let timed = self.result(transactions);
-        let latency = timed.and_then(|timed| timed.latency_ns.as_ref()).filter(|latency| latency.count > 0);
+        let latency = timed.and_then(|timed| timed.flows()?.latency_ns.as_ref()).filter(|latency| latency.count > 0);
         Ok(Figure {
             payload_bps: received.payload_bps.clone(),
-            efficiency: efficiency(result),
-            latency: latency.map(|Latency { p50, p99, count, .. }| RungLatency { p50: *p50, p99: *p99, count: *count }),
+            efficiency: efficiency(figures),
+            latency: latency.map(|Latency { p50, p99, count, .. }| LayerLatency {
+                p50: *p50,
+                p99: *p99,
+                count: *count,
+            }),
             verdict: Some(result.verdict.clone()),
             results: [Some(result), timed].into_iter().flatten().map(|result| result.name.clone()).collect(),
             bears: true,
@@ -234,7 +249,7 @@ impl Facts<'_> {
 /// Bytes of the largest datagram that a path of this MTU carries whole: the MTU less the IP header and UDP's 8 bytes
 /// (RFC 768).
 fn largest_datagram(ip: IpVersion, mtu: u32) -> u64 {
-    u64::from(mtu.saturating_sub(ip.header() + 8)).clamp(StreamSpec::UDP_MINIMUM, StreamSpec::UDP_MAXIMUM)
+    u64::from(mtu.saturating_sub(ip.header() + 8)).clamp(StreamTask::UDP_MINIMUM, StreamTask::UDP_MAXIMUM)
 }
 
 /// What the line carries in full frames, payload bit/s.

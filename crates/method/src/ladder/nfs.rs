@@ -1,13 +1,13 @@
-//! What the rungs of NFS have in common: large transfers of one kind, several under way, over TCP, against the listener's own
+//! What the layers of NFS have in common: large transfers of one kind, several in flight, over TCP, against the listener's own
 //! server in memory. Their headers, about 130 bytes a call, are half a per cent of a transfer: within the error of a gap.
 
-use super::{Asked, Facts, Figure, efficiency};
-use linerate_model::{FileSet, NfsMix, NfsSpec, Transport, Workload, tcp_packet};
+use super::{Facts, Figure, LadderRequest, efficiency};
+use linerate_model::{FileSet, NfsMix, NfsTask, Task, Transport, tcp_packet};
 use linerate_units::ByteCount;
 
 /// What clients ask for at a time as a rule, and small enough that dozens cross a slow line in a window.
 const TRANSFER: ByteCount = ByteCount::new(32 << 10);
-/// With so many under way neither end waits for the other: 256 KiB.
+/// With so many in flight neither end waits for the other: 256 KiB.
 const OUTSTANDING: u16 = 8;
 /// What is read and written again and again: a slow line brings it there within a second.
 const FILES: FileSet = FileSet { files: 4, directories: 1, symlinks: 0, file_bytes: ByteCount::new(256 << 10) };
@@ -15,19 +15,17 @@ const FILES: FileSet = FileSet { files: 4, directories: 1, symlinks: 0, file_byt
 const BUSY: f64 = 0.9;
 
 /// The trial of the built-in mix `read` or `write`.
-pub(super) fn trials(name: &str, mix: &str, asked: &Asked) -> Vec<(String, Workload)> {
+pub(super) fn trials(name: &str, mix: &str, request: &LadderRequest) -> Vec<(String, Task)> {
     let Ok(mix) = NfsMix::named(mix) else { return Vec::new() };
-    let Asked { ip, flows, socket, .. } = asked.clone();
-    let spec = NfsSpec {
-        ip,
-        flows,
-        socket,
+    let task = NfsTask {
+        paths: request.paths(),
+        net: request.net(Transport::Tcp, request.flows),
         files: FILES,
         transfer_bytes: TRANSFER,
         outstanding: OUTSTANDING,
-        ..NfsSpec::plain(Transport::Tcp, mix)
+        ..NfsTask::plain(Transport::Tcp, mix)
     };
-    vec![(name.to_owned(), Workload::Nfs(spec))]
+    vec![(name.to_owned(), Task::Nfs(task))]
 }
 
 /// The figure of the result of that name. A request of one byte has no counterpart here.
@@ -41,7 +39,7 @@ pub(super) fn figure(name: &str, facts: &Facts<'_>) -> Result<Figure, String> {
 
 /// What to try.
 pub(super) fn advice(name: &str, facts: &Facts<'_>) -> String {
-    let Some(result) = facts.result(name) else { return String::new() };
+    let Some(result) = facts.flows(name) else { return String::new() };
     let (asking, serving) = (result.cpu.sender.busiest_thread, result.cpu.receiver.busiest_thread);
     let (end, busy) = if asking >= serving { ("asking", asking) } else { ("serving", serving) };
     if busy >= BUSY {
@@ -51,7 +49,7 @@ pub(super) fn advice(name: &str, facts: &Facts<'_>) -> String {
             busy * 100.0
         );
     }
-    "each transfer waits for its reply: `linerate nfs --transfer-size 256KiB --outstanding 32` tells if larger ones or more \
-     under way make up for it"
+    "each transfer waits for its reply: `linerate nfs --transfer-size 256KiB --outstanding 32` shows whether larger ones or more \
+     in flight make up for it"
         .to_owned()
 }

@@ -1,19 +1,19 @@
 //! NFS reads: file data from the server's memory.
 
-use super::{Asked, Facts, Figure, Layer, nfs};
-use linerate_model::{RungName, Workload};
+use super::{Facts, Figure, LadderRequest, Layer, nfs};
+use linerate_model::{LayerName, Task};
 
 const NAME: &str = "nfs tcp read";
 
 pub(super) struct NfsRead;
 
 impl Layer for NfsRead {
-    fn name(&self) -> RungName {
-        RungName::NfsRead
+    fn name(&self) -> LayerName {
+        LayerName::NfsRead
     }
 
-    fn trials(&self, asked: &Asked) -> Vec<(String, Workload)> {
-        nfs::trials(NAME, "read", asked)
+    fn trials(&self, request: &LadderRequest) -> Vec<(String, Task)> {
+        nfs::trials(NAME, "read", request)
     }
 
     fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {

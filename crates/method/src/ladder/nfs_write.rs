@@ -1,19 +1,19 @@
 //! NFS writes: file data to the server's memory, committed now and then.
 
-use super::{Asked, Facts, Figure, Layer, nfs};
-use linerate_model::{RungName, Workload};
+use super::{Facts, Figure, LadderRequest, Layer, nfs};
+use linerate_model::{LayerName, Task};
 
 const NAME: &str = "nfs tcp write";
 
 pub(super) struct NfsWrite;
 
 impl Layer for NfsWrite {
-    fn name(&self) -> RungName {
-        RungName::NfsWrite
+    fn name(&self) -> LayerName {
+        LayerName::NfsWrite
     }
 
-    fn trials(&self, asked: &Asked) -> Vec<(String, Workload)> {
-        nfs::trials(NAME, "write", asked)
+    fn trials(&self, request: &LadderRequest) -> Vec<(String, Task)> {
+        nfs::trials(NAME, "write", request)
     }
 
     fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {

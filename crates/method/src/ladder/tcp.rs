@@ -1,8 +1,8 @@
 //! TCP: one stream in order, with windows, acknowledgements and congestion control. Its larger header is a part of its gap
 //! that no host can win back.
 
-use super::{Asked, Facts, Figure, Layer, efficiency};
-use linerate_model::{RungName, StreamSpec, TransactSpec, Transport, Workload, tcp_packet};
+use super::{Facts, Figure, LadderRequest, Layer, efficiency};
+use linerate_model::{LayerName, StreamTask, Task, TransactTask, Transport, tcp_packet};
 use linerate_units::ByteCount;
 
 pub(super) const STREAM: &str = "tcp";
@@ -12,21 +12,25 @@ const MESSAGE: ByteCount = ByteCount::new(1 << 20);
 /// A stall of this share of the time accounts for a gap that is worth naming.
 const STALL_WORTH_NAMING: f64 = 0.1;
 /// One segment in a thousand sent again keeps a window small: a sender that answers each loss has about sqrt(1.5 / p), here
-/// 39, segments under way (RFC 5348 section 3.1).
+/// 39, segments in flight (RFC 5348 section 3.1).
 const LOSS_WORTH_NAMING: f64 = 0.001;
 
 pub(super) struct Tcp;
 
 impl Layer for Tcp {
-    fn name(&self) -> RungName {
-        RungName::Tcp
+    fn name(&self) -> LayerName {
+        LayerName::Tcp
     }
 
-    fn trials(&self, asked: &Asked) -> Vec<(String, Workload)> {
-        let Asked { ip, flows, socket, .. } = asked.clone();
-        let stream = StreamSpec { ip, flows, socket: socket.clone(), ..StreamSpec::plain(Transport::Tcp, MESSAGE) };
-        let transact = TransactSpec { ip, socket, ..TransactSpec::plain(Transport::Tcp) };
-        vec![(STREAM.to_owned(), Workload::Stream(stream)), (TRANSACTIONS.to_owned(), Workload::Transact(transact))]
+    fn trials(&self, request: &LadderRequest) -> Vec<(String, Task)> {
+        let (tcp, paths) = (Transport::Tcp, request.paths());
+        let stream = StreamTask {
+            paths: paths.clone(),
+            net: request.net(tcp, request.flows),
+            ..StreamTask::plain(tcp, MESSAGE)
+        };
+        let transact = TransactTask { paths, net: request.net(tcp, 1), ..TransactTask::plain(tcp) };
+        vec![(STREAM.to_owned(), Task::Stream(stream)), (TRANSACTIONS.to_owned(), Task::Transact(transact))]
     }
 
     fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
@@ -39,9 +43,9 @@ impl Layer for Tcp {
     }
 
     fn advice(&self, facts: &Facts<'_>) -> String {
-        let Some(tcp) = facts.result(STREAM).and_then(|result| result.tcp.as_ref()) else { return String::new() };
+        let Some(tcp) = facts.flows(STREAM).and_then(|flows| flows.tcp.as_ref()) else { return String::new() };
         let percent = |share: f64| share * 100.0;
-        let resent = tcp.retransmits as f64 / tcp.segments.max(1) as f64;
+        let retransmitted = tcp.retransmits as f64 / tcp.segments.max(1) as f64;
         if tcp.receive_window_limited >= STALL_WORTH_NAMING {
             return format!(
                 "the receiver's window stalled TCP for {:.0} % of the time: try a larger --receive-buffer (and \
@@ -56,12 +60,12 @@ impl Layer for Tcp {
                 percent(tcp.send_buffer_limited)
             );
         }
-        if resent >= LOSS_WORTH_NAMING {
+        if retransmitted >= LOSS_WORTH_NAMING {
             return format!(
-                "TCP ({}) sent {:.1} % of its segments again: find where the path loses packets with `linerate stream --udp \
+                "TCP ({}) retransmitted {:.1} % of its segments: find where the path loses packets with `linerate stream --udp \
                  --rate`, and try --congestion bbr, which gives way to loss less",
                 tcp.congestion,
-                percent(resent)
+                percent(retransmitted)
             );
         }
         format!(

@@ -1,8 +1,8 @@
 //! UDP: sockets at both ends, each datagram a packet of its own. Segmentation offload is off: joined datagrams would skip
-//! the work for each packet that this rung is to show.
+//! the work for each packet that this layer is to show.
 
-use super::{Asked, Facts, Figure, Layer, efficiency, largest_datagram};
-use linerate_model::{IpVersion, LossPlaces, RungName, SocketOptions, StreamSpec, TransactSpec, Transport, Workload};
+use super::{Facts, Figure, LadderRequest, Layer, efficiency, largest_datagram};
+use linerate_model::{IpVersion, LayerName, LossPlaces, Net, SocketOptions, StreamTask, Task, TransactTask, Transport};
 use linerate_units::ByteCount;
 
 const TRANSACTIONS: &str = "udp transactions";
@@ -12,19 +12,19 @@ const LOSS_WORTH_NAMING: f64 = 0.01;
 pub(super) struct Udp;
 
 impl Layer for Udp {
-    fn name(&self) -> RungName {
-        RungName::Udp
+    fn name(&self) -> LayerName {
+        LayerName::Udp
     }
 
-    fn trials(&self, asked: &Asked) -> Vec<(String, Workload)> {
-        let Asked { ip, mtu, flows, .. } = *asked;
-        // What only TCP knows is for the other rung.
-        let socket = SocketOptions { congestion: None, mss: None, ..asked.socket.clone() };
-        let message = ByteCount::new(largest_datagram(ip, mtu));
-        let plain = StreamSpec::plain(Transport::Udp, message);
-        let stream = StreamSpec { ip, flows, offload: false, socket: socket.clone(), ..plain };
-        let transact = TransactSpec { ip, socket, ..TransactSpec::plain(Transport::Udp) };
-        vec![(stream_name(ip, mtu), Workload::Stream(stream)), (TRANSACTIONS.to_owned(), Workload::Transact(transact))]
+    fn trials(&self, request: &LadderRequest) -> Vec<(String, Task)> {
+        let LadderRequest { ip, mtu, flows, .. } = *request;
+        // What only TCP knows is for the other layer.
+        let socket = SocketOptions { congestion: None, mss: None, ..request.socket.clone() };
+        let net = |flows| Net { socket: socket.clone(), ..request.net(Transport::Udp, flows) };
+        let plain = StreamTask::plain(Transport::Udp, ByteCount::new(largest_datagram(ip, mtu)));
+        let stream = StreamTask { paths: request.paths(), net: net(flows), offload: false, ..plain };
+        let transact = TransactTask { paths: request.paths(), net: net(1), ..TransactTask::plain(Transport::Udp) };
+        vec![(stream_name(ip, mtu), Task::Stream(stream)), (TRANSACTIONS.to_owned(), Task::Transact(transact))]
     }
 
     fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
@@ -35,7 +35,7 @@ impl Layer for Udp {
     }
 
     fn advice(&self, facts: &Facts<'_>) -> String {
-        let result = facts.result(&stream_name(facts.plan.ip, facts.plan.mtu));
+        let result = facts.flows(&stream_name(facts.plan.ip, facts.plan.mtu));
         let loss =
             result.and_then(|result| result.loss).filter(|loss| loss.lost as f64 > loss.of as f64 * LOSS_WORTH_NAMING);
         let LossPlaces { socket_buffer, receiver_queue, wire, .. } = loss.map(|loss| loss.places).unwrap_or_default();

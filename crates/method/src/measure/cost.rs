@@ -36,7 +36,7 @@ fn end_cost(run: &TrialResult, sends: bool, shared_machine: bool) -> CpuCost {
     let thread_ns: u64 = threads().map(|(_, thread)| thread.cpu.get()).sum();
     let busy_ns: u64 = observed.iter().flat_map(|o| &o.cores).map(|core| core.busy().get()).sum();
 
-    let transact = run.spec.workload.is_requests();
+    let transact = run.trial.task().is_requests();
     let (mut bytes, mut packets) = (0, 0);
     for transfer in &all {
         if transact {

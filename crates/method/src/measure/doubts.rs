@@ -1,13 +1,15 @@
 //! The doubts about a result.
 
+use super::nfs;
 use super::path::PathFacts;
-use super::{main_figure, nfs};
-use crate::loaded_latency::doubts;
+use crate::loaded_latency::{doubts, probes_beside};
+use crate::repeat::{Need, need};
+use crate::task::Context;
 use crate::transfer::transfers;
-use crate::validity::{off_window, shortfall, spoilt};
+use crate::validity::{off_window, shortfall, stolen};
 use linerate_model::{
-    Caveat, CaveatKind, Direction, Measurement, Nic, ProbeResult, ReceiveBy, Repeats, Transport, TrialResult,
-    TrialSpec, Workload, WorkloadKind, ip_packets,
+    Caveat, CaveatKind, Direction, FlowFigures, Measurement, Nic, ReceiveBy, Task, TaskKind, Transport, Trial,
+    TrialResult, ip_packets,
 };
 
 /// Runs that differ by more than this share of their median cannot carry a decision.
@@ -20,16 +22,17 @@ const AWAKE: f64 = 0.9;
 /// The doubts about a result: those of its trials, each kind once, and those that only the whole shows.
 pub(super) fn caveats(
     result: &Measurement,
-    cell: &TrialSpec,
-    repeats: &Repeats,
+    figures: &FlowFigures,
+    cell: &Trial,
     path: &PathFacts<'_>,
     runs: &[&TrialResult],
+    with: &Context<'_>,
 ) -> Vec<Caveat> {
     let mut found: Vec<Caveat> = runs.iter().flat_map(|run| run.caveats.clone()).collect();
-    found.extend(runs.iter().filter_map(|run| spoilt(run)));
+    found.extend(runs.iter().filter_map(|run| stolen(run)));
     found.extend(runs.iter().find_map(|run| shortfall(run)));
     found.extend(runs.iter().find_map(|run| off_window(run)));
-    found.extend(result.loaded_latency.iter().flat_map(|probed| doubts(probed, runs)));
+    found.extend(figures.loaded_latency.iter().flat_map(|probed| doubts(probed, runs, with.idle)));
     found.extend(nfs::doubts(runs));
     let mut add = |kind, text: &str| found.push(Caveat::new(kind, text));
 
@@ -42,12 +45,14 @@ pub(super) fn caveats(
     }
     let made_up = |nic: &&&Nic| nic.speed.is_none() && !nic.driver.is_empty();
     if let Some(nic) = path.nics.iter().find(made_up) {
-        let joins = match &cell.workload {
-            Workload::Stream(stream) => match stream.transport {
-                Transport::Udp => stream.offload && result.sent.as_ref().is_some_and(|s| s.means.contains("SEGMENT")),
+        let joins = match cell.task() {
+            Task::Stream(stream) => match stream.net.transport {
+                Transport::Udp => {
+                    stream.offload && figures.sent.as_ref().is_some_and(|s| s.io_method.contains("SEGMENT"))
+                }
                 Transport::Tcp => nic.offloads.get("tx-tcp-segmentation").copied().unwrap_or(false),
             },
-            Workload::Transact(_) | Workload::Rpc(_) | Workload::Nfs(_) => false,
+            _ => false,
         };
         if joins {
             let text = format!(
@@ -58,58 +63,56 @@ pub(super) fn caveats(
             add(CaveatKind::OffloadNotOnWire, &text);
         }
     }
-    if path.line.is_none() && result.received.is_some() && result.workload != WorkloadKind::Nfs {
+    if path.line.is_none() && figures.received.is_some() && figures.task != TaskKind::Nfs {
         add(
             CaveatKind::UnknownLinkSpeed,
             "no link speed is known on this path, so no share of it can be given; tell the agents with --link-speed \
              IF=RATE",
         );
     }
-    if result.limit.as_ref().is_some_and(|limit| limit.share > ABOVE_LIMIT) {
+    if figures.limit.as_ref().is_some_and(|limit| limit.share > ABOVE_LIMIT) {
         add(
             CaveatKind::AboveLimit,
             "more was delivered in the window than the line carries in that time: data that had waited for a retransmission \
              before the window was delivered within it, or a lab's link made up for a rest before it; measure longer (--time)",
         );
     }
-    match &cell.workload {
-        Workload::Stream(stream) if stream.receive_by == ReceiveBy::Discard => add(
+    match cell.task() {
+        Task::Stream(stream) if stream.receive_by == ReceiveBy::Discard => add(
             CaveatKind::Discarded,
             "the receiver let the kernel throw its data away uncopied: a program that uses its data gets less",
         ),
-        Workload::Transact(transact) if !transact.busy_poll && result.cpu.receiver.busiest_core < AWAKE => add(
+        Task::Transact(transact) if !transact.busy_poll && figures.cpu.receiver.busiest_core < AWAKE => add(
             CaveatKind::IdleWakeup,
             "cores slept between requests, so the time to wake them is in every latency; compare only with runs made the \
              same way, or measure with --busy-poll",
         ),
         _ => {}
     }
-    if let Some(figure) = main_figure(result) {
-        if figure.spread() > SPREAD_BEARABLE {
-            let text = format!(
-                "the runs differ by {:.0} % of their median: ask for more (--repeats, or --confidence 95 --within 2.5%) or \
-                 longer ones (--time)",
-                figure.spread() * 100.0
-            );
-            add(CaveatKind::WideSpread, &text);
-        }
-        if figure.runs < 3 {
-            let text = format!(
-                "{} only: nothing is known of the spread; three runs or more tell",
-                if figure.runs == 1 { "one run" } else { "two runs" }
-            );
-            add(CaveatKind::FewRuns, &text);
-        }
-        if let crate::repeat::Need::Exhausted(width) = crate::repeat::need(repeats, &figure.values) {
-            let text = format!(
-                "after {} runs the mean is known to +-{:.1} % only, not as narrowly as asked; ask for longer runs (--time)",
-                figure.runs,
-                width * 100.0
-            );
-            add(CaveatKind::NotConverged, &text);
-        }
+    if result.main.spread() > SPREAD_BEARABLE {
+        let text = format!(
+            "the runs differ by {:.0} % of their median: ask for more (--repeats, or --confidence 95 --within 2.5%) or \
+             longer ones (--time)",
+            result.main.spread() * 100.0
+        );
+        add(CaveatKind::WideSpread, &text);
     }
-    if let Some(direction) = result.direction
+    if result.main.runs < 3 {
+        let text = format!(
+            "{} only: nothing is known of the spread; make three runs or more",
+            if result.main.runs == 1 { "one run" } else { "two runs" }
+        );
+        add(CaveatKind::FewRuns, &text);
+    }
+    if let Need::Exhausted(width) = need(&with.repeats, &result.main.values) {
+        let text = format!(
+            "after {} runs the mean is known to +-{:.1} % only, not as narrowly as asked; ask for longer runs (--time)",
+            result.main.runs,
+            width * 100.0
+        );
+        add(CaveatKind::NotConverged, &text);
+    }
+    if let Some(direction) = figures.direction
         && direction != Direction::Both
         && other_traffic(cell, path.mtu, runs)
     {
@@ -123,20 +126,20 @@ pub(super) fn caveats(
 }
 
 /// A UDP stream of one datagram a packet accounts for every packet its receiver's interface should have seen.
-fn other_traffic(cell: &TrialSpec, mtu: u32, runs: &[&TrialResult]) -> bool {
-    let Workload::Stream(stream) = &cell.workload else { return false };
-    if stream.transport != Transport::Udp || stream.offload || cell.paths.len() > 1 {
+fn other_traffic(cell: &Trial, mtu: u32, runs: &[&TrialResult]) -> bool {
+    let Task::Stream(stream) = cell.task() else { return false };
+    if stream.net.transport != Transport::Udp || stream.offload || stream.paths.len() > 1 {
         return false;
     }
     runs.iter().any(|run| {
-        let asked = |probe: &ProbeResult| probe.loaded.iter().map(|asked| asked.completed + asked.failed).sum::<u64>();
-        let probes = run.probe.as_ref().map_or(0, asked);
+        let probes = probes_beside(run);
         transfers(run).iter().any(|transfer| {
             let counters = run.hosts.get(transfer.to).and_then(|observation| {
                 observation.interfaces.iter().find(|i| Some(&i.name) == transfer.receiver.interface.as_ref())
             });
             let sent = transfer.sender.sent.as_ref().map_or(0, |sent| sent.messages);
-            let fragments = ip_packets(stream.transport, stream.ip, stream.message_bytes.get(), mtu).len() as u64;
+            let fragments =
+                ip_packets(stream.net.transport, stream.net.ip, stream.message_bytes.get(), mtu).len() as u64;
             counters.is_some_and(|counters| counters.rx_packets > sent * fragments * 11 / 10 + probes + 1_000)
         })
     })

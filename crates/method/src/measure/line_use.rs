@@ -2,14 +2,14 @@
 
 use crate::statistics::summary;
 use crate::transfer::{Transfer, rate, transfers};
-use linerate_model::{EndResult, HostName, NfsSpec, PathLimit, TrialResult};
+use linerate_model::{EndCounts, HostName, NfsTask, PathLimit, TrialResult};
 use linerate_units::BitRate;
 
 /// What a frame takes on an Ethernet wire beside the bytes that an interface counts: FCS 4, preamble 8, gap 12.
 const UNCOUNTED: u64 = 24;
 
 /// The line, and the share of it that the busier direction of the busiest interface used; what it can carry is of transfers.
-pub(super) fn limit(spec: &NfsSpec, runs: &[&TrialResult], line_bps: BitRate, mtu: u32) -> Option<PathLimit> {
+pub(super) fn limit(spec: &NfsTask, runs: &[&TrialResult], line_bps: BitRate, mtu: u32) -> Option<PathLimit> {
     let used = runs.iter().filter_map(|run| {
         let ends = transfers(run).into_iter().flat_map(|transfer| {
             let Transfer { from, to, sender, receiver, .. } = transfer;
@@ -18,12 +18,12 @@ pub(super) fn limit(spec: &NfsSpec, runs: &[&TrialResult], line_bps: BitRate, mt
         ends.flatten().max_by(f64::total_cmp)
     });
     let used = summary(used.collect())?.median;
-    let payload_bps = PathLimit::payload_of(line_bps, spec.transport, spec.ip, spec.transfer_bytes.get(), mtu);
+    let payload_bps = PathLimit::payload_of(line_bps, spec.net.transport, spec.net.ip, spec.transfer_bytes.get(), mtu);
     Some(PathLimit { line_bps, mtu, payload_bps, share: used / line_bps.get().max(1) as f64 })
 }
 
 /// What an end's interface carried in its busier direction.
-fn wire_bps(run: &TrialResult, host: &HostName, end: &EndResult) -> Option<f64> {
+fn wire_bps(run: &TrialResult, host: &HostName, end: &EndCounts) -> Option<f64> {
     let seen = run.hosts.get(host)?;
     let interface = seen.carried.iter().find(|counted| Some(&counted.name) == end.interface.as_ref())?;
     let wire = |bytes: u64, packets: u64| rate((bytes + packets * UNCOUNTED) * 8, seen.window.get());
@@ -34,14 +34,14 @@ fn wire_bps(run: &TrialResult, host: &HostName, end: &EndResult) -> Option<f64> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::tests::trial;
+    use crate::transfer::tests::{paths_of, trial};
     use linerate_model::{InterfaceCounters, NfsMix, Observation, Transport};
     use linerate_units::Nanos;
 
     #[test]
     fn the_busier_direction_of_the_busier_interface_counts_with_all_that_a_frame_takes() {
         let mix = NfsMix::named("read").expect("a mix");
-        let spec = NfsSpec::plain(Transport::Tcp, mix);
+        let spec = NfsTask::plain(Transport::Tcp, mix);
         let mut run = trial(0, 0);
         for (host, rx_packets) in [("a", 700), ("b", 100)] {
             let name = "eth0".to_owned();
@@ -57,14 +57,14 @@ mod tests {
             let seen = Observation { window: Nanos::from_secs(1), carried: vec![interface], ..Observation::default() };
             run.hosts.insert(host.into(), seen);
         }
-        let ends = &mut run.paths[0];
-        (ends.opener.interface, ends.listener.interface) = (Some("eth0".into()), Some("eth0".into()));
+        let ends = &mut paths_of(&mut run)[0];
+        (ends.client.interface, ends.server.interface) = (Some("eth0".into()), Some("eth0".into()));
         let line = BitRate::per_second(10_000_000);
         let limit = limit(&spec, &[&run], line, 1500).expect("is known");
         // 700 frames of 1,538 bytes on the wire.
         assert!((limit.share - 700.0 * 1_538.0 * 8.0 / 1e7).abs() < 1e-9, "{limit:?}");
-        run.paths[0].opener.interface = None;
-        run.paths[0].listener.interface = None;
+        let ends = &mut paths_of(&mut run)[0];
+        (ends.client.interface, ends.server.interface) = (None, None);
         assert_eq!(super::limit(&spec, &[&run], line, 1500), None);
     }
 }

@@ -3,7 +3,7 @@
 use super::over_all;
 use crate::transfer::{Transfer, rate};
 use linerate_model::{
-    Caveat, CaveatKind, EndResult, NfsClass, NfsMix, NfsOperation, OperationCounts, OperationFigures, ReceivedRates,
+    Caveat, CaveatKind, EndCounts, NfsClass, NfsOperation, OperationCounts, OperationFigures, ReceivedRates,
     TrialResult,
 };
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(super) fn operations(
     runs: &[&TrialResult],
 ) -> (BTreeMap<NfsOperation, OperationFigures>, BTreeMap<NfsClass, OperationFigures>) {
     let (mut operations, mut classes) = (BTreeMap::new(), BTreeMap::new());
-    for (operation, counts) in openers(runs).flat_map(|end| &end.operations) {
+    for (operation, counts) in clients(runs).flat_map(|end| &end.operations) {
         merge(operations.entry(*operation).or_default(), counts);
         merge(classes.entry(operation.class()).or_default(), counts);
     }
@@ -57,7 +57,7 @@ fn figures<Kind: Ord + Copy>(
 
 /// The length of a run's window: the longest of its asking ends.
 pub(crate) fn window(run: &TrialResult) -> u64 {
-    openers(&[run]).filter_map(|end| Some(end.transactions.as_ref()?.window.get())).max().unwrap_or_default()
+    clients(&[run]).filter_map(|end| Some(end.transactions.as_ref()?.window.get())).max().unwrap_or_default()
 }
 
 /// File data that were read and written; none where no operation moves any.
@@ -75,25 +75,19 @@ pub(super) fn received(runs: &[&TrialResult]) -> Option<ReceivedRates> {
         wire_bps: None,
         packets_per_s: over_all(runs, |all| all.iter().map(segments).sum()),
         messages_per_s: None,
-        means: "calls".to_owned(),
+        io_method: "calls".to_owned(),
     })
 }
 
-/// All of its data go the same way, so that one direction of a line limits them.
-pub(super) fn is_one_way(mix: &NfsMix) -> bool {
-    (mix.percent(NfsOperation::Read) > 0.0) != (mix.percent(NfsOperation::Write) > 0.0)
-}
-
-/// Flows that ended early, and what stayed on the server.
+/// Flows that ended early.
 pub(super) fn doubts(runs: &[&TrialResult]) -> Vec<Caveat> {
-    let cut = openers(runs).find_map(|end| end.broken.as_ref()).map(|why| {
+    let cut = clients(runs).find_map(|end| end.broken.as_ref()).map(|why| {
         let text = format!("a flow ended before its window did, and what was due later counts as not sent: {why}");
         Caveat::new(CaveatKind::CutShort, text)
     });
-    let left = openers(runs).find_map(|end| end.remains.as_ref());
-    cut.into_iter().chain(left.map(|what| Caveat::new(CaveatKind::LeftBehind, what))).collect()
+    cut.into_iter().collect()
 }
 
-fn openers<'a>(runs: &[&'a TrialResult]) -> impl Iterator<Item = &'a EndResult> {
-    runs.iter().flat_map(|run| run.paths.iter().map(|path| &path.opener)).collect::<Vec<_>>().into_iter()
+fn clients<'a>(runs: &[&'a TrialResult]) -> impl Iterator<Item = &'a EndCounts> {
+    runs.iter().flat_map(|run| run.paths().iter().map(|path| &path.client)).collect::<Vec<_>>().into_iter()
 }

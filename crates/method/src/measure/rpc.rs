@@ -3,13 +3,13 @@
 use super::{over_all, with_packets};
 use crate::transfer::{Transfer, rate};
 use linerate_model::{
-    PathLimit, ReceivedRates, RpcSpec, SentRates, TcpSummary, Transport, TrialResult, ip_packets, layer_bytes,
+    PathLimit, ReceivedRates, RpcTask, SentRates, TcpSummary, Transport, TrialResult, ip_packets, layer_bytes,
     tcp_overhead, tcp_packet,
 };
 use linerate_units::BitRate;
 
 /// What was received; none of calls that carry nothing. Of an echo, what the server received: as much comes back.
-pub(super) fn received(spec: &RpcSpec, mtu: u32, runs: &[&TrialResult]) -> Option<ReceivedRates> {
+pub(super) fn received(spec: &RpcTask, mtu: u32, runs: &[&TrialResult]) -> Option<ReceivedRates> {
     if !spec.call.carries_there() && !spec.call.carries_back() {
         return None;
     }
@@ -21,27 +21,27 @@ pub(super) fn received(spec: &RpcSpec, mtu: u32, runs: &[&TrialResult]) -> Optio
     let payload_bps = over_all(runs, |all| all.iter().map(payload).sum());
     let units_per_s = over_all(runs, |all| all.iter().map(units).sum());
     let message = spec.message_bytes();
-    let each = ip_packets(spec.transport, spec.ip, message, mtu).len() as f64;
+    let each = ip_packets(spec.net.transport, spec.net.ip, message, mtu).len() as f64;
     let segments = |t: &Transfer<'_>| {
         let window = t.sender.transactions.as_ref().map_or(0, |t| t.window.get());
         let tcp = t.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref());
         let there = spec.call.carries_there();
         rate(tcp.map(|tcp| if there { tcp.segments_out } else { tcp.segments_in }).sum(), window)
     };
-    let packets_per_s = match spec.transport {
+    let packets_per_s = match spec.net.transport {
         Transport::Udp => over_all(runs, |all| all.iter().map(|t| units(t) * each).sum()),
         Transport::Tcp => over_all(runs, |all| all.iter().map(segments).sum()),
     };
     // Headers of RPC ride in the transport's payload.
     let whole = |units: f64| units * message as f64 * 8.0;
     let carried: Vec<f64> = units_per_s.values.iter().map(|units| whole(*units)).collect();
-    let (ip_overhead, wire_overhead) = match spec.transport {
+    let (ip_overhead, wire_overhead) = match spec.net.transport {
         Transport::Tcp => {
-            let (ip, wire) = tcp_overhead(spec.ip);
+            let (ip, wire) = tcp_overhead(spec.net.ip);
             (f64::from(ip), f64::from(wire))
         }
         Transport::Udp => {
-            let (payload, ip, wire) = layer_bytes(spec.transport, spec.ip, message, mtu);
+            let (payload, ip, wire) = layer_bytes(spec.net.transport, spec.net.ip, message, mtu);
             ((ip - payload) as f64 / each, (wire - payload) as f64 / each)
         }
     };
@@ -50,30 +50,32 @@ pub(super) fn received(spec: &RpcSpec, mtu: u32, runs: &[&TrialResult]) -> Optio
         wire_bps: with_packets(&carried, &packets_per_s, wire_overhead),
         packets_per_s,
         messages_per_s: Some(units_per_s),
-        means: "calls".to_owned(),
+        io_method: "calls".to_owned(),
         payload_bps,
     })
 }
 
 /// What was sent where the data come from: the caller for a write or an echo, the server for a read.
-pub(super) fn sent(spec: &RpcSpec, runs: &[&TrialResult]) -> Option<SentRates> {
+pub(super) fn sent(spec: &RpcTask, runs: &[&TrialResult]) -> Option<SentRates> {
     let of = |t: &Transfer<'_>| if spec.call.carries_there() { t.sender.sent.clone() } else { t.receiver.sent.clone() };
     let bps = |t: &Transfer<'_>| of(t).map_or(0.0, |s| rate(s.payload_bytes * 8, s.window.get()));
-    (spec.call.carries_there() || spec.call.carries_back())
-        .then(|| SentRates { payload_bps: over_all(runs, |all| all.iter().map(bps).sum()), means: "calls".to_owned() })
+    (spec.call.carries_there() || spec.call.carries_back()).then(|| SentRates {
+        payload_bps: over_all(runs, |all| all.iter().map(bps).sum()),
+        io_method: "calls".to_owned(),
+    })
 }
 
 /// What a line carries of such units: of the transport's payload, the unit's share of its message.
 pub(super) fn limit(
-    spec: &RpcSpec,
+    spec: &RpcTask,
     received: &ReceivedRates,
     tcp: Option<&TcpSummary>,
     line_bps: BitRate,
     mtu: u32,
 ) -> PathLimit {
     let message = spec.message_bytes();
-    let packet = tcp.map_or(mtu, |tcp| tcp_packet(spec.ip, tcp.mss).min(mtu));
-    let whole = PathLimit::payload_of(line_bps, spec.transport, spec.ip, message, packet);
+    let packet = tcp.map_or(mtu, |tcp| tcp_packet(spec.net.ip, tcp.mss).min(mtu));
+    let whole = PathLimit::payload_of(line_bps, spec.net.transport, spec.net.ip, message, packet);
     let payload_bps = whole.scaled(spec.unit_bytes.get(), message);
     let share = received.payload_bps.median / (payload_bps.get().max(1) as f64);
     PathLimit { line_bps, mtu, payload_bps, share }
@@ -81,19 +83,18 @@ pub(super) fn limit(
 
 #[cfg(test)]
 mod tests {
-    use crate::measure::tests::host;
-    use crate::measurements;
-    use crate::transfer::tests::trial;
-    use linerate_model::{
-        Measurement, Plan, Received, Repeats, RpcCall, RpcSpec, Sent, Service, Transactions, Transport, Workload,
-    };
+    use crate::measure::tests::{host, measure};
+    use crate::transfer::tests::{paths_of, trial};
+    use linerate_model::{FlowFigures, Received, RpcCall, RpcTask, Sent, Service, Task, Transactions, Transport};
     use linerate_units::{ByteCount, Nanos};
 
     /// 100 calls of 8,192 bytes in a second over a line of 10 Mbit/s, of which the server answers each in 1 ms.
-    fn measured(transport: Transport, call: RpcCall) -> Measurement {
+    fn measured(transport: Transport, call: RpcCall) -> FlowFigures {
         let mut run = trial(0, 0);
         let unit = if call == RpcCall::Null { 0 } else { 8_192 };
-        run.spec.workload = Workload::Rpc(RpcSpec::plain(transport, call, ByteCount::new(unit)));
+        let rpc =
+            RpcTask { paths: run.trial.paths().to_vec(), ..RpcTask::plain(transport, call, ByteCount::new(unit)) };
+        *run.trial.task_mut() = Task::Rpc(rpc);
         let window = Nanos::from_secs(1);
         let sent = Sent { window, payload_bytes: 100 * unit, messages: 100, ..Sent::default() };
         let received =
@@ -102,17 +103,16 @@ mod tests {
         done.latency.record_many(5_000_000, 100);
         let mut service = Service { calls: 100, ..Service::default() };
         service.time.record_many(1_000_000, 100);
-        let ends = &mut run.paths[0];
-        (ends.forward_loss, ends.opener.transactions, ends.listener.service) = (None, Some(done), Some(service));
-        (ends.opener.sent, ends.listener.received) = (call.carries_there().then(|| sent.clone()), None);
-        ends.opener.received = call.carries_back().then(|| received.clone());
+        let ends = &mut paths_of(&mut run)[0];
+        (ends.forward_loss, ends.client.transactions, ends.server.service) = (None, Some(done), Some(service));
+        (ends.client.sent, ends.server.received) = (call.carries_there().then(|| sent.clone()), None);
+        ends.client.received = call.carries_back().then(|| received.clone());
         if call.carries_there() {
-            ends.listener.received = Some(received);
+            ends.server.received = Some(received);
         }
-        ends.listener.sent = call.carries_back().then_some(sent);
-        let plan = Plan::of(vec![run.spec.clone()], Repeats::Times(1));
-        let hosts = [host("a", Some(10_000_000)), host("b", Some(10_000_000))];
-        measurements(&plan, &hosts, &[run], None).remove(0)
+        ends.server.sent = call.carries_back().then_some(sent);
+        let result = measure(&[host("a", Some(10_000_000)), host("b", Some(10_000_000))], &[run]);
+        result.flows().cloned().expect("flows")
     }
 
     #[test]

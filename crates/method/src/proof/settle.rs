@@ -1,9 +1,8 @@
-//! What came of the counterproofs: verdicts grow surer, less sure, or become others.
+//! What came of the counterproofs: they raise or lower the confidence in a verdict, or name another limit.
 
-use crate::measure::main_figure;
 use crate::verdict::{bits, percent};
 use linerate_model::{
-    Confidence, Counterproof, Expects, Limit, Measurement, Plan, Proof, RecordId, Verdict, WorkloadKind,
+    Confidence, Counterproof, Detail, Expects, Limit, Measurement, Proof, Quantity, RecordId, Trial, Verdict,
 };
 
 /// A result that is this much higher has risen, within the error of what is compared.
@@ -19,18 +18,16 @@ const DUE: f64 = 10.0;
 /// Fewer may be a stumble.
 const COUNTED: f64 = 5.0;
 
-/// Settles the verdicts that cells of `plan` put to the test, and notes where the comparison with a calibration was one.
-pub(crate) fn settle(plan: &Plan, results: &mut [Measurement]) {
+/// Settles the verdicts that some of `cells` put to the test, and notes where the comparison with a calibration was one.
+pub(crate) fn settle(cells: &[&Trial], results: &mut [Measurement]) {
     for result in results.iter_mut() {
-        if let (Some(ceiling), Some(own), Limit::Device | Limit::Tester) =
-            (&result.ceiling, main_figure(result), result.verdict.limit)
-        {
-            let proof = bypassed(&ceiling.record, own.median, ceiling.reached.median);
+        if let (Some(limit), Limit::Device | Limit::Tester) = (&result.tester_limit, result.verdict.limit) {
+            let proof = bypassed(&limit.record, result.main.median, limit.reached.median);
             result.verdict.proofs.push(proof);
         }
     }
     let named: Vec<Limit> = results.iter().map(|result| result.verdict.limit).collect();
-    for cell in &plan.cells {
+    for cell in cells {
         let Some(test) = &cell.proves else { continue };
         let Some(changed) = results.iter().find(|result| result.name == cell.name).cloned() else { continue };
         if let Some(index) = results.iter().position(|result| result.name == test.of) {
@@ -48,10 +45,9 @@ pub(crate) fn bypassed(calibration: &RecordId, before: f64, after: f64) -> Proof
 fn weigh(result: &mut Measurement, limit: Limit, test: &Counterproof, changed: &Measurement) {
     let by_loss = matches!(test.expects, Expects::LossStays | Expects::LossGoes);
     let (lost, lost_then) = (Lost::of(result), Lost::of(changed));
-    let figure = |result: &Measurement| main_figure(result).map_or(0.0, |figure| figure.median);
     let (before, after) = match by_loss {
         true => (lost.share, lost_then.share),
-        false => (figure(result), figure(changed)),
+        false => (result.main.median, changed.main.median),
     };
     let ratio = after / before.max(f64::MIN_POSITIVE);
     let held = match test.expects {
@@ -69,10 +65,11 @@ fn weigh(result: &mut Measurement, limit: Limit, test: &Counterproof, changed: &
     };
     let said = match by_loss {
         true => format!("{} were lost instead of {}", lost_then.in_words(), percent(before)),
-        false if result.workload == WorkloadKind::Stream => {
-            format!("the result was {} instead of {}", bits(after), bits(before))
-        }
-        false => format!("there were {after:.0} transactions/s instead of {before:.0}"),
+        false => match (&result.detail, result.quantity) {
+            (Detail::Copy(_), _) => format!("the copy went at {} instead of {}", bits(after), bits(before)),
+            (_, Quantity::PayloadBps) => format!("the result was {} instead of {}", bits(after), bits(before)),
+            _ => format!("there were {after:.0} transactions/s instead of {before:.0}"),
+        },
     };
     let verdict = &mut result.verdict;
     let proof = Proof { by: changed.name.clone(), before, after, held };
@@ -86,7 +83,7 @@ fn weigh(result: &mut Measurement, limit: Limit, test: &Counterproof, changed: &
 }
 
 /// Whether a figure that became `ratio` times itself has risen; `changed` is the verdict on what was measured then.
-pub(crate) fn rises(ratio: f64, changed: &Verdict) -> Option<bool> {
+fn rises(ratio: f64, changed: &Verdict) -> Option<bool> {
     match ratio {
         RISEN.. => Some(true),
         // What has another limit right above it cannot rise.
@@ -96,7 +93,7 @@ pub(crate) fn rises(ratio: f64, changed: &Verdict) -> Option<bool> {
 }
 
 /// Whether a figure that became `ratio` times itself has stayed.
-pub(crate) fn stays(ratio: f64) -> Option<bool> {
+fn stays(ratio: f64) -> Option<bool> {
     match ratio {
         _ if (ratio - 1.0).abs() <= SAME => Some(true),
         RISEN.. => Some(false),
@@ -105,20 +102,20 @@ pub(crate) fn stays(ratio: f64) -> Option<bool> {
 }
 
 /// Lets `verdict` take what came of a test, `said` in words; where the contrary came out, it may be `otherwise`.
-pub(crate) fn take(verdict: &mut Verdict, proof: Proof, said: &str, otherwise: Option<Limit>) {
+fn take(verdict: &mut Verdict, proof: Proof, said: &str, otherwise: Option<Limit>) {
     let held = proof.held;
     let judged = match held {
         Some(true) => "as it must be if this is the limit",
         Some(false) => "which speaks against this limit",
-        None => "which tells nothing for certain",
+        None => "which is inconclusive",
     };
-    // The first test tells most: where it told nothing, what else could be has not been ruled out.
+    // The first test tells most: where it was inconclusive, other limits have not been ruled out.
     let in_doubt = verdict.proofs.iter().any(|proof| proof.held.is_none());
     verdict.proofs.push(proof);
     verdict.evidence.push(format!("{said}, {judged}."));
     match held {
         Some(true) if in_doubt => {}
-        Some(true) => verdict.confidence = surer(verdict.confidence),
+        Some(true) => verdict.confidence = raised(verdict.confidence),
         Some(false) => match otherwise {
             Some(other) => (verdict.limit, verdict.confidence) = (other, Confidence::Medium),
             None => verdict.confidence = Confidence::Low,
@@ -132,7 +129,7 @@ fn is_full(verdict: &Verdict) -> bool {
     matches!(verdict.limit, Limit::Wire | Limit::SenderCpu | Limit::ReceiverCpu)
 }
 
-/// What was lost on the path: datagrams, or segments that were resent.
+/// What was lost on the path: datagrams, or segments that were retransmitted.
 struct Lost {
     share: f64,
     of: f64,
@@ -141,7 +138,8 @@ struct Lost {
 
 impl Lost {
     fn of(result: &Measurement) -> Self {
-        let (lost, of, what) = match (&result.loss, &result.tcp) {
+        let (loss, tcp) = result.flows().map_or((None, None), |flows| (flows.loss, flows.tcp.as_ref()));
+        let (lost, of, what) = match (loss, tcp) {
             // What never left its host was not lost on the path.
             (Some(loss), _) => {
                 (loss.places.wire, loss.of - loss.places.not_sent - loss.places.sender_queue, "datagrams")
@@ -157,7 +155,8 @@ impl Lost {
     }
 }
 
-fn surer(confidence: Confidence) -> Confidence {
+/// One step more confidence.
+fn raised(confidence: Confidence) -> Confidence {
     match confidence {
         Confidence::Low => Confidence::Medium,
         Confidence::Medium | Confidence::High => Confidence::High,

@@ -1,55 +1,60 @@
 //! Which tests a verdict is put to, and what comes of them.
 
 use super::*;
+use crate::account::tests::placed;
+use crate::measure::measured as measured_of;
 use crate::measure::tests::host;
-use crate::measurements;
-use crate::transfer::tests::{spec, trial};
-use linerate_model::{Ceiling, Confidence, Plan, RecordId, Repeats, TcpSummary, Verdict};
+use crate::transfer::tests::{spec, stream_of, trial};
+use linerate_model::{Confidence, Detail, RecordId, Repeats, TcpSummary, TesterLimit, Verdict};
 
 /// A UDP stream of which `lost` of 10,000 datagrams are lost on the wire, as measured for `cell`.
-fn run(cell: &TrialSpec, lost: u64) -> TrialResult {
-    let mut run = trial(10_000 - lost, lost);
-    run.spec = cell.clone();
-    crate::place_losses(&mut run);
-    run
+fn run(cell: &Trial, lost: u64) -> TrialResult {
+    placed(TrialResult { trial: cell.clone(), ..trial(10_000 - lost, lost) })
 }
 
-fn cell() -> TrialSpec {
+fn cell() -> Trial {
     let mut cell = spec();
-    if let Workload::Stream(stream) = &mut cell.workload {
-        stream.offered = Some(Offered::PayloadBps(BitRate::per_second(80_000_000)));
-    }
+    stream_of(&mut cell).offered = Some(Offered::PayloadBps(BitRate::per_second(80_000_000)));
     cell
 }
 
-fn plan(cells: Vec<TrialSpec>) -> Plan {
-    Plan::of(cells, Repeats::Times(1))
+fn measured(cell: &Trial, lost: u64) -> Measurement {
+    results_of(&[cell], &[run(cell, lost)]).remove(0)
 }
 
-fn measured(cell: &TrialSpec, lost: u64) -> Measurement {
-    measurements(&plan(vec![cell.clone()]), &[], &[run(cell, lost)], None).remove(0)
+fn results_of(cells: &[&Trial], trials: &[TrialResult]) -> Vec<Measurement> {
+    measured_of(cells, Repeats::Times(1), &[], &[], trials)
 }
 
-fn stream(spec: &TrialSpec) -> &StreamSpec {
-    match &spec.workload {
-        Workload::Stream(stream) => stream,
+/// The figures of a stream, to be changed.
+fn figures(result: &mut Measurement) -> &mut FlowFigures {
+    match &mut result.detail {
+        Detail::Flows(figures) => figures,
+        other => panic!("no flows: {other:?}"),
+    }
+}
+
+fn stream(spec: &Trial) -> &StreamTask {
+    match spec.task() {
+        Task::Stream(stream) => stream,
         _ => panic!("it was a stream"),
     }
 }
 
-/// A TCP stream as fast as it goes.
-fn tcp_cell() -> TrialSpec {
+/// A TCP stream without a rate.
+fn tcp_cell() -> Trial {
     let mut cell = spec();
-    let plain = StreamSpec::plain(Transport::Tcp, ByteCount::new(LARGE_MESSAGE));
-    cell.workload = Workload::Stream(plain);
+    let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(LARGE_MESSAGE));
+    let stream = stream_of(&mut cell);
+    *stream = StreamTask { paths: stream.paths.clone(), ..plain };
     cell
 }
 
 /// What came of it, of 10,000 segments, with the verdict to be tested.
-fn tcp_result(cell: &TrialSpec, congestion: &str, resent: u64, limit: Limit) -> Measurement {
+fn tcp_result(cell: &Trial, congestion: &str, retransmitted: u64, limit: Limit) -> Measurement {
     let tcp = TcpSummary {
         congestion: congestion.into(),
-        retransmits: resent,
+        retransmits: retransmitted,
         timeouts: 0,
         segments: 10_000,
         rtt_ns: 20_000_000,
@@ -59,11 +64,14 @@ fn tcp_result(cell: &TrialSpec, congestion: &str, resent: u64, limit: Limit) -> 
         mss: 1448,
     };
     let verdict = Verdict::new(limit, Confidence::Medium, Vec::new());
-    Measurement { name: cell.name.clone(), tcp: Some(tcp), loss: None, verdict, ..measured(&spec(), 0) }
+    let mut result = Measurement { name: cell.name.clone(), verdict, ..measured(&spec(), 0) };
+    let figures = figures(&mut result);
+    (figures.tcp, figures.loss) = (Some(tcp), None);
+    result
 }
 
 /// The tests of a TCP result between hosts that offer `controls`.
-fn tests_between(cell: &TrialSpec, result: &Measurement, controls: &[&str]) -> Vec<TrialSpec> {
+fn tests_between(cell: &Trial, result: &Measurement, controls: &[&str]) -> Vec<Trial> {
     let hosts = ["a", "b"].map(|name| Host {
         congestion_controls: controls.iter().map(|control| (*control).to_owned()).collect(),
         ..host(name, None)
@@ -73,15 +81,13 @@ fn tests_between(cell: &TrialSpec, result: &Measurement, controls: &[&str]) -> V
 
 fn proven(lost: u64, lost_at_half: u64) -> Verdict {
     let cell = cell();
-    let mut plan = plan(vec![cell.clone()]);
     let mut trials = vec![run(&cell, lost)];
-    let first = measurements(&plan, &[], &trials, None).remove(0);
+    let first = results_of(&[&cell], &trials).remove(0);
     assert_eq!((first.verdict.limit, first.verdict.confidence), (Limit::PathLoss, Confidence::Medium), "{first:#?}");
     let test = tests_of(&cell, &first, &[&trials[0]], &[]).remove(0);
     assert_eq!(stream(&test).offered, Some(Offered::PayloadBps(BitRate::per_second(40_000_000))));
     trials.push(run(&test, lost_at_half));
-    plan.cells.push(test);
-    measurements(&plan, &[], &trials, None).remove(0).verdict
+    results_of(&[&cell, &test], &trials).remove(0).verdict
 }
 
 #[test]
@@ -99,7 +105,7 @@ fn loss_that_goes_at_half_the_load_is_of_a_full_path() {
 }
 
 #[test]
-fn loss_in_between_or_too_little_to_count_tells_nothing() {
+fn loss_in_between_or_too_little_to_count_is_inconclusive() {
     let verdict = proven(100, 30);
     assert_eq!((verdict.limit, verdict.confidence), (Limit::PathLoss, Confidence::Medium), "{verdict:#?}");
     assert_eq!(verdict.proofs[0].held, None);
@@ -113,19 +119,17 @@ fn even_datagrams_tell_a_policer_from_a_bad_path() {
     let result = tcp_result(&cell, "cubic", 100, Limit::PathLoss);
     let tests = tests_between(&cell, &result, &["cubic", "bbr"]);
     let [even, bbr] = &tests[..] else { panic!("two tests: {tests:#?}") };
-    let received = result.received.as_ref().map_or(0.0, |received| received.payload_bps.median);
+    let received = result.main.median;
     assert_eq!(stream(even).offered, Some(Offered::PayloadBps(BitRate::per_second((received * BELOW) as u64))));
-    assert_eq!((stream(even).transport, stream(even).message_bytes.get()), (Transport::Udp, 1448));
-    assert_eq!(stream(bbr).socket.congestion.as_deref(), Some("bbr"));
+    assert_eq!((stream(even).net.transport, stream(even).message_bytes.get()), (Transport::Udp, 1448));
+    assert_eq!(stream(bbr).net.socket.congestion.as_deref(), Some("bbr"));
 
     let after = |lost, times_with_bbr: f64| {
         let even_result = measured(even, lost);
         let mut with_bbr = tcp_result(bbr, "bbr", 100, Limit::Shaper);
-        if let Some(received) = &mut with_bbr.received {
-            received.payload_bps.median *= times_with_bbr;
-        }
+        with_bbr.main.median *= times_with_bbr;
         let mut results = [result.clone(), even_result, with_bbr];
-        settle(&plan(vec![cell.clone(), even.clone(), bbr.clone()]), &mut results);
+        settle(&[&cell, even, bbr], &mut results);
         results[0].verdict.clone()
     };
     let bad = after(90, 20.0);
@@ -136,14 +140,12 @@ fn even_datagrams_tell_a_policer_from_a_bad_path() {
     assert_eq!((policed.limit, policed.confidence), (Limit::Shaper, Confidence::Medium), "{policed:#?}");
     // Too few to count: then BBR alone tells no policer from a bad path.
     let mut few = result.clone();
-    if let Some(tcp) = &mut few.tcp {
+    if let Some(tcp) = &mut figures(&mut few).tcp {
         tcp.retransmits = 9;
     }
     let mut results = [few, measured(even, 0), tcp_result(bbr, "bbr", 0, Limit::Shaper)];
-    if let Some(received) = &mut results[2].received {
-        received.payload_bps.median *= 20.0;
-    }
-    settle(&plan(vec![cell.clone(), even.clone(), bbr.clone()]), &mut results);
+    results[2].main.median *= 20.0;
+    settle(&[&cell, even, bbr], &mut results);
     assert_eq!(results[0].verdict.confidence, Confidence::Medium, "{:#?}", results[0].verdict);
     let unmoved = after(90, 1.0);
     assert_eq!((unmoved.limit, unmoved.confidence), (Limit::PathLoss, Confidence::Low), "{unmoved:#?}");
@@ -156,20 +158,22 @@ fn a_window_holds_back_whatever_the_control() {
         let tests = tests_between(&cell, &tcp_result(&cell, congestion, 0, Limit::Window), controls);
         tests.iter().map(|test| stream(test).clone()).collect::<Vec<_>>()
     };
-    let controls = |tests: &[StreamSpec]| tests.last().and_then(|test| test.socket.congestion.clone());
+    let controls = |tests: &[StreamTask]| tests.last().and_then(|test| test.net.socket.congestion.clone());
     assert_eq!(controls(&tests("bbr", &["bbr", "cubic"])).as_deref(), Some("cubic"));
     assert_eq!(controls(&tests("reno", &["reno", "bbr"])).as_deref(), Some("bbr"));
     let alone = tests("cubic", &["cubic"]);
-    assert_eq!((alone.len(), alone[0].flows), (1, 4), "no host has another");
+    assert_eq!((alone.len(), alone[0].net.flows), (1, 4), "no host has another");
 }
 
 #[test]
 fn a_path_without_loss_is_tested_by_more_flows_and_one_with_loss_by_a_load_that_fits() {
     let cell = tcp_cell();
-    let of = |resent| tests_between(&cell, &tcp_result(&cell, "bbr", resent, Limit::Shaper), &["bbr"]).remove(0);
-    assert_eq!((stream(&of(0)).flows, stream(&of(0)).offered), (4, None));
+    let of = |retransmitted| {
+        tests_between(&cell, &tcp_result(&cell, "bbr", retransmitted, Limit::Shaper), &["bbr"]).remove(0)
+    };
+    assert_eq!((stream(&of(0)).net.flows, stream(&of(0)).offered), (4, None));
     let lossy = of(1_000);
-    assert_eq!(stream(&lossy).transport, Transport::Udp);
+    assert_eq!(stream(&lossy).net.transport, Transport::Udp);
     assert!(matches!(lossy.proves, Some(Counterproof { expects: Expects::LossGoes, .. })), "{lossy:#?}");
 }
 
@@ -185,14 +189,12 @@ fn a_processor_is_tested_by_fewer_calls_then_by_more_cores() {
         }
         run
     };
-    let of = |cell: &TrialSpec, cores| tests_of(cell, &result, &[&spare(cores)], &[]);
-    assert_eq!(stream(&of(&cell, 3)[0]).flows, 4);
+    let of = |cell: &Trial, cores| tests_of(cell, &result, &[&spare(cores)], &[]);
+    assert_eq!(stream(&of(&cell, 3)[0]).net.flows, 4);
     assert_eq!(of(&cell, 0), [], "no core is idle");
-    if let Workload::Stream(stream) = &mut cell.workload {
-        stream.message_bytes = ByteCount::new(1_000);
-    }
+    stream_of(&mut cell).message_bytes = ByteCount::new(1_000);
     let larger = of(&cell, 3).remove(0);
-    assert_eq!((stream(&larger).message_bytes.get(), stream(&larger).flows), (LARGE_MESSAGE, 1));
+    assert_eq!((stream(&larger).message_bytes.get(), stream(&larger).net.flows), (LARGE_MESSAGE, 1));
 }
 
 #[test]
@@ -202,7 +204,7 @@ fn what_ran_into_another_limit_does_not_speak_against_the_first() {
     let test = tests_between(&cell, &result, &["cubic"]).remove(0);
     let after = |limit| {
         let mut results = [result.clone(), tcp_result(&test, "cubic", 0, limit)];
-        settle(&plan(vec![cell.clone(), test.clone()]), &mut results);
+        settle(&[&cell, &test], &mut results);
         results[0].verdict.confidence
     };
     assert_eq!(after(Limit::Window), Confidence::Low);
@@ -214,9 +216,9 @@ fn the_calibration_is_the_test_of_a_device_and_a_tester() {
     let cell = tcp_cell();
     let mut result = tcp_result(&cell, "cubic", 0, Limit::Device);
     let reached = crate::statistics::summary(vec![1e9]).expect("one run");
-    result.ceiling = Some(Ceiling { record: RecordId("bypassed".into()), reached, share: 0.1 });
+    result.tester_limit = Some(TesterLimit { record: RecordId("bypassed".into()), reached, share: 0.1 });
     let mut results = [result];
-    settle(&plan(vec![cell]), &mut results);
+    settle(&[&cell], &mut results);
     let [proof] = &results[0].verdict.proofs[..] else { panic!("{:#?}", results[0].verdict) };
     assert_eq!((proof.by.as_str(), proof.after, proof.held), ("bypassed", 1e9, Some(true)));
 }
@@ -231,26 +233,26 @@ fn a_counterproof_changes_one_thing() {
     };
     let own = stream(&cell).clone();
     let buffer = stream(&with(Limit::ReceiverBuffer)[0]).clone();
-    assert!(buffer.socket.receive_buffer.is_some());
-    assert_eq!(StreamSpec { socket: own.socket.clone(), ..buffer }, own);
+    assert!(buffer.net.socket.receive_buffer.is_some());
+    assert_eq!(StreamTask { net: own.net.clone(), ..buffer }, own);
     let larger = with(Limit::SenderCpu).remove(0);
     assert_eq!(stream(&larger).message_bytes.get(), 2 * own.message_bytes.get());
     assert_eq!(with(Limit::CannotTell), []);
 }
 
 #[test]
-fn more_calls_at_a_time_prove_nothing_on_a_line_that_is_nearly_full() {
-    use linerate_model::{IpVersion, PathLimit, RpcCall, RpcSpec};
-    let calls = RpcSpec::plain(Transport::Tcp, RpcCall::Write, ByteCount::new(8_192));
+fn more_calls_at_a_time_are_inconclusive_on_a_line_that_is_nearly_full() {
+    use linerate_model::{IpVersion, PathLimit, RpcCall, RpcTask};
+    let calls = RpcTask::plain(Transport::Tcp, RpcCall::Write, ByteCount::new(8_192));
     let result = measured(&cell(), 0);
     let at = |share| {
         let line_bps = BitRate::per_second(100_000_000);
         let payload_bps = PathLimit::payload_of(line_bps, Transport::Tcp, IpVersion::V4, 8_192, 1500);
-        let verdict = Verdict::new(Limit::Latency, Confidence::Medium, Vec::new());
         let limit = Some(PathLimit { line_bps, mtu: 1500, payload_bps, share });
-        of_rpc(&calls, &Measurement { verdict, limit, ..result.clone() })
+        let figures = FlowFigures { limit, ..result.flows().expect("flows").clone() };
+        of_rpc(&calls, Limit::Latency, &figures)
     };
     let more = at(0.5).expect("there is room");
-    assert_eq!(more.workload, Workload::Rpc(RpcSpec { outstanding: 8, ..calls.clone() }));
+    assert_eq!(more.task, Task::Rpc(RpcTask { outstanding: 8, ..calls.clone() }));
     assert!(at(0.9).is_none());
 }

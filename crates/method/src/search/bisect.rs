@@ -18,7 +18,7 @@ const GUESSES_AHEAD: u32 = 3;
 /// What to search for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BisectGoal {
-    /// The highest load to try: the theoretical line rate or the tester's own limit, whichever is lower.
+    /// The highest load to try: the theoretical line rate or the tester's limit, whichever is lower.
     pub maximum: FrameRate,
     /// The lowest load to try. At least one frame per second.
     pub minimum: FrameRate,

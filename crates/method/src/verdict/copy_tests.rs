@@ -2,7 +2,7 @@
 
 use super::facts::{CopyEnd, CopyFacts, ServerEnd, Tcp};
 use super::of_copy;
-use linerate_model::{Confidence, CopyStage, Limit, StageShare, Stand, Verdict, WorkShare};
+use linerate_model::{Confidence, CopyStage, Limit, StageShare, Support, Verdict, WorkShare};
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
 
@@ -120,7 +120,7 @@ fn a_quota_stops_threads_that_look_as_if_they_waited_for_storage() {
     let throttled = CopyEnd { throttled: Some((0.98, 0.1)), ..CopyEnd::default() };
     let stages = [(CopyStage::Read, share(0.97, 0.05, 0.0))];
     let said = is(&CopyFacts { source: throttled.clone(), ..with(&stages) }, Limit::SenderCpu, Confidence::High);
-    assert!(said.weighed.iter().any(|w| (w.limit, w.stand) == (Limit::StorageRead, Stand::Unknown)), "{said:#?}");
+    assert!(said.weighed.iter().any(|w| (w.limit, w.support) == (Limit::StorageRead, Support::Unknown)), "{said:#?}");
     let stages = [(CopyStage::Send, share(0.97, 0.02, 0.0)), (CopyStage::Receive, share(0.05, 0.05, 0.0))];
     is(&CopyFacts { destination: throttled, ..with(&stages) }, Limit::ReceiverCpu, Confidence::High);
 }
@@ -154,10 +154,10 @@ fn what_holds_data_up_on_the_path_is_told_by_tcp() {
     let over = |tcp: &Tcp| CopyFacts { tcp: Some(tcp.clone()), ..with(&stages) };
     let queue = Tcp { min_rtt: 0.000_1, flow_bps: 50e6, ..calm.clone() };
     is(&over(&queue), Limit::Shaper, Confidence::High);
-    is(&over(&Tcp { resent: 0.01, ..queue.clone() }), Limit::Shaper, Confidence::Medium);
+    is(&over(&Tcp { retransmitted: 0.01, ..queue.clone() }), Limit::Shaper, Confidence::Medium);
     is(&over(&Tcp { window_limited: 0.9, ..calm.clone() }), Limit::Window, Confidence::High);
     is(&over(&Tcp { buffer_limited: 0.4, ..calm.clone() }), Limit::Window, Confidence::Medium);
-    // 7.1 Mbit/s over 20 ms are 17,750 bytes under way.
+    // 7.1 Mbit/s over 20 ms are 17,750 bytes in flight.
     is(
         &over(&Tcp { peer_window: 18_000.0, congestion: "bbr".into(), ..calm.clone() }),
         Limit::Window,
@@ -168,8 +168,8 @@ fn what_holds_data_up_on_the_path_is_told_by_tcp() {
         Limit::Shaper,
         Confidence::High,
     );
-    // At 1 % and 20 ms TCP has 12.2 segments under way: see the test of streams.
-    let lossy = Tcp { resent: 0.01, ..calm };
+    // At 1 % and 20 ms TCP has 12.2 segments in flight: see the test of streams.
+    let lossy = Tcp { retransmitted: 0.01, ..calm };
     is(&over(&lossy), Limit::PathLoss, Confidence::Medium);
     // A queue says nothing where a destination does not take what has come.
     let slow = [(CopyStage::Send, share(0.98, 0.04, 0.0)), (CopyStage::Receive, share(0.04, 0.03, 0.96))];

@@ -1,9 +1,9 @@
-//! Latency: each request waits for the answer to the one before, so the rate is the number under way over the time one takes
+//! Latency: each request waits for the answer to the one before, so the rate is the number in flight over the time one takes
 //! (Little's law).
 
 use super::Opinion;
 use super::facts::{FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, Work, time};
-use linerate_model::Stand;
+use linerate_model::Support;
 
 /// A round trip so many times the shortest has a queue in it.
 const QUEUED: f64 = 4.0;
@@ -13,24 +13,24 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         return None;
     }
     let closed = facts.closed_loop?;
-    let text = format!("{:.1} requests under way at a time took {} each.", closed.outstanding, time(closed.latency));
+    let text = format!("{:.1} requests in flight at a time took {} each.", closed.outstanding, time(closed.latency));
     if let Some(calls) = &facts.calls {
         let elsewhere = match (calls.in_server(), calls.round_trip) {
             (Some(share), _) => share >= MOSTLY_IN_SERVER,
             (None, Some(round_trip)) => calls.response >= MANY_ROUND_TRIPS * round_trip,
-            (None, None) => return Some(Opinion::new(Stand::Hint, text)),
+            (None, None) => return Some(Opinion::new(Support::Hint, text)),
         };
         let waits = calls.overlap() && (facts.sender.is_kept_waiting() || facts.receiver.is_kept_waiting());
         if waits {
-            return Some(Opinion::new(Stand::Hint, format!("{text} Part of that was spent waiting for a core.")));
+            return Some(Opinion::new(Support::Hint, format!("{text} Part of that was spent waiting for a core.")));
         }
         if let Some(tcp) = facts.tcp.as_ref().filter(|tcp| !elsewhere && tcp.rtt > QUEUED * tcp.min_rtt) {
             let (rtt, least) = (time(tcp.rtt), time(tcp.min_rtt));
             let text = format!("{text} The round trip grew from {least} to {rtt}: something on the path queues.");
-            return Some(Opinion::new(Stand::Hint, text));
+            return Some(Opinion::new(Support::Hint, text));
         }
         if elsewhere || facts.sender.is_throttled() || facts.receiver.is_throttled() {
-            return Some(Opinion::new(Stand::Against, format!("{text} Most of that is not the path's time.")));
+            return Some(Opinion::new(Support::Against, format!("{text} Most of that is not the path's time.")));
         }
     }
     // What the hypervisor took, it may have taken while they were at work.
@@ -38,8 +38,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let next = "More requests at a time (--outstanding, --flows) fill the path; --busy-poll shortens each.";
     // Where the hosts are occupied all the time, it is their time that a request takes.
     Some(if occupied >= NEARLY_OCCUPIED {
-        Opinion::new(Stand::Hint, text).then(next)
+        Opinion::new(Support::Hint, text).then(next)
     } else {
-        Opinion::new(Stand::Strong, text).then(next).despite_steal()
+        Opinion::new(Support::Strong, text).then(next).despite_steal()
     })
 }

@@ -29,12 +29,12 @@ mod wire;
 pub(crate) use facts::{CopyFacts, FlowFacts, NOTABLE_LOSS, bits, percent};
 
 use facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED};
-use linerate_model::{Confidence, Limit, Stand, Verdict, Weighed};
+use linerate_model::{Confidence, Limit, Support, Verdict, Weighed};
 
 /// What a rule says of its limit.
 #[derive(Debug, Clone, PartialEq)]
 struct Opinion {
-    stand: Stand,
+    support: Support,
     text: String,
     /// What to try, if it is the limit.
     next: &'static str,
@@ -43,8 +43,8 @@ struct Opinion {
 }
 
 impl Opinion {
-    fn new(stand: Stand, text: impl Into<String>) -> Self {
-        Self { stand, text: text.into(), next: "", despite_steal: false }
+    fn new(support: Support, text: impl Into<String>) -> Self {
+        Self { support, text: text.into(), next: "", despite_steal: false }
     }
 
     fn then(self, next: &'static str) -> Self {
@@ -124,12 +124,12 @@ pub(crate) fn of_copy(facts: &CopyFacts) -> Verdict {
 }
 
 /// How well a share of the time at work supports a limit: what has no time to spare is what the others wait for.
-fn support(share: f64) -> Stand {
+fn support(share: f64) -> Support {
     match share {
-        OCCUPIED.. => Stand::Strong,
-        NEARLY_OCCUPIED.. => Stand::For,
-        AMPLE.. => Stand::Hint,
-        _ => Stand::Against,
+        OCCUPIED.. => Support::Strong,
+        NEARLY_OCCUPIED.. => Support::For,
+        AMPLE.. => Support::Hint,
+        _ => Support::Against,
     }
 }
 
@@ -138,31 +138,32 @@ fn support(share: f64) -> Stand {
 fn judge(opinions: Vec<(Limit, Opinion)>, steal: f64) -> Verdict {
     let weighed = opinions
         .iter()
-        .map(|(limit, opinion)| Weighed { limit: *limit, stand: opinion.stand, text: opinion.text.clone() })
+        .map(|(limit, opinion)| Weighed { limit: *limit, support: opinion.support, text: opinion.text.clone() })
         .collect();
     // The first of the equally well supported: `max_by_key` gives the last.
-    let best = opinions.iter().rev().filter(|(_, o)| o.stand >= Stand::Hint).max_by_key(|(_, o)| o.stand);
+    let best = opinions.iter().rev().filter(|(_, o)| o.support >= Support::Hint).max_by_key(|(_, o)| o.support);
     let Some((limit, best)) = best else {
         // What was missing; if nothing was, what did not hold.
-        let missing = opinions.iter().any(|(_, opinion)| opinion.stand == Stand::Unknown);
-        let told = opinions.iter().filter(|(_, opinion)| !missing || opinion.stand == Stand::Unknown);
+        let missing = opinions.iter().any(|(_, opinion)| opinion.support == Support::Unknown);
+        let told = opinions.iter().filter(|(_, opinion)| !missing || opinion.support == Support::Unknown);
         let evidence = told.map(|(_, opinion)| opinion.text.clone()).collect();
         return Verdict { weighed, ..Verdict::new(Limit::CannotTell, Confidence::Low, evidence) };
     };
     // A load that was met and a line that is full exclude every other limit: nothing else can have held the result back.
-    let excludes = best.stand == Stand::Strong && matches!(limit, Limit::OfferedLoad | Limit::Wire);
-    let supported = |(other, opinion): &&(Limit, Opinion)| !excludes && other != limit && opinion.stand >= Stand::For;
+    let excludes = best.support == Support::Strong && matches!(limit, Limit::OfferedLoad | Limit::Wire);
+    let supported =
+        |(other, opinion): &&(Limit, Opinion)| !excludes && other != limit && opinion.support >= Support::For;
     let rivals: Vec<&(Limit, Opinion)> = opinions.iter().filter(supported).collect();
     let stolen = steal > STEAL_NOTABLE && !best.despite_steal;
-    let confidence = match (best.stand, rivals.is_empty()) {
-        (Stand::Strong, true) if !stolen => Confidence::High,
-        (Stand::Strong, _) | (Stand::For, true) => Confidence::Medium,
+    let confidence = match (best.support, rivals.is_empty()) {
+        (Support::Strong, true) if !stolen => Confidence::High,
+        (Support::Strong, _) | (Support::For, true) => Confidence::Medium,
         _ => Confidence::Low,
     };
     let mut evidence = vec![best.text.clone()];
-    evidence.extend(rivals.iter().map(|(other, rival)| format!("Nor is the {other} ruled out. {}", rival.text)));
+    evidence.extend(rivals.iter().map(|(other, rival)| format!("The {other} may also limit it. {}", rival.text)));
     if stolen {
-        evidence.push(format!("The hypervisor took {} of a host's time, which may have part in it.", percent(steal)));
+        evidence.push(format!("The hypervisor took {} of a host's time, which may have contributed.", percent(steal)));
     }
     let next = [best.next].into_iter().filter(|next| !next.is_empty()).map(str::to_owned).collect();
     Verdict { limit: *limit, confidence, evidence, next, weighed, proofs: Vec::new() }

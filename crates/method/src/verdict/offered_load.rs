@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{FlowFacts, NOTABLE_LOSS, percent};
-use linerate_model::Stand;
+use linerate_model::Support;
 
 /// A load is met within the error of the clocks and of the receiver's window.
 const MET: f64 = 0.99;
@@ -13,12 +13,12 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let text =
         format!("{} of the load asked for was sent, and {} arrived.", percent(offer.sent), percent(offer.arrived));
     Some(if offer.arrived >= MET && lost <= NOTABLE_LOSS {
-        Opinion::new(Stand::Strong, format!("{} of the load asked for arrived.", percent(offer.arrived.min(1.0))))
+        Opinion::new(Support::Strong, format!("{} of the load asked for arrived.", percent(offer.arrived.min(1.0))))
             .then("Ask for a higher --rate, or for none, to find what the path carries.")
             .despite_steal()
     } else if offer.is_nearly_met() && lost <= NOTABLE_LOSS {
-        Opinion::new(Stand::Hint, text)
+        Opinion::new(Support::Hint, text)
     } else {
-        Opinion::new(Stand::Against, text)
+        Opinion::new(Support::Against, text)
     })
 }

@@ -9,7 +9,7 @@
 
 use super::facts::{CopyFacts, FAR, FlowFacts, NOTABLE_LOSS, Tcp, USUAL_LOSS, Work, bits, percent, time};
 use super::{Opinion, support};
-use linerate_model::Stand;
+use linerate_model::Support;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     match facts.work {
@@ -23,31 +23,31 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     let opinion = of_tcp(facts.path()?)?;
     let next = "Measure the path alone: `linerate stream --prove` between the same hosts tells a bad path from one that is full.";
-    let stand = opinion.stand.min(support(facts.held_on_path()));
-    Some(Opinion { stand, ..opinion }.despite_steal().then(next))
+    let support = opinion.support.min(support(facts.held_on_path()));
+    Some(Opinion { support, ..opinion }.despite_steal().then(next))
 }
 
 fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
     let lost = facts.udp?.wire;
     let text = format!("{} of the datagrams were lost between the two hosts.", percent(lost));
     if lost <= NOTABLE_LOSS {
-        return Some(Opinion::new(Stand::Against, text));
+        return Some(Opinion::new(Support::Against, text));
     }
     let kept = facts.offer.is_some_and(|offer| offer.sent >= 0.99);
-    let stand = match lost <= USUAL_LOSS {
-        true if kept => Stand::For,
-        true => Stand::Hint,
-        false => Stand::Hint,
+    let support = match lost <= USUAL_LOSS {
+        true if kept => Support::For,
+        true => Support::Hint,
+        false => Support::Hint,
     };
-    Some(Opinion::new(stand, text).then(
-        "The same at half the --rate tells: loss that stays is the path's, loss that goes is of a path that is full.",
+    Some(Opinion::new(support, text).then(
+        "Measure at half the --rate: if the loss stays, the path loses packets at any load; if it goes, the path was full.",
     ))
 }
 
 fn of_tcp(tcp: &Tcp) -> Option<Opinion> {
-    let text = format!("{} of the segments were resent.", percent(tcp.resent));
-    if tcp.resent <= 0.0 {
-        return Some(Opinion::new(Stand::Against, text));
+    let text = format!("{} of the segments were retransmitted.", percent(tcp.retransmitted));
+    if tcp.retransmitted <= 0.0 {
+        return Some(Opinion::new(Support::Against, text));
     }
     let next = "The same rate over UDP tells (--prove): loss that stays is the path's (errors, optics, duplex, radio), and \
                 --congestion bbr holds its rate against it; loss that goes is of a path that is full.";
@@ -57,8 +57,8 @@ fn of_tcp(tcp: &Tcp) -> Option<Opinion> {
     };
     if !tcp.goes_by_loss() {
         let text = format!("{text} {} does not take loss for congestion.", tcp.congestion);
-        let stand = if tcp.is_heavy() || tcp.is_stalled() { Stand::Hint } else { Stand::Against };
-        return Some(Opinion::new(stand, text).then(next));
+        let support = if tcp.is_heavy() || tcp.is_stalled() { Support::Hint } else { Support::Against };
+        return Some(Opinion::new(support, text).then(next));
     }
     let allowed = tcp.allowed(tcp.rtt);
     let text = format!(
@@ -70,13 +70,13 @@ fn of_tcp(tcp: &Tcp) -> Option<Opinion> {
     if tcp.queued() {
         // A queue that fills loses packets too, few if it is long: then the loss follows from the rate.
         let text = format!("{text} But a queue was full: without it a round trip takes {}.", time(tcp.min_rtt));
-        let stand = if tcp.resent > NOTABLE_LOSS { Stand::Hint } else { Stand::Against };
-        return Some(Opinion::new(stand, text).then(next));
+        let support = if tcp.retransmitted > NOTABLE_LOSS { Support::Hint } else { Support::Against };
+        return Some(Opinion::new(support, text).then(next));
     }
-    let stand = match allowed / tcp.active() {
-        _ if tcp.is_heavy() => Stand::Hint,
-        ..FAR => Stand::For,
-        _ => Stand::Against,
+    let support = match allowed / tcp.active() {
+        _ if tcp.is_heavy() => Support::Hint,
+        ..FAR => Support::For,
+        _ => Support::Against,
     };
-    Some(Opinion::new(stand, text).then(next))
+    Some(Opinion::new(support, text).then(next))
 }

@@ -5,7 +5,7 @@ use super::Opinion;
 use super::facts::{
     Calls, CopyEnd, CopyFacts, End, FlowFacts, INTERRUPTED, NEARLY_OCCUPIED, OCCUPIED, Work, percent, time,
 };
-use linerate_model::{CopyStage, Stand, WorkShare};
+use linerate_model::{CopyStage, Support, WorkShare};
 
 /// Drops by the NIC or the input queue beyond this are more than a burst now and then. (TCP takes a quarter of the rate away
 /// at a loss of this order over any but the shortest path.)
@@ -23,7 +23,7 @@ pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
     };
     let next =
         "A faster core, larger messages, or receiving spread over more cores (--flows, the NIC's queues) takes more.";
-    if own.stand < Stand::Strong
+    if own.support < Support::Strong
         && let Some(thread) = facts.late_kernel_thread()
     {
         let text = format!(
@@ -32,27 +32,27 @@ pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
             percent(thread.busy),
             percent(thread.waited)
         );
-        return Opinion::new(Stand::Strong, text).then(next);
+        return Opinion::new(Support::Strong, text).then(next);
     }
     let overflowed = facts.udp.map_or(0.0, |udp| udp.socket_buffer);
-    if own.stand < Stand::Strong && overflowed > DROPPED && facts.reader_is_late() {
+    if own.support < Support::Strong && overflowed > DROPPED && facts.reader_is_late() {
         let text = format!(
             "{} Meanwhile {} of the datagrams found no room in the socket's buffer.",
             own.text,
             percent(overflowed)
         );
-        return Opinion::new(Stand::Strong, text).then(next);
+        return Opinion::new(Support::Strong, text).then(next);
     }
     let dropped = facts.udp.map_or(end.dropped, |udp| udp.receiver_queue);
-    if own.stand < Stand::Strong && dropped > DROPPED {
+    if own.support < Support::Strong && dropped > DROPPED {
         let text = format!(
             "The receiving host dropped {} of the packets in its NIC or input queue; its busiest core was busy for {} of the \
              time.",
             percent(dropped),
             percent(end.busiest_core)
         );
-        let stand = if end.busiest_core >= CORE_BUSY { Stand::Strong } else { Stand::For };
-        return Opinion::new(stand, text).then(next);
+        let support = if end.busiest_core >= CORE_BUSY { Support::Strong } else { Support::For };
+        return Opinion::new(support, text).then(next);
     }
     own.then(next)
 }
@@ -61,7 +61,7 @@ pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
 /// took it, which may be anybody's.
 pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
     let opinion = of_end(end, does);
-    if opinion.stand < Stand::Hint || end.is_throttled() {
+    if opinion.support < Support::Hint || end.is_throttled() {
         return opinion;
     }
     if !facts.outrun_the_path() {
@@ -69,7 +69,7 @@ pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
             INTERRUPTED.. => {
                 let most = percent(end.interruptible);
                 let text = format!("{} Up to {most} of that may have been soft interrupts.", opinion.text);
-                Opinion::new(opinion.stand.min(Stand::For), text)
+                Opinion::new(opinion.support.min(Support::For), text)
             }
             _ => opinion,
         };
@@ -85,7 +85,7 @@ pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
             percent(facts.sender.interrupted)
         ),
     };
-    Opinion::new(Stand::Against, format!("{} {why}", opinion.text))
+    Opinion::new(Support::Against, format!("{} {why}", opinion.text))
 }
 
 /// An end of requests: where each waits for the one before, it works in turn with the other end.
@@ -98,7 +98,7 @@ pub(super) fn of_stages(facts: &CopyFacts, end: &CopyEnd, stages: &[CopyStage], 
     if let Some((share, cores)) = end.throttled.filter(|_| end.is_throttled()) {
         let text =
             format!("The {whose} CPU quota ({cores:.2} of a core) was used up in {} of its periods.", percent(share));
-        return Some(Opinion::new(Stand::Strong, text).despite_steal());
+        return Some(Opinion::new(Support::Strong, text).despite_steal());
     }
     let (stage, WorkShare { cpu, queued, .. }) = facts.computes(stages)?;
     let mut text = format!(
@@ -117,12 +117,12 @@ pub(super) fn of_stages(facts: &CopyFacts, end: &CopyEnd, stages: &[CopyStage], 
         // The end that takes more of it is what to make faster.
         share = if own >= all / 2.0 { all } else { own };
     }
-    let stand = match share {
-        OCCUPIED.. => Stand::Strong,
-        NEARLY_OCCUPIED.. => Stand::Hint,
-        _ => Stand::Against,
+    let support = match share {
+        OCCUPIED.. => Support::Strong,
+        NEARLY_OCCUPIED.. => Support::Hint,
+        _ => Support::Against,
     };
-    Some(Opinion::new(stand, text))
+    Some(Opinion::new(support, text))
 }
 
 /// What an end's own time says.
@@ -132,7 +132,7 @@ pub(super) fn of_end(end: &End, does: &str) -> Opinion {
             "The {does} host's CPU quota ({cores:.2} of a core) was used up in {} of its periods.",
             percent(share)
         );
-        return Opinion::new(Stand::Strong, text).despite_steal();
+        return Opinion::new(Support::Strong, text).despite_steal();
     }
     let text = match end.waited {
         0.01.. => format!(
@@ -142,10 +142,10 @@ pub(super) fn of_end(end: &End, does: &str) -> Opinion {
         ),
         _ => format!("The {does} threads were on a core for {} of the time.", percent(end.busy)),
     };
-    let stand = match end.occupied() {
-        OCCUPIED.. => Stand::Strong,
-        NEARLY_OCCUPIED.. => Stand::Hint,
-        _ => Stand::Against,
+    let support = match end.occupied() {
+        OCCUPIED.. => Support::Strong,
+        NEARLY_OCCUPIED.. => Support::Hint,
+        _ => Support::Against,
     };
-    Opinion::new(stand, text)
+    Opinion::new(support, text)
 }

@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{FlowFacts, Work, percent, time};
-use linerate_model::Stand;
+use linerate_model::Support;
 
 /// Losing less than this in a buffer is a stumble now and then.
 const NOTABLE: f64 = 0.0005;
@@ -18,7 +18,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let (end, share) = (&facts.receiver, percent(lost));
     if lost <= NOTABLE {
         return Some(Opinion::new(
-            Stand::Against,
+            Support::Against,
             format!("{share} of the datagrams found no room in the socket's buffer."),
         ));
     }
@@ -29,19 +29,16 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         percent(end.occupied())
     );
     if facts.reader_is_late() {
-        return Some(Opinion::new(
-            Stand::Against,
-            format!("{text} It is they who are too slow, or kept from their core."),
-        ));
+        return Some(Opinion::new(Support::Against, format!("{text} They are too slow, or kept from their core.")));
     }
     if facts.sender.is_throttled() {
         let text = format!("{text} But the sender, let run only now and then, sends all at once when it can.");
-        return Some(Opinion::new(Stand::Hint, text));
+        return Some(Opinion::new(Support::Hint, text));
     }
     let asked = facts.offer.is_some_and(|offer| offer.sent >= 0.99);
-    let stand = if lost > HEAVY || asked { Stand::Strong } else { Stand::For };
+    let support = if lost > HEAVY || asked { Support::Strong } else { Support::For };
     Some(
-        Opinion::new(stand, text)
+        Opinion::new(support, text)
             .then("A larger buffer (--receive-buffer, net.core.rmem_max) holds what comes in bursts."),
     )
 }

@@ -3,7 +3,7 @@
 use super::Opinion;
 use super::facts::{CopyFacts, FlowFacts, Work, percent};
 use super::processor::{of_end, of_requests, of_stages, of_stream};
-use linerate_model::{CopyStage, Stand};
+use linerate_model::{CopyStage, Support};
 
 /// A sender that kept so much of its load is fast enough for it.
 const KEPT: f64 = 0.99;
@@ -17,7 +17,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     }
     if let Some(offer) = facts.offer.filter(|offer| offer.sent >= KEPT) {
         return Some(Opinion::new(
-            Stand::Against,
+            Support::Against,
             format!("The sender kept {} of the load asked for.", percent(offer.sent.min(1.0))),
         ));
     }
@@ -28,12 +28,12 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
             of_end(end, "sending").text,
             percent(lost)
         );
-        return Some(Opinion::new(Stand::For, text));
+        return Some(Opinion::new(Support::For, text));
     }
     if lost > OUTRUN {
         let text =
             format!("{} of what was sent was lost behind the sender: a faster one would lose more.", percent(lost));
-        return Some(Opinion::new(Stand::Against, text));
+        return Some(Opinion::new(Support::Against, text));
     }
     Some(
         of_stream(facts, end, "sending")

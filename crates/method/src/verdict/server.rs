@@ -1,17 +1,17 @@
 //! The server: calls spend their time in it, and not on the path or at their caller.
 //!
-//! By its own account where it gives one: of the calls under way, the share that it has is its mean time for a call times the calls per
+//! By its own account where it gives one: of the calls in flight, the share that it has is its mean time for a call times the calls per
 //! second, over how many there are (Little's law). What a CPU quota does to it is in no such account, for a server that does not run
-//! takes no call from its socket; so its processor is looked at too. Of a server that tells nothing only this much can be said: calls
+//! takes no call from its socket; so its processor is looked at too. Of a server that keeps no account only this is known: calls
 //! took far longer than the path's round trip while the link and the caller had time.
 
 use super::facts::{
     Calls, CopyFacts, FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, ServerEnd, percent, time,
 };
 use super::{Opinion, processor, support};
-use linerate_model::{CopyStage, NfsClass, Stand};
+use linerate_model::{CopyStage, NfsClass, Support};
 
-/// With so many of the calls under way in the server, nothing else could make them much faster.
+/// With so many of the calls in flight in the server, nothing else could make them much faster.
 const NEARLY_ALL: f64 = 0.8;
 /// A link with so much of it in use may make calls wait.
 const LINK_IN_USE: f64 = 0.5;
@@ -28,10 +28,10 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         None => from_outside(facts, calls),
     };
     let processor = processor::of_receiver(facts);
-    let said = if processor.stand >= Stand::Hint && processor.stand >= time.stand {
-        Opinion::new(processor.stand, format!("{} {}", processor.text, time.text))
+    let said = if processor.support >= Support::Hint && processor.support >= time.support {
+        Opinion::new(processor.support, format!("{} {}", processor.text, time.text))
     } else {
-        Opinion::new(time.stand, format!("{} {}", time.text, processor.text))
+        Opinion::new(time.support, format!("{} {}", time.text, processor.text))
     };
     // A quota that stops it does so whatever else was taken; and where its host had time, a call's time in it is its own.
     let sure = facts.receiver.is_throttled() || facts.idle_despite_steal();
@@ -40,31 +40,31 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
 
 fn by_its_account(facts: &FlowFacts, calls: &Calls, share: f64) -> Opinion {
     // A server that is kept from its core by others has calls for longer than it takes itself.
-    let stand = match share {
-        NEARLY_ALL.. if !facts.receiver.is_kept_waiting() => Stand::Strong,
-        MOSTLY_IN_SERVER.. => Stand::For,
-        _ => Stand::Against,
+    let support = match share {
+        NEARLY_ALL.. if !facts.receiver.is_kept_waiting() => Support::Strong,
+        MOSTLY_IN_SERVER.. => Support::For,
+        _ => Support::Against,
     };
     let service = calls.service.unwrap_or_default();
     let text = format!(
-        "Of {:.1} calls under way at a time the server had {:.1} ({}), each for {}.{}",
+        "Of {:.1} calls in flight at a time the server had {:.1} ({}), each for {}.{}",
         calls.under_way,
         calls.under_way * share,
         percent(share),
         time(service),
         classes(calls)
     );
-    Opinion::new(stand, text)
+    Opinion::new(support, text)
 }
 
-/// What a server that tells nothing may be blamed for.
+/// The opinion on a server that keeps no account of its calls.
 fn from_outside(facts: &FlowFacts, calls: &Calls) -> Opinion {
     let response = time(calls.response);
     let Some(round_trip) = calls.round_trip else {
         let text = format!(
             "How long the server had each call is not known, nor the path's round trip (UDP); one took {response}."
         );
-        return Opinion::new(Stand::Unknown, text);
+        return Opinion::new(Support::Unknown, text);
     };
     let trips = calls.response / round_trip;
     let text = format!(
@@ -76,9 +76,9 @@ fn from_outside(facts: &FlowFacts, calls: &Calls) -> Opinion {
     let idle = in_use.is_some_and(|share| share < LINK_IN_USE) && facts.sender.busy < NEARLY_OCCUPIED && !facts.loses();
     Opinion::new(
         match (trips >= MANY_ROUND_TRIPS, idle) {
-            (true, true) => Stand::For,
-            (true, false) => Stand::Hint,
-            (false, _) => Stand::Against,
+            (true, true) => Support::For,
+            (true, false) => Support::Hint,
+            (false, _) => Support::Against,
         },
         text,
     )
@@ -102,7 +102,7 @@ fn classes(calls: &Calls) -> String {
 }
 
 /// The file server that a copy is read from or written to: the stages that ask it waited for its answers. What the path to it
-/// takes of that is not told apart, so it is never sure.
+/// takes of that is not told apart, so confidence is never high.
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     use CopyStage::{Create, List, Open, Read, Sync, Write};
     let (share, what) = match facts.server? {
@@ -115,5 +115,5 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     let text = format!("{what} waited for the server's answers for {} of the time.", percent(share));
     let next = "More lanes (--lanes) ask more at a time; `linerate nfs` or `linerate stream` to the same host tells a slow server \
                 from a slow path.";
-    Some(Opinion::new(support(share).min(Stand::For), text).then(next))
+    Some(Opinion::new(support(share).min(Support::For), text).then(next))
 }

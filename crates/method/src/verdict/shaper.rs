@@ -5,7 +5,7 @@ use super::facts::{
     Tcp, USUAL_LOSS, Work, bits, percent, time,
 };
 use super::{Opinion, support};
-use linerate_model::{CopyStage, Stand};
+use linerate_model::{CopyStage, Support};
 
 /// No path is so bad that it loses this share by chance, and still carries what it does.
 const MOST: f64 = 0.5;
@@ -19,7 +19,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         return None;
     }
     if facts.line.as_ref().is_some_and(|line| line.share >= NEARLY_FULL) {
-        return Some(Opinion::new(Stand::Against, "A link of known speed is full."));
+        return Some(Opinion::new(Support::Against, "A link of known speed is full."));
     }
     let next = "Ask who runs the path for a shaper, a policer or a slower link on it; a run at a lower --rate without loss \
                 bounds what it lets through.";
@@ -28,8 +28,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         _ => of_tcp(facts),
     }?;
     let nearly_met = facts.offer.is_some_and(|offer| offer.is_nearly_met());
-    let stand = if nearly_met { opinion.stand.min(Stand::Hint) } else { opinion.stand };
-    Some(Opinion { stand, ..opinion }.despite_steal_if(facts.idle_despite_steal()).then(next))
+    let support = if nearly_met { opinion.support.min(Support::Hint) } else { opinion.support };
+    Some(Opinion { support, ..opinion }.despite_steal_if(facts.idle_despite_steal()).then(next))
 }
 
 /// A path that lets through less of a copy than its hosts would send and take: data waited to be sent while the other end had none.
@@ -38,11 +38,11 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         return None;
     }
     if facts.line.is_some_and(|(_, share)| share >= MOSTLY_FULL) {
-        return Some(Opinion::new(Stand::Against, "A link of known speed is full."));
+        return Some(Opinion::new(Support::Against, "A link of known speed is full."));
     }
     if facts.source.is_throttled() || facts.destination.is_throttled() {
         return Some(Opinion::new(
-            Stand::Against,
+            Support::Against,
             "A host had no time to spare, so what the path would let through is not seen.",
         ));
     }
@@ -55,21 +55,20 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     let (most, why) = match facts.path() {
         Some(tcp) => of_connections(tcp),
         // Delay, loss and small windows look the same from here: no more than a good sign.
-        None => (Stand::For, String::new()),
+        None => (Support::For, String::new()),
     };
-    let next =
-        "Measure the path alone: `linerate stream` between the same hosts tells a shaper from loss, delay and windows.";
+    let next = "Measure the path alone: `linerate stream` between the same hosts distinguishes a shaper from loss, delay and windows.";
     Some(Opinion::new(support(facts.held_on_path()).min(most), text + &why).despite_steal().then(next))
 }
 
 /// How well what TCP says of a copy's connections supports a shaper at the most, and why.
-fn of_connections(tcp: &Tcp) -> (Stand, String) {
+fn of_connections(tcp: &Tcp) -> (Support, String) {
     let held_back = tcp.window_limited + tcp.buffer_limited;
     if held_back >= HELD_BACK {
-        return (Stand::Against, format!(" TCP was held back by windows and buffers for {}.", percent(held_back)));
+        return (Support::Against, format!(" TCP was held back by windows and buffers for {}.", percent(held_back)));
     }
     if tcp.fills_window() {
-        return (Stand::Against, format!(" {WINDOW_FULL}"));
+        return (Support::Against, format!(" {WINDOW_FULL}"));
     }
     if tcp.queued() {
         let why = format!(
@@ -77,15 +76,17 @@ fn of_connections(tcp: &Tcp) -> (Stand, String) {
             time(tcp.min_rtt),
             time(tcp.rtt)
         );
-        return (if tcp.resent <= NOTABLE_LOSS { Stand::Strong } else { Stand::For }, why);
+        return (if tcp.retransmitted <= NOTABLE_LOSS { Support::Strong } else { Support::For }, why);
     }
-    let lost = percent(tcp.resent);
-    let allows_more = tcp.resent <= 0.0 || tcp.allowed(tcp.min_rtt) / tcp.active() >= FAR && !tcp.is_heavy();
+    let lost = percent(tcp.retransmitted);
+    let allows_more = tcp.retransmitted <= 0.0 || tcp.allowed(tcp.min_rtt) / tcp.active() >= FAR && !tcp.is_heavy();
     match tcp.goes_by_loss() {
-        _ if tcp.is_stalled() => (Stand::Hint, format!(" TCP lost {lost}, and waited for timeouts.")),
-        true if !allows_more => (Stand::Hint, format!(" TCP lost {lost}, as by a policer or a bad path.")),
-        false if tcp.resent <= NOTABLE_LOSS => (Stand::Strong, String::from(" No window, buffer or loss explains it.")),
-        _ => (Stand::For, format!(" TCP lost {lost}, which would allow more.")),
+        _ if tcp.is_stalled() => (Support::Hint, format!(" TCP lost {lost}, and waited for timeouts.")),
+        true if !allows_more => (Support::Hint, format!(" TCP lost {lost}, as by a policer or a bad path.")),
+        false if tcp.retransmitted <= NOTABLE_LOSS => {
+            (Support::Strong, String::from(" No window, buffer or loss explains it."))
+        }
+        _ => (Support::For, format!(" TCP lost {lost}, which would allow more.")),
     }
 }
 
@@ -94,26 +95,26 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
     let (lost, taken_late) = (udp.wire, udp.receiver_queue + udp.socket_buffer);
     if taken_late > NOTABLE_LOSS && taken_late >= lost {
         let text = format!("The path delivered more than the receiver took: {} was lost there.", percent(taken_late));
-        return Some(Opinion::new(Stand::Against, text));
+        return Some(Opinion::new(Support::Against, text));
     }
     let sender = facts.sender.occupied();
     if facts.offer.is_none() && lost < USUAL_LOSS {
         if let Some(busy) = hosts_are_busy(facts) {
             return Some(busy);
         }
-        let (stand, text) = match sender < NEARLY_OCCUPIED {
-            true => (Stand::Strong, "had time to spare"),
+        let (support, text) = match sender < NEARLY_OCCUPIED {
+            true => (Support::Strong, "had time to spare"),
             false if facts.outrun_the_path() => {
-                (Stand::For, "were held up by soft interrupts, those of a queue on the path")
+                (Support::For, "were held up by soft interrupts, those of a queue on the path")
             }
-            false => (Stand::Hint, "had little time to spare"),
+            false => (Support::Hint, "had little time to spare"),
         };
         let text = format!(
             "The sending threads {text} (occupied for {}), but were not let send more than {}.",
             percent(sender),
             facts.reached_in_words()
         );
-        return Some(Opinion::new(stand, text));
+        return Some(Opinion::new(support, text));
     }
     let text = format!(
         "{} of the datagrams were lost between the two hosts; {} came through",
@@ -124,13 +125,13 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
         .line
         .as_ref()
         .map_or(String::new(), |line| format!(", {} of what the links are known to carry", percent(line.share)));
-    let stand = match lost {
-        MOST.. => Stand::Strong,
-        USUAL_LOSS.. => Stand::For,
-        NOTABLE_LOSS.. => Stand::Hint,
-        _ => Stand::Against,
+    let support = match lost {
+        MOST.. => Support::Strong,
+        USUAL_LOSS.. => Support::For,
+        NOTABLE_LOSS.. => Support::Hint,
+        _ => Support::Against,
     };
-    Some(Opinion::new(stand, format!("{text}{room}.")))
+    Some(Opinion::new(support, format!("{text}{room}.")))
 }
 
 /// A host without time to spare hides what the path would let through.
@@ -143,7 +144,7 @@ fn hosts_are_busy(facts: &FlowFacts) -> Option<Opinion> {
         || ends.iter().any(|end| end.is_throttled())
         || facts.late_kernel_thread().is_some();
     busy.then(|| {
-        Opinion::new(Stand::Against, "A host had no time to spare, so what the path would let through is not seen.")
+        Opinion::new(Support::Against, "A host had no time to spare, so what the path would let through is not seen.")
     })
 }
 
@@ -156,10 +157,10 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
     let held_back = tcp.window_limited + tcp.buffer_limited;
     if held_back >= HELD_BACK {
         let text = format!("TCP was held back by windows and buffers for {} of the time.", percent(held_back));
-        return Some(Opinion::new(Stand::Against, text));
+        return Some(Opinion::new(Support::Against, text));
     }
     if tcp.fills_window() {
-        return Some(Opinion::new(Stand::Against, WINDOW_FULL));
+        return Some(Opinion::new(Support::Against, WINDOW_FULL));
     }
     let spare = if busiest < OCCUPIED { "The hosts had time to spare" } else { "The hosts were ahead of the path" };
     let text = format!(
@@ -168,38 +169,38 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
         bits(tcp.flow_bps)
     );
     // Who has work for most of the time may have been short of it in each burst.
-    let ample = if busiest < AMPLE { Stand::Strong } else { Stand::For };
+    let ample = if busiest < AMPLE { Support::Strong } else { Support::For };
     if tcp.queued() {
         let text =
             format!("{text} while a round trip grew from {} to {} in a queue on it.", time(tcp.min_rtt), time(tcp.rtt));
         // Of what is lost more often the receiver's acknowledgements come late, which makes round trips grow as well.
-        let sure = busiest < NEARLY_OCCUPIED && tcp.resent <= NOTABLE_LOSS;
-        let stand = if sure { Stand::Strong } else { Stand::For };
-        return Some(Opinion::new(stand, text));
+        let sure = busiest < NEARLY_OCCUPIED && tcp.retransmitted <= NOTABLE_LOSS;
+        let support = if sure { Support::Strong } else { Support::For };
+        return Some(Opinion::new(support, text));
     }
-    let lost = percent(tcp.resent);
+    let lost = percent(tcp.retransmitted);
     let alike = "as by a policer, which at one load looks like a bad path";
     if tcp.is_stalled() {
         let text = format!("{text}; TCP lost {lost} and waited for timeouts for {}, {alike}.", percent(tcp.stalled));
-        return Some(Opinion::new(Stand::Hint, text));
+        return Some(Opinion::new(Support::Hint, text));
     }
     if !tcp.goes_by_loss() {
-        let (stand, text) = match () {
+        let (support, text) = match () {
             () if busiest >= NEARLY_OCCUPIED => {
-                (Stand::Hint, format!("{text}, with no window or buffer to explain it."))
+                (Support::Hint, format!("{text}, with no window or buffer to explain it."))
             }
-            () if tcp.is_heavy() => (Stand::For, format!("{text} and lost {lost}, more than a bad path does.")),
+            () if tcp.is_heavy() => (Support::For, format!("{text} and lost {lost}, more than a bad path does.")),
             () => (ample, format!("{text}, with no window, buffer or loss to explain it.")),
         };
-        return Some(Opinion::new(stand, text));
+        return Some(Opinion::new(support, text));
     }
     if tcp.fills_send_buffer() {
-        return Some(Opinion::new(Stand::Hint, format!("{text}; but congestion control would have let more go.")));
+        return Some(Opinion::new(Support::Hint, format!("{text}; but congestion control would have allowed more.")));
     }
     let room = tcp.allowed(tcp.min_rtt) / tcp.active();
-    if tcp.resent <= 0.0 || room >= FAR && !tcp.is_heavy() {
-        let stand = if busiest >= NEARLY_OCCUPIED { Stand::Hint } else { Stand::For };
-        return Some(Opinion::new(stand, format!("{text}; the loss of {lost} would allow more.")));
+    if tcp.retransmitted <= 0.0 || room >= FAR && !tcp.is_heavy() {
+        let support = if busiest >= NEARLY_OCCUPIED { Support::Hint } else { Support::For };
+        return Some(Opinion::new(support, format!("{text}; the loss of {lost} would allow more.")));
     }
-    Some(Opinion::new(Stand::Hint, format!("{text}, and lost {lost}, {alike}.")))
+    Some(Opinion::new(Support::Hint, format!("{text}, and lost {lost}, {alike}.")))
 }

@@ -2,13 +2,13 @@
 
 use super::Opinion;
 use super::facts::{CopyEnd, percent};
-use linerate_model::Stand;
+use linerate_model::Support;
 
 /// Threads that a quota stops look as if they waited for what they were about to do.
 pub(super) fn stopped(does: &str) -> Opinion {
     let text =
         format!("The host that {does} was stopped by its CPU quota, so waiting for storage cannot be told from that.");
-    Opinion::new(Stand::Unknown, text)
+    Opinion::new(Support::Unknown, text)
 }
 
 /// What the disk itself counted, where there is one, and what the kernel says of those that wait for it.

@@ -3,7 +3,7 @@
 use super::facts::{Calls, ClosedLoop, End, FlowFacts, KernelThread, Offer, Tcp, Udp, Work};
 use super::of_flows;
 use crate::transfer::tests::trial;
-use linerate_model::{Ceiling, Confidence, Limit, PathLimit, RecordId, Stand};
+use linerate_model::{Confidence, Limit, PathLimit, RecordId, Support, TesterLimit};
 use linerate_units::BitRate;
 
 /// A TCP stream of 500 Mbit/s over a path of unknown speed between idle hosts, with nothing to explain it.
@@ -14,7 +14,7 @@ fn facts() -> FlowFacts {
         reached: 500e6,
         line: None,
         message_bytes: 1448,
-        ceiling: None,
+        tester_limit: None,
         bypassed: true,
         offer: None,
         sender: end.clone(),
@@ -56,9 +56,12 @@ fn one_at_a_time(busy: f64) -> FlowFacts {
     FlowFacts { work: Work::Transact, tcp: None, sender: end.clone(), receiver: end, closed_loop, ..facts() }
 }
 
-fn at_ceiling(facts: FlowFacts, share: f64) -> FlowFacts {
+fn at_tester_limit(facts: FlowFacts, share: f64) -> FlowFacts {
     let reached = crate::statistics::summary(vec![80e6]).expect("one run");
-    FlowFacts { ceiling: Some((Ceiling { record: RecordId("calibration".into()), reached, share }, false)), ..facts }
+    FlowFacts {
+        tester_limit: Some((TesterLimit { record: RecordId("calibration".into()), reached, share }, false)),
+        ..facts
+    }
 }
 
 #[track_caller]
@@ -68,15 +71,15 @@ fn is(facts: &FlowFacts, limit: Limit, confidence: Confidence) {
 }
 
 #[test]
-fn a_full_line_is_the_wire_even_at_the_ceiling() {
+fn a_full_line_is_the_wire_even_at_the_tester_limit() {
     is(&with_line(0.998), Limit::Wire, Confidence::High);
-    is(&at_ceiling(with_line(0.998), 1.0), Limit::Wire, Confidence::High);
+    is(&at_tester_limit(with_line(0.998), 1.0), Limit::Wire, Confidence::High);
 }
 
 #[test]
-fn at_the_ceiling_below_the_line_it_is_the_tester_and_below_the_ceiling_the_device() {
+fn at_the_tester_limit_it_is_the_tester_and_below_it_the_device() {
     let busy = End { busy: 0.5, ..End::default() };
-    let queued = |share| at_ceiling(FlowFacts { sender: busy.clone(), ..with_line(0.4) }, share);
+    let queued = |share| at_tester_limit(FlowFacts { sender: busy.clone(), ..with_line(0.4) }, share);
     assert_eq!(of_flows(&queued(0.99)).limit, Limit::Tester);
     assert_eq!(of_flows(&queued(0.5)).limit, Limit::Device);
 }
@@ -119,7 +122,7 @@ fn a_kernel_thread_kept_from_its_core_is_the_receivers_processor() {
     let thread = KernelThread { name: String::from("napi/eth0-7"), own: true, busy: 0.3, waited: 0.4 };
     let kernel = Some(thread.clone());
     let late = FlowFacts { receiver: End { kernel, ..End::default() }, ..facts() };
-    let bbr = Tcp { congestion: String::from("bbr"), resent: 0.1, ..tcp() };
+    let bbr = Tcp { congestion: String::from("bbr"), retransmitted: 0.1, ..tcp() };
     let lossy = FlowFacts { tcp: Some(bbr), ..late.clone() };
     is(&lossy, Limit::ReceiverCpu, Confidence::High);
     // What waits and is not lost costs no rate.
@@ -141,13 +144,13 @@ fn a_window_that_is_full_limits_and_one_that_is_not_does_not() {
         reached: 12e6,
         ..facts()
     };
-    // 12 Mbit/s over 43 ms are 64,500 bytes under way.
+    // 12 Mbit/s over 43 ms are 64,500 bytes in flight.
     is(&held(0.45, 0.043), Limit::Window, Confidence::High);
     is(&held(0.95, 0.001), Limit::Window, Confidence::High);
     // BBR sends that each round trip of itself, and seldom meets the window's end. Half a window is none.
     is(&held(0.05, 0.043), Limit::Window, Confidence::High);
     is(&held(0.05, 0.021), Limit::Shaper, Confidence::Medium);
-    // A send buffer of 16 KiB that is under way, with room for three times as much.
+    // A send buffer of 16 KiB that is in flight, with room for three times as much.
     let buffered = |congestion_window| FlowFacts {
         tcp: Some(Tcp { send_buffer: 16_384.0, congestion_window, ..held(0.0, 0.021).tcp.unwrap_or_default() }),
         ..held(0.0, 0.021)
@@ -161,11 +164,11 @@ fn a_window_that_is_full_limits_and_one_that_is_not_does_not() {
     is(&slow_reader, Limit::ReceiverCpu, Confidence::High);
 }
 
-/// At 1 % loss and 20 ms CUBIC has 12.2 segments under way (Reno's, RFC 9438 section 4.3): 7.1 Mbit/s.
+/// At 1 % loss and 20 ms CUBIC has 12.2 segments in flight (Reno's, RFC 9438 section 4.3): 7.1 Mbit/s.
 #[test]
 fn loss_rules_where_the_formula_gives_what_was_reached() {
-    let lossy = |resent, flow_bps, rtt, min_rtt| FlowFacts {
-        tcp: Some(Tcp { resent, flow_bps, rtt, min_rtt, ..tcp() }),
+    let lossy = |retransmitted, flow_bps, rtt, min_rtt| FlowFacts {
+        tcp: Some(Tcp { retransmitted, flow_bps, rtt, min_rtt, ..tcp() }),
         reached: flow_bps,
         ..facts()
     };
@@ -174,15 +177,15 @@ fn loss_rules_where_the_formula_gives_what_was_reached() {
     assert_ne!(of_flows(&lossy(0.01, 7.1e6, 0.000_2, 0.000_2)).limit, Limit::PathLoss);
     // Loss out of a queue that fills is the queue's.
     is(&lossy(0.000_1, 95e6, 0.022, 0.000_1), Limit::Shaper, Confidence::High);
-    let bbr = Tcp { congestion: String::from("bbr"), resent: 0.01, flow_bps: 95e6, ..tcp() };
+    let bbr = Tcp { congestion: String::from("bbr"), retransmitted: 0.01, flow_bps: 95e6, ..tcp() };
     is(&FlowFacts { tcp: Some(bbr), ..facts() }, Limit::Shaper, Confidence::High);
 }
 
 /// What a policer makes of TCP, as it was measured: no one load tells it from a bad path, so nothing is said surely.
 #[test]
 fn a_policer_and_a_bad_path_look_the_same_to_tcp() {
-    let lossy = |congestion: &str, resent, stalled, flow_bps, rtt, min_rtt| {
-        let tcp = Tcp { congestion: congestion.into(), resent, stalled, flow_bps, rtt, min_rtt, ..tcp() };
+    let lossy = |congestion: &str, retransmitted, stalled, flow_bps, rtt, min_rtt| {
+        let tcp = Tcp { congestion: congestion.into(), retransmitted, stalled, flow_bps, rtt, min_rtt, ..tcp() };
         of_flows(&FlowFacts { tcp: Some(tcp), reached: flow_bps, ..facts() })
     };
     for (name, said) in [
@@ -247,7 +250,7 @@ fn otherwise_it_cannot_tell_and_says_what_was_missing() {
     let said = of_flows(&FlowFacts { tcp: None, ..facts() });
     assert_eq!((said.limit, said.confidence), (Limit::CannotTell, Confidence::Low), "{said:#?}");
     assert!(said.evidence.iter().any(|text| text.contains("speed of no link is known")), "{:?}", said.evidence);
-    assert!(said.weighed.iter().any(|one| one.limit == Limit::SenderCpu && one.stand == Stand::Against));
+    assert!(said.weighed.iter().any(|one| one.limit == Limit::SenderCpu && one.support == Support::Against));
 }
 
 #[test]
@@ -277,7 +280,7 @@ fn time_taken_by_the_hypervisor_makes_verdicts_less_sure_that_it_could_have_brou
     is(&stolen(one_at_a_time(0.6)), Limit::Latency, Confidence::Low);
 }
 
-/// Four calls under way at a time on an idle path of 50 us, of which the server has each for `service` of 2 ms.
+/// Four calls in flight at a time on an idle path of 50 us, of which the server has each for `service` of 2 ms.
 fn calls(service: Option<f64>) -> FlowFacts {
     let calls = Calls {
         nfs: true,
@@ -342,8 +345,8 @@ fn a_queue_on_the_path_is_not_surely_latency() {
 }
 
 #[test]
-fn the_ceiling_of_nfs_tells_of_the_tester_and_not_of_the_device() {
-    let of_nfs = |share| FlowFacts { bypassed: false, ..at_ceiling(calls(Some(0.0003)), share) };
+fn the_tester_limit_of_nfs_names_the_tester_and_not_the_device() {
+    let of_nfs = |share| FlowFacts { bypassed: false, ..at_tester_limit(calls(Some(0.0003)), share) };
     assert_eq!(of_flows(&of_nfs(0.99)).limit, Limit::Tester);
     is(&of_nfs(0.2), Limit::Latency, Confidence::High);
     let weighed = of_flows(&of_nfs(0.2)).weighed;
@@ -351,7 +354,7 @@ fn the_ceiling_of_nfs_tells_of_the_tester_and_not_of_the_device() {
 }
 
 #[test]
-fn of_a_server_that_tells_nothing_is_said_what_can_be_seen_and_never_surely() {
+fn a_server_without_an_account_is_named_with_medium_confidence_at_most() {
     let idle = FlowFacts { line: with_line(0.1).line, ..calls(None) };
     is(&idle, Limit::Server, Confidence::Medium);
     is(&FlowFacts { line: None, ..idle.clone() }, Limit::Server, Confidence::Low);
@@ -397,9 +400,8 @@ fn facts_come_from_the_trials() {
         };
         b.kernel_threads = vec![kernel("napi/eth7-1", 900), kernel("napi/eth0-2", 200)];
     }
-    let plan = linerate_model::Plan::of(vec![run.spec.clone()], linerate_model::Repeats::Times(1));
-    let result = crate::measurements(&plan, &[], std::slice::from_ref(&run), None).remove(0);
-    let found = FlowFacts::of(&result, &[&run]);
+    let result = crate::measure::tests::measure(&[], std::slice::from_ref(&run));
+    let found = FlowFacts::of(&result, result.flows().expect("flows"), &[&run]);
     assert!((found.receiver.busy - 0.4).abs() < 1e-9 && (found.receiver.waited - 0.2).abs() < 1e-9, "{found:?}");
     assert_eq!(found.receiver.throttled, Some((0.4, 0.5)));
     assert!((found.receiver.interrupted - 0.75).abs() < 1e-9, "600 of 800 ms: {found:?}");

@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{CopyFacts, FlowFacts, MOSTLY_FULL, Work, percent};
-use linerate_model::{PathLimit, Stand};
+use linerate_model::{PathLimit, Support};
 
 /// A line this full has no room that a better host could use: what is left is within the error of the clock and of the
 /// receiver's window.
@@ -17,7 +17,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     }
     let Some(line) = &facts.line else {
         return Some(Opinion::new(
-            Stand::Unknown,
+            Support::Unknown,
             "The speed of no link is known, so a full wire cannot be told from a slow host (tell the agents with \
              --link-speed).",
         ));
@@ -25,11 +25,11 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     // Frames that were counted are no less than what the line carried; between two calls there may be a gap.
     let full = if facts.calls.as_ref().is_some_and(|calls| calls.nfs) { NEARLY_FULL } else { FULL };
     Some(match line.share {
-        share if share >= full => Opinion::new(Stand::Strong, carried(facts, line))
+        share if share >= full => Opinion::new(Support::Strong, carried(facts, line))
             .then("A faster link, or larger messages if they are small, carries more.")
             .despite_steal(),
-        NEARLY_FULL.. => Opinion::new(Stand::Hint, carried(facts, line)),
-        _ => Opinion::new(Stand::Against, format!("{} of what the wire can carry was used.", percent(line.share))),
+        NEARLY_FULL.. => Opinion::new(Support::Hint, carried(facts, line)),
+        _ => Opinion::new(Support::Against, format!("{} of what the wire can carry was used.", percent(line.share))),
     })
 }
 
@@ -40,17 +40,17 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     }
     let Some((line, share)) = facts.line else {
         return Some(Opinion::new(
-            Stand::Unknown,
+            Support::Unknown,
             "The speed of no link is known, so a full wire cannot be told from a shaper (tell the agents with --link-speed).",
         ));
     };
     let text = format!("Frames filled {} of a line of {line}, by the interface's counters.", percent(share));
-    let stand = match share {
-        NEARLY_FULL.. => Stand::Strong,
-        MOSTLY_FULL.. => Stand::For,
-        _ => Stand::Against,
+    let support = match share {
+        NEARLY_FULL.. => Support::Strong,
+        MOSTLY_FULL.. => Support::For,
+        _ => Support::Against,
     };
-    Some(Opinion::new(stand, text).then("A faster link carries more.").despite_steal())
+    Some(Opinion::new(support, text).then("A faster link carries more.").despite_steal())
 }
 
 fn carried(facts: &FlowFacts, line: &PathLimit) -> String {

@@ -26,7 +26,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// A server that is not there any more is noticed after this.
 const LOST: Duration = Duration::from_secs(20);
 /// One that is there has so long for an answer.
-const PATIENCE_NS: u64 = 60_000_000_000;
+const REPLY_TIMEOUT_NS: u64 = 60_000_000_000;
 const TICK: Nanos = Nanos::from_millis(100);
 /// Calls that are made once it was told to stop, all together.
 const GRACE_NS: u64 = 3_000_000_000;
@@ -227,11 +227,11 @@ impl Connection {
         if self.answer_time.has_ended(now) {
             return Err(lost("it was stopped"));
         }
-        if now.saturating_sub(self.heard) > PATIENCE_NS {
+        if now.saturating_sub(self.heard) > REPLY_TIMEOUT_NS {
             return Err(lost(format!(
                 "{} has not answered for {} s",
                 self.caller.server(),
-                PATIENCE_NS / 1_000_000_000
+                REPLY_TIMEOUT_NS / 1_000_000_000
             )));
         }
         Ok(())

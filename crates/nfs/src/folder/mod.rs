@@ -18,7 +18,7 @@ use crate::answers::{Answer, Attributes};
 use crate::calls::{Ask, Handle, Settings, handle};
 use crate::{mount, status};
 use connection::{Connection, ConnectionPool, Failure};
-use linerate_model::{NfsServer, Transport, TrialKey};
+use linerate_model::{NfsServer, SessionKey, Transport};
 use linerate_oncrpc::RpcError;
 use linerate_oncrpc::client::Caller;
 use linerate_oncrpc::message::Credential;
@@ -134,7 +134,7 @@ impl NfsFolder {
     }
 
     /// The folder that an agent serves to those that show `key`.
-    pub fn of_agent(address: SocketAddr, key: &TrialKey, stopped: Stopped) -> Result<Self, RpcError> {
+    pub fn of_agent(address: SocketAddr, key: &SessionKey, stopped: Stopped) -> Result<Self, RpcError> {
         Self::mounted(ConnectionPool::new(address, Credential::key(key), false, stopped), address, "/", false)
     }
 
@@ -430,7 +430,9 @@ fn status_error(call: &str, status: u32) -> io::Error {
     ];
     let name = status::name(status);
     match KINDS.into_iter().find(|(known, ..)| *known as u32 == status) {
-        Some((_, kind, means)) => io::Error::new(kind, format!("the NFS server answers {call} with {name}: {means}")),
+        Some((_, kind, meaning)) => {
+            io::Error::new(kind, format!("the NFS server answers {call} with {name}: {meaning}"))
+        }
         None => io::Error::other(format!("the NFS server answers {call} with {name}")),
     }
 }

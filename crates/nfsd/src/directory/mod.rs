@@ -13,7 +13,7 @@ mod tests;
 
 use crate::handle::Handle;
 use crate::memory::FILE_MAXIMUM;
-use crate::store::{Entry, Made, Name, New, Place, Removed, Result, Space, Store};
+use crate::store::{DirOpArgs, Entry, Made, Name, New, Removed, Result, Space, Store};
 use attributes::{errno, status};
 use known::{Known, ROOT};
 use nfs3_types::nfs3::{
@@ -103,7 +103,7 @@ impl DirectoryStore {
     }
 
     /// What lies at a place whose directory is open.
-    fn child(&self, opened: &File, place: Place<'_>) -> Result<(Handle, Metadata)> {
+    fn child(&self, opened: &File, place: DirOpArgs<'_>) -> Result<(Handle, Metadata)> {
         let child = open_beneath(opened, &text(place.name)?, OFlag::O_PATH, Mode::empty()).map_err(errno)?;
         let metadata = attributes::of(&child)?;
         let parent = place.directory.of(self.generation)?;
@@ -137,7 +137,7 @@ impl DirectoryStore {
     }
 
     /// Makes `new` in an open directory.
-    fn make_in(&self, directory: &File, place: Place<'_>, new: New<'_>) -> Result<()> {
+    fn make_in(&self, directory: &File, place: DirOpArgs<'_>, new: New<'_>) -> Result<()> {
         let name = text(place.name)?;
         let mode = |attributes: &sattr3, usual: u32| match attributes.mode {
             Nfs3Option::Some(mode) => mode & MODE_BITS,
@@ -177,7 +177,7 @@ impl DirectoryStore {
     }
 
     /// Sets what a file could not be made with.
-    fn set_new(&self, directory: &File, place: Place<'_>, attributes: &sattr3) -> Result<()> {
+    fn set_new(&self, directory: &File, place: DirOpArgs<'_>, attributes: &sattr3) -> Result<()> {
         let attributes = sattr3 { mode: Nfs3Option::None, ..attributes.clone() };
         let (made, _) = self.child(directory, place)?;
         self.set(made, &attributes)
@@ -211,7 +211,7 @@ impl Store for DirectoryStore {
         Ok(attributes::change(&before, &attributes::of(&opened)?))
     }
 
-    fn lookup(&self, place: Place<'_>) -> Result<(Handle, fattr3)> {
+    fn lookup(&self, place: DirOpArgs<'_>) -> Result<(Handle, fattr3)> {
         let (opened, _) = self.open_directory(place.directory)?;
         let (handle, metadata) = self.child(&opened, place)?;
         Ok((handle, attributes::all(&metadata)))
@@ -268,7 +268,7 @@ impl Store for DirectoryStore {
         Ok(attributes::change(&before, &attributes::of(&opened)?))
     }
 
-    fn make(&self, place: Place<'_>, new: New<'_>) -> Result<Made> {
+    fn make(&self, place: DirOpArgs<'_>, new: New<'_>) -> Result<Made> {
         let (opened, before) = self.open_directory(place.directory)?;
         self.make_in(&opened, place, new)?;
         let (handle, metadata) = self.child(&opened, place)?;
@@ -276,7 +276,7 @@ impl Store for DirectoryStore {
         Ok(Made { handle, attributes: attributes::all(&metadata), directory })
     }
 
-    fn remove(&self, place: Place<'_>, what: Removed) -> Result<wcc_data> {
+    fn remove(&self, place: DirOpArgs<'_>, what: Removed) -> Result<wcc_data> {
         let (opened, before) = self.open_directory(place.directory)?;
         let (_, removed) = self.child(&opened, place)?;
         let flag = match what {
@@ -288,7 +288,7 @@ impl Store for DirectoryStore {
         Ok(attributes::change(&before, &attributes::of(&opened)?))
     }
 
-    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(wcc_data, wcc_data)> {
+    fn rename(&self, from: DirOpArgs<'_>, to: DirOpArgs<'_>) -> Result<(wcc_data, wcc_data)> {
         let (source, source_before) = self.open_directory(from.directory)?;
         let (target, target_before) = self.open_directory(to.directory)?;
         let (_, moved) = self.child(&source, from)?;

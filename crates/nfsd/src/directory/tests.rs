@@ -5,8 +5,8 @@ use nix::sys::stat::SFlag;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-fn at(directory: Handle, name: &str) -> Place<'_> {
-    Place { directory, name: Name::new(name.as_bytes()).expect("a name") }
+fn at(directory: Handle, name: &str) -> DirOpArgs<'_> {
+    DirOpArgs { directory, name: Name::new(name.as_bytes()).expect("a name") }
 }
 
 /// A directory beside a secret, and a store of it.

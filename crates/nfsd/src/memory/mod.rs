@@ -11,7 +11,7 @@ mod room;
 pub(crate) use pages::FILE_MAXIMUM;
 
 use crate::handle::Handle;
-use crate::store::{Entry, LINK_MAXIMUM, Made, New, Place, Removed, Result, Space, Store};
+use crate::store::{DirOpArgs, Entry, LINK_MAXIMUM, Made, New, Removed, Result, Space, Store};
 use nfs3_types::nfs3::{Nfs3Option, fattr3, nfsstat3, nfstime3, sattr3, stable_how, wcc_data};
 use node::{Content, DOT, DOT_DOT, Directory, Node};
 use pages::Pages;
@@ -130,7 +130,7 @@ impl Store for MemoryStore {
         Ok(wcc_data { before, after: Nfs3Option::Some(state.attributes(node.id)) })
     }
 
-    fn lookup(&self, place: Place<'_>) -> Result<(Handle, fattr3)> {
+    fn lookup(&self, place: DirOpArgs<'_>) -> Result<(Handle, fattr3)> {
         let directory = self.node(place.directory)?;
         let id = directory.read().directory()?.get(place.name.bytes()).ok_or(nfsstat3::NFS3ERR_NOENT)?;
         // Removed in between, it is not there.
@@ -171,7 +171,7 @@ impl Store for MemoryStore {
         Ok(wcc_data { before: state.before(), after: Nfs3Option::Some(state.attributes(node.id)) })
     }
 
-    fn make(&self, place: Place<'_>, new: New<'_>) -> Result<Made> {
+    fn make(&self, place: DirOpArgs<'_>, new: New<'_>) -> Result<Made> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = self.node(place.directory)?;
         let there = directory.read().directory()?.get(place.name.bytes());
@@ -213,7 +213,7 @@ impl Store for MemoryStore {
         Ok(Made { handle: self.handle(node.id), attributes, directory: changed })
     }
 
-    fn remove(&self, place: Place<'_>, what: Removed) -> Result<wcc_data> {
+    fn remove(&self, place: DirOpArgs<'_>, what: Removed) -> Result<wcc_data> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = self.node(place.directory)?;
         let id = directory.read().directory()?.get(place.name.bytes()).ok_or(nfsstat3::NFS3ERR_NOENT)?;
@@ -234,7 +234,7 @@ impl Store for MemoryStore {
         Ok(changed)
     }
 
-    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(wcc_data, wcc_data)> {
+    fn rename(&self, from: DirOpArgs<'_>, to: DirOpArgs<'_>) -> Result<(wcc_data, wcc_data)> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let (source, target) = (self.node(from.directory)?, self.node(to.directory)?);
         let id = source.read().directory()?.get(from.name.bytes()).ok_or(nfsstat3::NFS3ERR_NOENT)?;

@@ -3,8 +3,8 @@
 use super::*;
 use crate::store::Name;
 
-fn at(directory: Handle, name: &str) -> Place<'_> {
-    Place { directory, name: Name::new(name.as_bytes()).expect("a name") }
+fn at(directory: Handle, name: &str) -> DirOpArgs<'_> {
+    DirOpArgs { directory, name: Name::new(name.as_bytes()).expect("a name") }
 }
 
 fn make(store: &MemoryStore, name: &str) -> Result<Handle> {

@@ -162,12 +162,12 @@ impl Watcher {
         &self.device
     }
 
-    /// Asks until the device has renewed its CPU counters often enough to know how often it does, or `patience` is
+    /// Asks until the device has renewed its CPU counters often enough to know how often it does, or `timeout` is
     /// over. None if they were not seen to move. Trials teach it as well.
-    pub async fn learn_renewal(&mut self, patience: Duration) -> Option<Duration> {
+    pub async fn learn_renewal(&mut self, timeout: Duration) -> Option<Duration> {
         let started = Instant::now();
         let mut log = Log::default();
-        while log.renewal().is_none() && started.elapsed() < patience {
+        while log.renewal().is_none() && started.elapsed() < timeout {
             log.add(self.session.lock().await.cpu().await);
             sleep(POLL).await;
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 /// How long a question waits for its answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often a question is asked.
 const ATTEMPTS: u32 = 3;
 /// Rows asked for at once. Few enough that the answer fits a usual frame.
@@ -140,7 +140,7 @@ impl Wire {
         let mut fault = Fault::Silent;
         for _ in 0..ATTEMPTS {
             let connection = self.connection.take();
-            fault = match timeout(PATIENCE, attempt(connection, &self.target, self.address, names, rows)).await {
+            fault = match timeout(REPLY_TIMEOUT, attempt(connection, &self.target, self.address, names, rows)).await {
                 Ok(Ok((connection, answers))) => {
                     self.connection = Some(connection);
                     return Ok(answers);
@@ -163,7 +163,7 @@ impl Wire {
         };
         match (fault, user) {
             (Fault::Silent, user) => {
-                SnmpError::Silent { address, waited: PATIENCE, times: ATTEMPTS, user: user.is_some() }
+                SnmpError::Silent { address, waited: REPLY_TIMEOUT, times: ATTEMPTS, user: user.is_some() }
             }
             (Fault::Socket(source), _) => SnmpError::Socket { address, source },
             (Fault::Snmp(snmp2::Error::Receive | snmp2::Error::Send), _) => SnmpError::Closed { address },

@@ -10,10 +10,13 @@ pub use retransmission::Retransmission;
 pub use waiting::Waiting;
 
 use crate::error::RpcError;
+use crate::load::TICK_NS;
 use crate::message::{Credential, Procedure, Reply};
+use linerate_engine::Stop;
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::sync::Arc;
 use tcp::TcpCaller;
 use udp::UdpCaller;
 
@@ -25,6 +28,8 @@ const REPLY_MAXIMUM: usize = (1 << 20) + (64 << 10);
 pub struct Caller {
     link: Link,
     server: SocketAddr,
+    /// Ends [`Caller::ask`] early.
+    stop: Arc<Stop>,
 }
 
 #[derive(Debug)]
@@ -37,13 +42,19 @@ impl Caller {
     /// Over a connection.
     pub fn tcp(stream: TcpStream) -> Result<Self, RpcError> {
         let server = stream.peer_addr().map_err(RpcError::socket("getpeername"))?;
-        Ok(Self { link: Link::Tcp(TcpCaller::new(stream, server)?), server })
+        Ok(Self { link: Link::Tcp(TcpCaller::new(stream, server)?), server, stop: Arc::default() })
     }
 
     /// Over a connected socket.
     pub fn udp(socket: UdpSocket, retransmission: Retransmission) -> Result<Self, RpcError> {
         let server = socket.peer_addr().map_err(RpcError::socket("getpeername"))?;
-        Ok(Self { link: Link::Udp(UdpCaller::new(socket, server, retransmission)?), server })
+        Ok(Self { link: Link::Udp(UdpCaller::new(socket, server, retransmission)?), server, stop: Arc::default() })
+    }
+
+    /// The same, whose [`Caller::ask`] ends when `stop` is set.
+    #[must_use]
+    pub fn until(self, stop: &Arc<Stop>) -> Self {
+        Self { stop: Arc::clone(stop), ..self }
     }
 
     /// Who is called.
@@ -59,7 +70,7 @@ impl Caller {
         }
     }
 
-    /// Waits at most `timeout` for replies, sends on what is queued and again what is overdue, and workers each reply to
+    /// Waits at most `timeout` for replies, sends on what is queued and again what is overdue, and hands each reply to
     /// `on_reply` with its xid. Returns as soon as it has handed out those that were there.
     ///
     /// A reply that nobody waits for is counted as a stray and dropped. Over TCP, what is no reply at all is an error, for
@@ -128,7 +139,10 @@ impl Caller {
         let mut answer = None;
         while answer.is_none() {
             let Some(left) = deadline.checked_sub(clock::now()).filter(|left| *left > 0) else { break };
-            self.poll(Nanos::new(left), &mut |xid, reply| {
+            if self.stop.is_set() {
+                return Err(RpcError::Stopped);
+            }
+            self.poll(Nanos::new(left.min(TICK_NS)), &mut |xid, reply| {
                 if xid == asked {
                     answer = match reply {
                         Reply::Accepted(results) => Some(Ok(results.to_vec())),

@@ -6,7 +6,7 @@ use crate::error::RpcError;
 use crate::flow::{Outcome, Shared};
 use crate::message::{Credential, Procedure, Reply};
 use crate::program::{PROGRAM, VERSION, arguments, carried, number};
-use linerate_model::{FlowResult, Received, RpcSpec, Sent, TrialKey};
+use linerate_model::{FlowCounts, Received, RpcTask, Sent, SessionKey};
 use linerate_pace::Schedule;
 use linerate_sys::clock;
 use linerate_units::Nanos;
@@ -23,7 +23,7 @@ const WAITING_CALLS: std::ops::RangeInclusive<u64> = 16..=65_536;
 /// Calls of one size.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    spec: RpcSpec,
+    spec: RpcTask,
     server: SocketAddr,
     credential: Credential,
     to: Procedure,
@@ -31,7 +31,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    pub(crate) fn new(spec: &RpcSpec, key: &TrialKey, server: SocketAddr) -> Self {
+    pub(crate) fn new(spec: &RpcTask, key: &SessionKey, server: SocketAddr) -> Self {
         let mut data = vec![0; spec.unit_bytes.get() as usize];
         rand::fill(&mut data[..]);
         Self {
@@ -82,7 +82,7 @@ impl<'a> Asking<'a> {
     fn new(load: &'a Calls, shared: &'a Shared, index: usize) -> Self {
         let (spec, flow) = (&load.spec, &shared.flows[index]);
         let schedule = |rate| {
-            let flows = (flow.number, spec.flows);
+            let flows = (flow.number, spec.net.flows);
             Schedule::new(rate, spec.arrivals, shared.timeline.start, flows, rand::random())
         };
         Self {
@@ -115,13 +115,13 @@ impl<'a> Asking<'a> {
                 return Ok(());
             }
             let queued = if asks { self.ask(caller, &mut now) } else { 0 };
-            let patience = match &self.schedule {
+            let wait_ns = match &self.schedule {
                 // More is due already.
                 _ if queued == BURST => 0,
                 Some(schedule) if asks && caller.outstanding() < self.most() => schedule.due().saturating_sub(now),
                 _ => TICK_NS,
             };
-            self.take(caller, patience)?;
+            self.take(caller, wait_ns)?;
         }
     }
 
@@ -158,11 +158,11 @@ impl<'a> Asking<'a> {
         (WAITING_BYTES / spec.unit_bytes.get().max(1)).clamp(*WAITING_CALLS.start(), *WAITING_CALLS.end()) as usize
     }
 
-    fn take(&mut self, caller: &mut Caller, patience: u64) -> Result<(), RpcError> {
+    fn take(&mut self, caller: &mut Caller, wait_ns: u64) -> Result<(), RpcError> {
         let (call, unit) = (self.load.spec.call, self.load.spec.unit_bytes.get());
         let server = self.load.server;
         let mut refused = None;
-        caller.poll(Nanos::new(patience.min(TICK_NS)), &mut |xid, reply| {
+        caller.poll(Nanos::new(wait_ns.min(TICK_NS)), &mut |xid, reply| {
             let Some(since) = self.since.take(xid) else { return };
             match reply {
                 Reply::Accepted(results) if carried(call, results, unit as usize).is_some() => {
@@ -197,20 +197,26 @@ impl<'a> Asking<'a> {
         let mut transactions = self.tally.transactions;
         transactions.retransmitted = retransmitted;
         let (call, window, calls) = (self.load.spec.call, transactions.window, transactions.completed);
-        let means = "calls".to_owned();
-        let sent = Sent { window, payload_bytes: self.there, messages: calls, means: means.clone(), ..Sent::default() };
+        let io_method = "calls".to_owned();
+        let sent = Sent {
+            window,
+            payload_bytes: self.there,
+            messages: calls,
+            io_method: io_method.clone(),
+            ..Sent::default()
+        };
         let received = Received {
             window,
             payload_bytes: self.back,
             messages: calls,
             arrived: calls,
-            means,
+            io_method,
             ..Received::default()
         };
         Ok(Outcome {
             sent: call.carries_there().then_some(sent),
             received: call.carries_back().then_some(received),
-            flow: FlowResult { sent_bytes: self.there, received_bytes: self.back, tcp },
+            flow: FlowCounts { sent_bytes: self.there, received_bytes: self.back, tcp },
             transactions: Some(transactions),
             ..Outcome::default()
         })

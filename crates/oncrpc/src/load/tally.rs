@@ -27,7 +27,7 @@ impl<'a> Tally<'a> {
     /// Counts the calls of flow `index`.
     pub fn new(shared: &'a Shared, index: usize) -> Self {
         let window = Nanos::new(shared.timeline.close - shared.timeline.open);
-        let open_loop = shared.job.workload.requests_per_s().is_some();
+        let open_loop = shared.job.task.requests_per_s().is_some();
         Self { shared, index, open_loop, transactions: Transactions { window, ..Transactions::default() } }
     }
 

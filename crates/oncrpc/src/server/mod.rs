@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
 
 /// How soon a stop is seen.
@@ -175,7 +175,7 @@ impl Server {
         }
         socket.bind(&SockAddr::from(address)).map_err(|error| {
             if error.kind() == io::ErrorKind::AddrInUse && address.port() != 0 {
-                return RpcError::Asked(format!(
+                return RpcError::InvalidRequest(format!(
                     "another program has port {} ({transport}) of {}: choose another, or 0 for one that is free",
                     address.port(),
                     address.ip()
@@ -251,7 +251,12 @@ impl Server {
 
     /// Returns the data that its programs carried; `None` if none of them counts any.
     pub fn moved(&self) -> Option<Moved> {
-        self.shared.programs.iter().find_map(|program| program.moved())
+        self.shared.moved()
+    }
+
+    /// Returns what tells the data that its programs carried. It keeps neither server nor programs.
+    pub fn meter(&self) -> ServerMeter {
+        ServerMeter(Arc::downgrade(&self.shared))
     }
 
     /// TCP: the connections at the moment.
@@ -287,6 +292,17 @@ impl Drop for Server {
     }
 }
 
+/// Tells the data that a server's programs carried.
+#[derive(Clone)]
+pub struct ServerMeter(Weak<Shared>);
+
+impl ServerMeter {
+    /// Returns the data carried; `None` if no program counts any, or the server has ended.
+    pub fn moved(&self) -> Option<Moved> {
+        self.0.upgrade()?.moved()
+    }
+}
+
 fn name(number: usize) -> String {
     format!("answer {number}")
 }
@@ -296,6 +312,10 @@ fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandl
 }
 
 impl Shared {
+    fn moved(&self) -> Option<Moved> {
+        self.programs.iter().find_map(|program| program.moved())
+    }
+
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -304,7 +324,7 @@ impl Shared {
     fn work(&self, number: usize, work: impl FnOnce()) {
         let cpus = &self.options.cpus;
         if !cpus.is_empty() {
-            // The half checks beforehand that the cores are there.
+            // A core that is not there leaves the choice to the scheduler.
             let _ = affinity::pin(cpus[number % cpus.len()]);
         }
         sharpen_timers();
@@ -366,6 +386,6 @@ impl Shared {
 }
 
 /// How long to wait for the next call when a reply is due at `due`.
-fn patience(due: Option<u64>) -> u64 {
+fn wait_ns(due: Option<u64>) -> u64 {
     due.map_or(TICK_NS, |due| due.saturating_sub(clock::now()).min(TICK_NS))
 }

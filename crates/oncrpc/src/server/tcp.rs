@@ -1,7 +1,7 @@
 //! Calls over connections: a thread for each.
 
 use super::later::Later;
-use super::{Shared, TICK_NS, name, patience, spawn};
+use super::{Shared, TICK_NS, name, spawn, wait_ns};
 use crate::error::{RpcError, is_timeout};
 use crate::record::{Records, put_record};
 use linerate_model::Transport;
@@ -82,14 +82,14 @@ impl Connection {
                 self.arrived.push(held.arrived);
             }
             self.write(shared).map_err(RpcError::socket("sending replies"))?;
-            let patience = patience(self.later.next_due());
+            let wait_ns = wait_ns(self.later.next_due());
             let descriptor = self.stream.as_fd();
             if self.out.is_empty() {
-                socket::wait_readable(&[descriptor], patience)?;
+                socket::wait_readable(&[descriptor], wait_ns)?;
             } else if self.out.len() - self.sent < OWED_MAXIMUM {
-                socket::wait_ready(descriptor, patience)?;
+                socket::wait_ready(descriptor, wait_ns)?;
             } else {
-                socket::wait_writable(descriptor, patience)?;
+                socket::wait_writable(descriptor, wait_ns)?;
                 continue;
             }
             match self.stream.read(records.room()) {

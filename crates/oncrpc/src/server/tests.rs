@@ -4,13 +4,13 @@ use super::*;
 use crate::client::{Caller, Retransmission};
 use crate::message::{Credential, Procedure, Reply, put_accepted};
 use crate::program::{self, PROGRAM, TestProgram, VERSION};
-use linerate_model::{RpcCall, TrialKey};
+use linerate_model::{RpcCall, SessionKey};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 
-const KEY: TrialKey = TrialKey([9; 16]);
+const KEY: SessionKey = SessionKey([9; 16]);
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const SECOND: Nanos = Nanos::new(1_000_000_000);
 const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Udp];
@@ -107,7 +107,7 @@ fn only_the_trials_key_moves_data_and_others_learn_why_not() {
         let (write, null) = (of(RpcCall::Write), of(RpcCall::Null));
         for (to, credential, args, needle) in [
             (write, &none, &data[..], "AUTH_BADCRED"),
-            (write, &Credential::key(&TrialKey([8; 16])), &data, "AUTH_BADCRED"),
+            (write, &Credential::key(&SessionKey([8; 16])), &data, "AUTH_BADCRED"),
             (of(RpcCall::Read), &Credential::sys("host", 0, 0), &[0, 0, 0, 9], "AUTH_BADCRED"),
             (write, &key, &data[..50], "cannot read the arguments"),
             (of(RpcCall::Read), &key, &[0xff; 4], "cannot read the arguments"),

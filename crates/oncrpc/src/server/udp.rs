@@ -1,7 +1,7 @@
 //! Calls over a UDP socket, which several threads may share.
 
 use super::later::Later;
-use super::{Shared, patience};
+use super::{Shared, wait_ns};
 use crate::error::is_timeout;
 use linerate_model::Transport;
 use linerate_sys::{clock, socket};
@@ -26,7 +26,7 @@ pub(super) fn serve(udp: &UdpSocket, shared: &Shared) {
         }
         shared.account.answered(&mut took, clock::now());
         // That it cannot wait is seen by the next call that does not block.
-        let _ = socket::wait_readable(&[udp.as_fd()], patience(later.next_due()));
+        let _ = socket::wait_readable(&[udp.as_fd()], wait_ns(later.next_due()));
         for _ in 0..BATCH {
             let (length, peer) = match udp.recv_from(&mut call) {
                 Ok(received) => received,

@@ -52,7 +52,7 @@ fn messages(data: &Data<'_>, measure: usize, cell: usize) -> String {
     }
 }
 
-/// Whether a rate is more than the layer can carry that it is said, or else is to be thought, to count.
+/// Whether a rate exceeds what the layer can carry that it counts, by the study or by default.
 fn is_above(data: &Data<'_>, measure: usize, cell: usize) -> bool {
     let expected = data.study.measures[measure].counts.unwrap_or(Layer::Payload);
     let limit = layers(data, measure, cell).and_then(|layers| layers.into_iter().find(|(layer, _)| *layer == expected));

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer pairs show no order.
 const FEWEST_PAIRS: usize = 3;
-/// The level behind elsewhere must win at least this share of the pairs where the order is said to turn.
+/// The level that is behind elsewhere must win at least this share of the pairs where the order turns.
 const CLEAR: f64 = 0.8;
 
 /// And by so much in the middle.
@@ -43,8 +43,8 @@ struct Contest {
 /// A level of a factor.
 type Condition = (usize, usize);
 
-/// A part of the pairs: those whose cells have certain levels.
-struct Part {
+/// The pairs whose cells have certain levels.
+struct Subset {
     conditions: Vec<Condition>,
     members: Vec<usize>,
 }
@@ -82,12 +82,12 @@ impl Contest {
         let behind = self.turned(&all);
         let parts = self.parts(data, factor);
         let looked_at = parts.len() * contests;
-        let clear = |part: &&Part| {
+        let clear = |part: &&Subset| {
             let ratios = part.members.iter().map(|member| self.pairs[*member].0).collect();
             self.turned(&part.members) as f64 >= CLEAR * part.members.len() as f64
                 && median(ratios).is_some_and(|ratio| ratio >= WORTH_SAYING)
         };
-        let chance = |part: &Part| {
+        let chance = |part: &Subset| {
             let p = fisher_test(all.len(), behind, part.members.len(), self.turned(&part.members));
             (p * looked_at as f64).min(1.0)
         };
@@ -140,7 +140,7 @@ impl Contest {
 
     /// All parts that hold neither too few pairs nor all of them; of several ways to say the same part the shortest. Numbers are
     /// parted by only by themselves: with other conditions they would leave too few pairs to tell anything.
-    fn parts(&self, data: &Data<'_>, but: usize) -> Vec<Part> {
+    fn parts(&self, data: &Data<'_>, but: usize) -> Vec<Subset> {
         let mut ways: BTreeMap<(usize, Vec<Condition>), Vec<usize>> = BTreeMap::new();
         for (index, (_, levels)) in self.pairs.iter().enumerate() {
             let of = |factor: usize| Some((factor, levels[factor]?));
@@ -166,7 +166,7 @@ impl Contest {
             .filter(|(_, members)| {
                 (FEWEST_PAIRS..self.pairs.len()).contains(&members.len()) && known.insert(members.clone())
             })
-            .map(|((_, conditions), members)| Part { conditions, members })
+            .map(|((_, conditions), members)| Subset { conditions, members })
             .collect()
     }
 }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// A study with what is worked out of it once.
 pub(crate) struct Data<'a> {
     pub(crate) study: &'a Study,
-    /// The language in which it is told.
+    /// The language of its sentences.
     pub(crate) lang: Language,
     /// For each cell and measure what is known of its path.
     paths: Vec<Vec<Conditions>>,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// From this share of the limit on a medium counts as full: more of anything adds a ninth at most.
 pub(super) const FULL: f64 = 0.9;
-/// So many series are told by their extremes.
+/// Of more series only the extremes are named.
 const FEW_SERIES: usize = 10;
 /// Fewer levels show no course.
 const FEWEST_LEVELS: usize = 3;

@@ -4,7 +4,6 @@
 //! of them; it knows no study. What no test and no bound supports is not said.
 
 mod alone;
-mod ceiling;
 mod claims;
 mod crossover;
 pub(crate) mod data;
@@ -14,6 +13,7 @@ mod limiter;
 mod parts;
 mod price;
 mod ranking;
+mod tester_limit;
 mod transport;
 mod upgrade;
 pub(crate) mod words;
@@ -29,7 +29,7 @@ type Rule = fn(&Data<'_>, usize) -> Vec<Finding>;
 /// The rules for one measure, in the order in which a reader wants to hear them: first whether the numbers can be what they seem.
 const RULES: [Rule; 11] = [
     claims::findings,
-    ceiling::findings,
+    tester_limit::findings,
     limiter::findings,
     growth::findings,
     upgrade::findings,

@@ -7,7 +7,7 @@ use crate::said;
 use linerate_method::statistics::separation_test;
 use linerate_model::{Evidence, Finding, FindingKind, MeasurePair};
 
-/// Measures this near each other count as equal, so far apart as different; between the two nothing is said.
+/// Ratios up to which measures count as equal, and from which as different; between the two there is no finding.
 const NEAR: f64 = 1.25;
 const APART: f64 = 2.0;
 

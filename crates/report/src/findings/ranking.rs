@@ -9,7 +9,7 @@ use crate::sentences::sentence;
 use linerate_method::statistics::{SIGNIFICANT, holm, median, sign_test};
 use linerate_model::{Evidence, Finding, FindingKind};
 
-/// Levels of a factor that are told pair by pair, where media are told apart.
+/// At most so many levels are compared pair by pair; of more, the order is given.
 const MOST_PAIRED: usize = 3;
 
 /// The test behind a match.
@@ -134,7 +134,7 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
         }
     }
     let matches = adjusted(matches);
-    // A few levels are told pair by pair, many by their order.
+    // A few levels are compared pair by pair; of many the order is given.
     let many = levels.len() > MOST_PAIRED;
     let mut found = Vec::new();
     if strata.len() == 1 || many {
@@ -247,7 +247,7 @@ fn same_wire(data: &Data<'_>, measure: usize, factor: usize, one: &Match) -> Opt
     Some(finding(FindingKind::Ranking, text, vec![evidence(data, factor, one, "")]))
 }
 
-/// All levels of a factor in order, as far as they can be told apart, in one group or in all results.
+/// All levels of a factor in order, as far as tests separate them, in one group or in all results.
 fn order(
     data: &Data<'_>,
     measure: usize,

@@ -6,7 +6,7 @@ use super::{bound, finding};
 use crate::said;
 use linerate_model::{Finding, FindingKind};
 
-/// A medium counts as faster from so many times the limit on.
+/// A medium counts as faster from this ratio of limits on.
 const FASTER: f64 = 2.0;
 /// Little is less than this share of what it could bring, in every pair of cells.
 const LITTLE: f64 = 0.5;
@@ -20,7 +20,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
 
 fn of_levels(data: &Data<'_>, measure: usize, factor: usize, slow: usize, fast: usize) -> Option<Finding> {
     let pairs: Vec<_> = data.pairs(factor, fast, slow, measure).into_iter().filter(|pair| pair.b.1 > 0.0).collect();
-    // What is above its limit, or at the tester's ceiling, says nothing of the medium.
+    // What is above its limit, or at the tester limit, says nothing of the medium.
     let limits: Option<Vec<_>> = pairs
         .iter()
         .map(|pair| Some((data.limit(pair.a.0, measure)?, data.limit(pair.b.0, measure)?)))

@@ -43,7 +43,7 @@ impl Curve {
     fn name(&self, lang: Language) -> String {
         let names: Vec<String> = self.stacks.iter().map(name).collect();
         match names.as_slice() {
-            [first, .., last] if names.len() > 3 => said!(lang, "limits-chart-to", first = first, last = last),
+            [first, .., last] if names.len() > 3 => said!(lang, "limits-chart-range", first = first, last = last),
             names => sentences::listed(lang, names),
         }
     }
@@ -65,7 +65,12 @@ impl Limits {
         let legend = SERIES.iter().zip(&curves).map(|(class, curve)| {
             (
                 *class,
-                said!(lang, "limits-chart-tcp", name = curve.name(lang), tcp = percent(curve.tcp).unwrap_or_default()),
+                said!(
+                    lang,
+                    "limits-chart-legend-tcp",
+                    name = curve.name(lang),
+                    tcp = percent(curve.tcp).unwrap_or_default()
+                ),
             )
         });
         let series = SERIES.iter().zip(&curves).map(|(class, curve)| Series {
@@ -78,20 +83,20 @@ impl Limits {
         ticks.sort_unstable();
         let (low, high) = (low as f64 / 1.12, high as f64 * 1.12);
         let x = Axis {
-            title: said!(lang, "limits-chart-udp-message-bytes-of"),
+            title: said!(lang, "limits-chart-axis-message"),
             scale: Scale::Log(low, high),
             ticks: size_ticks(&ticks, low, high),
         };
         let y = Axis {
-            title: said!(lang, "limits-chart-payload-share-of-the"),
+            title: said!(lang, "limits-chart-axis-share"),
             scale: Scale::Linear(1.0),
             ticks: (0..=5).map(|fifth| (f64::from(fifth) / 5.0, format!("{} %", fifth * 20))).collect(),
         };
         let title = match curves.len() {
             drawn if drawn > SERIES.len() => {
-                said!(lang, "limits-chart-payload-as-a-share-of-the", value = SERIES.len(), drawn = drawn)
+                said!(lang, "limits-chart-title-first", value = SERIES.len(), drawn = drawn)
             }
-            _ => said!(lang, "limits-chart-payload-as-a-share"),
+            _ => said!(lang, "limits-chart-title"),
         };
         let drawing = Drawing::Lines { x, y, series: series.collect() };
         Chart { legend: legend.collect(), drawing, table: table(lang, &title, &curves, &asked), title }
@@ -131,7 +136,7 @@ impl Curve {
             let more = if self.stacks.len() > 2 { " ..." } else { "" };
             let label = said!(
                 lang,
-                "limits-chart-udp-of-the-line",
+                "limits-chart-point",
                 name = self.name(lang),
                 size = size,
                 share = percent(*share).unwrap_or_default(),

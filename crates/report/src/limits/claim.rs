@@ -13,12 +13,12 @@ impl Limits {
         let Some(claim) = self.claim else { return Vec::new() };
         let subject = |cell: &LimitCell| {
             let load = match cell.transport {
-                Transport::Udp => said!(lang, "limits-claim-in-udp-messages-of", message_bytes = cell.message_bytes),
+                Transport::Udp => said!(lang, "limits-claim-over-udp", message_bytes = cell.message_bytes),
                 Transport::Tcp => said!(lang, "limits-claim-over-tcp"),
             };
             said!(
                 lang,
-                "limits-claim-on",
+                "limits-claim-statement",
                 claim = written(claim),
                 load = load,
                 stack = name(&cell.stack),
@@ -57,48 +57,32 @@ fn answer(lang: Language, cell: &LimitCell, claim: BitRate) -> String {
     let limit = |layer| shown(carried.rate(layer), digits);
 
     match carried.possible_at(claim) {
-        Some(Layer::Payload) => said!(lang, "limits-claim-possible-as-payload", payload = limit(Layer::Payload)),
+        Some(Layer::Payload) => said!(lang, "limits-claim-as-payload", payload = limit(Layer::Payload)),
         Some(Layer::Ip) => {
-            said!(
-                lang,
-                "limits-claim-not-possible-as-payload-possible-counted",
-                payload = limit(Layer::Payload),
-                ip = limit(Layer::Ip)
-            )
+            said!(lang, "limits-claim-as-ip", payload = limit(Layer::Payload), ip = limit(Layer::Ip))
         }
         Some(layer) => {
-            let above = said!(
-                lang,
-                "limits-claim-not-possible-as-payload",
-                payload = limit(Layer::Payload),
-                ip = limit(Layer::Ip)
-            );
+            let above = said!(lang, "limits-claim-above-ip", payload = limit(Layer::Payload), ip = limit(Layer::Ip));
             let (with_fcs, wire) = (limit(Layer::Layer2Fcs), limit(Layer::Wire));
             match layer {
                 Layer::Layer2 => {
-                    said!(lang, "limits-claim-possible-counted-at-layer-2-with", above = above, with_fcs = with_fcs)
+                    said!(lang, "limits-claim-at-layer-2", above = above, with_fcs = with_fcs)
                 }
                 Layer::Layer2Fcs => {
-                    said!(lang, "limits-claim-possible-counted-at-layer", above = above, with_fcs = with_fcs)
+                    said!(lang, "limits-claim-with-fcs-only", above = above, with_fcs = with_fcs)
                 }
                 _ => {
-                    said!(lang, "limits-claim-nor-at-layer-2", above = above, with_fcs = with_fcs, wire = wire)
+                    said!(lang, "limits-claim-wire-only", above = above, with_fcs = with_fcs, wire = wire)
                 }
             }
         }
         None if claim <= carried.medium.line() => {
             let (wire, line) = (limit(Layer::Wire), shown(carried.medium.line(), digits));
-            said!(
-                lang,
-                "limits-claim-not-possible-at-any-layer-payload",
-                payload = limit(Layer::Payload),
-                wire = wire,
-                line = line
-            )
+            said!(lang, "limits-claim-line-only", payload = limit(Layer::Payload), wire = wire, line = line)
         }
         None => {
             let line = shown(carried.medium.line(), digits);
-            said!(lang, "limits-claim-not-possible-at-any", line = line, payload = limit(Layer::Payload))
+            said!(lang, "limits-claim-impossible", line = line, payload = limit(Layer::Payload))
         }
     }
 }
@@ -135,8 +119,8 @@ mod tests {
                 "100base-tx",
                 64,
                 "99M",
-                "not possible as payload (49.2) or IP (70.8), nor at layer 2 with FCS (84.6); possible counted on the wire \
-                 only (100)",
+                "not possible as payload (49.2) or IP (70.8) or layer 2 with FCS (84.6); possible only as bits on the wire \
+                 (100)",
             ),
             ("100base-tx", 64, "110M", "not possible at any layer: the line has 100, of which payload 49.2"),
             // 130 would look like the claim; 129.98 does not.

@@ -6,7 +6,7 @@ use crate::language::Language;
 use crate::said;
 use crate::tables::{Column, Table};
 use crate::text::Page;
-use linerate_model::{Layer, Packet, Part, Transport};
+use linerate_model::{HeaderField, Layer, Packet, Transport};
 
 /// Packets of one form, and which of the message's they are: `Packets 2 to 5 of 6`.
 fn numbered(lang: Language, packets: &[Packet]) -> impl Iterator<Item = (String, &Packet)> {
@@ -17,11 +17,11 @@ fn numbered(lang: Language, packets: &[Packet]) -> impl Iterator<Item = (String,
     });
     packets.iter().zip(ends).map(move |(packet, end)| {
         let which = match packet.count {
-            _ if all == 1 => said!(lang, "limits-explanation-the-packet"),
-            1 => said!(lang, "limits-explanation-packet-of", end = end, all = all),
-            count => said!(lang, "limits-explanation-packets-to-of", count = end - count + 1, end = end, all = all),
+            _ if all == 1 => said!(lang, "limits-explanation-one-packet"),
+            1 => said!(lang, "limits-explanation-packet", end = end, all = all),
+            count => said!(lang, "limits-explanation-packets", count = end - count + 1, end = end, all = all),
         };
-        (said!(lang, "limits-explanation-in-the-order-in", which = which), packet)
+        (said!(lang, "limits-explanation-order", which = which), packet)
     })
 }
 
@@ -31,12 +31,12 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
     let at = |layer| carried.bytes.at(layer);
     let sums: Vec<String> =
         Layer::ALL.into_iter().map(|layer| format!("{} {}", lang.named("layer", layer), grouped(at(layer)))).collect();
-    let mut said = vec![said!(lang, "limits-explanation-bytes-by-layer", sums = sums.join(", "))];
+    let mut said = vec![said!(lang, "limits-explanation-layers", sums = sums.join(", "))];
     let capacity = grouped(carried.medium.capacity().get());
     if let Some(cells) = carried.cells() {
         said.push(said!(
             lang,
-            "limits-explanation-cells-of-53-bytes",
+            "limits-explanation-cells",
             cells = grouped(cells),
             wire = grouped(at(Layer::Wire)),
             line = grouped(carried.medium.line().get()),
@@ -50,7 +50,7 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
     let rate = per_second(carried.messages_per_s()).unwrap_or_default();
     said.push(said!(
         lang,
-        "limits-explanation-bit-s-8-x",
+        "limits-explanation-rate",
         capacity = capacity,
         wire = grouped(at(Layer::Wire)),
         value = rate,
@@ -58,7 +58,7 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
     ));
     said.push(said!(
         lang,
-        "limits-explanation-bit-s-x-of",
+        "limits-explanation-payload",
         capacity = capacity,
         payload = grouped(at(Layer::Payload)),
         wire = grouped(at(Layer::Wire)),
@@ -80,7 +80,7 @@ impl Limits {
             page.heading(&self.explained(lang, cell));
             for (which, packet) in numbered(lang, &cell.carried.packets) {
                 page.paragraph("  ", &format!("{which}:"));
-                for Part { name, bytes, layer, source } in &packet.parts {
+                for HeaderField { name, bytes, layer, source } in &packet.parts {
                     let said = if source.is_empty() { (*name).to_owned() } else { format!("{name} ({source})") };
                     page.paragraph(&format!("  {bytes:>7}  {layer:<18}"), &said);
                 }
@@ -97,7 +97,7 @@ impl Limits {
             let packets: Vec<_> = numbered(lang, &cell.carried.packets).collect();
             let last = packets.len() - 1;
             let table = |(index, (which, packet)): (usize, &(String, &Packet))| {
-                let row = |part: &Part| {
+                let row = |part: &HeaderField| {
                     vec![
                         Some(part.name.to_owned()),
                         Some(part.bytes.to_string()),

@@ -61,7 +61,7 @@ impl LimitCell {
     /// `UDP 64`, `TCP`.
     fn load(&self, lang: Language) -> String {
         match self.transport {
-            Transport::Udp => said!(lang, "limits-mod-udp", message_bytes = self.message_bytes),
+            Transport::Udp => said!(lang, "limits-udp", message_bytes = self.message_bytes),
             Transport::Tcp => "TCP".to_owned(),
         }
     }
@@ -90,24 +90,24 @@ impl Limits {
     /// How it was counted, as sentences.
     fn counted(&self, lang: Language) -> Vec<String> {
         let Some(first) = self.cells.first() else { return Vec::new() };
-        let mut said = vec![said!(lang, "limits-mod-one-direction-of-a")];
+        let mut said = vec![said!(lang, "limits-note-calculated")];
         let any = |transport| self.cells.iter().any(|cell| cell.transport == transport);
         if any(Transport::Udp) {
-            said.push(said!(lang, "limits-mod-udp-messages-of-so"));
+            said.push(said!(lang, "limits-note-udp"));
         }
         if any(Transport::Tcp) {
             let timestamps = if first.stack.tcp_timestamps {
-                said!(lang, "limits-mod-with")
+                said!(lang, "limits-with-timestamps")
             } else {
-                said!(lang, "limits-mod-without")
+                said!(lang, "limits-without-timestamps")
             };
-            said.push(said!(lang, "limits-mod-tcp-full-segments-timestamps", timestamps = timestamps));
+            said.push(said!(lang, "limits-note-tcp", timestamps = timestamps));
         }
         if self.cells.iter().any(|cell| cell.carried.cells().is_some()) {
-            said.push(said!(lang, "limits-mod-atm-its-layer-2"));
+            said.push(said!(lang, "limits-note-atm"));
         }
         if self.cells.iter().any(|cell| cell.stack.medium == Medium::Fddi) {
-            said.push(said!(lang, "limits-mod-fddi-without-the-time"));
+            said.push(said!(lang, "limits-note-fddi"));
         }
         said.extend(self.left_out.clone());
         said
@@ -119,7 +119,7 @@ impl Limits {
         let version = |ip| if ip == IpVersion::V4 { "IPv4" } else { "IPv6" };
         let tunnels = self.cells.iter().flat_map(|cell| &cell.stack.over).any(|over| over.is_over_ip());
         if tunnels && stack.ip != stack.outer_ip {
-            said!(lang, "limits-mod-tunnels-over", ip = version(stack.ip), outer_ip = version(stack.outer_ip))
+            said!(lang, "limits-tunnels", ip = version(stack.ip), outer_ip = version(stack.outer_ip))
         } else {
             version(stack.ip).to_owned()
         }
@@ -136,8 +136,8 @@ fn mtu(lang: Language, cell: &LimitCell) -> String {
     let mtu = cell.stack.mtu.unwrap_or(cell.stack.medium.mtu());
     let inner = cell.carried.inner_mtu;
     let inside =
-        if inner == mtu { String::new() } else { said!(lang, "limits-mod-inside", inner = grouped(u64::from(inner))) };
-    said!(lang, "limits-mod-mtu", mtu = grouped(u64::from(mtu)), inside = inside)
+        if inner == mtu { String::new() } else { said!(lang, "limits-mtu-inside", inner = grouped(u64::from(inner))) };
+    said!(lang, "limits-mtu", mtu = grouped(u64::from(mtu)), inside = inside)
 }
 
 /// A rate with so many significant digits: `129.98 Mbit/s`.

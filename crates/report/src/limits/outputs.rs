@@ -121,7 +121,7 @@ fn flat(value: &Value) -> Value {
 
 /// Tables and sentences in GitHub's Markdown.
 pub fn markdown(lang: Language, limits: &Limits) -> String {
-    let mut text = format!("# linerate: {}\n", said!(lang, "limits-outputs-what-media-can-carry"));
+    let mut text = format!("# linerate: {}\n", said!(lang, "limits-title"));
     let list = |text: &mut String, sentences: &[String]| {
         if !sentences.is_empty() {
             text.push('\n');
@@ -138,7 +138,7 @@ pub fn markdown(lang: Language, limits: &Limits) -> String {
         push_table(lang, &mut text, &table);
         list(&mut text, &said);
     }
-    text.push_str(&format!("\n## {}\n", said!(lang, "limits-outputs-how-it-is-counted")));
+    text.push_str(&format!("\n## {}\n", said!(lang, "limits-section-method")));
     list(&mut text, &limits.counted(lang));
     text
 }
@@ -149,12 +149,12 @@ pub fn html(lang: Language, limits: &Limits) -> String {
     let main = html! {
         @if limits.claim.is_some() {
             section aria-labelledby="claim" {
-                h2 #claim { (said!(lang, "limits-outputs-claim")) }
+                h2 #claim { (said!(lang, "limits-section-claim")) }
                 @for answer in limits.answers(lang) { p { (prose(&answer)) } }
             }
         }
         section aria-labelledby="charts" {
-            h2 #charts { (said!(lang, "limits-outputs-chart")) }
+            h2 #charts { (said!(lang, "limits-section-chart")) }
             (figure(lang, &limits.chart(lang)))
         }
         section aria-labelledby="figures" {
@@ -166,7 +166,7 @@ pub fn html(lang: Language, limits: &Limits) -> String {
         }
         @if limits.explain {
             section aria-labelledby="bytes" {
-                h2 #bytes { (said!(lang, "limits-outputs-each-byte")) }
+                h2 #bytes { (said!(lang, "limits-section-bytes")) }
                 @for (table, said) in limits.explanations(lang) {
                     div.words { (scrolling(lang, &table)) }
                     @for sentence in said { p { (prose(&sentence)) } }
@@ -174,23 +174,19 @@ pub fn html(lang: Language, limits: &Limits) -> String {
             }
         }
         section aria-labelledby="method" {
-            h2 #method { (said!(lang, "limits-outputs-how-it-is-counted")) }
+            h2 #method { (said!(lang, "limits-section-method")) }
             @for sentence in limits.counted(lang) { p { (prose(&sentence)) } }
         }
     };
     PageShell {
         lang,
-        title: &said!(lang, "limits-outputs-what-media-can-carry"),
+        title: &said!(lang, "limits-title"),
         links: &[],
         about: limits.counted(lang).first().map(|sentence| html! { (sentence) }),
         main,
         footer: html! { (said!(lang, "html-figures-embedded")) },
         downloads: None,
-        carried: Carried {
-            name: None,
-            label: &said!(lang, "limits-outputs-download-the-figures-json"),
-            data: Data::Json(kept),
-        },
+        carried: Carried { name: None, label: &said!(lang, "limits-download"), data: Data::Json(kept) },
     }
     .page()
 }

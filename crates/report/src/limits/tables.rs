@@ -31,7 +31,7 @@ impl Limits {
                 Some(first) if self.is_one_stack() => {
                     format!("{}: {}, {}", name(&first.stack), self.ip(lang), mtu(lang, first))
                 }
-                _ => said!(lang, "limits-tables-what-each-layer-can", ip = self.ip(lang)),
+                _ => said!(lang, "limits-caption-layers", ip = self.ip(lang)),
             };
             vec![self.layer_table(lang, caption)]
         }
@@ -44,8 +44,8 @@ impl Limits {
     fn overview_table(&self, lang: Language) -> Table {
         let columns = OVERVIEW.iter().map(|(title, transport, _, rank)| {
             let meaning = match transport {
-                Transport::Udp => said!(lang, "limits-tables-payload-in-udp-messages"),
-                Transport::Tcp => said!(lang, "limits-tables-payload-in-full-tcp"),
+                Transport::Udp => said!(lang, "limits-meaning-udp"),
+                Transport::Tcp => said!(lang, "limits-meaning-tcp"),
             };
             Column::named((*title).to_owned(), meaning).ranked(*rank)
         });
@@ -61,7 +61,7 @@ impl Limits {
         };
         let stack = [Column::new("column-medium"), Column::new("column-mtu").ranked(1)];
         Table {
-            caption: said!(lang, "limits-tables-the-most-payload-a", ip = self.ip(lang)),
+            caption: said!(lang, "limits-caption-overview", ip = self.ip(lang)),
             columns: stack.into_iter().chain(columns).collect(),
             rows: self.stacks().map(row).collect(),
         }
@@ -106,6 +106,6 @@ impl Limits {
 
 /// What the overview leaves for a closer look; none where it was closer already.
 pub(super) fn closer(lang: Language, limits: &Limits) -> Option<String> {
-    let said = said!(lang, "limits-tables-medium-name-shows-every");
+    let said = said!(lang, "limits-options");
     limits.is_overview().then(|| said.to_owned())
 }

@@ -13,7 +13,7 @@ use crate::svg::{Axis, Bars, Drawing, Member, Point, Scale, Segment, Series};
 use crate::tables::Table;
 use linerate_model::{FactorOf, MeasureUnit};
 
-/// More charts nobody looks at; the tables have all.
+/// Cap on charts; the tables have all.
 const MOST_FACETS: usize = 16;
 /// Room beside the first and the last place on a logarithmic axis.
 const ROOM: f64 = 1.12;
@@ -83,7 +83,7 @@ pub(super) fn said(lang: Language, data: &Data<'_>, cell: usize, measure: usize)
     let named = &data.study.measures[measure];
     let reached = data.value(cell, measure).map(|reached| value(reached, named.unit)).unwrap_or_default();
     let limit = data.limit(cell, measure).and_then(|limit| percent(limit.share));
-    let share = limit.map_or_else(String::new, |share| said!(lang, "study-charts-of-what-the-medium", share = share));
+    let share = limit.map_or_else(String::new, |share| said!(lang, "study-charts-point-of-medium", share = share));
     plain(&format!("{}: {} {reached}{share}", data.cell_name(cell, &[]), named.title))
 }
 
@@ -153,7 +153,7 @@ fn lines(lang: Language, data: &Data<'_>, shape: &Shape, facet: &Facet, top: f64
             None => places.iter().map(|place| (*place, place.to_string())).collect(),
         };
         Axis {
-            title: said!(lang, "study-charts-logarithmic", title = factor.title, unit_of_x = unit_of_x),
+            title: said!(lang, "study-charts-axis-logarithmic", title = factor.title, unit_of_x = unit_of_x),
             scale: Scale::Log(low, high),
             ticks,
         }
@@ -201,7 +201,7 @@ fn limit_lines(
         places.sort_by(|a, b| a.0.total_cmp(&b.0));
         let apart = places.iter().any(|(_, low, high)| high / low > ALIKE);
         let (first, last) = (places[0], places[places.len() - 1]);
-        let both = if apart { said!(lang, "study-charts-as-payload-lower-or") } else { String::new() };
+        let both = if apart { said!(lang, "study-charts-limit-between") } else { String::new() };
         let flat = if first.2 == last.2 { format!(" {}", value(first.2, unit)) } else { String::new() };
         most.push(format!("{name}{flat}{both}"));
         // Between the sizes measured it is no straight line.
@@ -219,7 +219,7 @@ fn limit_lines(
                 spread: None,
                 label: said!(
                     lang,
-                    "study-charts-can-carry-2",
+                    "study-charts-point-limit",
                     name = &*name,
                     unit = value(of(place), unit),
                     what = what
@@ -232,15 +232,15 @@ fn limit_lines(
             });
         };
         if apart {
-            line(&|place| place.1, &said!(lang, "study-charts-if-payload-is-counted"));
-            line(&|place| place.2, &said!(lang, "study-charts-if-frames-with-their"));
+            line(&|place| place.1, &said!(lang, "study-charts-limit-payload"));
+            line(&|place| place.2, &said!(lang, "study-charts-limit-frames"));
         } else {
             line(&|place| place.2, "");
         }
     }
     let legend = match most.is_empty() {
         true => Vec::new(),
-        false => vec![("limit", said!(lang, "study-charts-what-the-medium-can-carry", most = most.join("; ")))],
+        false => vec![("limit", said!(lang, "study-charts-legend-limit-of", most = most.join("; ")))],
     };
     (series, legend)
 }
@@ -267,7 +267,12 @@ fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
     let named = &data.study.measures[shape.measure];
     let title = match shape.axis {
         Some(axis) => {
-            said!(lang, "study-charts-without", title = capital(&named.title), title2 = data.study.factors[axis].title)
+            said!(
+                lang,
+                "study-charts-title-without",
+                title = capital(&named.title),
+                title2 = data.study.factors[axis].title
+            )
         }
         None => capital(&named.title),
     };
@@ -304,7 +309,7 @@ fn member(lang: Language, data: &Data<'_>, measure: usize, cell: usize, class: &
     let limit = data.limit(cell, measure).zip(data.medium(cell, measure)).map(|(limit, medium)| Segment {
         class: "limit",
         value: limit.high,
-        label: said!(lang, "study-charts-can-carry", medium = medium, unit = value(limit.high, unit)),
+        label: said!(lang, "study-charts-medium-limit", medium = medium, unit = value(limit.high, unit)),
     });
     Member {
         name: plain(&name),
@@ -327,10 +332,10 @@ fn grouped(
     let members = || groups.iter().flat_map(|bars| &bars.members);
     members().next()?;
     if members().any(|member| member.limit.is_some()) {
-        legend.push(("limit", said!(lang, "study-charts-what-the-medium-can")));
+        legend.push(("limit", said!(lang, "study-charts-legend-limit")));
     }
     let what = if data.study.measures.len() > 1 && one_unit(data) {
-        said!(lang, "study-charts-rate")
+        said!(lang, "study-charts-axis-rate")
     } else {
         data.study.measures[measure].title.clone()
     };

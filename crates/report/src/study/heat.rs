@@ -33,7 +33,7 @@ fn chart(lang: Language, data: &Data<'_>, measure: usize, pivot: &Pivot) -> Opti
             [cell] => said(lang, data, *cell, measure),
             several => said!(
                 lang,
-                "study-heat-median-of-several",
+                "study-heat-point",
                 row = shown(row),
                 column = shown(column),
                 value = value(middle, named.unit),
@@ -48,7 +48,7 @@ fn chart(lang: Language, data: &Data<'_>, measure: usize, pivot: &Pivot) -> Opti
     HeatMap {
         title: said!(
             lang,
-            "study-tables-by",
+            "study-caption-by",
             title = capital(&named.title),
             title2 = listed(lang, &pivot.titles(data.study))
         ),

@@ -37,7 +37,7 @@ pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> Strin
     }
     if !findings.is_empty() {
         page.blank();
-        page.heading(&said!(lang, "study-outputs-what-the-numbers-say"));
+        page.heading(&said!(lang, "study-section-findings"));
     }
     for finding in findings.iter() {
         page.paragraph("- ", &plain(&finding.text));
@@ -76,7 +76,7 @@ pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> 
     let findings = findings::in_the_language_of(&data, report);
     let mut text = format!("# {}\n\n{}\n", escaped(&study.title), escaped(&sentence(&study.about)));
     if !findings.is_empty() {
-        push_heading(&mut text, &said!(lang, "study-outputs-what-the-numbers-say"));
+        push_heading(&mut text, &said!(lang, "study-section-findings"));
     }
     for finding in findings.iter() {
         text.push_str(&format!("- **{}**\n", escaped(&finding.text)));
@@ -175,12 +175,12 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
             let worst = reached(&worst);
             let but: Vec<usize> = data.gathered_by().into_iter().collect();
             let count = match group.cells.len() {
-                1 => said!(lang, "study-outputs-the-only-result"),
+                1 => said!(lang, "study-only-result"),
                 count if named.unit.is_rate() => {
-                    said!(lang, "study-outputs-the-best-of-results", count = count, unit = value(worst, named.unit))
+                    said!(lang, "study-best-of-results", count = count, unit = value(worst, named.unit))
                 }
                 count => {
-                    said!(lang, "study-outputs-the-least-of-results", count = count, unit = value(worst, named.unit))
+                    said!(lang, "study-least-of-results", count = count, unit = value(worst, named.unit))
                 }
             };
             let name = data.cell_name(best, &but);
@@ -189,9 +189,9 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
             let share = limit.and_then(|limit| Some((percent(limit.share)?, data.medium(best, measure)?, limit.share)));
             let share = share.map_or_else(String::new, |(share, medium, of)| {
                 if of > 1.0 {
-                    said!(lang, "study-outputs-more-than-can-carry", medium = medium)
+                    said!(lang, "study-above-limit", medium = medium)
                 } else {
-                    said!(lang, "study-outputs-of-what-can-carry", share = share, medium = medium)
+                    said!(lang, "study-share-of-limit", share = share, medium = medium)
                 }
             });
             Some(Said {
@@ -215,20 +215,20 @@ pub(super) fn method(lang: Language, data: &Data<'_>) -> Vec<String> {
         .factors
         .iter()
         .filter(|factor| factor.levels.len() > 1)
-        .map(|factor| said!(lang, "study-outputs-levels", title = factor.title, levels = factor.levels.len()))
+        .map(|factor| said!(lang, "study-factor-levels", title = factor.title, levels = factor.levels.len()))
         .collect();
     let mut said = vec![sentence(&study.method)];
     let by = if factors.is_empty() {
         String::new()
     } else {
-        said!(lang, "study-outputs-by", factors = listed(lang, &factors))
+        said!(lang, "study-title-by", factors = listed(lang, &factors))
     };
-    let cells = said!(lang, "study-outputs-cells", cells = study.cells.len());
+    let cells = said!(lang, "study-cells", cells = study.cells.len());
     said.push(sentence(&format!("{cells}{by}")));
     if !data.limits().is_empty() {
-        said.push(said!(lang, "study-outputs-what-a-medium-can"));
+        said.push(said!(lang, "study-method-limits"));
     }
-    said.push(said!(lang, "study-outputs-each-finding-rests-on"));
-    said.extend(study.source.as_ref().map(|source| sentence(&said!(lang, "study-outputs-source", source = source))));
+    said.push(said!(lang, "study-method-findings"));
+    said.extend(study.source.as_ref().map(|source| sentence(&said!(lang, "study-source", source = source))));
     said.into_iter().map(|text| plain(&text)).collect()
 }

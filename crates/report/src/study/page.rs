@@ -1,4 +1,4 @@
-//! A study as one HTML page that needs nothing but itself.
+//! A study as one self-contained HTML page.
 
 use super::pivot::Pivot;
 use super::{charts, outputs, tables};
@@ -20,7 +20,7 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
     let charts = charts::all(lang, &data, pivot);
     let pivots = tables::pivots(lang, &data, pivot);
     let main = html! {
-        ul.results aria-label=(said!(lang, "study-page-summary")) {
+        ul.results aria-label=(said!(lang, "study-section-summary")) {
             @for said in outputs::summary(lang, &data) {
                 li {
                     div { span.name { (said.name) } span.figure { (said.figure) } }
@@ -30,7 +30,7 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
         }
         @if !findings.is_empty() {
             section aria-labelledby="findings" {
-                h2 #findings { (said!(lang, "study-outputs-what-the-numbers-say")) }
+                h2 #findings { (said!(lang, "study-section-findings")) }
                 ul.findings { @for finding in findings.iter() { (said(lang, finding)) } }
             }
         }
@@ -41,7 +41,7 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
             }
         }
         section aria-labelledby="tables" {
-            h2 #tables { (said!(lang, "study-page-tables")) }
+            h2 #tables { (said!(lang, "study-section-tables")) }
             @for (index, table) in pivots.iter().enumerate() {
                 details open[index == 0] {
                     summary { @if study.measures.len() == 1 { (tables::by(lang, table)) } @else { (table.caption) } }
@@ -73,11 +73,13 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
         links: &[],
         about: Some(prose(&sentence(&study.about))),
         main,
-        footer: html! { (said!(lang, "study-page-written-by-linerate-the")) },
-        downloads: Some(html! { a download=(format!("{}.csv", study.name)) href=(csv) { (said!(lang, "study-page-download-the-data-csv")) } }),
+        footer: html! { (said!(lang, "study-footer")) },
+        downloads: Some(
+            html! { a download=(format!("{}.csv", study.name)) href=(csv) { (said!(lang, "study-download-csv")) } },
+        ),
         carried: Carried {
             name: Some(&study.name),
-            label: &said!(lang, "study-page-download-the-study-json"),
+            label: &said!(lang, "study-download-json"),
             data: Carry::Json(outputs::json(report)),
         },
     }
@@ -91,7 +93,7 @@ fn said(lang: Language, finding: &Finding) -> Markup {
             span.kind { (lang.named("finding", finding.kind)) }
             p { (prose(&plain(&finding.text))) }
             details {
-                summary { (said!(lang, "study-page-evidence")) }
+                summary { (said!(lang, "study-evidence")) }
                 ul {
                     @for evidence in &finding.evidence {
                         li {

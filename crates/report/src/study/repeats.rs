@@ -47,8 +47,8 @@ pub(super) fn chart(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Ch
         }
     };
     let title = match named.unit {
-        MeasureUnit::Share => said!(lang, "study-repeats-each-run", title = capital(&named.title)),
-        _ => said!(lang, "study-repeats-each-run-against-the-median", title = capital(&named.title)),
+        MeasureUnit::Share => said!(lang, "study-repeats-title", title = capital(&named.title)),
+        _ => said!(lang, "study-repeats-title-relative", title = capital(&named.title)),
     };
     runs::chart(lang, title, "column-cell", groups, legend)
 }

@@ -32,7 +32,7 @@ impl Shape {
         };
         let axis = (0..factors.len()).find(on_a_line);
         let levels = |factor: &usize| factors[*factor].unit.is_none() && factors[*factor].levels.len() > 1;
-        // A tester's ceiling is read beside the devices, so these have the colours.
+        // A tester limit is read beside the devices, so these have the colours.
         let devices = data.unordered().find(|factor| factors[*factor].levels.iter().any(|level| level.tester));
         let media = data.medium_factor().filter(levels);
         let series = devices.or(media).or_else(|| data.unordered().find(levels));

@@ -54,7 +54,7 @@ pub(super) fn by(lang: Language, table: &Table) -> String {
     table
         .caption
         .rsplit_once(" by ")
-        .map_or_else(|| table.caption.clone(), |(_, factor)| said!(lang, "study-tables-by-2", factor = factor))
+        .map_or_else(|| table.caption.clone(), |(_, factor)| said!(lang, "study-caption-by-factor", factor = factor))
 }
 
 /// One measure of these cells by rows and columns.
@@ -72,7 +72,7 @@ pub(super) fn pivoted(lang: Language, data: &Data<'_>, measure: usize, pivot: &P
     };
     let factors = listed(lang, &pivot.titles(data.study));
     Table {
-        caption: plain(&said!(lang, "study-tables-by", title = capital(title), title2 = factors)),
+        caption: plain(&said!(lang, "study-caption-by", title = capital(title), title2 = factors)),
         columns: std::iter::once(head(lang, data, pivot)).chain(heads).collect(),
         rows: matrix.rows.iter().zip(&matrix.fields).map(row).collect(),
     }
@@ -93,7 +93,7 @@ fn beside(lang: Language, data: &Data<'_>, pivot: &Pivot) -> Table {
     };
     let factors = listed(lang, &pivot.titles(data.study));
     Table {
-        caption: plain(&said!(lang, "study-tables-by-2", factor = factors)),
+        caption: plain(&said!(lang, "study-caption-by-factor", factor = factors)),
         columns: std::iter::once(head(lang, data, pivot)).chain(heads).collect(),
         rows: matrix.rows.iter().zip(&matrix.fields).map(row).collect(),
     }
@@ -105,15 +105,15 @@ fn head(lang: Language, data: &Data<'_>, pivot: &Pivot) -> Column {
         return Column::new("column-all-else");
     }
     let [title, _] = pivot.heads(lang, data.study);
-    column(&title, said!(lang, "study-tables-levels-of-the-row"))
+    column(&title, said!(lang, "study-meaning-levels"))
 }
 
 fn of_one(lang: Language, title: &str) -> String {
-    said!(lang, "study-tables-median-of-the-repeats", title = title)
+    said!(lang, "study-meaning-median", title = title)
 }
 
 fn of_several(lang: Language, title: &str) -> String {
-    said!(lang, "study-tables-median-of-several", title = title)
+    said!(lang, "study-meaning-median-range", title = title)
 }
 
 /// What came out in the cells of a field: the result, or of several their median, lowest and highest.
@@ -125,14 +125,14 @@ fn field(lang: Language, data: &Data<'_>, measure: usize, cells: &[usize]) -> Op
     if low == high {
         return Some(middle);
     }
-    Some(said!(lang, "study-tables-of-several", median = middle, range = range(lang, low, high, unit)))
+    Some(said!(lang, "study-median-and-range", median = middle, range = range(lang, low, high, unit)))
 }
 
 /// Every cell with every measure, its limit and its share of that.
 pub(super) fn everything(lang: Language, data: &Data<'_>) -> Table {
     let measures: Vec<usize> = data.measures().map(|(measure, _)| measure).collect();
     let cells: Vec<usize> = (0..data.study.cells.len()).collect();
-    of_cells(lang, data, &said!(lang, "study-tables-all-results"), &measures, &cells)
+    of_cells(lang, data, &said!(lang, "study-caption-all"), &measures, &cells)
 }
 
 /// These cells with these measures.
@@ -141,7 +141,7 @@ pub(super) fn of_cells(lang: Language, data: &Data<'_>, caption: &str, measures:
     let mut columns = vec![Column::new("column-cell")];
     for measure in measures {
         let named = &data.study.measures[*measure];
-        columns.push(column(&named.title, said!(lang, "study-tables-as-measured")));
+        columns.push(column(&named.title, said!(lang, "study-meaning-measured")));
         if limited(measure) {
             columns.push(Column::new("column-medium-limit"));
             columns.push(Column::new("column-limit-share"));
@@ -186,7 +186,7 @@ pub(super) fn levels(lang: Language, data: &Data<'_>) -> Option<Table> {
         }
     }
     (!rows.is_empty()).then(|| Table {
-        caption: said!(lang, "study-tables-what-the-levels-are"),
+        caption: said!(lang, "study-caption-levels"),
         columns: vec![
             Column::new("column-level"),
             Column::new("column-study-tables-medium"),

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 /// Height of a strip, and of a group's name.
 const STRIP: f64 = 28.0;
 const NAME: f64 = 24.0;
-/// Radius of a point, and how far apart two have to be to be told apart.
+/// Radius of a point, and the distance from which two points are seen apart.
 const RADIUS: f64 = 4.0;
 const APART: f64 = 7.5;
 /// How far from the middle of its strip a point is drawn: the first that has room for it, else the first.

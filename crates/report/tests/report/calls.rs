@@ -34,7 +34,7 @@ fn every_form_shows_what_calls_moved_and_what_they_cost() {
     let rows: Vec<Vec<&str>> = lines.collect();
     let cell = |row: usize, name: &str| rows[row][heads.iter().position(|head| *head == name).expect(name)].to_owned();
     assert_eq!(
-        (cell(0, "workload"), cell(0, "call"), cell(0, "retransmitted_calls")),
+        (cell(0, "task"), cell(0, "call"), cell(0, "retransmitted_calls")),
         ("rpc".into(), "write".into(), "17".into())
     );
     assert_eq!((cell(1, "call"), cell(1, "retransmitted_calls")), ("read".into(), "0".into()));

@@ -25,7 +25,7 @@ pub(crate) fn dump(
     program: &Path,
     folder: &Path,
     url: &str,
-    patience: Duration,
+    timeout: Duration,
     options: &[String],
 ) -> (String, Vec<String>) {
     let output = Command::new("timeout")
@@ -34,7 +34,7 @@ pub(crate) fn dump(
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
         .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--enable-logging=stderr"])
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
-        .arg(format!("--virtual-time-budget={}", patience.as_millis()))
+        .arg(format!("--virtual-time-budget={}", timeout.as_millis()))
         .args(["--window-size=1200,1600", "--dump-dom"])
         .args(options)
         .arg(url)

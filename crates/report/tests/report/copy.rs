@@ -2,15 +2,14 @@
 
 use crate::sample;
 use linerate_model::{
-    Confidence, CopyCache, CopyClient, CopyExisting, CopyFault, CopyFrom, CopyInto, CopyLinks, CopyOnError,
-    CopyOptions, CopyOutcome, CopyPlan, CopyStage, CopySync, CopyTree, CopyVerify, CopyWay, IpVersion, Limit, Record,
-    StageShare, Verdict,
+    Confidence, CopyCache, CopyClient, CopyExisting, CopyFault, CopyFigures, CopyFrom, CopyInto, CopyLinks,
+    CopyOnError, CopyOptions, CopyStage, CopySync, CopyTask, CopyTree, CopyVerify, CopyWay, Detail, IpVersion, Limit,
+    Measurement, Plan, Quantity, Record, Repeats, StageShare, Task, Timing, Trial, Verdict,
 };
 use linerate_report::{Language, Style, csv, explain, html, markdown, text};
 
 pub(crate) fn record() -> Record {
-    let mut record = sample::record(&[], "b", vec![]);
-    record.plan.copy = Some(CopyPlan {
+    let task = Task::Copy(CopyTask {
         tree: "like:system".parse::<CopyTree>().expect("a tree"),
         way: CopyWay::Linerate,
         sources: vec!["a".into()],
@@ -46,7 +45,7 @@ pub(crate) fn record() -> Record {
         ..StageShare::default()
     };
     let fault = CopyFault { path: "<b>/x".into(), stage: CopyStage::Write, reason: "No space left on device".into() };
-    let outcome = CopyOutcome {
+    let found = CopyFigures {
         files: 13_156,
         bytes: 1_360_000_000,
         time_ns: 17_000_000_000,
@@ -59,10 +58,19 @@ pub(crate) fn record() -> Record {
         clients: vec![client("b", 0.55, 15_000_000_000), client("=c", 0.45, 17_000_000_000)],
         faults: vec![fault],
         faults_total: 1,
-        verdict: Some(Verdict::new(Limit::StorageWrite, Confidence::High, vec!["To write files waited.".into()])),
-        ..CopyOutcome::default()
+        ..CopyFigures::default()
     };
-    record.outcome = Some(outcome.into());
+    let result = Measurement {
+        name: "copy".to_owned(),
+        quantity: Quantity::PayloadBps,
+        main: sample::summary(640e6, 0.025),
+        tester_limit: None,
+        verdict: Verdict::new(Limit::StorageWrite, Confidence::High, vec!["To write files waited.".into()]),
+        caveats: vec![],
+        detail: Detail::Copy(Box::new(found)),
+    };
+    let mut record = sample::record(&[], "b", vec![result]);
+    record.plan = Plan::sweep(vec![Trial::new("copy", task, Timing::UntilDone)], Repeats::Times(3));
     record
 }
 
@@ -96,7 +104,7 @@ fn a_file_has_a_row_for_the_copy_each_stage_and_each_client() {
     let text = csv(&record());
     let rows: Vec<Vec<&str>> = text.split_terminator("\r\n").map(|line| line.split(',').collect()).collect();
     assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{text}");
-    let kinds: Vec<&str> = rows[1..].iter().map(|row| row[1]).collect();
+    let kinds: Vec<&str> = rows[1..].iter().map(|row| row[2]).collect();
     assert_eq!(kinds, ["copy", "stage", "stage", "client", "client"]);
     let at = |name: &str| rows[0].iter().position(|column| *column == name).expect("a column");
     assert_eq!((rows[1][at("bytes_per_s")], rows[2][at("busy")]), ("80000000", "0.7"));

@@ -2,9 +2,9 @@
 
 use crate::sample;
 use linerate_model::{
-    BackToBack, BufferTime, BurstLengths, DeviceLoad, DeviceOutcome, DevicePlan, DeviceTest, FrameCeiling,
-    FrameHeaders, FrameLatency, FramePayload, Latency, Limit, LossCurve, LossPoint, Mac, PortPair, Record, RecordId,
-    Throughput,
+    BackToBack, BufferTime, BurstLengths, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, FrameHeaders, FrameLatency,
+    FramePayload, FrameTesterLimit, Goal, Latency, Limit, LossCurve, LossPoint, Mac, Outcome, Plan, PortPair, Record,
+    RecordId, Throughput,
 };
 use linerate_report::Language;
 use linerate_report::{csv, html, markdown};
@@ -56,7 +56,7 @@ fn throughput(bytes: u32) -> Throughput {
         line_share: Some(frames_per_s / line(bytes)),
         lost_at_frames_per_s: Some(frames_per_s * 1.002),
         directions: vec![],
-        ceiling: Some(FrameCeiling {
+        tester_limit: Some(FrameTesterLimit {
             record: RecordId("20261121T092900-77aa".to_owned()),
             frames_per_s: reached,
             share: frames_per_s / reached,
@@ -142,15 +142,15 @@ fn burst(bytes: u32) -> BackToBack {
 /// A device that forwards 200,000 frames/s at a gigabit line.
 pub(crate) fn record() -> Record {
     let mut record = sample::record(&["tester"], "device", vec![]);
-    record.plan.device = Some(plan());
-    let outcome = DeviceOutcome {
+    record.plan = Plan::of(Goal::Device(plan()));
+    let outcome = DeviceFound {
         throughput: SIZES.map(throughput).to_vec(),
         latency: SIZES.map(latency).to_vec(),
         loss: SIZES.map(loss).to_vec(),
         burst: SIZES.map(burst).to_vec(),
-        ..DeviceOutcome::default()
+        ..DeviceFound::default()
     };
-    record.outcome = Some(outcome.into());
+    record.outcome = Outcome::Device(Box::new(outcome));
     record
 }
 
@@ -217,10 +217,10 @@ fn what_the_rfc_asks_to_be_stated_is_stated() {
 #[test]
 fn a_record_without_a_line_or_a_load_has_what_is_left() {
     let mut record = record();
-    record.plan.device.as_mut().expect("a plan").line = None;
-    let outcome = &mut record.outcome.as_mut().expect("an outcome").device;
+    record.plan = Plan::of(Goal::Device(DevicePlan { line: None, ..plan() }));
+    let Outcome::Device(outcome) = &mut record.outcome else { panic!("a device's") };
     for cell in &mut outcome.throughput {
-        (cell.device_load, cell.ceiling, cell.line_share) = (None, None, None);
+        (cell.device_load, cell.tester_limit, cell.line_share) = (None, None, None);
     }
     let drawn = charts(&html(Language::English, &record));
     assert_eq!(drawn.iter().map(|(_, labels)| labels.len()).collect::<Vec<_>>(), [7, 7, 42, 21, 7]);

@@ -1,6 +1,6 @@
 //! The document that every form of report walks: a new form is a walk over it, and knows no record.
 
-use crate::{copy, device, ladder, nfs, sample};
+use crate::{attempts, copy, device, frames, ladder, nfs, sample};
 use linerate_model::{Caveat, CaveatKind, Record};
 use linerate_report::{Block, Depth, Document, Language, document, html, markdown, text};
 use std::collections::BTreeSet;
@@ -36,6 +36,8 @@ fn records() -> Vec<(String, Record)> {
         ("device", device::record()),
         ("nfs", nfs::record()),
         ("copy", copy::record()),
+        ("frames", frames::record()),
+        ("attempts", attempts::record()),
         ("nothing", sample::record(&["a"], "b", vec![])),
     ];
     sample::all().into_iter().chain(others).map(|(name, record)| (name.to_owned(), record)).collect()

@@ -1,7 +1,9 @@
-//! What the reports of a ladder show: its rungs from the top down, the widest gap in words, the chart.
+//! What the reports of a ladder show: its layers from the top down, the widest gap in words, the chart.
 
 use crate::sample;
-use linerate_model::{Gap, Ladder, Measurement, Record, Rung, RungLatency, RungName, Summary, Transport};
+use linerate_model::{
+    Gap, Ladder, LadderLayer, LayerLatency, LayerName, Measurement, Outcome, Record, Summary, Transport,
+};
 use linerate_report::Language;
 use linerate_report::{Style, csv, html, markdown, text};
 use linerate_units::BitRate;
@@ -10,12 +12,12 @@ use linerate_units::BitRate;
 const UDP: f64 = 957_087_126.0;
 const TCP: f64 = 941_482_444.0;
 
-fn rung(name: RungName, payload_bps: Summary, limit: f64, below: Option<RungName>) -> Rung {
-    Rung {
+fn layer(name: LayerName, payload_bps: Summary, limit: f64, below: Option<LayerName>) -> LadderLayer {
+    LadderLayer {
         name,
         below,
-        // Both rungs that others stand on fill the line.
-        share_of_below: below.map(|_| payload_bps.median / UDP),
+        // Both layers that others stand on fill the line.
+        share_of_layer_below: below.map(|_| payload_bps.median / UDP),
         share_of_line: Some(payload_bps.median / UDP),
         payload_bps: Some(payload_bps),
         limit_bps: Some(BitRate::per_second(limit as u64)),
@@ -26,12 +28,12 @@ fn rung(name: RungName, payload_bps: Summary, limit: f64, below: Option<RungName
     }
 }
 
-fn drawn_from(result: &Measurement, transactions: &str, p50: u64, rung: Rung) -> Rung {
-    Rung {
+fn drawn_from(result: &Measurement, transactions: &str, p50: u64, layer: LadderLayer) -> LadderLayer {
+    LadderLayer {
         verdict: Some(result.verdict.clone()),
-        latency_ns: Some(RungLatency { p50, p99: p50 * 3, count: 9_000 }),
+        latency_ns: Some(LayerLatency { p50, p99: p50 * 3, count: 9_000 }),
         results: vec![result.name.clone(), transactions.to_owned()],
-        ..rung
+        ..layer
     }
 }
 
@@ -39,38 +41,45 @@ fn drawn_from(result: &Measurement, transactions: &str, p50: u64, rung: Rung) ->
 pub(crate) fn record() -> Record {
     let udp = sample::stream("udp 1472", Transport::Udp, 1472, 1.0);
     let tcp = sample::stream("tcp", Transport::Tcp, 1 << 20, 0.5);
-    let payload = |result: &Measurement| result.received.as_ref().expect("a stream").payload_bps.clone();
+    let payload = |result: &Measurement| result.main.clone();
     let ground = Summary { median: UDP, low: UDP, high: UDP, runs: 0, values: vec![], interval: None };
-    let frames = Rung {
+    let frames = LadderLayer {
         payload_bps: None,
         share_of_line: None,
         limit_bps: None,
         missing: Some("there is no port".to_owned()),
-        ..rung(RungName::Frames, ground.clone(), UDP, None)
+        ..layer(LayerName::Frames, ground.clone(), UDP, None)
     };
-    let rungs = vec![
-        rung(RungName::Limit, ground, UDP, None),
+    let layers = vec![
+        layer(LayerName::Limit, ground, UDP, None),
         frames,
-        drawn_from(&udp, "udp 1/1", 19_500, rung(RungName::Udp, payload(&udp), UDP, Some(RungName::Limit))),
-        drawn_from(&tcp, "tcp 1/1", 27_000, rung(RungName::Tcp, payload(&tcp), TCP, Some(RungName::Udp))),
+        drawn_from(&udp, "udp 1/1", 19_500, layer(LayerName::Udp, payload(&udp), UDP, Some(LayerName::Limit))),
+        drawn_from(&tcp, "tcp 1/1", 27_000, layer(LayerName::Tcp, payload(&tcp), TCP, Some(LayerName::Udp))),
     ];
     let gap = Gap {
-        above: RungName::Tcp,
-        below: RungName::Udp,
+        above: LayerName::Tcp,
+        below: LayerName::Udp,
         factor: UDP / TCP * 2.0,
         headers: UDP / TCP,
         rest: 2.0,
         advice: "try --flows 4".to_owned(),
     };
     let mut record = sample::record(&["a"], "b", vec![udp, tcp]);
-    record.ladder = Some(Ladder {
+    record.outcome = Outcome::Ladder(Ladder {
         line_bps: Some(sample::GIGABIT),
         mtu: 1500,
         unit: "payload bit/s".to_owned(),
-        rungs,
+        layers,
         widest_gap: Some(gap),
     });
     record
+}
+
+fn ladder_of(record: &mut Record) -> &mut Ladder {
+    match &mut record.outcome {
+        Outcome::Ladder(ladder) => ladder,
+        other => panic!("no ladder: {other:?}"),
+    }
 }
 
 fn flowing(text: &str) -> String {
@@ -102,16 +111,16 @@ fn the_widest_gap_is_said_with_what_to_try() {
 #[test]
 fn where_no_gap_stands_out_it_says_so() {
     let mut record = record();
-    record.ladder.as_mut().expect("a ladder").widest_gap = None;
+    ladder_of(&mut record).widest_gap = None;
     assert!(flowing(&text(&record, &Style::default())).contains("No gap between two layers is wider than"));
-    let only = &mut record.ladder.as_mut().expect("a ladder").rungs;
-    only.retain(|rung| rung.name == RungName::Udp);
+    let only = &mut ladder_of(&mut record).layers;
+    only.retain(|layer| layer.name == LayerName::Udp);
     only[0].below = None;
     assert!(flowing(&text(&record, &Style::default())).contains("Fewer than two layers were measured"));
 }
 
 #[test]
-fn the_rungs_stand_from_the_top_down_with_a_bar_each() {
+fn the_layers_stand_from_the_top_down_with_a_bar_each() {
     for (style, block) in [(Style::default(), '\u{2588}'), (Style { unicode: false, ..Style::default() }, '#')] {
         let shown = text(&record(), &style);
         let line = |name: &str| {
@@ -127,7 +136,7 @@ fn the_rungs_stand_from_the_top_down_with_a_bar_each() {
 }
 
 #[test]
-fn the_chart_shows_what_each_rung_lacks() {
+fn the_chart_shows_what_each_layer_lacks() {
     let page = html(Language::English, &record());
     for label in [
         "TCP: 471 Mbit/s payload (3 runs, 468 to 473 Mbit/s); 49.2 % of UDP; 49.2 % of the line; p50 27 us",
@@ -141,18 +150,19 @@ fn the_chart_shows_what_each_rung_lacks() {
 }
 
 #[test]
-fn csv_has_every_rung_once() {
+fn csv_has_every_layer_once() {
     let text = csv(&record());
     let mut lines = text.split_terminator("\r\n").map(|line| line.split(',').collect::<Vec<_>>());
     let head = lines.next().expect("a header");
     let column = |name: &str| head.iter().position(|known| *known == name).expect(name);
     let rows: Vec<_> = lines.collect();
     assert!(rows.iter().all(|row| row.len() == head.len()), "{text}");
-    let of =
-        |rung: &str| rows.iter().find(|row| row[column("rung")] == rung).unwrap_or_else(|| panic!("no {rung}: {text}"));
+    let of = |layer: &str| {
+        rows.iter().find(|row| row[column("layer")] == layer).unwrap_or_else(|| panic!("no {layer}: {text}"))
+    };
     assert_eq!(of("limit")[column("received_payload_bps_median")], "957087126.0");
     assert_eq!((of("limit")[column("name")], of("udp")[column("name")]), ("line", "udp 1472"));
-    let share: f64 = of("tcp")[column("rung_share_of_below")].parse().expect("a number");
+    let share: f64 = of("tcp")[column("layer_share_of_layer_below")].parse().expect("a number");
     assert!((share - TCP / UDP / 2.0).abs() < 1e-6, "{share}");
     assert_eq!(rows.len(), 3, "what was not measured has no row: {text}");
 }

@@ -1,11 +1,13 @@
 //! The report's outputs, of records as runs leave them.
 
+mod attempts;
 mod browser;
 mod calls;
 mod chromium;
 mod copy;
 mod device;
 mod document;
+mod frames;
 mod ladder;
 mod language;
 mod large;

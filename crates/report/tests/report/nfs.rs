@@ -2,8 +2,9 @@
 
 use crate::sample;
 use linerate_model::{
-    Ceiling, ClassPoint, CurveMiss, CurvePeak, CurvePlan, CurvePoint, Findings, Measurement, NfsClass, NfsOperation,
-    NfsOutcome, OperationFigures, ReceivedRates, Record, RecordId, RpcCall, Summary, Transport, WorkloadKind,
+    ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint, Goal, Measurement, NfsClass, NfsOperation,
+    OperationFigures, Outcome, Plan, ReceivedRates, Record, RecordId, Repeats, RpcCall, Summary, TaskKind, TesterLimit,
+    Transport,
 };
 use linerate_report::Language;
 use linerate_report::{Style, csv, html, markdown, text};
@@ -24,22 +25,25 @@ fn figures(count: u64, share: f64, mean_ms: f64) -> OperationFigures {
 
 /// One NFS result with its operations.
 fn nfs(name: &str, ops: f64, mean_ms: f64) -> Measurement {
-    let mut result = sample::transact(name, Transport::Tcp, (mean_ms * 1e6) as u64);
-    result.workload = WorkloadKind::Nfs;
-    result.message_bytes = 8192;
-    result.transactions_per_s =
-        Some(Summary { median: ops, low: ops, high: ops, runs: 1, values: vec![ops], interval: None });
     let count = (ops * 3.0) as u64;
-    result.operations = BTreeMap::from([
+    let mut operations = BTreeMap::from([
         (NfsOperation::Read, figures(count * 2 / 10, 0.2, mean_ms * 1.5)),
         (NfsOperation::Write, figures(count / 10, 0.1, mean_ms * 3.0)),
         (NfsOperation::Lookup, figures(count * 7 / 10, 0.7, mean_ms * 0.5)),
     ]);
-    result.operations.entry(NfsOperation::Lookup).and_modify(|lookup| {
+    operations.entry(NfsOperation::Lookup).and_modify(|lookup| {
         lookup.errors.insert("NFS3ERR_STALE".to_owned(), 3);
     });
-    result.classes = result.operations.iter().map(|(operation, own)| (operation.class(), own.clone())).collect();
-    result.ceiling = Some(Ceiling {
+    let result = sample::transact(name, Transport::Tcp, (mean_ms * 1e6) as u64);
+    let mut result = sample::with(result, |figures| {
+        figures.task = TaskKind::Nfs;
+        figures.message_bytes = 8192;
+        figures.transactions_per_s =
+            Some(Summary { median: ops, low: ops, high: ops, runs: 1, values: vec![ops], interval: None });
+        figures.classes = operations.iter().map(|(operation, own)| (operation.class(), own.clone())).collect();
+        figures.operations = operations;
+    });
+    result.tester_limit = Some(TesterLimit {
         record: RecordId("20261121T092900-77aa".to_owned()),
         reached: sample::summary(40_000.0, 0.02),
         share: ops / 40_000.0,
@@ -79,14 +83,12 @@ pub(crate) fn record() -> Record {
     let curve: Vec<CurvePoint> = loads.iter().map(|(ops, mean)| point(*ops, *mean, missed(*ops))).collect();
     let mut results = vec![nfs("nfs closed loop", 4_700.0, 6.8)];
     results.extend(loads.iter().map(|(ops, mean)| nfs(&format!("nfs {ops} ops/s"), *ops, *mean)));
-    let peak = &results[3];
-    let outcome = NfsOutcome {
-        result: peak.name.clone(),
-        operations: peak.operations.clone(),
-        classes: peak.classes.clone(),
+    let peak = results[3].name.clone();
+    let found = CurveFound {
+        result: Some(peak.clone()),
         curve,
         peak: Some(CurvePeak {
-            result: peak.name.clone(),
+            result: peak,
             offered_ops: 4_040.0,
             achieved_ops: 4_000.0,
             mean_ms: 6.0,
@@ -96,35 +98,38 @@ pub(crate) fn record() -> Record {
         }),
     };
     let mut record = sample::record(&["a"], "b", results);
-    record.plan.curve = Some(CurvePlan {
-        probe: "nfs closed loop".to_owned(),
+    let cell = record.plan.cells()[0].clone();
+    record.plan = Plan::of(Goal::Curve(CurvePlan {
+        cell,
+        repeats: Repeats::Times(3),
         time: Nanos::from_secs(3),
         response_cap: Nanos::from_millis(50),
         steps: 10,
         shortfall: Ratio::new(2, 100),
         width: Ratio::new(2, 100),
-    });
-    record.outcome = Some(Findings::from(outcome));
+    }));
+    record.outcome = Outcome::Curve(found);
     record
 }
 
 /// RPC with units of several sizes over both transports.
 pub(crate) fn rpc() -> Record {
     let one = |transport: Transport, bytes: u64| {
-        let mut result = sample::transact(&format!("{transport} write {bytes}"), transport, 40_000);
-        result.workload = WorkloadKind::Rpc;
-        result.call = Some(RpcCall::Write);
-        result.message_bytes = bytes;
         let payload_bps = sample::summary(bytes as f64 * if transport == Transport::Udp { 150e3 } else { 120e3 }, 0.02);
-        result.received = Some(ReceivedRates {
+        let received = ReceivedRates {
             packets_per_s: sample::summary(20_000.0, 0.01),
             payload_bps,
             ip_bps: None,
             wire_bps: None,
             messages_per_s: None,
-            means: String::new(),
-        });
-        result
+            io_method: String::new(),
+        };
+        sample::with(sample::transact(&format!("{transport} write {bytes}"), transport, 40_000), |figures| {
+            figures.task = TaskKind::Rpc;
+            figures.call = Some(RpcCall::Write);
+            figures.message_bytes = bytes;
+            figures.received = Some(received);
+        })
     };
     let sizes = [64, 1024, 8192];
     let results = sizes.iter().flat_map(|bytes| [one(Transport::Udp, *bytes), one(Transport::Tcp, *bytes)]).collect();
@@ -162,9 +167,9 @@ fn every_load_is_in_the_table_with_its_classes() {
 #[test]
 fn a_curve_without_a_peak_says_so() {
     let mut record = record();
-    let outcome = record.outcome.as_mut().and_then(|found| found.nfs.as_mut()).expect("NFS");
-    outcome.peak = None;
-    outcome.curve.retain(|point| point.missed.is_some());
+    let Outcome::Curve(found) = &mut record.outcome else { panic!("a curve") };
+    found.peak = None;
+    found.curve.retain(|point| point.missed.is_some());
     let shown = text(&record, &Style { width: 120, ..Style::default() });
     assert!(shown.contains("No load was held: even at 5,000 operations a second"), "{shown}");
 }
@@ -173,7 +178,7 @@ fn a_curve_without_a_peak_says_so() {
 fn the_chart_has_a_line_for_each_class_and_the_cap() {
     let page = html(Language::English, &record());
     assert!(page.contains("Response time against load"));
-    for series in ["all operations", "read", "write", "other", "what the peak must stay within: 50 ms"] {
+    for series in ["all operations", "read", "write", "other", "response time cap: 50 ms"] {
         assert!(page.contains(&format!("</i>{series}</li>")), "{series}");
     }
     assert!(page.contains("4,000 of 4,000 operations a second: all operations, mean 6 ms; the peak"));

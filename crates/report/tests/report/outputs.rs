@@ -3,7 +3,7 @@
 use crate::sample;
 use linerate_report::Language;
 
-use linerate_model::{Caveat, CaveatKind, HostName, Record, Repeats};
+use linerate_model::{Caveat, CaveatKind, HostName, Plan, Record, Repeats};
 use linerate_report::{Style, csv, html, json, markdown, text};
 
 fn plain(record: &Record) -> String {
@@ -91,7 +91,7 @@ fn losses_keep_their_counts_and_name_their_places() {
 #[test]
 fn a_loss_no_place_explains_is_said_to_be_unexplained() {
     let mut record = sample::lossy();
-    record.results[1].loss.as_mut().expect("a loss").lost += 100;
+    sample::figures(&mut record.results[1]).loss.as_mut().expect("a loss").lost += 100;
     assert!(
         flowing(&plain(&record)).contains("5,012 on the wire or in a device and 100 in a place that could not be told")
     );
@@ -100,7 +100,7 @@ fn a_loss_no_place_explains_is_said_to_be_unexplained() {
 #[test]
 fn latency_is_said_in_words() {
     let record = sample::transactions();
-    let latency = record.results[0].latency_ns.as_ref().expect("timed");
+    let latency = record.results[0].flows().and_then(|figures| figures.latency_ns.as_ref()).expect("timed");
     let said =
         format!("p50 {}, p99 {}", linerate_units::Nanos::new(latency.p50), linerate_units::Nanos::new(latency.p99));
     for output in [plain(&record), markdown(Language::English, &record), html(Language::English, &record)] {
@@ -134,7 +134,7 @@ fn latency_under_load_is_said_with_its_grade_and_what_got_no_answer() {
 }
 
 #[test]
-fn cost_is_said_for_both_ends_with_the_means() {
+fn cost_is_said_for_both_ends_with_the_io_method() {
     let shown = flowing(&plain(&sample::tcp_directions()));
     assert!(shown.contains("CPU time per byte: sender 0.11 ns (sendfile), receiver 0.087 ns (recv). Busiest core of sender and receiver: 91 and 54 %."), "{shown}");
 }
@@ -152,7 +152,7 @@ fn an_unknown_link_gives_no_share_but_a_reason() {
 #[test]
 fn more_than_the_limit_is_called_out() {
     let mut record = sample::tcp_directions();
-    record.results[0].limit.as_mut().expect("a limit").share = 1.7;
+    sample::figures(&mut record.results[0]).limit.as_mut().expect("a limit").share = 1.7;
     assert!(
         flowing(&plain(&record))
             .contains("This is more than the 941 Mbit/s that a link of 1 Gbit/s can carry at MTU 1500.")
@@ -164,7 +164,7 @@ fn several_sources_have_one_total_and_each_its_share() {
     let record = sample::many_sources();
     for output in [plain(&record), markdown(Language::English, &record), html(Language::English, &record)] {
         for part in [
-            "a, b and c to sink",
+            "a, b and c to receiver",
             "941 Mbit/s payload at the receivers, all paths together",
             "tcp, each path on its own",
             "470 Mbit/s",
@@ -187,7 +187,8 @@ fn the_same_caveat_is_printed_once_with_the_names() {
 #[test]
 fn the_interval_asked_for_is_given() {
     let mut record = sample::tcp_directions();
-    record.plan.repeats = Repeats::Until { confidence_percent: 95.0, within: 0.025, at_least: 3, at_most: 20 };
+    let repeats = Repeats::Until { confidence_percent: 95.0, within: 0.025, at_least: 3, at_most: 20 };
+    record.plan = Plan::sweep(record.plan.cells().to_vec(), repeats);
     assert!(
         flowing(&plain(&record)).contains("3 runs, 936 to 945 Mbit/s; mean 936 to 945 Mbit/s with 95 % confidence")
     );
@@ -267,17 +268,18 @@ fn hostile() -> Record {
     record.results.extend(sample::demonstration().results);
     for (index, result) in record.results.iter_mut().enumerate() {
         result.name = format!("=cmd {attack}{index}");
-        for share in &mut result.shares {
-            share.from = attack.to_owned();
-        }
         for caveat in &mut result.caveats {
             caveat.text = attack.to_owned();
         }
         result.verdict.evidence = vec![attack.to_owned()];
-        if let Some(received) = &mut result.received {
-            received.means = attack.to_owned();
+        let figures = sample::figures(result);
+        for share in &mut figures.shares {
+            share.from = attack.to_owned();
         }
-        if let Some(tcp) = &mut result.tcp {
+        if let Some(received) = &mut figures.received {
+            received.io_method = attack.to_owned();
+        }
+        if let Some(tcp) = &mut figures.tcp {
             tcp.congestion = attack.to_owned();
         }
     }
@@ -286,9 +288,11 @@ fn hostile() -> Record {
         host.cpu_model = attack.to_owned();
         host.nics[0].driver = attack.to_owned();
     }
-    for cell in &mut record.plan.cells {
-        cell.paths[0].opener = HostName(attack.to_owned());
+    let mut cells = record.plan.cells().to_vec();
+    for cell in &mut cells {
+        cell.task_mut().paths_mut().expect("paths")[0].client = HostName(attack.to_owned());
     }
+    record.plan = Plan::sweep(cells, Repeats::Times(3));
     record.command = vec![attack.to_owned()];
     record.id.0 = attack.to_owned();
     record.version = attack.to_owned();
@@ -354,7 +358,7 @@ fn every_chart_has_its_table_and_every_point_its_words() {
 }
 
 #[test]
-fn a_sweep_is_drawn_against_its_limit_and_its_ceiling() {
+fn a_sweep_is_drawn_against_the_limits_of_link_and_tester() {
     let page = html(Language::English, &sample::udp_sweep());
     for label in [
         "64 B messages: a link of 1 Gbit/s can carry 492 Mbit/s payload",
@@ -407,7 +411,7 @@ fn csv_has_one_row_a_result_and_stable_names() {
         assert_eq!(rows.len(), record.results.len(), "{name}");
         assert!(rows.iter().all(|row| row.len() == head.len()), "{name}");
         let at = |title: &str| head.iter().position(|other| other == title).expect(title);
-        for (row, result) in rows.iter().zip(&record.results) {
+        for (row, (_, result)) in rows.iter().zip(record.flows()) {
             assert_eq!(row[at("message_bytes")], result.message_bytes.to_string());
             assert_eq!(row[at("lost_datagrams")], result.loss.map_or(String::new(), |loss| loss.lost.to_string()));
             let median = result.received.as_ref().map(|r| r.payload_bps.median).filter(|median| median.is_finite());

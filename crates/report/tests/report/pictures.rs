@@ -29,10 +29,11 @@ fn check(what: &str, page: &str, pictures: &[Picture]) {
 /// Streams between all of four hosts.
 fn mesh() -> Record {
     let mut record = sample::many_sources();
-    let part = record.results[0].shares[0].clone();
-    let hosts = ["a", "b", "c", "sink"];
+    let shares = &mut sample::figures(&mut record.results[0]).shares;
+    let part = shares[0].clone();
+    let hosts = ["a", "b", "c", "receiver"];
     let pairs = hosts.iter().flat_map(|from| hosts.iter().map(move |to| (from, to))).filter(|(from, to)| from != to);
-    record.results[0].shares = pairs
+    *shares = pairs
         .enumerate()
         .map(|(index, (from, to))| linerate_model::Share {
             from: (*from).to_owned(),
@@ -80,12 +81,12 @@ fn hosts_that_all_measure_each_other_are_a_heat_map() {
     let map = of(&mesh(), Language::English).expect("a heat map").svg;
     assert_eq!(map.matches("class=\"tile\"").count(), 12);
     assert!(
-        map.contains("a to sink: 3 Mbit/s") && map.contains("the stronger the colour, the higher: 1 to 12 Mbit/s"),
+        map.contains("a to receiver: 3 Mbit/s") && map.contains("the stronger the colour, the higher: 1 to 12 Mbit/s"),
         "{map}"
     );
     let map = of(&mesh(), Language::Japanese).expect("a heat map").svg;
-    assert!(map.contains("a から sink: 3 Mbit/s") && map.contains("色が濃いほど"), "{map}");
-    // Three sources of one sink are bars.
+    assert!(map.contains("a から receiver: 3 Mbit/s") && map.contains("色が濃いほど"), "{map}");
+    // Three senders to one receiver are bars.
     assert!(of(&sample::many_sources(), Language::English).is_none());
 }
 

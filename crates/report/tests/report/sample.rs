@@ -1,11 +1,11 @@
 //! Records as runs of linerate leave them, built by hand.
 
 use linerate_model::{
-    AddedDelay, Caveat, CaveatKind, Ceiling, Confidence, CpuCost, CpuCosts, DelayGrade, Direction, Host, HostName,
-    Interval, IpVersion, Latency, Limit, LoadedLatency, Loss, LossPlaces, Measurement, NfsMix, NfsSpec, Nic, Path,
-    PathLimit, Plan, ReceivedRates, Record, RecordId, Repeats, RoundTripsPerMinute, RpcCall, RpcSpec, SentRates, Share,
-    SocketOptions, StreamSpec, Summary, TcpSummary, Timing, TransactSpec, Transport, TrialSpec, Verdict, Workload,
-    WorkloadKind, layer_bytes,
+    AddedDelay, Caveat, CaveatKind, Confidence, CpuCost, CpuCosts, DelayGrade, Detail, Direction, FlowFigures, Host,
+    HostName, Interval, IpVersion, Latency, Limit, LoadedLatency, Loss, LossPlaces, Measurement, Net, NfsMix, NfsTask,
+    Nic, Path, PathLimit, Plan, Quantity, ReceivedRates, Record, RecordId, Repeats, RoundTripsPerMinute, RpcCall,
+    RpcTask, SentRates, Share, StreamTask, Summary, Task, TaskKind, TcpSummary, TesterLimit, Timing, TransactTask,
+    Transport, Trial, Verdict, layer_bytes,
 };
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
@@ -33,8 +33,45 @@ fn cost(busiest_core: f64, ns_per_byte: f64) -> CpuCost {
     }
 }
 
+/// A result of these figures, with no doubts and no verdict.
+fn of(name: &str, figures: FlowFigures) -> Measurement {
+    let (quantity, main) = match (&figures.received, &figures.transactions_per_s) {
+        (_, Some(done)) => (Quantity::PerSecond, done.clone()),
+        (Some(received), None) => (Quantity::PayloadBps, received.payload_bps.clone()),
+        (None, None) => (Quantity::PayloadBps, summary(0.0, 0.0)),
+    };
+    Measurement {
+        name: name.to_owned(),
+        quantity,
+        main,
+        tester_limit: None,
+        verdict: Verdict::new(Limit::CannotTell, Confidence::Low, vec![]),
+        caveats: vec![],
+        detail: Detail::Flows(Box::new(figures)),
+    }
+}
+
+/// The figures of a result of flows, to be changed.
+pub(crate) fn figures(result: &mut Measurement) -> &mut FlowFigures {
+    match &mut result.detail {
+        Detail::Flows(figures) => figures,
+        _ => panic!("{} has no flows", result.name),
+    }
+}
+
+/// The result with its figures changed, and its main figure with them.
+pub(crate) fn with(mut result: Measurement, change: impl FnOnce(&mut FlowFigures)) -> Measurement {
+    change(figures(&mut result));
+    let Measurement { quantity, main, .. } = of("", figures(&mut result).clone());
+    Measurement { quantity, main, ..result }
+}
+
 /// A stream of messages at a share of a gigabit link's limit, with no doubts and no verdict.
 pub(crate) fn stream(name: &str, transport: Transport, message_bytes: u64, share: f64) -> Measurement {
+    of(name, streamed(transport, message_bytes, share))
+}
+
+fn streamed(transport: Transport, message_bytes: u64, share: f64) -> FlowFigures {
     let most = PathLimit::payload_of(GIGABIT, transport, IpVersion::V4, message_bytes, MTU);
     let payload = most.get() as f64 * share;
     let (payload_bytes, ip_bytes, wire_bytes) = layer_bytes(transport, IpVersion::V4, message_bytes, MTU);
@@ -42,9 +79,8 @@ pub(crate) fn stream(name: &str, transport: Transport, message_bytes: u64, share
     let packets = summary(payload / 8.0 / payload_bytes as f64, 0.01);
     let udp = transport == Transport::Udp;
     let of = (packets.median * 6.0) as u64;
-    Measurement {
-        name: name.to_owned(),
-        workload: WorkloadKind::Stream,
+    FlowFigures {
+        task: TaskKind::Stream,
         transport,
         ip: IpVersion::V4,
         message_bytes,
@@ -57,15 +93,14 @@ pub(crate) fn stream(name: &str, transport: Transport, message_bytes: u64, share
             wire_bps: scaled(wire_bytes),
             messages_per_s: udp.then(|| packets.clone()),
             packets_per_s: packets,
-            means: if udp { "recvmmsg" } else { "recv" }.to_owned(),
+            io_method: if udp { "recvmmsg" } else { "recv" }.to_owned(),
         }),
         sent: Some(SentRates {
             payload_bps: summary(payload, 0.01),
-            means: if udp { "sendmmsg" } else { "sendfile" }.to_owned(),
+            io_method: if udp { "sendmmsg" } else { "sendfile" }.to_owned(),
         }),
         shares: vec![],
         limit: Some(PathLimit { line_bps: GIGABIT, mtu: MTU, payload_bps: most, share }),
-        ceiling: None,
         transactions_per_s: None,
         failed: None,
         loss: udp.then_some(Loss { of, ..Loss::default() }),
@@ -89,21 +124,23 @@ pub(crate) fn stream(name: &str, transport: Transport, message_bytes: u64, share
             send_buffer_limited: 0.0,
             mss: 1448,
         }),
-        caveats: vec![],
-        verdict: Verdict::new(Limit::CannotTell, Confidence::Low, vec![]),
     }
 }
 
 /// Transactions with a long tail.
 pub(crate) fn transact(name: &str, transport: Transport, p50: u64) -> Measurement {
-    let base = stream(name, transport, 1, 0.5);
+    of(name, transacted(transport, p50))
+}
+
+fn transacted(transport: Transport, p50: u64) -> FlowFigures {
+    let base = streamed(transport, 1, 0.5);
     // A tail that grows with the nines of the share.
     let within = |nines: f64| (p50 as f64 * (0.7 + 0.93 * nines + 0.11 * nines.powi(3))) as u64;
     let mut distribution: Vec<(u64, f64)> =
         (0..=100).map(|step| f64::from(step) / 20.0).map(|nines| (within(nines), 1.0 - 10f64.powf(-nines))).collect();
     distribution.push((p50 * 31, 1.0));
-    Measurement {
-        workload: WorkloadKind::Transact,
+    FlowFigures {
+        task: TaskKind::Transact,
         response_bytes: Some(1),
         direction: None,
         received: None,
@@ -130,11 +167,11 @@ pub(crate) fn transact(name: &str, transport: Transport, p50: u64) -> Measuremen
 
 /// RPC calls that move units of data at a share of a gigabit link's limit.
 pub(crate) fn calls(name: &str, transport: Transport, call: RpcCall, unit_bytes: u64, share: f64) -> Measurement {
-    let moved = stream(name, transport, unit_bytes, share);
+    let moved = streamed(transport, unit_bytes, share);
     let per_second =
         moved.received.as_ref().map_or(0.0, |received| received.payload_bps.median) / 8.0 / unit_bytes as f64;
-    Measurement {
-        workload: WorkloadKind::Rpc,
+    let figures = FlowFigures {
+        task: TaskKind::Rpc,
         call: Some(call),
         retransmitted: Some(if transport == Transport::Udp { 17 } else { 0 }),
         transactions_per_s: Some(summary(per_second, 0.02)),
@@ -144,8 +181,9 @@ pub(crate) fn calls(name: &str, transport: Transport, call: RpcCall, unit_bytes:
         received: moved.received,
         sent: moved.sent,
         limit: moved.limit,
-        ..transact(name, transport, 90_000)
-    }
+        ..transacted(transport, 90_000)
+    };
+    of(name, figures)
 }
 
 /// A host with one NIC.
@@ -176,62 +214,47 @@ pub(crate) fn host(name: &str, speed: Option<BitRate>) -> Host {
     }
 }
 
-fn cell(result: &Measurement, openers: &[&str], listener: &str) -> TrialSpec {
-    let path = |opener: &&str| Path { opener: (*opener).into(), listener: listener.into() };
-    let message_bytes = ByteCount::new(result.message_bytes);
-    let workload = match result.workload {
-        WorkloadKind::Stream => Workload::Stream(StreamSpec {
-            transport: result.transport,
-            ip: result.ip,
-            message_bytes,
-            flows: result.flows,
-            direction: result.direction.unwrap_or_default(),
-            offered: None,
+fn cell(result: &Measurement, clients: &[&str], server: &str) -> Trial {
+    let figures = result.flows().expect("a result of flows");
+    let paths = clients.iter().map(|client| Path::between(*client, server)).collect();
+    let net = Net { ip: figures.ip, flows: figures.flows, ..Net::plain(figures.transport) };
+    let bytes = ByteCount::new(figures.message_bytes);
+    let task = match figures.task {
+        TaskKind::Stream => Task::Stream(StreamTask {
+            paths,
+            net,
+            direction: figures.direction.unwrap_or_default(),
             offload: false,
-            send_by: Default::default(),
-            receive_by: Default::default(),
-            socket: SocketOptions::default(),
+            ..StreamTask::plain(figures.transport, bytes)
         }),
-        WorkloadKind::Transact => Workload::Transact(TransactSpec {
-            transport: result.transport,
-            ip: result.ip,
-            style: Default::default(),
-            request_bytes: message_bytes,
-            response_bytes: message_bytes,
-            flows: result.flows,
-            outstanding: 1,
-            rate: None,
-            arrivals: Default::default(),
-            busy_poll: false,
-            socket: SocketOptions::default(),
+        TaskKind::Transact => Task::Transact(TransactTask {
+            paths,
+            net,
+            request_bytes: bytes,
+            response_bytes: bytes,
+            ..TransactTask::plain(figures.transport)
         }),
-        WorkloadKind::Rpc => {
-            let call = result.call.unwrap_or_default();
-            Workload::Rpc(RpcSpec { flows: result.flows, ..RpcSpec::plain(result.transport, call, message_bytes) })
+        TaskKind::Rpc => {
+            let call = figures.call.unwrap_or_default();
+            Task::Rpc(RpcTask { paths, net, ..RpcTask::plain(figures.transport, call, bytes) })
         }
-        WorkloadKind::Nfs => {
+        TaskKind::Nfs => {
             let mix = NfsMix::named("sfs97-like").expect("it is built in");
-            Workload::Nfs(NfsSpec { flows: result.flows, ..NfsSpec::plain(result.transport, mix) })
+            Task::Nfs(NfsTask { paths, net, ..NfsTask::plain(figures.transport, mix) })
         }
+        TaskKind::Frames | TaskKind::Copy => panic!("{} has no flows", result.name),
     };
-    TrialSpec {
-        name: result.name.clone(),
-        paths: openers.iter().map(path).collect(),
-        workload,
-        timing: Timing { warmup: Nanos::from_millis(500), measure: Nanos::from_secs(2) },
-        proves: None,
-        probe: None,
-    }
+    Trial::new(result.name.clone(), task, Timing::of(Nanos::from_millis(500), Nanos::from_secs(2)))
 }
 
-/// A record of these results between `openers` and `listener`.
-pub(crate) fn record(openers: &[&str], listener: &str, results: Vec<Measurement>) -> Record {
-    let hosts = openers.iter().chain([&listener]).map(|name| host(name, Some(GIGABIT))).collect();
-    let plan = Plan::of(results.iter().map(|result| cell(result, openers, listener)).collect(), Repeats::Times(3));
+/// A record of these results between `clients` and `server`.
+pub(crate) fn record(clients: &[&str], server: &str, results: Vec<Measurement>) -> Record {
+    let hosts = clients.iter().chain([&server]).map(|name| host(name, Some(GIGABIT))).collect();
+    let cells = results.iter().filter(|result| result.flows().is_some()).map(|result| cell(result, clients, server));
+    let plan = Plan::sweep(cells.collect(), Repeats::Times(3));
     Record {
         version: "0.1.0".to_owned(),
         command: ["linerate", "stream", "a", "b", "--udp"].map(str::to_owned).to_vec(),
-        study: None,
         started_unix_ns: 1_795_253_400_000_000_000,
         hosts,
         results,
@@ -244,16 +267,11 @@ pub(crate) fn record(openers: &[&str], listener: &str, results: Vec<Measurement>
     }
 }
 
-fn with_ceiling(mut result: Measurement, reached: f64) -> Measurement {
-    let median = match (&result.received, &result.transactions_per_s) {
-        (Some(received), _) => received.payload_bps.median,
-        (None, Some(done)) => done.median,
-        (None, None) => 0.0,
-    };
-    result.ceiling = Some(Ceiling {
+fn with_tester_limit(mut result: Measurement, reached: f64) -> Measurement {
+    result.tester_limit = Some(TesterLimit {
         record: RecordId("20261121T092900-77aa".to_owned()),
         reached: summary(reached, 0.02),
-        share: median / reached,
+        share: result.main.median / reached,
     });
     result
 }
@@ -263,22 +281,22 @@ fn judged(mut result: Measurement, limit: Limit, evidence: &str) -> Measurement 
     result
 }
 
-/// UDP at four sizes through a device, with limits and ceilings: small datagrams stop at the tester, large ones at the wire.
+/// UDP at four sizes through a device, with limits of the link and of the tester: small datagrams stop at the tester, large ones at the wire.
 pub(crate) fn udp_sweep() -> Record {
     let mut results = vec![
         judged(
-            with_ceiling(stream("udp 64", Transport::Udp, 64, 0.562), 279e6),
+            with_tester_limit(stream("udp 64", Transport::Udp, 64, 0.562), 279e6),
             Limit::Tester,
             "The device passed 99 % of what the tester reaches without it; the sender's busiest core was 91 % busy.",
         ),
-        with_ceiling(stream("udp 512", Transport::Udp, 512, 0.62), 890e6),
+        with_tester_limit(stream("udp 512", Transport::Udp, 512, 0.62), 890e6),
         judged(
-            with_ceiling(stream("udp 1024", Transport::Udp, 1024, 0.998), 955e6),
+            with_tester_limit(stream("udp 1024", Transport::Udp, 1024, 0.998), 955e6),
             Limit::Wire,
             "the link of 1 Gbit/s was 99.8 % full",
         ),
         judged(
-            with_ceiling(stream("udp 1472", Transport::Udp, 1472, 0.999), 957e6),
+            with_tester_limit(stream("udp 1472", Transport::Udp, 1472, 0.999), 957e6),
             Limit::Wire,
             "the link of 1 Gbit/s was 99.9 % full",
         ),
@@ -289,7 +307,7 @@ pub(crate) fn udp_sweep() -> Record {
     );
     results[0].caveats.push(noisy.clone());
     results[1].caveats.push(noisy);
-    results[1].loss = Some(Loss {
+    figures(&mut results[1]).loss = Some(Loss {
         lost: 2_594,
         of: 254_311,
         places: LossPlaces { wire: 2_594, ..LossPlaces::default() },
@@ -300,9 +318,8 @@ pub(crate) fn udp_sweep() -> Record {
 
 /// TCP one way, the other way, and both ways at once.
 pub(crate) fn tcp_directions() -> Record {
-    let way = |name, direction, share| Measurement {
-        direction: Some(direction),
-        ..stream(name, Transport::Tcp, 131_072, share)
+    let way = |name, direction, share| {
+        with(stream(name, Transport::Tcp, 131_072, share), |figures| figures.direction = Some(direction))
     };
     record(
         &["a"],
@@ -323,7 +340,7 @@ pub(crate) fn transactions() -> Record {
 /// Requests timed on the idle path and beside the stream: TCP that fills a queue of 200 ms, and a path whose cores wake up
 /// for every request while it is idle.
 pub(crate) fn loaded_latency() -> Record {
-    let timed = |p50| transact("", Transport::Tcp, p50).latency_ns.expect("timed");
+    let timed = |p50| transacted(Transport::Tcp, p50).latency_ns.expect("timed");
     let probed = |loaded_p50, loaded_unanswered, runs_apart, buffer_delay_percent| {
         let (idle_ns, loaded_ns) = (timed(400_000), timed(loaded_p50));
         let added = |at: fn(&Latency) -> u64| at(&loaded_ns) as i64 - at(&idle_ns) as i64;
@@ -346,30 +363,31 @@ pub(crate) fn loaded_latency() -> Record {
         }
     };
     let mut results = [stream("tcp", Transport::Tcp, 131_072, 0.999), stream("udp 64", Transport::Udp, 64, 0.5)];
-    results[0].loaded_latency = Some(probed(190_000_000, 12, 0.04, 47_400.0));
-    results[1].loaded_latency = Some(probed(340_000, 0, -0.1, -15.0));
+    figures(&mut results[0]).loaded_latency = Some(probed(190_000_000, 12, 0.04, 47_400.0));
+    figures(&mut results[1]).loaded_latency = Some(probed(340_000, 0, -0.1, -15.0));
     record(&["a"], "b", results.into())
 }
 
-/// Three sources into one sink, unequal.
+/// Three senders to one receiver, unequal.
 pub(crate) fn many_sources() -> Record {
     let mut result = stream("tcp", Transport::Tcp, 131_072, 0.999);
     let share = |from: &str, part: f64| Share {
         from: from.to_owned(),
-        to: "sink".to_owned(),
+        to: "receiver".to_owned(),
         payload_bps: Some(summary(941e6 * part, 0.05)),
         transactions_per_s: None,
         loss: None,
     };
-    result.shares = vec![share("a", 0.5), share("b", 0.3), share("c", 0.2)];
-    record(&["a", "b", "c"], "sink", vec![result])
+    figures(&mut result).shares = vec![share("a", 0.5), share("b", 0.3), share("c", 0.2)];
+    record(&["a", "b", "c"], "receiver", vec![result])
 }
 
 /// Datagrams lost in every place.
 pub(crate) fn lossy() -> Record {
     let lose = |name, size, places: LossPlaces| {
         let mut result = stream(name, Transport::Udp, size, 0.7);
-        result.loss = Some(Loss { lost: places.sum(), of: 500_000, places, duplicates: 3, reordered: 41 });
+        figures(&mut result).loss =
+            Some(Loss { lost: places.sum(), of: 500_000, places, duplicates: 3, reordered: 41 });
         result
     };
     let places =
@@ -388,7 +406,7 @@ pub(crate) fn lossy() -> Record {
 /// A link that does not know its speed.
 pub(crate) fn unknown_link() -> Record {
     let mut result = stream("tcp", Transport::Tcp, 131_072, 0.9);
-    result.limit = None;
+    figures(&mut result).limit = None;
     result.caveats.push(Caveat::new(
         CaveatKind::UnknownLinkSpeed,
         "The speed of eth0 is unknown (driver veth), so no share of it can be given; name it with --link-speed.",
@@ -400,39 +418,40 @@ pub(crate) fn unknown_link() -> Record {
 
 /// Every figure that can be absurd is.
 pub(crate) fn absurd() -> Record {
-    let mut broken = stream("broken", Transport::Udp, 64, f64::NAN);
-    broken.cpu.sender.busiest_core = f64::INFINITY;
-    broken.cpu.receiver.ns_per_byte = Some(f64::NAN);
-    broken.loss = Some(Loss { lost: 9, of: 3, ..Loss::default() });
-    broken = with_ceiling(broken, 0.0);
-    broken.loaded_latency = loaded_latency().results[0].loaded_latency.take().map(|probed| LoadedLatency {
-        rpm: RoundTripsPerMinute { idle: f64::INFINITY, loaded: f64::NAN },
-        buffer_delay_percent: f64::NAN,
-        ..probed
+    let mut probed = loaded_latency();
+    let probed = figures(&mut probed.results[0]).loaded_latency.take();
+    let broken = with(stream("broken", Transport::Udp, 64, f64::NAN), |figures| {
+        figures.cpu.sender.busiest_core = f64::INFINITY;
+        figures.cpu.receiver.ns_per_byte = Some(f64::NAN);
+        figures.loss = Some(Loss { lost: 9, of: 3, ..Loss::default() });
+        figures.loaded_latency = probed.map(|probed| LoadedLatency {
+            rpm: RoundTripsPerMinute { idle: f64::INFINITY, loaded: f64::NAN },
+            buffer_delay_percent: f64::NAN,
+            ..probed
+        });
     });
-    let mut empty = transact("empty", Transport::Tcp, 27_000);
-    empty.transactions_per_s = Some(summary(f64::NAN, 0.1));
-    empty.latency_ns = Some(Latency {
-        p50: 0,
-        p90: 0,
-        p99: 0,
-        p999: 0,
-        max: 0,
-        min: 0,
-        mean: f64::NAN,
-        count: 0,
-        distribution: vec![],
+    let broken = with_tester_limit(broken, 0.0);
+    let empty = with(transact("empty", Transport::Tcp, 27_000), |figures| {
+        figures.transactions_per_s = Some(summary(f64::NAN, 0.1));
+        figures.latency_ns = Some(Latency {
+            p50: 0,
+            p90: 0,
+            p99: 0,
+            p999: 0,
+            max: 0,
+            min: 0,
+            mean: f64::NAN,
+            count: 0,
+            distribution: vec![],
+        });
     });
     record(&["a"], "b", vec![broken, empty])
 }
 
 /// What the lab's demonstration leaves: a sweep, TCP both directions and transactions.
 pub(crate) fn demonstration() -> Record {
-    let mut whole = udp_sweep();
-    for other in [tcp_directions(), transactions()] {
-        whole.results.extend(other.results);
-        whole.plan.cells.extend(other.plan.cells);
-    }
+    let results = [udp_sweep(), tcp_directions(), transactions()].map(|record| record.results);
+    let mut whole = record(&["a"], "b", results.into_iter().flatten().collect());
     whole.command = vec!["linerate".to_owned(), "lab".to_owned()];
     whole
 }

@@ -7,7 +7,7 @@ use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
 use crate::hello::{self, Hello};
 use crate::options;
-use linerate_model::{FlowResult, TransactSpec};
+use linerate_model::{FlowCounts, TransactTask};
 use linerate_sys::{clock, socket, tcp};
 use socket2::SockAddr;
 use std::io::{self, Write as _};
@@ -27,7 +27,7 @@ const TICK_NS: u64 = 20_000_000;
 const BUFFER: usize = 64 << 10;
 
 /// Connects, asks and reads until the window closes.
-pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<Outcome, StreamError> {
+pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactTask) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
     let flow = &shared.flows[index];
     let mut schedule = schedule(spec, timeline.start, flow.hello.flow);
@@ -78,7 +78,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactSpec) -> Result<
     let (sent_bytes, received_bytes) = tally.bytes(spec);
     Ok(Outcome {
         transactions: Some(tally.transactions),
-        flow: FlowResult { sent_bytes, received_bytes, tcp: None },
+        flow: FlowCounts { sent_bytes, received_bytes, tcp: None },
         ..Outcome::default()
     })
 }
@@ -104,7 +104,7 @@ impl From<StreamError> for Failure {
 }
 
 /// One transaction; returns when the last byte of its response had come.
-fn transact(shared: &Shared, index: usize, spec: &TransactSpec, out: &[u8], into: &mut [u8]) -> Result<u64, Failure> {
+fn transact(shared: &Shared, index: usize, spec: &TransactTask, out: &[u8], into: &mut [u8]) -> Result<u64, Failure> {
     let peer = shared.flows[index].peer;
     let deadline = clock::now() + TRANSACTION_NS;
     let socket = options::socket(&shared.job, shared.job.socket().bind_address, true)?;
@@ -145,7 +145,7 @@ fn read(shared: &Shared, stream: &TcpStream, into: &mut [u8], spin: bool, deadli
 pub(super) fn answer(
     shared: &Shared,
     index: usize,
-    spec: &TransactSpec,
+    spec: &TransactTask,
     listener: &TcpListener,
 ) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
@@ -182,13 +182,13 @@ pub(super) fn answer(
         }
     }
     let (sent_bytes, received_bytes) = (answered * spec.response_bytes.get(), answered * spec.request_bytes.get());
-    Ok(Outcome { flow: FlowResult { sent_bytes, received_bytes, tcp: None }, ..Outcome::default() })
+    Ok(Outcome { flow: FlowCounts { sent_bytes, received_bytes, tcp: None }, ..Outcome::default() })
 }
 
 /// Answers one connection, if it greets rightly.
 fn serve(
     shared: &Shared,
-    spec: &TransactSpec,
+    spec: &TransactTask,
     mut stream: TcpStream,
     out: &[u8],
     into: &mut [u8],
@@ -227,26 +227,30 @@ mod tests {
     use super::*;
     use crate::flow::{Flow, Link};
     use crate::job::Job;
-    use linerate_model::{HalfSpec, SocketOptions, Timing, TransactStyle, Transport, TrialId, TrialKey, Workload};
+    use linerate_model::{
+        Assignment, Net, SessionId, SessionKey, SocketOptions, Task, Timing, TransactStyle, Transport,
+    };
     use linerate_units::Nanos;
 
     #[test]
     fn what_this_host_cannot_do_is_not_counted_as_the_peers_failure() {
-        let spec = TransactSpec {
+        // No address of this host.
+        let socket = SocketOptions { bind_address: Some([198, 18, 255, 1].into()), ..SocketOptions::default() };
+        let spec = TransactTask {
             style: TransactStyle::Connect,
-            // No address of this host.
-            socket: SocketOptions { bind_address: Some([198, 18, 255, 1].into()), ..SocketOptions::default() },
-            ..TransactSpec::plain(Transport::Tcp)
+            net: Net { socket, ..Net::plain(Transport::Tcp) },
+            ..TransactTask::plain(Transport::Tcp)
         };
-        let timing = Timing { warmup: Nanos::new(0), measure: Nanos::from_millis(100) };
-        let workload = Workload::Transact(spec.clone());
-        let half = HalfSpec { id: TrialId("t".into()), key: TrialKey([1; 16]), workload, timing, ends: Vec::new() };
-        let job = Job::check(&half).expect("valid");
+        let timing = Timing::of(Nanos::new(0), Nanos::from_millis(100));
+        let task = Task::Transact(spec.clone());
+        let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
+        let assignment = Assignment { id, key, task, timing, roles: Vec::new(), password: None };
+        let job = Job::check(&assignment).expect("valid");
         let timeline = job.timeline(clock::now());
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
         let peer = listener.local_addr().expect("listens");
         let hello = Hello { path: 0, flow: 0, backward: false };
-        let flow = Flow { end: 0, hello, opener: true, peer, local: peer, link: Link::Dial, round_trip_ns: 0 };
+        let flow = Flow { end: 0, hello, client: true, peer, local: peer, link: Link::Dial, round_trip_ns: 0 };
         let error = ask(&Shared::new(job, timeline, vec![flow]), 0, &spec).expect_err("cannot bind").to_string();
         assert!(error.contains("198.18.255.1") && error.contains("ip address"), "{error}");
     }

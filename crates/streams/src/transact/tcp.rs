@@ -4,7 +4,7 @@ use super::{DRAIN_NS, SILENCE_NS, SKEW_NS, Schedule, Tally, schedule};
 use crate::bulk_tcp::{Account, is_timeout};
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
-use linerate_model::{FlowResult, TransactSpec};
+use linerate_model::{FlowCounts, TransactTask};
 use linerate_sys::{clock, socket, tcp};
 use std::collections::VecDeque;
 use std::io;
@@ -23,7 +23,7 @@ const ANSWERS_BYTES: u64 = 1 << 20;
 pub(super) fn ask(
     shared: &Shared,
     index: usize,
-    spec: &TransactSpec,
+    spec: &TransactTask,
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
@@ -121,7 +121,7 @@ pub(super) fn ask(
     let (_, _, tcp) = account.close()?;
     Ok(Outcome {
         transactions: Some(tally.transactions),
-        flow: FlowResult { sent_bytes, received_bytes, tcp: Some(tcp) },
+        flow: FlowCounts { sent_bytes, received_bytes, tcp: Some(tcp) },
         ..Outcome::default()
     })
 }
@@ -130,7 +130,7 @@ pub(super) fn ask(
 pub(super) fn answer(
     shared: &Shared,
     index: usize,
-    spec: &TransactSpec,
+    spec: &TransactTask,
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
@@ -186,7 +186,7 @@ pub(super) fn answer(
     account.end()?;
     let (received_bytes, _, tcp) = account.close()?;
     let sent_bytes = received_bytes / request * response;
-    Ok(Outcome { flow: FlowResult { sent_bytes, received_bytes, tcp: Some(tcp) }, ..Outcome::default() })
+    Ok(Outcome { flow: FlowCounts { sent_bytes, received_bytes, tcp: Some(tcp) }, ..Outcome::default() })
 }
 
 fn gone(shared: &Shared, index: usize, error: &io::Error, tally: &Tally<'_>) -> StreamError {

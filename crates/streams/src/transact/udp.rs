@@ -7,7 +7,7 @@ use crate::datagram::{self, HEADER, Header};
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
 use crate::job::NARROW_OUTSTANDING;
-use linerate_model::{FlowResult, TransactSpec};
+use linerate_model::{FlowCounts, TransactTask};
 use linerate_sys::socket::{ECONNREFUSED, ENOBUFS, ENOMEM};
 use linerate_sys::{clock, socket, udp};
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ enum Numbers {
 }
 
 impl Numbers {
-    fn of(shared: &Shared, index: usize, spec: &TransactSpec) -> Self {
+    fn of(shared: &Shared, index: usize, spec: &TransactTask) -> Self {
         let shorter = spec.request_bytes.get().min(spec.response_bytes.get());
         if shorter >= HEADER as u64 {
             Self::Wide { tag: datagram::tag(&shared.job.key, shared.flows[index].hello.flow) }
@@ -80,12 +80,12 @@ struct Waiting {
     /// The longest that an answer took, from the sending.
     longest: u64,
     /// One is given up after this.
-    patience: u64,
+    reply_timeout: u64,
 }
 
 impl Waiting {
-    fn new(patience: u64) -> Self {
-        Self { patience, ..Self::default() }
+    fn new(reply_timeout: u64) -> Self {
+        Self { reply_timeout, ..Self::default() }
     }
 
     fn next(&self) -> u64 {
@@ -115,11 +115,11 @@ impl Waiting {
         let (since, sent) = (*self.requests.front()?)?;
         // Answered ones behind an unanswered first: it was overtaken.
         let overtaken = numbers == Numbers::Narrow && self.requests.len() > self.unanswered;
-        let patience = match overtaken {
-            true => (self.longest * OVERTAKEN_TIMES).clamp(OVERTAKEN_NS, self.patience),
-            false => self.patience,
+        let reply_timeout = match overtaken {
+            true => (self.longest * OVERTAKEN_TIMES).clamp(OVERTAKEN_NS, self.reply_timeout),
+            false => self.reply_timeout,
         };
-        if sent + patience > now {
+        if sent + reply_timeout > now {
             return None;
         }
         self.requests.pop_front();
@@ -141,7 +141,7 @@ impl Waiting {
 pub(super) fn ask(
     shared: &Shared,
     index: usize,
-    spec: &TransactSpec,
+    spec: &TransactTask,
     socket: &UdpSocket,
 ) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
@@ -152,8 +152,8 @@ pub(super) fn ask(
     let (mut request, mut response) =
         (vec![0; spec.request_bytes.get() as usize], vec![0; spec.response_bytes.get() as usize]);
     rand::fill(&mut request[..]);
-    let patience = patience(shared.flows[index].round_trip_ns);
-    let mut waiting = Waiting::new(patience);
+    let reply_timeout = reply_timeout(shared.flows[index].round_trip_ns);
+    let mut waiting = Waiting::new(reply_timeout);
     let most = if numbers == Numbers::Narrow { usize::from(NARROW_OUTSTANDING) } else { usize::MAX };
     if numbers == Numbers::Narrow {
         socket.set_read_timeout(Some(LOOK)).map_err(StreamError::socket("setsockopt(SO_RCVTIMEO)"))?;
@@ -165,7 +165,7 @@ pub(super) fn ask(
         }
         let mut now = clock::now();
         let asks = schedule.as_ref().map_or(now < timeline.close, |schedule| schedule.goes_on(now, timeline.close));
-        if !asks && (waiting.unanswered == 0 || now > timeline.close + patience) {
+        if !asks && (waiting.unanswered == 0 || now > timeline.close + reply_timeout) {
             break;
         }
         // The number of requests in the queue, not only those unanswered, bounds what one byte can tell apart.
@@ -236,7 +236,7 @@ pub(super) fn ask(
     let (sent_bytes, received_bytes) = tally.bytes(spec);
     Ok(Outcome {
         transactions: Some(tally.transactions),
-        flow: FlowResult { sent_bytes, received_bytes, tcp: None },
+        flow: FlowCounts { sent_bytes, received_bytes, tcp: None },
         ..Outcome::default()
     })
 }
@@ -245,7 +245,7 @@ pub(super) fn ask(
 pub(super) fn answer(
     shared: &Shared,
     index: usize,
-    spec: &TransactSpec,
+    spec: &TransactTask,
     socket: &UdpSocket,
 ) -> Result<Outcome, StreamError> {
     let timeline = shared.timeline;
@@ -258,7 +258,7 @@ pub(super) fn answer(
     // What was asked at the window's end may be half a round trip away.
     let round_trip = shared.flows[index].round_trip_ns;
     let quiet = QUIET_NS.max(SKEW_NS).max(round_trip);
-    let end = timeline.close + (2 * DRAIN_NS).max(patience(round_trip));
+    let end = timeline.close + (2 * DRAIN_NS).max(reply_timeout(round_trip));
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
@@ -293,11 +293,11 @@ pub(super) fn answer(
         }
     }
     let (sent_bytes, received_bytes) = (answered * spec.response_bytes.get(), answered * spec.request_bytes.get());
-    Ok(Outcome { flow: FlowResult { sent_bytes, received_bytes, tcp: None }, ..Outcome::default() })
+    Ok(Outcome { flow: FlowCounts { sent_bytes, received_bytes, tcp: None }, ..Outcome::default() })
 }
 
 /// How long an answer is waited for over a path of that round trip, nanoseconds.
-fn patience(round_trip_ns: u64) -> u64 {
+fn reply_timeout(round_trip_ns: u64) -> u64 {
     LOST_NS.max(round_trip_ns.saturating_mul(LOST_ROUND_TRIPS))
 }
 
@@ -325,7 +325,7 @@ mod tests {
     use crate::flow::{Flow, Link};
     use crate::hello::Hello;
     use crate::job::Job;
-    use linerate_model::{HalfSpec, Timing, Transactions, Transport, TrialId, TrialKey, Workload};
+    use linerate_model::{Assignment, SessionId, SessionKey, Task, Timing, Transactions, Transport};
     use linerate_units::{ByteCount, Nanos, OpRate};
 
     #[test]
@@ -370,15 +370,16 @@ mod tests {
 
     /// The same where answers take so long, and the set-up found a round trip of that many nanoseconds.
     fn asked_over(delay: Duration, round_trip_ns: u64, bytes: u64, rate: u64, began_ago: u64) -> Transactions {
-        let spec = TransactSpec {
+        let spec = TransactTask {
             rate: Some(OpRate::per_second(rate)),
             request_bytes: ByteCount::new(bytes),
             response_bytes: ByteCount::new(bytes),
-            ..TransactSpec::plain(Transport::Udp)
+            ..TransactTask::plain(Transport::Udp)
         };
-        let timing = Timing { warmup: Nanos::new(0), measure: Nanos::from_millis(1_000) };
-        let workload = Workload::Transact(spec.clone());
-        let half = HalfSpec { id: TrialId("t".into()), key: TrialKey([1; 16]), workload, timing, ends: Vec::new() };
+        let timing = Timing::of(Nanos::new(0), Nanos::from_millis(1_000));
+        let task = Task::Transact(spec.clone());
+        let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
+        let assignment = Assignment { id, key, task, timing, roles: Vec::new(), password: None };
         let (asking, answering) =
             (UdpSocket::bind("127.0.0.1:0").expect("binds"), UdpSocket::bind("127.0.0.1:0").expect("binds"));
         let (local, peer) = (asking.local_addr().expect("is bound"), answering.local_addr().expect("is bound"));
@@ -403,11 +404,11 @@ mod tests {
                 answering.send_to(&request[..length], from).expect("sends");
             }
         });
-        let job = Job::check(&half).expect("valid");
+        let job = Job::check(&assignment).expect("valid");
         let timeline = job.timeline(clock::now() - began_ago);
         let hello = Hello { path: 0, flow: 0, backward: false };
         let link = Link::Udp(asking.try_clone().expect("dup"));
-        let flow = Flow { end: 0, hello, opener: true, peer, local, link, round_trip_ns };
+        let flow = Flow { end: 0, hello, client: true, peer, local, link, round_trip_ns };
         let shared = Shared::new(job, timeline, vec![flow]);
         let done = ask(&shared, 0, &spec, &asking).expect("asks").transactions.expect("asks");
         lossy.join().expect("answers");

@@ -1,8 +1,9 @@
 //! The pages in a real browser: they render, nothing complains, nothing leaves.
 
 use crate::chromium;
-use crate::place::{Place, stream_record, trial};
-use linerate_model::{Caveat, CaveatKind};
+use crate::place::{TestView, stream_record, trial};
+use linerate_model::{Caveat, CaveatKind, RunSummary};
+use linerate_store::Ending;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,17 +22,17 @@ struct Seen {
 }
 
 /// Opens a page, lets its scripts run for a while, and looks.
-fn opened(program: &Path, place: &Place, page: &str, patience: Duration) -> Seen {
+fn opened(program: &Path, place: &TestView, page: &str, timeout: Duration) -> Seen {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("net.json");
     let options = [format!("--log-net-log={}", log.display())];
-    let (document, console) = chromium::dump(program, folder.path(), &place.url(page), patience, &options);
+    let (document, console) = chromium::dump(program, folder.path(), &place.url(page), timeout, &options);
     let log = std::fs::read_to_string(log).expect("the browser wrote its log");
     Seen { document, console, asked: asked(&log, place) }
 }
 
 /// The addresses in the browser's log that a page of ours asked for, and those it was sent to.
-fn asked(log: &str, place: &Place) -> Vec<String> {
+fn asked(log: &str, place: &TestView) -> Vec<String> {
     // A browser that is stopped may leave the end of the list out.
     let log: Value = serde_json::from_str(log)
         .or_else(|_| serde_json::from_str(&format!("{}]}}", log.trim_end().trim_end_matches(','))))
@@ -47,7 +48,7 @@ fn asked(log: &str, place: &Place) -> Vec<String> {
     starts.filter_map(|event| event["params"]["url"].as_str().map(str::to_owned)).collect()
 }
 
-fn only_from(place: &Place, seen: &Seen) {
+fn only_from(place: &TestView, seen: &Seen) {
     let own = place.url("");
     assert!(seen.asked.iter().all(|url| url.starts_with(&own)), "{:?}", seen.asked);
     assert!(seen.asked.iter().any(|url| *url == own || url.starts_with(&own)), "the log is read: {:?}", seen.asked);
@@ -56,7 +57,7 @@ fn only_from(place: &Place, seen: &Seen) {
 #[test]
 fn the_list_waits_for_two_ticks_and_nothing_leaves() {
     let Some(program) = chromium() else { return };
-    let place = Place::new();
+    let place = TestView::new();
     for (id, at) in [("one", 1), ("two", 2), ("three", 3)] {
         place.keep(&stream_record(id, at, &[941_000_000, 940_000_000, 942_000_000]));
     }
@@ -71,7 +72,7 @@ fn the_list_waits_for_two_ticks_and_nothing_leaves() {
 #[test]
 fn a_record_and_a_comparison_render_and_nothing_leaves() {
     let Some(program) = chromium() else { return };
-    let place = Place::new();
+    let place = TestView::new();
     place.keep(&stream_record("old", 1, &[941_000_000, 940_000_000, 942_000_000]));
     place.keep(&stream_record("new", 2, &[800_000_000, 801_000_000, 799_000_000]));
     for (page, expected) in [("record?id=old", "Download the record (JSON)"), ("compare?with=old&with=new", "WORSE")] {
@@ -86,17 +87,17 @@ fn a_record_and_a_comparison_render_and_nothing_leaves() {
 #[test]
 fn a_watched_run_renews_itself_and_becomes_its_report() {
     let Some(program) = chromium() else { return };
-    let place = Place::new();
+    let place = TestView::new();
     let mut run = stream_record("run", 1, &[]);
-    place.store.begin(&run).expect("begin");
-    place.store.trial(&run.id, &trial(941_000_000)).expect("trial");
+    let mut live = place.store.begin(&run).expect("begin");
+    live.trial(&trial(941_000_000), &RunSummary::default()).expect("trial");
     let seen = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_secs(4));
-            place.store.trial(&run.id, &trial(942_000_000)).expect("trial");
+            live.trial(&trial(942_000_000), &RunSummary::default()).expect("trial");
             std::thread::sleep(Duration::from_secs(2));
             run.caveats.push(Caveat::new(CaveatKind::Interrupted, "the run ended early: interrupted"));
-            place.store.finish(&run, false).expect("finish");
+            live.end(&run, Ending::Interrupted).expect("end");
         });
         // The browser's time stands still while an answer is under way, and events are one until the run's end.
         opened(&program, &place, "record?id=run", Duration::from_secs(3))

@@ -7,13 +7,14 @@ mod http;
 mod place;
 
 use http::Answer;
-use linerate_model::{Caveat, CaveatKind};
-use place::{Place, record, stream_record};
+use linerate_model::{Caveat, CaveatKind, Goal, RunSummary};
+use linerate_store::Ending;
+use place::{TestView, record, stream_record};
 use std::time::{Duration, Instant};
 
 #[test]
 fn the_list_is_newest_first_filtered_and_paged() {
-    let place = Place::new();
+    let place = TestView::new();
     for number in 0..120_u64 {
         let command = if number % 3 == 0 { "linerate transact alpha beta" } else { "linerate stream alpha beta --udp" };
         place.keep(&record(&format!("20261121T{number:06}-aaaa"), 1_795_253_400_000_000_000 + number, command));
@@ -44,13 +45,13 @@ fn the_list_is_newest_first_filtered_and_paged() {
 
 #[test]
 fn an_empty_store_says_what_to_do() {
-    let place = Place::new();
+    let place = TestView::new();
     assert!(place.get("").body.contains("Nothing is kept yet"));
 }
 
 #[test]
 fn a_record_opens_as_its_report() {
-    let place = Place::new();
+    let place = TestView::new();
     place.keep(&stream_record("20261121T093000-4f2a", 1, &[941_000_000, 940_000_000, 942_000_000]));
     let page = place.get("record?id=20261121T093000-4f2a");
     assert_eq!(page.status, 200);
@@ -65,7 +66,7 @@ fn a_record_opens_as_its_report() {
 
 #[test]
 fn two_records_are_compared_the_older_first() {
-    let place = Place::new();
+    let place = TestView::new();
     place.keep(&stream_record("old", 1, &[941_000_000, 940_000_000, 942_000_000]));
     place.keep(&stream_record("new", 2, &[800_000_000, 801_000_000, 799_000_000]));
     let page = place.get("compare?with=new&with=old");
@@ -93,33 +94,33 @@ fn two_records_are_compared_the_older_first() {
 
 #[test]
 fn a_run_is_watched_until_it_ends() {
-    let place = Place::new();
+    let place = TestView::new();
     let mut run = stream_record("run", 1, &[]);
-    place.store.begin(&run).expect("begin");
-    place.store.trial(&run.id, &place::trial(941_000_000)).expect("trial");
+    let mut live = place.store.begin(&run).expect("begin");
+    live.trial(&place::trial(941_000_000), &RunSummary::default()).expect("trial");
     let page = place.get("record?id=run");
     assert!(page.body.contains("Under way") && page.body.contains("1 of 3"), "{}", page.body);
     assert!(page.body.contains("data-events=\"events?id=run\"") && page.body.contains("http-equiv=\"refresh\""));
-    assert!(place.get("").body.contains("under way"));
+    assert!(place.get("").body.contains("running"));
 
     let mut events = place.events("run");
-    place.store.trial(&run.id, &place::trial(941_000_000)).expect("trial");
+    live.trial(&place::trial(941_000_000), &RunSummary::default()).expect("trial");
     assert_eq!(events.next(), "changed");
     assert!(place.get("record?id=run").body.contains("2 of 3"));
     run.caveats.push(Caveat::new(CaveatKind::Interrupted, "the run ended early: interrupted"));
-    place.store.finish(&run, false).expect("finish");
+    live.end(&run, Ending::Interrupted).expect("end");
     assert_eq!(events.next(), "ended");
     let page = place.get("record?id=run");
     assert!(!page.body.contains("Under way") && page.body.contains("interrupted"), "{}", page.body);
-    assert!(place.get("").body.contains("ended early"));
+    assert!(place.get("").body.contains("interrupted"));
     assert_eq!(place.get("events?id=nosuch").status, 404);
 }
 
 /// The end of the program does not wait for browsers that watch.
 #[test]
 fn watchers_are_let_go_at_the_end() {
-    let place = Place::new();
-    place.store.begin(&stream_record("run", 1, &[])).expect("begin");
+    let place = TestView::new();
+    let _live = place.store.begin(&stream_record("run", 1, &[])).expect("begin");
     let _events = place.events("run");
     let start = Instant::now();
     place.end();
@@ -128,13 +129,14 @@ fn watchers_are_let_go_at_the_end() {
 
 #[test]
 fn what_a_store_holds_cannot_become_markup() {
-    let place = Place::new();
+    let place = TestView::new();
     let id = "<script>alert(1)</script>\"'&x=1#";
     let mut record = stream_record(id, 5, &[1_000_000, 1_000_000, 1_000_000]);
     record.command = vec!["linerate".into(), "stream".into(), "<img src=x onerror=alert(2)>\u{202e}".into()];
     record.results[0].name = "<b>name</b>".into();
-    record.plan.cells[0].name = "<b>name</b>".into();
-    record.trials.iter_mut().for_each(|trial| trial.spec.name = "<b>name</b>".into());
+    let Goal::Sweep(plan) = &mut record.plan.goal else { panic!("a sweep") };
+    plan.cells[0].name = "<b>name</b>".into();
+    record.trials.iter_mut().for_each(|trial| trial.trial.name = "<b>name</b>".into());
     place.keep(&record);
     let mut other = record.clone();
     other.id.0 = "</title><i>".into();
@@ -160,7 +162,7 @@ fn what_a_store_holds_cannot_become_markup() {
 
 #[test]
 fn who_has_no_key_is_told_nothing() {
-    let place = Place::new();
+    let place = TestView::new();
     place.keep(&stream_record("secret-name", 1, &[1_000_000]));
     let key = place.key();
     let wrong = format!("{}{}", &key[..31], if key.ends_with('0') { '1' } else { '0' });
@@ -175,7 +177,7 @@ fn who_has_no_key_is_told_nothing() {
 
 #[test]
 fn pages_only_read_and_fetch_nothing_from_elsewhere() {
-    let place = Place::new();
+    let place = TestView::new();
     place.keep(&stream_record("one", 1, &[1_000_000, 1_000_000, 1_000_000]));
     for method in ["POST", "PUT", "DELETE", "PATCH"] {
         assert_eq!(place.ask(method, "record?id=one").status, 405, "{method}");
@@ -200,7 +202,7 @@ fn elsewhere(page: &Answer) -> Vec<&str> {
 
 #[test]
 fn broken_requests_do_no_harm() {
-    let place = Place::new();
+    let place = TestView::new();
     for request in ["\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\0\u{1}\u{2}", &"A".repeat(100_000)] {
         place.send(request);
     }

@@ -2,19 +2,18 @@
 
 use crate::http::{Answer, Events, exchange};
 use linerate_model::{
-    EndResult, IpVersion, Path, PathResult, Plan, Received, Record, RecordId, Repeats, Sent, StreamSpec, Timing,
-    Transport, TrialResult, TrialSpec, Workload,
+    Counts, EndCounts, Path, PathCounts, Plan, Received, Record, RecordId, Repeats, RunSummary, Sent, Standing,
+    StreamTask, Task, Timing, Transport, Trial, TrialResult,
 };
 use linerate_report::Language;
-use linerate_store::Store;
+use linerate_store::{Ending, Store};
 use linerate_units::{ByteCount, Nanos};
 use linerate_view::{Key, View};
-use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-pub(crate) struct Place {
+pub(crate) struct TestView {
     pub(crate) store: Store,
     pub(crate) address: SocketAddr,
     view: View,
@@ -22,7 +21,7 @@ pub(crate) struct Place {
     _folder: TempDir,
 }
 
-impl Place {
+impl TestView {
     pub(crate) fn new() -> Self {
         Self::speaking(Language::English)
     }
@@ -50,9 +49,10 @@ impl Place {
     }
 
     pub(crate) fn keep(&self, record: &Record) {
-        self.store.begin(record).expect("begin");
-        record.trials.iter().for_each(|trial| self.store.trial(&record.id, trial).expect("trial"));
-        self.store.finish(record, true).expect("finish");
+        let mut live = self.store.begin(record).expect("begin");
+        let summary = RunSummary::of(&record.results);
+        record.trials.iter().for_each(|trial| live.trial(trial, &summary).expect("trial"));
+        live.end(record, Ending::Finished).expect("end");
     }
 
     pub(crate) fn get(&self, page: &str) -> Answer {
@@ -86,18 +86,10 @@ impl Place {
     }
 }
 
-fn spec() -> TrialSpec {
-    TrialSpec {
-        name: "tcp".into(),
-        paths: vec![Path { opener: "alpha".into(), listener: "beta".into() }],
-        workload: Workload::Stream(StreamSpec {
-            ip: IpVersion::V4,
-            ..StreamSpec::plain(Transport::Tcp, ByteCount::new(131_072))
-        }),
-        timing: Timing { warmup: Nanos::from_millis(100), measure: Nanos::from_secs(1) },
-        proves: None,
-        probe: None,
-    }
+fn cell() -> Trial {
+    let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(131_072));
+    let task = StreamTask { paths: vec![Path::between("alpha", "beta")], ..plain };
+    Trial::new("tcp", Task::Stream(task), Timing::of(Nanos::from_millis(100), Nanos::from_secs(1)))
 }
 
 /// A trial that reached so many bits a second.
@@ -105,19 +97,17 @@ pub(crate) fn trial(payload_bps: u64) -> TrialResult {
     let (window, payload_bytes) = (Nanos::from_secs(1), payload_bps / 8);
     let sent = Sent { window, payload_bytes, ..Sent::default() };
     let received = Received { window, payload_bytes, ..Received::default() };
-    let path = PathResult {
-        opener: EndResult { sent: Some(sent), ..EndResult::default() },
-        listener: EndResult { received: Some(received), ..EndResult::default() },
+    let path = PathCounts {
+        client: EndCounts { sent: Some(sent), ..EndCounts::default() },
+        server: EndCounts { received: Some(received), ..EndCounts::default() },
         forward_loss: None,
         backward_loss: None,
     };
     TrialResult {
-        spec: spec(),
+        standing: Standing::Counted,
         started_unix_ns: 1,
-        paths: vec![path],
-        hosts: BTreeMap::new(),
-        probe: None,
-        caveats: Vec::new(),
+        counts: vec![Counts::Flows(vec![path])],
+        ..TrialResult::failed(cell(), 0, "")
     }
 }
 
@@ -128,7 +118,7 @@ pub(crate) fn record(id: &str, started_unix_ns: u64, command: &str) -> Record {
         command: command.split_whitespace().map(str::to_owned).collect(),
         study: None,
         started_unix_ns,
-        ..Record::new(RecordId(id.into()), Plan::of(vec![spec()], Repeats::Times(3)))
+        ..Record::new(RecordId(id.into()), Plan::sweep(vec![cell()], Repeats::Times(3)))
     }
 }
 
@@ -136,6 +126,6 @@ pub(crate) fn record(id: &str, started_unix_ns: u64, command: &str) -> Record {
 pub(crate) fn stream_record(id: &str, started_unix_ns: u64, payload_bps: &[u64]) -> Record {
     let mut record = record(id, started_unix_ns, "linerate stream alpha beta");
     record.trials = payload_bps.iter().map(|payload| trial(*payload)).collect();
-    linerate_method::sum_up(&mut record);
+    linerate_method::replay(&mut record);
     record
 }

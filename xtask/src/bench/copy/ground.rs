@@ -70,7 +70,7 @@ impl Ground {
         let lab = Lab::up_with(program, records, bench, &words(&first))?;
         let to = lab.address(RECEIVER)?;
         let mut ground = Self { lab, to, folder, size: (0, 0), durable, runs: 0 };
-        let make = format!("copy a --over path --from memory --tree {tree} --sync none --no-verify");
+        let make = format!("copy a --over path --from memory --tree {tree} --sync none --verify none");
         let made = words(&make).into_iter().chain(["--into".to_owned(), ground.tree().display().to_string()]);
         process::run(ground.lab.linerate(&made.collect::<Vec<_>>()), LIMIT)?;
         without_links(&ground.tree())?;
@@ -219,23 +219,23 @@ impl Copied {
     /// Of a copy that left nothing out.
     pub(super) fn read(record: &str) -> Result<Self> {
         let record: Value = serde_json::from_str(record).context("reading linerate's record as JSON")?;
-        let outcome = &record["outcome"];
+        let found = &record["results"][0];
         let number = |value: &Value, what| value.as_f64().with_context(|| format!("the record lacks {what}"));
-        if number(&outcome["faults_total"], "what was not copied")? > 0.0 {
-            bail!("linerate left something out: {}", outcome["faults"]);
+        if number(&found["faults_total"], "what was not copied")? > 0.0 {
+            bail!("linerate left something out: {}", found["faults"]);
         }
-        let shares = outcome["clients"].as_array().into_iter().flatten().map(|client| {
+        let shares = found["clients"].as_array().into_iter().flatten().map(|client| {
             let to = client["to"].as_str().context("a client has no name")?;
             Ok((to.to_owned(), number(&client["share"], "a client's share")?))
         });
-        let stages = outcome["stages"].as_object().into_iter().flatten();
+        let stages = found["stages"].as_object().into_iter().flatten();
         let stages = stages.map(|(name, share)| Ok((name.clone(), number(&share["busy"], "a stage's share")?)));
         Ok(Self {
-            time_ns: number(&outcome["time_ns"], "its time")?,
-            bytes_per_s: number(&outcome["bytes_per_s"], "its rate")?,
+            time_ns: number(&found["time_ns"], "its time")?,
+            bytes_per_s: number(&found["bytes_per_s"], "its rate")?,
             shares: shares.collect::<Result<_>>()?,
             stages: stages.collect::<Result<_>>()?,
-            busiest: outcome["busiest_stage"].as_str().unwrap_or("none").to_owned(),
+            busiest: found["busiest_stage"].as_str().unwrap_or("none").to_owned(),
         })
     }
 }
@@ -347,9 +347,9 @@ mod tests {
 
     #[test]
     fn a_record_tells_time_shares_and_stages_and_what_was_left_out_is_no_copy() {
-        let record = r#"{"outcome":{"time_ns":2e9,"bytes_per_s":5e6,"faults_total":0,"faults":[],"busiest_stage":"send",
+        let record = r#"{"results":[{"time_ns":2e9,"bytes_per_s":5e6,"faults_total":0,"faults":[],"busiest_stage":"send",
             "clients":[{"to":"b","share":0.75},{"to":"c","share":0.25}],
-            "stages":{"send":{"busy":0.9},"read":{"busy":0.1}}}}"#;
+            "stages":{"send":{"busy":0.9},"read":{"busy":0.1}}}]}"#;
         let copied = Copied::read(record).unwrap();
         assert_eq!((copied.time_ns, copied.busiest.as_str()), (2e9, "send"));
         assert_eq!(copied.shares, [("b".to_owned(), 0.75), ("c".to_owned(), 0.25)]);

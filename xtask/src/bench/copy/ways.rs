@@ -38,7 +38,7 @@ pub(super) enum Client {
 }
 
 const OURS: &str = "linerate copy";
-const OURS_UNVERIFIED: &str = "linerate copy --no-verify";
+const OURS_UNVERIFIED: &str = "linerate copy --verify none";
 
 const fn linerate(name: &'static str, words: &'static str) -> Tool {
     Tool { name, server: None, client: Client::Linerate(words), programs: &[] }
@@ -78,7 +78,7 @@ pub(super) const WAYS: &[Way] = &[
         goal: 1.0,
         tools: &[
             linerate(OURS, "a b --over linerate --into $INTO"),
-            linerate(OURS_UNVERIFIED, "a b --over linerate --no-verify --into $INTO"),
+            linerate(OURS_UNVERIFIED, "a b --over linerate --verify none --into $INTO"),
             Tool {
                 name: "rsync --whole-file",
                 server: Some(Server {
@@ -108,7 +108,7 @@ exec rsync --daemon --no-detach --port "$PORT" --config "$SCRATCH/rsyncd.conf""#
         goal: 1.0,
         tools: &[
             linerate(OURS, "a --over path --into $INTO"),
-            linerate(OURS_UNVERIFIED, "a --over path --no-verify --into $INTO"),
+            linerate(OURS_UNVERIFIED, "a --over path --verify none --into $INTO"),
             Tool {
                 name: "cp -r",
                 server: None,
@@ -124,7 +124,7 @@ exec rsync --daemon --no-detach --port "$PORT" --config "$SCRATCH/rsyncd.conf""#
             linerate_smb(OURS, "a //$TO:$PORT/into --over smb --user root --password-file $SCRATCH/samba/password"),
             linerate_smb(
                 OURS_UNVERIFIED,
-                "a //$TO:$PORT/into --over smb --user root --password-file $SCRATCH/samba/password --no-verify",
+                "a //$TO:$PORT/into --over smb --user root --password-file $SCRATCH/samba/password --verify none",
             ),
             Tool {
                 name: "smbclient mput",

@@ -1,11 +1,11 @@
 //! What a copy goes from and to: hosts, or a folder of a file server.
 
 use super::share::is_share;
-use super::{Arguments, DISCARD, Way};
+use super::{Arguments, DISCARD};
 use crate::commands::nfs::{Target, named};
 use crate::exit::Failure;
 use crate::hosts::LOCAL;
-use linerate_model::{FileServer, HostName, IpVersion};
+use linerate_model::{CopyWay, FileServer, HostName};
 
 /// Both ends as they were typed.
 pub(super) struct Ends {
@@ -45,7 +45,7 @@ impl End {
 pub(super) fn read(arguments: &Arguments) -> Result<Ends, Failure> {
     let listed: Vec<String> = arguments.to.iter().filter(|to| *to != DISCARD).cloned().collect();
     let ends: Vec<End> = arguments.hosts.iter().map(|text| end(arguments, text)).collect::<Result<_, _>>()?;
-    if arguments.over == Way::Path {
+    if arguments.over == CopyWay::Path {
         return within(&ends, &listed);
     }
     let discards = arguments.discards();
@@ -75,7 +75,7 @@ pub(super) fn read(arguments: &Arguments) -> Result<Ends, Failure> {
     if let Some(option) = arguments.smb.given().filter(|_| !share) {
         return Err(Failure::usage(format!("{option} is for an SMB server, given as //SERVER/SHARE")));
     }
-    if arguments.over == Way::Smb && !share {
+    if arguments.over == CopyWay::Smb && !share {
         return Err(Failure::usage("--over smb goes to or from a share: give one as //SERVER/SHARE"));
     }
     Ok(Ends { sources, destinations })
@@ -94,9 +94,9 @@ fn within(ends: &[End], listed: &[String]) -> Result<Ends, Failure> {
 }
 
 fn end(arguments: &Arguments, text: &str) -> Result<End, Failure> {
-    let ip = if arguments.ipv6 { IpVersion::V6 } else { IpVersion::V4 };
+    let ip = arguments.family.ip();
     if is_share(text) {
-        if arguments.over != Way::Smb {
+        if arguments.over != CopyWay::Smb {
             return Err(Failure::usage(format!("{text} is a share of an SMB server: it goes with --over smb")));
         }
         let server = arguments.smb.at(text, ip).map_err(Failure::usage)?;
@@ -104,7 +104,7 @@ fn end(arguments: &Arguments, text: &str) -> Result<End, Failure> {
     }
     match Target::read(text).map_err(Failure::usage)? {
         Target::Agent => Ok(End::Hosts(text.split(',').map(str::to_owned).collect())),
-        Target::Server { .. } if arguments.over != Way::Nfs => {
+        Target::Server { .. } if arguments.over != CopyWay::Nfs => {
             Err(Failure::usage(format!("{text} is an export of an NFS server: it goes with --over nfs")))
         }
         Target::Server { server, export } => {

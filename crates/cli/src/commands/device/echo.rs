@@ -4,8 +4,8 @@ use super::Common;
 use super::plan::address;
 use super::ports::Ports;
 use crate::exit::Failure;
-use crate::hosts::Company;
-use linerate_agent::Resolve;
+use crate::hosts::ReachedAgents;
+use linerate_control::Resolve;
 use linerate_model::{DevicePlan, DeviceTest, FrameHeaders, FramePayload, PortPair};
 use std::net::IpAddr;
 
@@ -20,22 +20,22 @@ impl Common {
         &self,
         target: IpAddr,
         ports: &Ports,
-        company: &Company,
+        agents: &ReachedAgents,
     ) -> Result<DevicePlan, Failure> {
-        if self.both {
+        if self.between.both {
             return Err(Failure::usage("--both: echo requests and their answers go both ways as it is"));
         }
         let test = DeviceTest::Echo { target };
-        let found = ports.find(company, self.force).await?;
+        let found = ports.find(agents, self.between.force).await?;
         let [found] = &found[..] else { return Err(Failure::usage("--ports: this test takes one port")) };
         let port = &found.info;
         let own = address(0, port, target.is_ipv6());
-        let neighbour = self.gateway.first().copied().unwrap_or(target);
+        let neighbour = self.between.gateway.first().copied().unwrap_or(target);
         let ask = Resolve { interface: port.interface.clone(), mac: port.mac, own, target: neighbour };
         let headers = FrameHeaders {
             source_mac: port.mac,
-            destination_mac: found.peer.client.resolve(&ask).await.map_err(Failure::measure)?,
-            vlans: self.vlan.clone(),
+            destination_mac: found.agent.client.resolve(&ask).await.map_err(Failure::measure)?,
+            vlans: self.between.vlan.clone(),
             source: own,
             destination: target,
             payload: FramePayload::Echo,

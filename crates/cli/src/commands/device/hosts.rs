@@ -26,17 +26,17 @@ Examples:
 impl Common {
     /// As many of `most` hosts as the network of the second of `ports` has room for behind that port's address.
     pub(super) fn hosts_in_room(&self, ports: &[PortInfo], most: u32) -> Result<u32, Failure> {
-        if !self.vlan.is_empty() {
+        if !self.between.vlan.is_empty() {
             return Err(Failure::usage(
                 "--vlan: the tester answers for no hosts in a VLAN; make the ports members of it",
             ));
         }
+        let ipv6 = self.between.family.is_v6();
         let [_, second, ..] = ports else { return Ok(most) };
-        let own = address(1, second, self.ipv6);
-        let prefix =
-            if self.ipv6 { second.ipv6.map(|(_, prefix)| prefix) } else { second.ipv4.map(|(_, prefix)| prefix) };
-        let taken = ports.iter().zip(0..).map(|(port, index)| address(index, port, self.ipv6));
-        let room = room(own, prefix, taken.chain(self.gateway.iter().copied()));
+        let own = address(1, second, ipv6);
+        let prefix = if ipv6 { second.ipv6.map(|(_, prefix)| prefix) } else { second.ipv4.map(|(_, prefix)| prefix) };
+        let taken = ports.iter().zip(0..).map(|(port, index)| address(index, port, ipv6));
+        let room = room(own, prefix, taken.chain(self.between.gateway.iter().copied()));
         if room == 0 {
             return Err(Failure::usage(format!(
                 "port {} has {own}, behind which its network has no address for a host: give it a lower one, or a wider network",

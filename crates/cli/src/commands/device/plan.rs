@@ -1,26 +1,42 @@
 //! What a device test is asked for, made of its options: ports, sizes, and the frames of each direction.
 
 use super::ports::{FoundPort, Ports};
-use super::{Common, Engine};
+use super::{Common, PortOptions, UDP};
 use crate::exit::Failure;
-use crate::hosts::Company;
+use crate::hosts::ReachedAgents;
 use crate::output::say;
-use linerate_agent::Resolve;
-use linerate_model::{DevicePlan, DeviceTest, FrameEngine, FrameForm, FrameHeaders, Mac, PortInfo, PortPair};
-use linerate_units::{BitRate, FrameSize, Ratio};
+use linerate_control::Resolve;
+use linerate_model::{DevicePlan, DeviceTest, FrameHeaders, FramePayload, Mac, PortInfo, PortPair};
+use linerate_units::{BitRate, FrameRate, FrameSize, Ratio};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A tester's own ceiling is compared with, not reported: no search for it gets narrower.
-const CEILING_RESOLUTION: Ratio = Ratio::new(1, 100);
+/// A tester limit is compared with, not reported: no search for it gets narrower.
+const TESTER_LIMIT_RESOLUTION: Ratio = Ratio::new(1, 100);
 /// The sizes of RFC 2544 section 9.1 for Ethernet.
 const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
 
-impl Common {
-    /// The ports, as many as the test takes.
-    pub(super) fn ports(&self, test: &DeviceTest) -> Result<Ports, Failure> {
-        Ports::read(&self.ports, test)
-    }
+/// How frames get from one port to the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::commands) enum Way {
+    /// Straight: there is no router, or the frames have addresses of their own.
+    Straight,
+    /// By a router, if there is one.
+    Any,
+    /// By a router, which must be there.
+    Routed,
+}
 
+impl Way {
+    fn of(test: &DeviceTest) -> Self {
+        match test {
+            DeviceTest::Calibrate => Self::Straight,
+            DeviceTest::Hosts { .. } => Self::Routed,
+            _ => Self::Any,
+        }
+    }
+}
+
+impl Common {
     fn sizes(&self, smallest: FrameSize, mtu: u32) -> Result<Vec<FrameSize>, Failure> {
         let default: Vec<u32> = SIZES.into_iter().filter(|size| *size >= smallest.get()).collect();
         self.sizes_or(&default, smallest, mtu)
@@ -28,41 +44,23 @@ impl Common {
 
     pub(super) fn sizes_or(&self, default: &[u32], smallest: FrameSize, mtu: u32) -> Result<Vec<FrameSize>, Failure> {
         let asked = if self.sizes.is_empty() { default } else { &self.sizes };
-        let largest = mtu + 18 + 4 * self.vlan.len() as u32;
-        asked
-            .iter()
-            .map(|size| match FrameSize::with_fcs(*size) {
-                Ok(size) if size < smallest => Err(Failure::usage(format!(
-                    "--sizes {size}: these frames carry headers and a signature and need {smallest} bytes at least",
-                    size = size.get(),
-                    smallest = smallest.get()
-                ))),
-                Ok(size) if size.get() > largest => Err(Failure::usage(format!(
-                    "--sizes {}: the ports' MTU of {mtu} allows frames of {largest} bytes; raise it (ip link set PORT mtu \
-                     9000) or ask for less",
-                    size.get()
-                ))),
-                Ok(size) => Ok(size),
-                Err(error) => Err(Failure::usage(format!("--sizes: {error}"))),
-            })
-            .collect()
+        let with_fcs =
+            |size: &u32| FrameSize::with_fcs(*size).map_err(|error| Failure::usage(format!("--sizes: {error}")));
+        asked.iter().map(|size| self.between.fitting(with_fcs(size)?, smallest, mtu)).collect()
     }
 
     pub(super) async fn plan(
         &self,
         mut test: DeviceTest,
         ports: &Ports,
-        company: &Company,
+        agents: &ReachedAgents,
     ) -> Result<DevicePlan, Failure> {
-        let found = ports.find(company, self.force).await?;
+        let found = ports.find(agents, self.between.force).await?;
         let [first, second, ..] = &found[..] else {
             return Err(Failure::usage("--ports: this test takes two ports"));
         };
-        let mut directions = vec![self.direction(first, second, &test).await?];
-        if self.both {
-            directions.push(self.direction(second, first, &test).await?);
-        }
-        let line = self.line.or_else(|| first.speed().into_iter().chain(second.speed()).min());
+        let directions = self.between.directions(first, second, UDP, Way::of(&test)).await?;
+        let line = self.line.or_else(|| line_of(first, second));
         let smallest = directions[0].headers.smallest_frame();
         let mut sizes = self.sizes(smallest, first.info.mtu.min(second.info.mtu))?;
         match &mut test {
@@ -73,7 +71,7 @@ impl Common {
                 return Err(Failure::usage("--learn-rate 0 never shows the device an address; leave it out for 10k"));
             }
             DeviceTest::Addresses { .. } => sizes.truncate(1),
-            DeviceTest::Hosts { .. } if self.both || self.sizes.len() > 1 => {
+            DeviceTest::Hosts { .. } if self.between.both || self.sizes.len() > 1 => {
                 return Err(Failure::usage("--both, --sizes: neighbours are counted one way, with frames of one size"));
             }
             DeviceTest::Hosts { learn_rate, rate, .. } if learn_rate.get().min(rate.get()) == 0 => {
@@ -86,33 +84,10 @@ impl Common {
                 *most = self.hosts_in_room(&infos, *most)?;
                 sizes.truncate(1);
             }
-            DeviceTest::Frames { form, .. } => {
-                let parts = form.mix.iter().flat_map(|mix| mix.parts());
-                if let Some(part) = parts.into_iter().find(|part| part.size < smallest) {
-                    return Err(Failure::usage(format!(
-                        "--sizes: these frames carry headers and a signature and need {} bytes at least, not {}",
-                        smallest.get(),
-                        part.size.get()
-                    )));
-                }
-                if let Some(raw) = &form.raw {
-                    // Switches are to learn the address that the frame comes from.
-                    directions[0].headers.source_mac = raw.source_mac();
-                }
-            }
             _ => {}
         }
-        if let DeviceTest::Latency { rate: Some(rate) }
-        | DeviceTest::Hosts { rate, .. }
-        | DeviceTest::Frames { rate: Some(rate), form: FrameForm { mix: None, .. }, .. } = &test
-            && let Some(line) = line
-            && let Some(size) = sizes.iter().find(|size| size.line_rate(line) < *rate)
-        {
-            return Err(Failure::usage(format!(
-                "--rate {rate}: a line of {line} carries {} frames of {} bytes",
-                size.line_rate(line),
-                size.get()
-            )));
+        if let DeviceTest::Latency { rate: Some(rate) } | DeviceTest::Hosts { rate, .. } = &test {
+            sizes.iter().try_for_each(|size| fits_line(*rate, *size, line))?;
         }
         self.plan_of(test, (ports, line), directions, sizes)
     }
@@ -143,17 +118,60 @@ impl Common {
             final_time: self.time,
             settle: self.settle,
             loss: self.loss,
-            width: if calibrates && self.resolution < CEILING_RESOLUTION {
-                CEILING_RESOLUTION
+            width: if calibrates && self.resolution < TESTER_LIMIT_RESOLUTION {
+                TESTER_LIMIT_RESOLUTION
             } else {
                 self.resolution
             },
-            engine: match self.engine {
-                Engine::Auto => FrameEngine::Auto,
-                Engine::Xdp => FrameEngine::Xdp,
-                Engine::Packet => FrameEngine::PacketSocket,
-            },
+            engine: self.between.engine,
         })
+    }
+}
+
+impl PortOptions {
+    /// The ports, as many as the test takes.
+    pub(super) fn ports(&self, test: &DeviceTest) -> Result<Ports, Failure> {
+        Ports::read(&self.ports, test)
+    }
+
+    /// `size`, if these frames can be so short and the ports can carry them.
+    pub(in crate::commands) fn fitting(
+        &self,
+        size: FrameSize,
+        smallest: FrameSize,
+        mtu: u32,
+    ) -> Result<FrameSize, Failure> {
+        let largest = mtu + 18 + 4 * self.vlan.len() as u32;
+        if size < smallest {
+            return Err(Failure::usage(format!(
+                "--sizes {}: these frames carry headers and a signature and need {} bytes at least",
+                size.get(),
+                smallest.get()
+            )));
+        }
+        if size.get() > largest {
+            return Err(Failure::usage(format!(
+                "--sizes {}: the ports' MTU of {mtu} allows frames of {largest} bytes; raise it (ip link set PORT mtu 9000) or \
+                 ask for less",
+                size.get()
+            )));
+        }
+        Ok(size)
+    }
+
+    /// The frames from the first port to the second, and with `--both` back.
+    pub(in crate::commands) async fn directions(
+        &self,
+        first: &FoundPort<'_>,
+        second: &FoundPort<'_>,
+        payload: FramePayload,
+        way: Way,
+    ) -> Result<Vec<PortPair>, Failure> {
+        let mut directions = vec![self.direction(first, second, payload, way).await?];
+        if self.both {
+            directions.push(self.direction(second, first, payload, way).await?);
+        }
+        Ok(directions)
     }
 
     /// The frames of one direction: straight to the other port, or by a router.
@@ -161,23 +179,20 @@ impl Common {
         &self,
         from: &FoundPort<'_>,
         to: &FoundPort<'_>,
-        test: &DeviceTest,
+        payload: FramePayload,
+        way: Way,
     ) -> Result<PortPair, Failure> {
         let (source, destination) = (&from.info, &to.info);
-        let (client, from, to) = (&from.peer.client, from.number, to.number);
-        let own = address(from, source, self.ipv6);
+        let (client, from, to) = (&from.agent.client, from.number, to.number);
+        let ipv6 = self.family.is_v6();
+        let own = address(from, source, ipv6);
         let gateway = match self.gateway.get(usize::from(from)).or(self.gateway.first()) {
-            _ if *test == DeviceTest::Calibrate || is_raw(test) => None,
+            _ if way == Way::Straight => None,
             Some(gateway) => Some(*gateway),
             None => self.router_between(source, destination),
         };
         let destination_mac: Mac = match gateway {
-            None if matches!(test, DeviceTest::Hosts { .. }) => {
-                return Err(Failure::usage(format!(
-                    "no router is between {} and {}, which are in one network, or have no address: give them the addresses                      of two networks that the router joins, or name it (--gateway)",
-                    source.interface, destination.interface
-                )));
-            }
+            None if way == Way::Routed => return Err(no_router_between(source, destination)),
             None => destination.mac,
             Some(target) => {
                 let ask = Resolve { interface: source.interface.clone(), mac: source.mac, own, target };
@@ -190,15 +205,15 @@ impl Common {
             destination_mac,
             vlans: self.vlan.clone(),
             source: own,
-            destination: address(to, destination, self.ipv6),
-            payload: self.payload,
+            destination: address(to, destination, ipv6),
+            payload,
         };
         Ok(PortPair { from, to, headers })
     }
 
     /// The first address of the sending port's network, if the receiving port is in another one.
     fn router_between(&self, source: &PortInfo, destination: &PortInfo) -> Option<IpAddr> {
-        if self.ipv6 {
+        if self.family.is_v6() {
             let ((own, prefix), (other, _)) = (source.ipv6?, destination.ipv6?);
             let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
             let network = u128::from(own) & mask;
@@ -222,9 +237,29 @@ pub(super) fn address(index: u16, port: &PortInfo, ipv6: bool) -> IpAddr {
     port.ipv4.map_or(benchmark, |(address, _)| address).into()
 }
 
-/// Whether the frames have addresses of their own.
-fn is_raw(test: &DeviceTest) -> bool {
-    matches!(test, DeviceTest::Frames { form, .. } if form.raw.is_some())
+/// What the slower of two ports' lines carries; none where neither knows.
+pub(in crate::commands) fn line_of(first: &FoundPort<'_>, second: &FoundPort<'_>) -> Option<BitRate> {
+    first.speed().into_iter().chain(second.speed()).min()
+}
+
+/// Refuses a rate that a line does not carry.
+pub(in crate::commands) fn fits_line(rate: FrameRate, size: FrameSize, line: Option<BitRate>) -> Result<(), Failure> {
+    match line {
+        Some(line) if size.line_rate(line) < rate => Err(Failure::usage(format!(
+            "--rate {rate}: a line of {line} carries {} frames of {} bytes",
+            size.line_rate(line),
+            size.get()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn no_router_between(source: &PortInfo, destination: &PortInfo) -> Failure {
+    Failure::usage(format!(
+        "no router is between {} and {}, which are in one network, or have no address: give them addresses of two networks that \
+         the router joins, or name it (--gateway)",
+        source.interface, destination.interface
+    ))
 }
 
 #[cfg(test)]
@@ -257,8 +292,15 @@ mod tests {
     fn a_router_is_between_ports_of_different_networks() {
         let common = common(&["--ports", "a,b"]);
         let (here, there) = (port([198, 18, 1, 2], 24), port([198, 18, 2, 2], 24));
+        let common = common.between;
         assert_eq!(common.router_between(&here, &there), Some(IpAddr::from([198, 18, 1, 1])));
         assert_eq!(common.router_between(&here, &port([198, 18, 1, 3], 24)), None);
+    }
+
+    #[test]
+    fn a_router_that_is_missing_is_said_in_one_line() {
+        let said = no_router_between(&port([198, 18, 1, 2], 24), &port([198, 18, 1, 3], 24)).to_string();
+        assert!(said.contains("p0") && !said.contains("  ") && !said.contains('\n'), "{said}");
     }
 
     #[test]

@@ -1,52 +1,57 @@
 //! `--ports`: which interfaces of which hosts test the device.
 
 use crate::exit::Failure;
-use crate::hosts::{Company, LOCAL, Parties, together};
+use crate::hosts::{HostArguments, LOCAL, ReachedAgents, together};
 use crate::session;
 use linerate_model::{DeviceTest, HostName, PortInfo, PortName};
-use linerate_runner::Peer;
+use linerate_runner::AgentHandle;
 use linerate_units::BitRate;
 
 /// The ports of a test.
 #[derive(Debug)]
 pub(crate) struct Ports {
-    /// Whom to reach.
-    pub(crate) parties: Parties,
+    /// The hosts to reach.
+    pub(crate) arguments: HostArguments,
     /// The host of each.
     hosts: Vec<HostName>,
     /// What each is called in the record.
-    pub(super) names: Vec<PortName>,
+    pub(in crate::commands) names: Vec<PortName>,
 }
 
 /// A port that was looked at.
-pub(super) struct FoundPort<'a> {
+pub(in crate::commands) struct FoundPort<'a> {
     /// Its place among the ports.
     pub(super) number: u16,
     /// The agent of its host.
-    pub(super) peer: &'a Peer,
-    pub(super) info: PortInfo,
+    pub(super) agent: &'a AgentHandle,
+    pub(in crate::commands) info: PortInfo,
 }
 
 impl FoundPort<'_> {
     /// What its line carries, if that is known.
     pub(super) fn speed(&self) -> Option<BitRate> {
-        self.peer.host.nics.iter().find(|nic| nic.name == self.info.interface)?.speed
+        self.agent.host.nics.iter().find(|nic| nic.name == self.info.interface)?.speed
     }
 }
 
-/// Host, if there is one, and interface; a join line has colons too, an interface has none.
+/// Host, if there is one, and interface; an agent URL has colons too, an interface has none.
 pub(crate) fn split(text: &str) -> (&str, &str) {
     text.rsplit_once(':').unwrap_or((LOCAL, text))
 }
 
 impl Ports {
+    /// The two ports of plain frames.
+    pub(in crate::commands) fn read_two(texts: &[String]) -> Result<Self, Failure> {
+        Self::read(texts, &DeviceTest::Throughput)
+    }
+
     /// As many ports as the test takes, each once.
     pub(super) fn read(texts: &[String], test: &DeviceTest) -> Result<Self, Failure> {
         let (given, interfaces): (Vec<&str>, Vec<&str>) = texts.iter().map(|text| split(text)).unzip();
         if given.iter().any(|host| host.is_empty()) || !interfaces.iter().all(|name| may_be_interface(name)) {
-            // Not what was given: a join line holds a secret.
+            // Not what was given: an agent URL holds a secret.
             return Err(Failure::usage(
-                "--ports takes names of interfaces, or HOST:INTERFACE; a join line too wants its interface behind it, as in \
+                "--ports takes names of interfaces, or HOST:INTERFACE; an agent URL too wants its interface behind it, as in \
                  'linerate://...:eth1'",
             ));
         }
@@ -59,7 +64,7 @@ impl Ports {
         if !wanted.contains(&texts.len()) {
             return Err(Failure::usage(format!("--ports takes {example}; {} were given", texts.len())));
         }
-        let (parties, hosts) = together(&given).map_err(Failure::usage)?;
+        let (arguments, hosts) = together(&given).map_err(Failure::usage)?;
         let several = hosts.iter().any(|host| *host != hosts[0]);
         let name = |(host, interface): (&HostName, &str)| PortName {
             host: several.then(|| host.clone()),
@@ -78,28 +83,32 @@ impl Ports {
                 names[0], names[1]
             )));
         }
-        Ok(Self { parties, hosts, names })
+        Ok(Self { arguments, hosts, names })
     }
 
     /// The host of the first port.
-    pub(super) fn home(&self) -> &HostName {
+    pub(in crate::commands) fn home(&self) -> &HostName {
         &self.hosts[0]
     }
 
     /// Looks at each port, and spares those that the user needs.
-    pub(super) async fn find<'a>(&self, company: &'a Company, force: bool) -> Result<Vec<FoundPort<'a>>, Failure> {
+    pub(in crate::commands) async fn find<'a>(
+        &self,
+        agents: &'a ReachedAgents,
+        force: bool,
+    ) -> Result<Vec<FoundPort<'a>>, Failure> {
         let mut all = Vec::with_capacity(self.names.len());
         for ((number, host), name) in (0..).zip(&self.hosts).zip(&self.names) {
-            let peer = company.peers.find(host).map_err(Failure::measure)?;
+            let agent = agents.find(host)?;
             let interface = std::slice::from_ref(&name.interface);
-            let found = peer.client.ports(interface).await.map_err(|error| {
+            let found = agent.client.ports(interface).await.map_err(|error| {
                 // Of several hosts it must be said which one has no such port.
                 Failure::measure(if name.host.is_some() { format!("{host}: {error}") } else { error.to_string() })
             })?;
-            session::spare(peer, &found, force)?;
+            session::spare(agent, &found, force)?;
             let [info] = <[PortInfo; 1]>::try_from(found)
                 .map_err(|_| Failure::measure("the agent described other ports than were asked for"))?;
-            all.push(FoundPort { number, peer, info });
+            all.push(FoundPort { number, agent, info });
         }
         Ok(all)
     }
@@ -162,7 +171,7 @@ mod tests {
         );
     }
 
-    /// Whatever is given, what is taken for ports are two interfaces; and no part of a join line is shown.
+    /// Whatever is given, what is taken for ports are two interfaces; and no part of an agent URL is shown.
     #[test]
     fn any_ports_are_read_or_refused() {
         let pieces = ["tester", "eth1", "p0", ":", ",", "/", "#5ecret", "linerate://", "192.0.2.7", " ", "\u{e9}", "-"];

@@ -18,7 +18,7 @@ pub(in crate::commands) enum Target {
 }
 
 impl Target {
-    /// Reads `SERVER:/export`, where `[::1]` is an IPv6 address, as mount(8) does. All else names an agent: a join line has
+    /// Reads `SERVER:/export`, where `[::1]` is an IPv6 address, as mount(8) does. All else names an agent: an agent URL has
     /// `://`, and no host's name has a slash.
     pub(in crate::commands) fn read(text: &str) -> Result<Self, String> {
         let Some((server, path)) = text.split_once(":/").filter(|_| !text.contains("://")) else {

@@ -1,8 +1,8 @@
 //! The test of neighbours against simulated routers.
 
-use super::super::tests::plan;
+use super::super::tests::{counted, frames_of, plan};
 use super::*;
-use linerate_model::{DeviceTest, FrameEngine, Histogram, Observation};
+use linerate_model::{DeviceTest, Histogram, TrialResult};
 use std::collections::BTreeMap;
 
 /// What a router does with a host that finds no place in its table.
@@ -71,16 +71,17 @@ impl Router {
         false
     }
 
-    fn run(&mut self, trial: FrameTrial) -> FrameTrialResult {
+    fn run(&mut self, trial: Trial) -> TrialResult {
         self.trials += 1;
-        let hosts = trial.hosts[0].clone();
-        let streams = trial.streams.iter().zip(0..).map(|(stream, index)| {
+        let task = frames_of(&trial);
+        let hosts = task.hosts[0].clone();
+        let streams = task.streams.iter().zip(0..).map(|(stream, index)| {
             let vary = stream.form.vary[0];
             assert_eq!((stream.headers.destination, vary.field), (hosts.first, VaryField::DestinationIp));
-            assert!(vary.count <= hosts.count && stream.after + stream.length(trial.time) <= trial.time);
-            let (intended, time) = (stream.count.unwrap_or(0), stream.length(trial.time).get());
+            assert!(vary.count <= hosts.count && stream.after + stream.length(task.time) <= task.time);
+            let (intended, time) = (stream.count.unwrap_or(0), stream.length(task.time).get());
             let sent = intended * self.sends_percent / 100;
-            let mut counts = FrameStreamResult { intended, sent, ..FrameStreamResult::default() };
+            let mut counts = FrameStreamCounts { intended, sent, ..FrameStreamCounts::default() };
             counts.send_time = Nanos::new(time);
             let mut missing = None;
             for number in 0..sent {
@@ -105,16 +106,7 @@ impl Router {
             counts
         });
         let streams = streams.collect();
-        FrameTrialResult {
-            trial,
-            engine: FrameEngine::Xdp,
-            started_unix_ns: 0,
-            streams,
-            observation: Observation::default(),
-            other_hosts: Default::default(),
-            device_load: None,
-            caveats: Vec::new(),
-        }
+        counted(trial, streams)
     }
 }
 
@@ -130,7 +122,7 @@ fn found_by(mut router: Router, most: u32, ports: usize) -> NeighbourTable {
     let mut trials = 0;
     while let Some(trial) = test.next(&plan) {
         assert_eq!(test.next(&plan).as_ref(), Some(&trial), "asking again changes nothing");
-        let done = test.record(&router.run(trial), &plan);
+        let done = test.record(&router.run(trial).frames().expect("frames"), &plan);
         assert_eq!(done, test.next(&plan).is_none());
         trials += 1;
         assert!(trials < 60, "a test must end: {}", test.known());

@@ -1,6 +1,7 @@
 //! Studies that are measured: what is refused, which runs are missing, and what they come to.
 
 use crate::measure::measurements;
+use crate::measure::tests::record_of;
 use crate::study::{Kept, Measured, PlannedRun, StudyError, StudyFile};
 use crate::transfer::tests::{spec, trial};
 use linerate_model::{MeasureUnit, Measurement, Plan, Record, RecordId, Repeats, StudyCell};
@@ -57,7 +58,7 @@ fn runs(text: &str) -> Vec<PlannedRun> {
 
 /// A record of a run that measured a UDP stream, without results.
 fn record(run: &PlannedRun) -> Record {
-    let mut record = Record::new(RecordId("x".to_owned()), Plan::of(vec![spec()], Repeats::Times(1)));
+    let mut record = Record::new(RecordId("x".to_owned()), Plan::sweep(vec![spec()], Repeats::Times(1)));
     record.study = Some(run.is.clone());
     record.command.clone_from(&run.command);
     record
@@ -65,7 +66,7 @@ fn record(run: &PlannedRun) -> Record {
 
 /// `number` + 1 times 100 datagrams of 1,000 bytes in a second.
 fn results(number: u64) -> Vec<Measurement> {
-    measurements(&Plan::of(vec![spec()], Repeats::Times(1)), &[], &[trial((number + 1) * 100, 0)], None)
+    measurements(&record_of(&[], &[trial((number + 1) * 100, 0)], Vec::new()))
 }
 
 fn missing(runs: &[PlannedRun], records: &[Record]) -> usize {

@@ -2,7 +2,7 @@
 
 use crate::statistics::median;
 use crate::transfer::transfers;
-use linerate_model::{Measurement, NfsClass, TrialResult, Workload};
+use linerate_model::{FlowFigures, NfsClass, Task, TrialResult};
 
 /// With more than half of a call's time in the server, no other part has more.
 pub(crate) const MOSTLY_IN_SERVER: f64 = 0.5;
@@ -16,9 +16,9 @@ pub(crate) struct Calls {
     pub(crate) nfs: bool,
     /// How long one took for its caller, seconds; in an open loop from when it was due.
     pub(crate) response: f64,
-    /// How long the server had it by its own account, seconds; none where it tells nothing.
+    /// How long the server had it by its own account, seconds; none where it keeps none.
     pub(crate) service: Option<f64>,
-    /// How many were under way at a time, those not counted that waited at their caller for others to return.
+    /// How many were in flight at a time, those not counted that waited at their caller for others to return.
     pub(crate) under_way: f64,
     /// Answered per second.
     pub(crate) per_s: f64,
@@ -30,17 +30,17 @@ pub(crate) struct Calls {
 
 impl Calls {
     /// The calls of `result`; none if it is of another kind.
-    pub(crate) fn of(result: &Measurement, runs: &[&TrialResult]) -> Option<Self> {
-        let workload = &runs.first()?.spec.workload;
+    pub(crate) fn of(result: &FlowFigures, runs: &[&TrialResult]) -> Option<Self> {
+        let workload = runs.first()?.trial.task();
         let slots = workload.outstanding()?;
         let latency = result.latency_ns.as_ref()?;
         let (response, per_s) = (latency.mean / 1e9, result.transactions_per_s.as_ref()?.median);
-        let paths = runs.first()?.spec.paths.len() as f64;
+        let paths = runs.first()?.trial.paths().len() as f64;
         let ends = runs.iter().flat_map(|run| transfers(run));
         let trips = ends.flat_map(|transfer| transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref()));
         let trips = trips.map(|tcp| tcp.min_rtt.get() as f64 / 1e9).filter(|trip| *trip > 0.0);
         Some(Self {
-            nfs: matches!(workload, Workload::Nfs(_)),
+            nfs: matches!(workload, Task::Nfs(_)),
             response,
             service: result.service_ns.as_ref().map(|service| service.mean / 1e9),
             // Little's law.
@@ -56,7 +56,7 @@ impl Calls {
         self.under_way >= 2.0
     }
 
-    /// Of the calls under way, the share that the server had, by Little's law; none where it tells nothing.
+    /// Of the calls in flight, the share that the server had, by Little's law; none where the server keeps no account.
     pub(crate) fn in_server(&self) -> Option<f64> {
         let held = self.per_s * self.service?;
         (self.under_way > 0.0).then(|| (held / self.under_way).min(1.0))

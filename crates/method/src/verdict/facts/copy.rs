@@ -2,11 +2,12 @@
 
 use super::end::THROTTLED;
 use super::tcp::Tcp;
-use crate::copy::{LastPair, last_pair, shares};
+use crate::copy::{Copied, LastPair, last_pair, shares};
 use crate::measure::tcp_of;
+use crate::validity::steal;
 use linerate_model::{
-    CopyFrom, CopyHalfResult, CopyInto, CopyPlan, CopyStage, CopySync, CopyTrial, CopyVerify, CopyWay, Host, HostName,
-    InterfaceCounters, Observation, StageShare, TcpFlow, WorkShare,
+    CopyFrom, CopyInto, CopyStage, CopySync, CopyVerify, CopyWay, Host, HostName, InterfaceCounters, Observation,
+    StageShare, TcpFlow, WorkShare,
 };
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
@@ -67,14 +68,16 @@ pub(crate) struct CopyEnd {
 }
 
 impl CopyFacts {
-    /// The facts of `trial`; none if nobody counted anything.
-    pub(crate) fn of(plan: &CopyPlan, hosts: &[Host], trial: &CopyTrial) -> Option<Self> {
-        let pair = last_pair(plan, trial)?;
+    /// The facts of a copy; none if nobody counted anything.
+    pub(crate) fn of(&Copied { result, task, parts }: &Copied<'_>, hosts: &[Host]) -> Option<Self> {
+        let pair = last_pair(task, parts)?;
         let (source, destination) = (pair.source.unwrap_or(pair.destination), pair.destination);
         let seconds = pair.time.as_secs_f64();
-        let used = |(name, half): (&HostName, &CopyHalfResult), of: fn(&InterfaceCounters) -> (u64, u64)| {
+        let unseen = Observation::default();
+        let seen = |host: &HostName| result.hosts.get(host).unwrap_or(&unseen);
+        let used = |name: &HostName, of: fn(&InterfaceCounters) -> (u64, u64)| {
             let nics = &hosts.iter().find(|host| host.name == *name)?.nics;
-            let shares = half.observation.carried.iter().filter_map(|counted| {
+            let shares = seen(name).carried.iter().filter_map(|counted| {
                 let speed = nics.iter().find(|nic| nic.name == counted.name)?.speed?;
                 let (bytes, packets) = of(counted);
                 let bits = (bytes + packets * UNCOUNTED) as f64 * 8.0;
@@ -85,32 +88,26 @@ impl CopyFacts {
         let sent = used(source, |counted| (counted.tx_bytes, counted.tx_packets));
         let got = used(destination, |counted| (counted.rx_bytes, counted.rx_packets));
         let line = [sent, got].into_iter().flatten().max_by(|l, r| l.1.total_cmp(&r.1));
-        let steal = |half: &CopyHalfResult| {
-            let cores = &half.observation.cores;
-            let sum = |of: fn(&linerate_model::CoreUse) -> u64| cores.iter().map(of).sum::<u64>() as f64;
-            let (stolen, rest) = (sum(|core| core.steal.get()), sum(|core| (core.busy() + core.idle).get()));
-            if stolen + rest > 0.0 { stolen / (stolen + rest) } else { 0.0 }
-        };
-        let crosses = plan.way != CopyWay::Path;
-        let server = match (plan.way, &plan.from) {
+        let crosses = task.way != CopyWay::Path;
+        let server = match (task.way, &task.from) {
             (CopyWay::Linerate | CopyWay::Path, _) => None,
             (_, CopyFrom::Server(_)) => Some(ServerEnd::Read),
             _ => Some(ServerEnd::Written),
         };
         Some(Self {
-            reads: plan.from == CopyFrom::Files,
-            writes: plan.into != CopyInto::Discard && server != Some(ServerEnd::Written),
+            reads: task.from == CopyFrom::Files,
+            writes: task.into != CopyInto::Discard && server != Some(ServerEnd::Written),
             server,
             crosses,
-            in_turn: plan.way == CopyWay::Path,
-            reads_back: plan.options.verify == CopyVerify::ReadBack,
-            syncs_each: plan.options.sync == CopySync::Each,
+            in_turn: task.way == CopyWay::Path,
+            reads_back: task.options.verify == CopyVerify::ReadBack,
+            syncs_each: task.options.sync == CopySync::Each,
             stages: shares(pair.sides.iter().copied()),
-            source: CopyEnd::of(&source.1.observation),
-            destination: CopyEnd::of(&destination.1.observation),
+            source: CopyEnd::of(seen(source)),
+            destination: CopyEnd::of(seen(destination)),
             line: line.filter(|_| crosses),
             tcp: tcp(&pair),
-            steal: [source, destination].into_iter().map(|(_, half)| steal(half)).fold(0.0, f64::max),
+            steal: [source, destination].into_iter().map(|host| steal(seen(host))).fold(0.0, f64::max),
         })
     }
 

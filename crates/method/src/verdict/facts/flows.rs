@@ -6,16 +6,15 @@ use super::tcp::{HELD_BACK, Tcp, tcp};
 use super::udp::{Udp, udp};
 use super::words::bits;
 use super::{NOTABLE_LOSS, median};
-use crate::measure::main_figure;
 use crate::transfer::{rate, transfers};
 use linerate_model::{
-    Arrivals, Ceiling, Limit, Measurement, Offered, PathLimit, Transport, TrialResult, Workload, WorkloadKind,
+    Arrivals, FlowFigures, Limit, Measurement, Offered, PathLimit, Task, TaskKind, TesterLimit, Transport, TrialResult,
 };
 
 /// A sender that has the processor sends, and does so in system calls: even through a device of the same host these take two fifths of its
 /// time and more. With more soft interrupts than this it waits for what they do.
 pub(crate) const INTERRUPTED: f64 = 0.7;
-/// A result this close to the tester's own limit does not show what the device can do. Where the runs scatter more than
+/// A result this close to the tester's limit does not show what the device can do. Where the runs scatter more than
 /// this, their spread decides.
 pub(crate) const AT_TESTER_LIMIT: f64 = 0.95;
 /// With this share of the load delivered, a limit just below what was asked for would be a coincidence.
@@ -35,7 +34,7 @@ pub(crate) struct FlowFacts {
     /// Bytes of a UDP message.
     pub(crate) message_bytes: u64,
     /// What the tester reached with the device bypassed, and whether the runs of both overlap.
-    pub(crate) ceiling: Option<(Ceiling, bool)>,
+    pub(crate) tester_limit: Option<(TesterLimit, bool)>,
     /// That was the same measurement, without the device and nothing else.
     pub(crate) bypassed: bool,
     /// The load asked for; none where it was as much as goes.
@@ -76,7 +75,7 @@ pub(crate) struct Offer {
 /// Transactions one after the other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClosedLoop {
-    /// How many were under way at once.
+    /// How many were in flight at once.
     pub(crate) outstanding: f64,
     /// How long one took, on average, seconds.
     pub(crate) latency: f64,
@@ -91,36 +90,34 @@ impl Offer {
 
 impl FlowFacts {
     /// The facts of `result`, which `runs` amount to.
-    pub(crate) fn of(result: &Measurement, runs: &[&TrialResult]) -> Self {
-        let workload = runs.first().map(|run| &run.spec.workload);
-        let work = match (workload, result.transport) {
+    pub(crate) fn of(result: &Measurement, figures: &FlowFigures, runs: &[&TrialResult]) -> Self {
+        let workload = runs.first().map(|run| run.trial.task());
+        let work = match (workload, figures.transport) {
             (Some(workload), _) if workload.is_requests() => Work::Transact,
             (_, Transport::Tcp) => Work::Tcp,
             (_, Transport::Udp) => Work::Udp,
         };
-        let own = main_figure(result);
-        let overlap = |ceiling: &Ceiling| {
-            own.is_some_and(|own| own.runs > 1 && ceiling.reached.runs > 1 && own.high >= ceiling.reached.low)
-        };
+        let own = &result.main;
+        let overlap = |limit: &TesterLimit| own.runs > 1 && limit.reached.runs > 1 && own.high >= limit.reached.low;
         Self {
             work,
-            reached: own.map_or(0.0, |own| own.median),
-            line: result.limit.clone(),
-            message_bytes: result.message_bytes,
-            ceiling: result.ceiling.clone().map(|ceiling| {
-                let overlaps = overlap(&ceiling);
-                (ceiling, overlaps)
+            reached: own.median,
+            line: figures.limit.clone(),
+            message_bytes: figures.message_bytes,
+            tester_limit: result.tester_limit.clone().map(|tester_limit| {
+                let overlaps = overlap(&tester_limit);
+                (tester_limit, overlaps)
             }),
-            // Of NFS the ceiling is what the tester itself can do, without any server but its own.
-            bypassed: result.workload != WorkloadKind::Nfs,
+            // Of NFS the tester's limit was measured with a server of its own, not with the one under test.
+            bypassed: figures.task != TaskKind::Nfs,
             offer: offer(runs),
             sender: End::of(runs, true),
             receiver: End::of(runs, false),
-            tcp: tcp(result, runs),
+            tcp: tcp(figures, runs),
             udp: (work == Work::Udp).then(|| udp(runs)),
-            closed_loop: closed_loop(result, workload),
-            calls: Calls::of(result, runs),
-            steal: result.cpu.sender.steal.max(result.cpu.receiver.steal),
+            closed_loop: closed_loop(figures, workload),
+            calls: Calls::of(figures, runs),
+            steal: figures.cpu.sender.steal.max(figures.cpu.receiver.steal),
         }
     }
 
@@ -131,8 +128,8 @@ impl FlowFacts {
 
     /// Packets were lost behind the sender, more than by a stumble.
     pub(crate) fn loses(&self) -> bool {
-        let resent = self.tcp.as_ref().map_or(0.0, |tcp| tcp.resent);
-        self.lost_behind_sender().max(resent) > NOTABLE_LOSS
+        let retransmitted = self.tcp.as_ref().map_or(0.0, |tcp| tcp.retransmitted);
+        self.lost_behind_sender().max(retransmitted) > NOTABLE_LOSS
     }
 
     /// The ends did more than the path let through, whatever the clocks of their threads show: those run on while soft interrupts run
@@ -207,8 +204,8 @@ fn offer(runs: &[&TrialResult]) -> Option<Offer> {
 }
 
 fn offer_of(run: &TrialResult) -> Option<Offer> {
-    let offers = transfers(run).into_iter().filter_map(|transfer| match &run.spec.workload {
-        Workload::Stream(stream) => {
+    let offers = transfers(run).into_iter().filter_map(|transfer| match run.trial.task() {
+        Task::Stream(stream) => {
             let (sent, got) = (transfer.sender.sent.as_ref()?, transfer.receiver.received.as_ref()?);
             let (asked, sent, got) = match stream.offered? {
                 Offered::PayloadBps(asked) => (
@@ -239,7 +236,7 @@ fn offer_of(run: &TrialResult) -> Option<Offer> {
     offers.min_by(|left, right| left.arrived.total_cmp(&right.arrived))
 }
 
-fn closed_loop(result: &Measurement, workload: Option<&Workload>) -> Option<ClosedLoop> {
+fn closed_loop(result: &FlowFigures, workload: Option<&Task>) -> Option<ClosedLoop> {
     let closed = workload.is_some_and(|workload| workload.is_requests() && workload.requests_per_s().is_none());
     let (latency, rate) = (result.latency_ns.as_ref()?, result.transactions_per_s.as_ref()?);
     let latency = latency.mean / 1e9;

@@ -5,7 +5,7 @@
 
 use super::median;
 use crate::transfer::transfers;
-use linerate_model::{Measurement, TcpFlow, TcpSummary, TrialResult, Workload};
+use linerate_model::{FlowFigures, Task, TcpFlow, TcpSummary, TrialResult};
 
 /// Linux waits no less for an acknowledgement, seconds (TCP_RTO_MIN; RFC 6298 section 2.4 would have it wait for 1 s).
 const SHORTEST_TIMEOUT: f64 = 0.2;
@@ -13,7 +13,7 @@ const SHORTEST_TIMEOUT: f64 = 0.2;
 pub(crate) const HELD_BACK: f64 = 0.2;
 /// Of a window that is full all the time nearly so much arrives each round trip; some of that is the time an acknowledgement takes.
 const WINDOW_FULL: f64 = 0.9;
-/// A window of which this share is under way, on average over the round trips, is full whenever it matters.
+/// A window of which this share is in flight, on average over the round trips, is full whenever it matters.
 pub(crate) const FILLED: f64 = 0.75;
 /// Loss by a path that is bad, and not full, is rarely more than this.
 pub(crate) const USUAL_LOSS: f64 = 0.05;
@@ -24,7 +24,7 @@ pub(crate) const FAR: f64 = 4.0;
 const QUEUED: f64 = 2.0;
 /// A queue that takes less time than this may be the hosts' own.
 const QUEUE_NOTABLE: f64 = 0.001;
-/// With fewer segments in it, it is no queue: an acknowledgement that waits for a second segment, or for one that is resent,
+/// With fewer segments in it, it is no queue: an acknowledgement that waits for a second segment, or for one that is retransmitted,
 /// takes as long.
 const QUEUE_SEGMENTS: f64 = 10.0;
 /// Waiting for timeouts for so much of the time is what rules the rate.
@@ -34,8 +34,8 @@ const STALLED: f64 = 0.2;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tcp {
     pub(crate) congestion: String,
-    /// Segments resent, as a share of those sent.
-    pub(crate) resent: f64,
+    /// Segments retransmitted, as a share of those sent.
+    pub(crate) retransmitted: f64,
     /// Share of the time at the least that it waited for a retransmission timeout; zero where those are not counted.
     pub(crate) stalled: f64,
     /// Smoothed round-trip time, seconds.
@@ -66,17 +66,17 @@ impl Tcp {
         self.peer_window > 0.0 && self.flow_bps * self.min_rtt / 8.0 >= WINDOW_FULL * self.peer_window
     }
 
-    /// Bytes under way, on average.
+    /// Bytes in flight, on average.
     pub(crate) fn flight(&self) -> f64 {
         self.flow_bps * self.rtt / 8.0
     }
 
-    /// What the send buffer holds was under way, of the shortest round trips even, while a congestion control that goes by loss would
+    /// What the send buffer holds was in flight, of the shortest round trips even, while a congestion control that goes by loss would
     /// have let more go and saw none. Of a buffer asked for Linux makes twice that, book-keeping included (socket(7)). TCP's own count
     /// goes only while nothing at all waits to be sent, which a buffer that fills again in time prevents.
     pub(crate) fn fills_send_buffer(&self) -> bool {
         let full = self.send_buffer > 0.0 && self.flow_bps * self.min_rtt / 8.0 >= self.send_buffer;
-        full && self.goes_by_loss() && self.resent <= 0.0 && self.flight() <= FILLED * self.congestion_window
+        full && self.goes_by_loss() && self.retransmitted <= 0.0 && self.flight() <= FILLED * self.congestion_window
     }
 
     /// What `account` of `flows` says, which had `time` seconds together and brought `flow_bps` each.
@@ -84,7 +84,7 @@ impl Tcp {
         let timeouts = account.timeouts as f64 * SHORTEST_TIMEOUT;
         Self {
             congestion: account.congestion.clone(),
-            resent: account.retransmits as f64 / account.segments.max(1) as f64,
+            retransmitted: account.retransmits as f64 / account.segments.max(1) as f64,
             stalled: if time > 0.0 { (timeouts / time).min(1.0) } else { 0.0 },
             rtt: account.rtt_ns as f64 / 1e9,
             min_rtt: account.min_rtt_ns as f64 / 1e9,
@@ -100,7 +100,7 @@ impl Tcp {
 
     /// More is lost than by a path that is bad; the formulas do not hold then either.
     pub(crate) fn is_heavy(&self) -> bool {
-        self.resent > USUAL_LOSS
+        self.retransmitted > USUAL_LOSS
     }
 
     /// Timeouts rule the rate.
@@ -127,8 +127,8 @@ impl Tcp {
 
     /// Bit/s that a loss-based TCP reaches over a path of round-trip time `rtt`.
     pub(crate) fn allowed(&self, rtt: f64) -> f64 {
-        let (loss, rtt) = (self.resent.max(1e-9), rtt.max(1e-6));
-        // Segments under way on average: Mathis et al., equation 3 (C = sqrt(3/2)).
+        let (loss, rtt) = (self.retransmitted.max(1e-9), rtt.max(1e-6));
+        // Segments in flight on average: Mathis et al., equation 3 (C = sqrt(3/2)).
         let reno = 1.22 / loss.sqrt();
         // RFC 9438, figure 5: C = 0.4, beta = 0.7.
         let cubic = 1.054 * (rtt / loss).powf(0.75);
@@ -138,7 +138,7 @@ impl Tcp {
 }
 
 /// What TCP says of `result`; none where it was not TCP.
-pub(super) fn tcp(result: &Measurement, runs: &[&TrialResult]) -> Option<Tcp> {
+pub(super) fn tcp(result: &FlowFigures, runs: &[&TrialResult]) -> Option<Tcp> {
     let account = result.tcp.as_ref()?;
     let flows: Vec<&TcpFlow> = runs
         .iter()
@@ -154,8 +154,8 @@ pub(super) fn tcp(result: &Measurement, runs: &[&TrialResult]) -> Option<Tcp> {
     };
     let time = runs.iter().map(windows).sum::<u64>() as f64 / 1e9;
     let reached = result.received.as_ref().map_or(0.0, |received| received.payload_bps.median);
-    let asked = runs.iter().find_map(|run| match &run.spec.workload {
-        Workload::Stream(stream) => stream.socket.send_buffer,
+    let asked = runs.iter().find_map(|run| match run.trial.task() {
+        Task::Stream(stream) => stream.net.socket.send_buffer,
         _ => None,
     });
     let tcp = Tcp::of(account, &flows, time, reached / each.max(1.0));

@@ -2,7 +2,7 @@
 
 use super::median;
 use crate::transfer::{Transfer, rate, transfers};
-use linerate_model::{TrialResult, Workload};
+use linerate_model::{Task, TrialResult};
 
 /// What a socket holds of payload where nothing is asked for: half of net.core.rmem_default, as its book-keeping takes about
 /// as much again.
@@ -30,8 +30,8 @@ pub(super) fn udp(runs: &[&TrialResult]) -> Udp {
             let losses = || all.iter().filter_map(|transfer| transfer.loss);
             let sent = losses().map(|loss| loss.of - loss.places.not_sent - loss.places.sender_queue).sum::<u64>();
             let share = |count: u64| count as f64 / sent.max(1) as f64;
-            let held = match &run.spec.workload {
-                Workload::Stream(stream) => stream.socket.receive_buffer.map_or(USUAL_BUFFER, |bytes| bytes.get()),
+            let held = match run.trial.task() {
+                Task::Stream(stream) => stream.net.socket.receive_buffer.map_or(USUAL_BUFFER, |bytes| bytes.get()),
                 _ => USUAL_BUFFER,
             };
             let came = |transfer: &Transfer<'_>| {

@@ -1,0 +1,169 @@
+//! Whether one more session may begin: the same rules for every task.
+
+use crate::{Limits, ports};
+use linerate_control::{ApiError, ErrorKind};
+use linerate_engine::Demand;
+use linerate_model::TaskKind;
+use linerate_units::BitRate;
+
+/// Weighs the `demand` of a session that does `task` against `limits`, beside the demands of the sessions `under_way`.
+///
+/// # Errors
+/// It goes beyond a limit, which is named with the remedy, or it needs what another session has for itself.
+pub(crate) fn admit<'a>(
+    limits: &Limits,
+    task: TaskKind,
+    demand: &Demand,
+    under_way: impl Iterator<Item = &'a Demand>,
+) -> Result<(), ApiError> {
+    if demand.needs.frames {
+        ports::check_leave(limits)?;
+    }
+    if let Some(time) = demand.time.filter(|time| *time > limits.max_time) {
+        return refuse(format!(
+            "the trial takes {time}, this agent allows {}; ask for less, or start it with `linerate agent --max-time`",
+            limits.max_time
+        ));
+    }
+    if demand.flows > limits.max_flows {
+        return refuse(format!(
+            "the trial has {} flows on this host, this agent allows {}; ask for fewer, or start it with `linerate agent \
+             --max-flows`",
+            demand.flows, limits.max_flows
+        ));
+    }
+    let under_way: Vec<&Demand> = under_way.collect();
+    if under_way.len() >= limits.max_trials {
+        return refuse(format!(
+            "{} trials are under way, this agent allows {}; wait for them, or start it with `linerate agent --max-trials`",
+            under_way.len(),
+            limits.max_trials
+        ));
+    }
+    if let Some(exclusive) = demand.exclusive
+        && under_way.iter().any(|other| other.exclusive == demand.exclusive)
+    {
+        let message = format!("a trial with {exclusive} is under way, and only one can be; wait for it to end");
+        return Err(ApiError::new(ErrorKind::Conflict, message));
+    }
+    let Some(limit) = limits.max_rate else { return Ok(()) };
+    for (verb, rate) in
+        [("send", (|demand| demand.sends) as fn(&Demand) -> Option<BitRate>), ("receive", |demand| demand.receives)]
+    {
+        let Some(own) = rate(demand) else { return refuse(without_rate(task, verb, limit)) };
+        // Those under way have a rate, or they would have been refused.
+        let others = under_way.iter().filter_map(|other| rate(other)).map(BitRate::get);
+        let sum = others.fold(own.get(), u64::saturating_add);
+        if sum > limit.get() {
+            return refuse(format!(
+                "with this trial the host is to {verb} {}, this agent allows {limit}; ask for a lower `--rate`, or start it \
+                 with a higher `linerate agent --max-rate`",
+                BitRate::per_second(sum)
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn without_rate(task: TaskKind, verb: &str, limit: BitRate) -> String {
+    let remedy = match task {
+        TaskKind::Copy => "a copy has no rate, so start the agent without `linerate agent --max-rate`",
+        _ => "set a rate with `--rate`, or start the agent without `linerate agent --max-rate`",
+    };
+    format!("the trial asks this host to {verb} without a limit, and this agent allows {limit}; {remedy}")
+}
+
+fn refuse<T>(message: impl Into<String>) -> Result<T, ApiError> {
+    Err(ApiError::new(ErrorKind::Limit, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_engine::Needs;
+    use linerate_units::Nanos;
+
+    fn demand() -> Demand {
+        let rate = Some(BitRate::per_second(8_000_000));
+        Demand {
+            sends: rate,
+            receives: rate,
+            time: Some(Nanos::from_secs(1)),
+            flows: 1,
+            needs: Needs::default(),
+            exclusive: None,
+            set_up: Nanos::default(),
+        }
+    }
+
+    fn limits() -> Limits {
+        Limits {
+            max_rate: Some(BitRate::per_second(10_000_000)),
+            max_time: Nanos::from_secs(2),
+            max_trials: 2,
+            max_flows: 4,
+            ..Limits::default()
+        }
+    }
+
+    /// Whatever the task, each limit binds it and is named.
+    #[test]
+    fn each_limit_binds_every_task_by_name() {
+        let rate = |bits| Some(BitRate::per_second(bits));
+        let beyond = [
+            (Demand { sends: None, ..demand() }, "--max-rate"),
+            (Demand { receives: None, ..demand() }, "--max-rate"),
+            (Demand { sends: rate(11_000_000), ..demand() }, "send 11 Mbit/s"),
+            (Demand { receives: rate(11_000_000), ..demand() }, "receive 11 Mbit/s"),
+            (Demand { time: Some(Nanos::from_millis(2_001)), ..demand() }, "--max-time"),
+            (Demand { flows: 5, ..demand() }, "--max-flows"),
+            (Demand { needs: Needs { frames: true }, ..demand() }, "--allow-frames"),
+        ];
+        for task in TaskKind::ALL {
+            for (demand, part) in &beyond {
+                let error = admit(&limits(), task, demand, [].iter()).expect_err(part);
+                assert_eq!(error.error, ErrorKind::Limit, "{task}: {}", error.message);
+                assert!(error.message.contains(part), "{task}: {}", error.message);
+            }
+            let others = [demand(), demand()].map(|other| Demand { sends: rate(0), receives: rate(0), ..other });
+            let error = admit(&limits(), task, &demand(), others.iter()).expect_err("a third");
+            assert!(error.message.contains("--max-trials"), "{task}: {}", error.message);
+            assert_eq!(admit(&limits(), task, &demand(), others[..1].iter()), Ok(()), "{task}");
+        }
+    }
+
+    #[test]
+    fn rates_are_summed_over_all_sessions_and_do_not_wrap() {
+        let with = |sends| Demand { sends: Some(BitRate::per_second(sends)), ..demand() };
+        let receives_nothing = |sends| Demand { receives: Some(BitRate::per_second(0)), ..with(sends) };
+        let admit = |own: &Demand, other: &Demand| {
+            admit(&limits(), TaskKind::Stream, own, [other.clone()].iter()).map_err(|error| error.message)
+        };
+        assert_eq!(admit(&receives_nothing(2_000_000), &with(8_000_000)), Ok(()));
+        let error = admit(&receives_nothing(3_000_000), &with(8_000_000)).expect_err("beyond");
+        assert!(error.contains("11 Mbit/s"), "{error}");
+        assert!(admit(&receives_nothing(u64::MAX), &with(8_000_000)).is_err());
+        assert!(admit(&receives_nothing(8_000_000), &receives_nothing(8_000_000)).is_err());
+    }
+
+    #[test]
+    fn what_is_exclusive_is_had_once() {
+        let limits = Limits { frames: true, ..Limits::default() };
+        let frames = Demand { needs: Needs { frames: true }, exclusive: Some("raw frames"), ..demand() };
+        let error = admit(&limits, TaskKind::Frames, &frames, [frames.clone()].iter()).expect_err("taken");
+        assert_eq!(error.error, ErrorKind::Conflict);
+        assert!(error.message.contains("raw frames"), "{}", error.message);
+        assert_eq!(admit(&limits, TaskKind::Frames, &frames, [demand()].iter()), Ok(()));
+        assert_eq!(admit(&limits, TaskKind::Stream, &demand(), [frames].iter()), Ok(()));
+    }
+
+    #[test]
+    fn without_a_rate_the_remedy_fits_the_task() {
+        let unbound = Demand { sends: None, receives: None, time: None, ..demand() };
+        assert_eq!(admit(&Limits::default(), TaskKind::Copy, &unbound, [].iter()), Ok(()), "no limit needs no rate");
+        for (task, part) in [(TaskKind::Copy, "a copy has no rate"), (TaskKind::Frames, "with `--rate`")] {
+            let error = admit(&limits(), task, &unbound, [].iter()).expect_err("no rate").message;
+            assert!(error.contains(part) && error.contains("10 Mbit/s"), "{error}");
+        }
+    }
+}

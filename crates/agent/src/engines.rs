@@ -1,0 +1,31 @@
+//! The engines of this agent: the one table that says who does which task.
+
+use crate::Limits;
+use linerate_copy::{AllowedFolders, Copy};
+use linerate_engine::Engine;
+use linerate_frames::Frames;
+use linerate_nfs::Nfs;
+use linerate_nfsd::NfsService;
+use linerate_oncrpc::OncRpc;
+use linerate_streams::Streams;
+use std::sync::Arc;
+
+/// What of the host engines may use. By default they touch no file.
+#[derive(Debug, Clone, Default)]
+pub struct EngineOptions {
+    /// Folders that copies may read and write.
+    pub folders: AllowedFolders,
+    /// What the NFS servers of trials serve, and how fast.
+    pub nfs: NfsService,
+}
+
+/// All engines, made with what they may use of the host and with the agent's limits.
+pub(crate) fn table(options: &EngineOptions, limits: &Limits) -> Vec<Box<dyn Engine>> {
+    vec![
+        Box::new(Streams),
+        Box::new(OncRpc),
+        Box::new(Nfs { server: Arc::new(options.nfs.clone()), paced: limits.max_rate.is_some() }),
+        Box::new(Frames),
+        Box::new(Copy::new(options.folders.clone())),
+    ]
+}

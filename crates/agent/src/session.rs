@@ -1,0 +1,508 @@
+//! One session: its stages, the orders that lead it from one to the next, and how it ends.
+//!
+//! The engine runs on a thread of its own and waits here for orders; requests and time limits come from the agent's event loop.
+//! Everything that decides stands in [`State`], under one lock.
+
+use crate::watching::Watching;
+use linerate_control::{ApiError, ErrorKind};
+use linerate_engine::{Conductor, Counted, Demand, Engine, EngineFailure, FailedBy, Stop, Stopped, Work};
+use linerate_model::{
+    Assignment, Endpoints, FailureKind, HostCounts, LinkId, Meter, Observation, Order, Ready, SessionFailure,
+    SessionId, Stage, TaskKind,
+};
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, watch};
+
+/// What a session has come to.
+pub(crate) type Outcome = Result<HostCounts, SessionFailure>;
+
+/// One host's part in one load of a trial.
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) task: TaskKind,
+    pub(crate) demand: Demand,
+    /// The links that it connects to.
+    connects: Vec<LinkId>,
+    stop: Arc<Stop>,
+    orders: Arc<Orders>,
+    stage: watch::Sender<Stage>,
+    /// Told at every change that moves the session's time limit.
+    pub(crate) changed: Notify,
+}
+
+/// Where the engine waits for orders.
+struct Orders {
+    state: Mutex<State>,
+    given: Condvar,
+}
+
+struct State {
+    /// What the engine waits for; none while it is at work.
+    awaited: Option<Awaited>,
+    /// When it began to wait, or to work.
+    since: Instant,
+    endpoints: Option<Endpoints>,
+    /// When to begin, on the clock of [`clock::now`].
+    start: Option<u64>,
+    /// When the start was, or will be, on this lock's own clock.
+    started: Option<Instant>,
+    all_sent: bool,
+    /// Why the agent stopped it; the first reason counts.
+    stopped: Option<(FailureKind, String)>,
+    outcome: Option<(Arc<Outcome>, Instant)>,
+}
+
+/// An order that an engine waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    Connect,
+    Start,
+    Drain,
+}
+
+/// A moment at which a session is stopped, and why.
+pub(crate) struct Deadline {
+    pub(crate) at: Instant,
+    pub(crate) kind: FailureKind,
+    pub(crate) message: String,
+}
+
+/// How long a session may take, beyond what it asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// For an order to come.
+    pub(crate) unordered: Duration,
+    /// From the start to the end.
+    pub(crate) max_time: Nanos,
+}
+
+/// A task of known length that has not ended this long after it should have never will.
+const OVERDUE: Duration = Duration::from_secs(20);
+
+impl Session {
+    /// A session that has not begun.
+    pub(crate) fn new(assignment: &Assignment, demand: Demand) -> Self {
+        let state = State {
+            awaited: None,
+            since: Instant::now(),
+            endpoints: None,
+            start: None,
+            started: None,
+            all_sent: false,
+            stopped: None,
+            outcome: None,
+        };
+        let orders = Arc::new(Orders { state: Mutex::new(state), given: Condvar::new() });
+        let stop = Arc::<Stop>::default();
+        stop.on_stop({
+            let orders = Arc::clone(&orders);
+            move || {
+                // Under the lock: whoever is about to wait sees the stop or hears of it.
+                let _state = orders.lock();
+                orders.given.notify_all();
+            }
+        });
+        Self {
+            id: assignment.id.clone(),
+            task: assignment.task.kind(),
+            demand,
+            connects: assignment.connects().collect(),
+            stop,
+            orders,
+            stage: watch::channel(Stage::Preparing { doing: String::new() }).0,
+            changed: Notify::new(),
+        }
+    }
+
+    /// Its stages from now on.
+    pub(crate) fn stages(&self) -> watch::Receiver<Stage> {
+        self.stage.subscribe()
+    }
+
+    /// Whether its thread has returned.
+    pub(crate) fn is_over(&self) -> bool {
+        self.orders.lock().outcome.is_some()
+    }
+
+    /// Waits until its thread has returned.
+    pub(crate) async fn ended(&self) {
+        // It fails only if the sender is gone, and that is part of self.
+        let _ = self.stage.subscribe().wait_for(Stage::is_last).await;
+    }
+
+    /// What it has come to, and when; none before its end.
+    pub(crate) fn outcome(&self) -> Option<(Arc<Outcome>, Instant)> {
+        self.orders.lock().outcome.clone()
+    }
+
+    /// What it has left on the host; empty before its end.
+    pub(crate) fn remains(&self) -> Vec<String> {
+        match self.outcome().as_ref().map(|(outcome, _)| outcome.as_ref()) {
+            Some(Ok(counts)) => counts.remains.clone(),
+            Some(Err(failure)) => failure.remains.clone(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Gives the engine the order that it waits for. A start may be delayed by `longest_delay` at most.
+    ///
+    /// # Errors
+    /// It waits for another order or for none, or the order lacks something.
+    pub(crate) fn order(&self, order: Order, longest_delay: Duration) -> Result<(), ApiError> {
+        let (now, instant) = (clock::now(), Instant::now());
+        let bad = |message: String| Err(ApiError::new(ErrorKind::BadRequest, message));
+        let mut state = self.orders.lock();
+        if state.stopped.is_some() && state.outcome.is_none() {
+            return Err(self.conflict("is being stopped"));
+        }
+        match (order, state.awaited) {
+            (Order::Connect(endpoints), Some(Awaited::Connect)) => {
+                if let Some(missing) = self.connects.iter().find(|link| !endpoints.contains_key(link)) {
+                    return bad(format!("the order to connect lacks the address of link {}", missing.0));
+                }
+                state.endpoints = Some(endpoints);
+            }
+            (Order::Start { delay }, Some(Awaited::Start)) => {
+                if Duration::from(delay) > longest_delay {
+                    let longest = Nanos::from(longest_delay);
+                    return bad(format!("a start can be delayed by {longest} at most, not by {delay}"));
+                }
+                state.start = Some(now.saturating_add(delay.get()));
+                state.started = Some(instant + Duration::from(delay));
+            }
+            (Order::Drain, Some(Awaited::Drain)) => state.all_sent = true,
+            (order, _) => {
+                let verb = match order {
+                    Order::Connect(_) => "connect",
+                    Order::Start { .. } => "start",
+                    Order::Drain => "drain",
+                };
+                let stage = self.describe_stage(&state);
+                return Err(self.conflict(&format!("{stage}, so it cannot {verb}")));
+            }
+        }
+        state.awaited = None;
+        state.since = instant;
+        self.orders.given.notify_all();
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Stops it at whatever stage. Does nothing if it is over.
+    pub(crate) fn stop(&self, kind: FailureKind, message: impl Into<String>) {
+        let message = message.into();
+        {
+            let mut state = self.orders.lock();
+            if state.outcome.is_some() {
+                return;
+            }
+            state.stopped.get_or_insert_with(|| (kind, message.clone()));
+        }
+        self.stop.set(message);
+    }
+
+    /// When it is to be stopped as things stand; none if it has been stopped or is over.
+    pub(crate) fn deadline(&self, bounds: Bounds) -> Option<Deadline> {
+        let state = self.orders.lock();
+        if state.stopped.is_some() || state.outcome.is_some() {
+            return None;
+        }
+        let set_up = Duration::from(self.demand.set_up);
+        let max_time = Duration::from(bounds.max_time);
+        let beyond = "start it with a higher `linerate agent --max-time`";
+        // The other hosts of a task without a length of its own may prepare as long as this one.
+        let preparing = max_time.max(bounds.unordered) + set_up;
+        let waiting = if self.demand.time.is_some() { bounds.unordered + set_up } else { preparing };
+        let length = self.demand.time.map_or(max_time, Duration::from);
+        Some(match (state.awaited, state.started) {
+            // A host that has nothing to send has sent at once, and waits for the others.
+            (Some(Awaited::Drain), Some(started)) => Deadline {
+                at: started + length + waiting,
+                kind: FailureKind::Stopped,
+                message: String::from("nobody ordered it to drain"),
+            },
+            (Some(awaited), _) => Deadline {
+                at: state.since + waiting,
+                kind: FailureKind::Stopped,
+                message: format!("nobody ordered it to {} for {}", awaited.verb(), Nanos::from(waiting)),
+            },
+            (None, None) => Deadline {
+                at: state.since + preparing,
+                kind: FailureKind::Limit,
+                message: format!("preparing took longer than the {} this agent allows; {beyond}", bounds.max_time),
+            },
+            (None, Some(started)) => match self.demand.time {
+                None => Deadline {
+                    at: started + max_time,
+                    kind: FailureKind::Limit,
+                    message: format!("it took longer than the {} this agent allows; {beyond}", bounds.max_time),
+                },
+                Some(time) => Deadline {
+                    at: started + Duration::from(time) + set_up + OVERDUE,
+                    kind: FailureKind::Limit,
+                    message: format!("it was to take {time} and did not end"),
+                },
+            },
+        })
+    }
+
+    /// Runs `engine` to its end and returns what the session has come to. Called once, on a thread of its own.
+    pub(crate) fn run(self: &Arc<Self>, engine: &dyn Engine, assignment: &Assignment) -> Outcome {
+        let lead = Lead { session: self, watching: Mutex::default() };
+        let ran = catch_unwind(AssertUnwindSafe(|| engine.run(assignment, &lead)));
+        let seen = lead.stop_watching();
+        match ran {
+            Ok(Ok(counted)) => self.counted(counted, seen),
+            Ok(Err(failure)) => Err(self.failed(failure)),
+            Err(panic) => Err(panicked(engine.name(), panic.as_ref())),
+        }
+    }
+
+    /// Ends the session: nothing of it is left on the host but what `outcome` names.
+    pub(crate) fn settle(&self, outcome: Outcome) {
+        let outcome = Arc::new(outcome);
+        self.orders.lock().outcome = Some((Arc::clone(&outcome), Instant::now()));
+        // What is still to be woken holds sockets, and a thread left by a panic is to end.
+        self.stop.set(String::from("the session is over"));
+        self.stage.send_replace(match outcome.as_ref() {
+            Ok(_) => Stage::Done,
+            Err(failure) => Stage::Failed(failure.clone()),
+        });
+        self.changed.notify_one();
+    }
+
+    fn counted(&self, counted: Counted, seen: Option<Observation>) -> Outcome {
+        let Counted { roles, started_unix_ns, caveats, remains } = counted;
+        // Stopped too late for the engine to notice: whoever stopped it waits for no counts.
+        if let Some((kind, message)) = self.orders.lock().stopped.clone() {
+            return Err(SessionFailure { kind, message, remains });
+        }
+        Ok(HostCounts { roles, observation: seen.unwrap_or_default(), started_unix_ns, caveats, remains })
+    }
+
+    fn failed(&self, failure: EngineFailure) -> SessionFailure {
+        let EngineFailure { error, remains } = failure;
+        let (kind, message) = match (self.orders.lock().stopped.clone(), error) {
+            // What the engine met after the stop follows from it.
+            (Some(stopped), _) => stopped,
+            (None, FailedBy::Task(error)) => (FailureKind::Task, error.message),
+            // The engine stopped itself, and gave the stop its reason.
+            (None, FailedBy::Stop(stopped)) => {
+                (FailureKind::Task, self.stop.take_reason().unwrap_or_else(|| stopped.to_string()))
+            }
+        };
+        SessionFailure { kind, message, remains }
+    }
+
+    /// Says which stage it has reached, and what it waits for there.
+    fn reach(&self, stage: Stage, awaited: Option<Awaited>) {
+        let mut state = self.orders.lock();
+        state.awaited = awaited;
+        state.since = Instant::now();
+        self.stage.send_replace(stage);
+        self.changed.notify_one();
+    }
+
+    /// Waits until `order` finds the order that is waited for at `stage`.
+    fn wait<T>(&self, stage: Stage, awaited: Awaited, order: impl Fn(&State) -> Option<T>) -> Result<T, Stopped> {
+        let mut state = self.orders.lock();
+        if let Some(given) = order(&state) {
+            return Ok(given);
+        }
+        drop(state);
+        self.reach(stage, Some(awaited));
+        state = self.orders.lock();
+        loop {
+            if self.stop.is_set() {
+                state.awaited = None;
+                return Err(Stopped);
+            }
+            if let Some(given) = order(&state) {
+                return Ok(given);
+            }
+            state = self.orders.given.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Tells progress, if it is at work.
+    fn progress(&self, meter: Meter) {
+        self.stage.send_if_modified(|stage| match stage {
+            Stage::Running(last) if *last != meter => {
+                *last = meter;
+                true
+            }
+            _ => false,
+        });
+    }
+
+    fn describe_stage(&self, state: &State) -> String {
+        match (&*self.stage.borrow(), state.awaited) {
+            (Stage::Preparing { doing }, _) if doing.is_empty() => String::from("is being prepared"),
+            (Stage::Preparing { doing }, _) => format!("is being prepared ({doing})"),
+            (Stage::Listening { .. }, Some(_)) => String::from("waits for the order to connect"),
+            (Stage::Listening { .. }, None) => String::from("is connecting"),
+            (Stage::Ready(_), Some(_)) => String::from("waits for the order to start"),
+            (Stage::Ready(_), None) => String::from("was started"),
+            (Stage::Running(_), _) => String::from("is running"),
+            (Stage::Sent, Some(_)) => String::from("waits for the order to drain"),
+            (Stage::Sent, None) => String::from("is draining"),
+            (Stage::Done, _) => String::from("is done"),
+            (Stage::Failed(_), _) => String::from("has failed"),
+        }
+    }
+
+    pub(crate) fn conflict(&self, state: &str) -> ApiError {
+        ApiError::new(ErrorKind::Conflict, format!("the session `{}` {state}", self.id))
+    }
+}
+
+impl Orders {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Awaited {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Start => "start",
+            Self::Drain => "drain",
+        }
+    }
+}
+
+/// Leads the engine through one session.
+struct Lead<'a> {
+    session: &'a Arc<Session>,
+    watching: Mutex<Option<Watching>>,
+}
+
+impl Lead<'_> {
+    fn stop_watching(&self) -> Option<Observation> {
+        let watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner).take();
+        watching.and_then(Watching::end)
+    }
+}
+
+impl Conductor for Lead<'_> {
+    fn preparing(&self, doing: &str) {
+        self.session.reach(Stage::Preparing { doing: doing.to_owned() }, None);
+    }
+
+    fn listening(&self, here: Endpoints) -> Result<Endpoints, Stopped> {
+        self.session.wait(Stage::Listening { endpoints: here }, Awaited::Connect, |state| state.endpoints.clone())
+    }
+
+    fn ready(&self, ready: Ready) -> Result<u64, Stopped> {
+        self.session.wait(Stage::Ready(ready), Awaited::Start, |state| state.start)
+    }
+
+    fn runs(&self, work: Work) {
+        // An engine that gives way to another begins anew.
+        self.stop_watching();
+        self.session.reach(Stage::Running(Meter::default()), None);
+        let session = Arc::clone(self.session);
+        match Watching::begin(work, move |meter| session.progress(meter)) {
+            Ok(watching) => *self.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching),
+            Err(error) => {
+                self.session.stop(FailureKind::Task, format!("starting the thread that watches the host: {error}"))
+            }
+        }
+    }
+
+    fn sent(&self) -> Result<(), Stopped> {
+        self.session.wait(Stage::Sent, Awaited::Drain, |state| state.all_sent.then_some(()))
+    }
+
+    fn stop(&self) -> &Arc<Stop> {
+        &self.session.stop
+    }
+}
+
+/// A panic is a failure like others: it must not leave a session that never ends.
+pub(crate) fn panicked(engine: &str, panic: &(dyn Any + Send)) -> SessionFailure {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    SessionFailure {
+        kind: FailureKind::Panic,
+        message: format!(
+            "the engine `{engine}` panicked ({}); this is a bug in linerate, please report it",
+            text.unwrap_or("no message")
+        ),
+        remains: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_engine::Needs;
+    use linerate_model::{SessionKey, Task, Timing, TransactTask, Transport};
+
+    /// A session that waits for its start; an engine's thread would block in `wait`.
+    fn ready(time: Option<Nanos>, set_up: Nanos) -> Session {
+        let assignment = Assignment {
+            id: SessionId("t".into()),
+            key: SessionKey([0; 16]),
+            task: Task::Transact(TransactTask::plain(Transport::Tcp)),
+            timing: Timing::UntilDone,
+            roles: Vec::new(),
+            password: None,
+        };
+        let (flows, needs) = (1, Needs::default());
+        let demand = Demand { sends: None, receives: None, time, flows, needs, exclusive: None, set_up };
+        let session = Session::new(&assignment, demand);
+        session.reach(Stage::Ready(Ready::default()), Some(Awaited::Start));
+        session
+    }
+
+    /// How far away the time limit is, and why it is there.
+    fn bound(session: &Session) -> (u64, FailureKind) {
+        let bounds = Bounds { unordered: Duration::from_secs(30), max_time: Nanos::from_secs(600) };
+        let deadline = session.deadline(bounds).expect("a limit");
+        // Rounded up: the session began a moment ago.
+        (deadline.at.saturating_duration_since(Instant::now()).as_secs() + 1, deadline.kind)
+    }
+
+    #[test]
+    fn a_limit_of_time_holds_at_every_stage() {
+        let (time, set_up) = (Some(Nanos::from_secs(10)), Nanos::from_secs(100));
+        let session = ready(time, set_up);
+        assert_eq!(bound(&session), (30 + 100, FailureKind::Stopped), "for an order");
+        session.order(Order::Start { delay: Nanos::from_secs(5) }, Duration::from_secs(30)).expect("it is ready");
+        assert_eq!(bound(&session), (5 + 10 + 100 + 20, FailureKind::Limit), "for the end of what has a length");
+        session.reach(Stage::Sent, Some(Awaited::Drain));
+        assert_eq!(bound(&session), (5 + 10 + 30 + 100, FailureKind::Stopped), "for the other hosts to have sent");
+
+        let session = ready(None, set_up);
+        assert_eq!(bound(&session), (600 + 100, FailureKind::Stopped), "other hosts may prepare as long");
+        session.order(Order::Start { delay: Nanos::default() }, Duration::from_secs(30)).expect("it is ready");
+        assert_eq!(bound(&session), (600, FailureKind::Limit), "for the end of what has none");
+        session.reach(Stage::Running(Meter::default()), None);
+        assert_eq!(bound(&session), (600, FailureKind::Limit), "work does not move it");
+
+        let session = ready(time, set_up);
+        session.reach(Stage::Preparing { doing: "making files".into() }, None);
+        assert_eq!(bound(&session), (600 + 100, FailureKind::Limit), "for preparing");
+        session.stop(FailureKind::Stopped, "enough");
+        let bounds = Bounds { unordered: Duration::ZERO, max_time: Nanos::default() };
+        assert!(session.deadline(bounds).is_none(), "it is being stopped already");
+    }
+
+    #[test]
+    fn the_first_reason_to_stop_counts() {
+        let session = ready(None, Nanos::default());
+        session.stop(FailureKind::Limit, "too long");
+        session.stop(FailureKind::Stopped, "closed");
+        let waited = session.wait(Stage::Ready(Ready::default()), Awaited::Start, |state| state.start);
+        let failure = session.failed(EngineFailure::from(waited.expect_err("it is stopped")));
+        assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Limit, "too long"));
+        let late = session.order(Order::Start { delay: Nanos::default() }, Duration::ZERO).expect_err("stopped");
+        assert!(late.message.contains("is being stopped"), "{}", late.message);
+    }
+}

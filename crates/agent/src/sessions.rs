@@ -1,0 +1,259 @@
+//! The sessions of one agent: opened within its limits, bounded in time, their counts kept for a while.
+//!
+//! Whoever opened a session may vanish at any moment. A session is stopped when its stream of stages is closed, when no order
+//! comes, and when it takes longer than allowed; counts that nobody fetches are dropped.
+
+use crate::admission::admit;
+use crate::metrics::{Metrics, SessionEvent};
+use crate::session::{Bounds, Outcome, Session, panicked};
+use crate::{Limits, Timeouts};
+use futures_util::{Stream, StreamExt as _};
+use linerate_control::{ApiError, Closed, ErrorKind};
+use linerate_engine::{Demand, Engine};
+use linerate_model::{Assignment, FailureKind, HostCounts, Order, SessionFailure, SessionId, Stage};
+use std::collections::BTreeMap;
+use std::future::ready;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio_stream::wrappers::WatchStream;
+
+/// Sessions that are over are kept, with their counts, until they are fetched; the oldest makes room.
+const KEPT: usize = 16;
+
+/// How long one request to close a session waits for its end. Clients ask again.
+const CLOSING: Duration = Duration::from_secs(5);
+
+/// The sessions of one agent.
+pub(crate) struct Sessions {
+    /// Those under way, and those that are over and kept.
+    held: Mutex<BTreeMap<SessionId, Arc<Session>>>,
+    engines: Vec<Box<dyn Engine>>,
+    limits: Limits,
+    timeouts: Timeouts,
+    /// The agent is being shut down.
+    closing: AtomicBool,
+    pub(crate) metrics: Metrics,
+}
+
+impl Sessions {
+    pub(crate) fn new(engines: Vec<Box<dyn Engine>>, limits: Limits, timeouts: Timeouts) -> Self {
+        let (held, closing, metrics) = (Mutex::default(), AtomicBool::new(false), Metrics::default());
+        Self { held, engines, limits, timeouts, closing, metrics }
+    }
+
+    /// Begins with a session that the limits allow, and tells its stages. It is stopped when the stream is dropped.
+    ///
+    /// # Errors
+    /// The limits forbid the assignment, its name is taken, or it cannot be meant.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        assignment: Assignment,
+    ) -> Result<impl Stream<Item = Stage> + use<>, ApiError> {
+        let task = assignment.task.kind();
+        let admitted = self.admit(&assignment).inspect_err(|_| self.metrics.count(task, SessionEvent::Refused));
+        let (session, engine) = admitted?;
+        self.metrics.count(task, SessionEvent::Opened);
+        let guard = StopOnDrop(Arc::clone(&session));
+        let stages = WatchStream::new(session.stages());
+        let spawned = std::thread::Builder::new().name("session".into()).spawn({
+            let (sessions, session) = (Arc::clone(self), Arc::clone(&session));
+            move || sessions.run(&session, engine, &assignment)
+        });
+        if let Err(error) = spawned {
+            let message = format!("starting a thread for the session: {error}");
+            self.end(&session, Err(SessionFailure { kind: FailureKind::Task, message, remains: Vec::new() }));
+        }
+        tokio::spawn(Arc::clone(self).tend(session));
+        Ok(stages.scan(false, move |ended, stage| {
+            let _stops_with_the_stream = &guard;
+            let next = (!*ended).then_some(stage);
+            *ended = next.as_ref().is_some_and(Stage::is_last);
+            ready(next)
+        }))
+    }
+
+    /// Orders the next step of a session.
+    ///
+    /// # Errors
+    /// There is no such session, or it waits for another order or for none.
+    pub(crate) fn order(&self, id: &SessionId, order: Order) -> Result<(), ApiError> {
+        self.get(id)?.order(order, self.timeouts.unordered)
+    }
+
+    /// The counts of a session that is done.
+    ///
+    /// # Errors
+    /// There is no such session, it is not done, or it failed.
+    pub(crate) fn counts(&self, id: &SessionId) -> Result<HostCounts, ApiError> {
+        let session = self.get(id)?;
+        match session.outcome().as_ref().map(|(outcome, _)| outcome.as_ref()) {
+            Some(Ok(counts)) => Ok(counts.clone()),
+            Some(Err(failure)) => Err(ApiError::new(ErrorKind::Failed, failure.message.clone())),
+            None => Err(session.conflict("is not done, so it has no counts yet")),
+        }
+    }
+
+    /// Stops a session at whatever stage, and waits a while for its end. Fine if there is no such session.
+    pub(crate) async fn close(&self, id: &SessionId) -> Closed {
+        let Ok(session) = self.get(id) else { return Closed { over: true, remains: Vec::new() } };
+        session.stop(FailureKind::Stopped, "the session was closed");
+        if tokio::time::timeout(CLOSING, session.ended()).await.is_err() {
+            return Closed { over: false, remains: Vec::new() };
+        }
+        self.forget(&session);
+        Closed { over: true, remains: session.remains() }
+    }
+
+    /// Stops all sessions and opens no more, without waiting.
+    pub(crate) fn stop_all(&self) {
+        self.closing.store(true, Ordering::Release);
+        for session in self.under_way() {
+            session.stop(FailureKind::Stopped, "the agent is shutting down");
+        }
+    }
+
+    /// Stops all sessions and opens no more, and waits until they have let go of everything, as long as removing what they
+    /// made may take.
+    pub(crate) async fn shut_down(&self) {
+        self.stop_all();
+        let under_way = self.under_way();
+        let set_up = under_way.iter().map(|session| Duration::from(session.demand.set_up)).max().unwrap_or_default();
+        let all = futures_util::future::join_all(under_way.iter().map(|session| session.ended()));
+        let _ = tokio::time::timeout(CLOSING + set_up, all).await;
+    }
+
+    /// Sessions that have not ended.
+    pub(crate) fn count_under_way(&self) -> usize {
+        self.under_way().len()
+    }
+
+    fn under_way(&self) -> Vec<Arc<Session>> {
+        self.held().values().filter(|session| !session.is_over()).cloned().collect()
+    }
+
+    /// Weighs the assignment against the limits and the other sessions, and holds a place for it. Returns the index of its
+    /// engine with it.
+    fn admit(&self, assignment: &Assignment) -> Result<(Arc<Session>, usize), ApiError> {
+        check_name(&assignment.id)?;
+        let task = assignment.task.kind();
+        let bad = |message: String| ApiError::new(ErrorKind::BadRequest, message);
+        let engine = self.engines.iter().position(|engine| engine.takes(&assignment.task));
+        let engine = engine.ok_or_else(|| bad(format!("this agent has no engine for the task `{task}`")))?;
+        let demand = self.demand(engine, assignment)?;
+
+        let mut held = self.held();
+        if self.closing.load(Ordering::Acquire) {
+            return Err(ApiError::new(ErrorKind::Conflict, "this agent is shutting down"));
+        }
+        if held.get(&assignment.id).is_some_and(|other| !other.is_over()) {
+            let message =
+                format!("there is a session `{}` already; close it first, or use another name", assignment.id);
+            return Err(ApiError::new(ErrorKind::Conflict, message));
+        }
+        let under_way = held.values().filter(|session| !session.is_over()).map(|session| &session.demand);
+        admit(&self.limits, task, &demand, under_way)?;
+        let session = Arc::new(Session::new(assignment, demand));
+        held.insert(assignment.id.clone(), Arc::clone(&session));
+        Ok((session, engine))
+    }
+
+    fn demand(&self, engine: usize, assignment: &Assignment) -> Result<Demand, ApiError> {
+        let engine = &self.engines[engine];
+        match catch_unwind(AssertUnwindSafe(|| engine.demand(assignment))) {
+            Ok(demand) => demand.map_err(|error| ApiError::new(ErrorKind::BadRequest, error.message)),
+            Err(panic) => Err(ApiError::new(ErrorKind::Failed, panicked(engine.name(), panic.as_ref()).message)),
+        }
+    }
+
+    /// Runs a session to its end. Called once, on a thread of its own.
+    fn run(&self, session: &Arc<Session>, engine: usize, assignment: &Assignment) {
+        let outcome = session.run(self.engines[engine].as_ref(), assignment);
+        if let Ok(counts) = &outcome {
+            self.metrics.count_payload(assignment.roles.iter().map(|role| &role.kind), counts);
+        }
+        self.end(session, outcome);
+    }
+
+    /// Settles what a session has come to, after its engine has let go of everything.
+    fn end(&self, session: &Session, outcome: Outcome) {
+        let event = match &outcome {
+            Ok(_) => SessionEvent::Finished,
+            Err(failure) if failure.kind == FailureKind::Stopped => SessionEvent::Stopped,
+            Err(_) => SessionEvent::Failed,
+        };
+        self.metrics.count(session.task, event);
+        session.settle(outcome);
+        self.make_room();
+    }
+
+    /// Stops a session that takes too long, and drops its counts when nobody fetches them.
+    async fn tend(self: Arc<Self>, session: Arc<Session>) {
+        let bounds = Bounds { unordered: self.timeouts.unordered, max_time: self.limits.max_time };
+        while let Some(deadline) = session.deadline(bounds) {
+            tokio::select! {
+                () = session.changed.notified() => {}
+                () = tokio::time::sleep_until(deadline.at.into()) => session.stop(deadline.kind, deadline.message),
+            }
+        }
+        session.ended().await;
+        let over = Arc::downgrade(&session);
+        drop(session);
+        tokio::time::sleep(self.timeouts.unfetched).await;
+        if let Some(session) = over.upgrade() {
+            self.forget(&session);
+        }
+    }
+
+    /// Takes the session out; another of the same name stays.
+    fn forget(&self, session: &Arc<Session>) {
+        let mut held = self.held();
+        if held.get(&session.id).is_some_and(|other| Arc::ptr_eq(other, session)) {
+            held.remove(&session.id);
+        }
+    }
+
+    /// Forgets the oldest sessions that are over, beyond those that are kept.
+    fn make_room(&self) {
+        let mut held = self.held();
+        let over = held.values().filter_map(|session| Some((session.outcome()?.1, session.id.clone())));
+        let mut over: Vec<(Instant, SessionId)> = over.collect();
+        over.sort();
+        for (_, id) in over.iter().rev().skip(KEPT) {
+            held.remove(id);
+        }
+    }
+
+    fn get(&self, id: &SessionId) -> Result<Arc<Session>, ApiError> {
+        self.held().get(id).cloned().ok_or_else(|| {
+            let message = format!(
+                "there is no session `{id}` here; it was never opened, or it was closed, or its counts were dropped"
+            );
+            ApiError::new(ErrorKind::NotFound, message)
+        })
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Session>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Stops a session when nobody follows its stages any more.
+struct StopOnDrop(Arc<Session>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop(FailureKind::Stopped, "whoever opened the session closed its connection");
+    }
+}
+
+/// A name stands in paths and messages, so it is kept plain.
+fn check_name(id: &SessionId) -> Result<(), ApiError> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if (1..=64).contains(&id.0.len()) && id.0.bytes().all(plain) {
+        return Ok(());
+    }
+    let message = "a session's id is 1 to 64 letters, digits, dashes, dots or underscores";
+    Err(ApiError::new(ErrorKind::BadRequest, message))
+}

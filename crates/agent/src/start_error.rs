@@ -1,0 +1,47 @@
+//! Why an agent could not be started.
+
+use std::path::PathBuf;
+
+/// An agent that could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The agent cannot serve on its listener.
+    #[error("cannot serve the agent's API: {call}: {source}")]
+    Serve {
+        /// The failing call.
+        call: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The agent's certificate or key cannot be made or used.
+    #[error("the agent's identity cannot be used: {0}")]
+    Identity(String),
+    /// A file that holds the agent's secrets cannot be read or written.
+    #[error("{call} on {}: {source}", path.display())]
+    File {
+        /// The failing call.
+        call: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file that holds the agent's secrets can be read by others.
+    #[error("{} can be read by others (mode {mode:o}), and it holds a secret: `chmod 600` it, or delete it to get a new one", path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A file that holds the agent's secrets holds something else.
+    #[error("{} does not hold {expected}: {problem}; delete it to get a new one", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        expected: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+}

@@ -1,0 +1,96 @@
+//! What an agent's limits refuse, and what they end.
+
+use super::scripted::{Fault, Point, Scripted};
+use super::*;
+use linerate_control::AgentError;
+use linerate_engine::{Demand, Needs};
+use linerate_model::FailureKind;
+use linerate_units::BitRate;
+
+async fn refused(client: &Client, id: &str, parts: &[&str]) {
+    let error = client.open(&assignment(id)).await.expect_err("beyond the limits");
+    assert!(matches!(error, AgentError::Refused { .. }), "{error:?}");
+    for part in parts {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn rates_and_sessions_are_summed_until_a_session_ends() {
+    let engine = Scripted::new();
+    let agent = agent_with(engine.boxed(), |options| {
+        options.limits = Limits { max_rate: Some(BitRate::per_second(10_000_000)), max_trials: 2, ..Limits::default() };
+    })
+    .await;
+    let client = connect(&agent).await;
+    let sends = |bits: Option<u64>| engine.change(|script| script.demand.sends = bits.map(BitRate::per_second));
+    sends(None);
+    refused(&client, "unbound", &["10 Mbit/s", "--max-rate"]).await;
+    sends(Some(8_000_000));
+    let first = client.open(&assignment("first")).await.expect("within the limits");
+    refused(&client, "second", &["16 Mbit/s", "--max-rate"]).await;
+    sends(Some(2_000_000));
+    let _second = client.open(&assignment("second")).await.expect("the rest");
+    sends(Some(0));
+    refused(&client, "third", &["2 trials", "--max-trials"]).await;
+    assert_eq!(client.close(first.id()).await.expect("closed"), Vec::<String>::new());
+    sends(Some(8_000_000));
+    let _third = client.open(&assignment("third")).await.expect("there is room again");
+    assert_eq!(metric(&agent, "linerate_sessions_total{task=\"stream\",state=\"refused\"}").await, 3);
+}
+
+#[tokio::test]
+async fn a_stopped_session_counts_until_its_thread_has_returned() {
+    let engine = Scripted::with((Point::Connecting, Fault::Ignore));
+    let agent = agent_with(engine.boxed(), |options| options.limits.max_trials = 1).await;
+    let client = connect(&agent).await;
+    let mut session = client.open(&assignment("slow")).await.expect("opened");
+    until(&mut session, |stage| matches!(stage, Stage::Listening { .. })).await;
+    client.order(session.id(), &connect_nothing()).await.expect("it listens");
+    drop(session);
+    refused(&client, "next", &["--max-trials"]).await;
+    assert_eq!(metric(&agent, "linerate_sessions_under_way").await, 1);
+
+    let id = SessionId("slow".into());
+    let closing = tokio::spawn({
+        let (client, id) = (client.clone(), id.clone());
+        async move { client.close(&id).await }
+    });
+    tokio::task::yield_now().await;
+    assert_eq!(engine.under_way(), 1);
+    engine.let_go();
+    closing.await.expect("no panic").expect("closed");
+    assert_eq!(engine.under_way(), 0, "it was closed only after its thread had returned");
+    engine.change(|script| script.fault = None);
+    let mut next = client.open(&assignment("next")).await.expect("there is room again");
+    assert_eq!(lead(&client, &mut next).await, Stage::Done);
+}
+
+#[tokio::test]
+async fn a_task_without_a_length_is_ended_at_the_longest_time() {
+    let engine = Scripted::with((Point::Running, Fault::Hold));
+    engine.change(|script| script.demand.time = None);
+    let agent = agent_with(engine.boxed(), |options| options.limits.max_time = Nanos::from_millis(200)).await;
+    let client = connect(&agent).await;
+    let mut session = client.open(&assignment("endless")).await.expect("opened");
+    let Stage::Failed(failure) = lead(&client, &mut session).await else { panic!("it went on") };
+    assert_eq!(failure.kind, FailureKind::Limit);
+    assert!(failure.message.contains("200 ms") && failure.message.contains("--max-time"), "{failure:?}");
+    assert_eq!(engine.under_way(), 0);
+}
+
+#[tokio::test]
+async fn what_is_exclusive_or_needs_leave_is_refused_over_the_wire() {
+    let engine = Scripted::new();
+    engine.change(|script| {
+        script.demand =
+            Demand { needs: Needs { frames: true }, exclusive: Some("raw frames"), ..script.demand.clone() };
+    });
+    let shy = agent_with(engine.boxed(), |_| ()).await;
+    refused(&connect(&shy).await, "frames", &["--allow-frames"]).await;
+    let agent = agent_with(engine.boxed(), |options| options.limits.frames = true).await;
+    let client = connect(&agent).await;
+    let _first = client.open(&assignment("one")).await.expect("allowed");
+    let error = client.open(&assignment("two")).await.expect_err("taken").to_string();
+    assert!(error.contains("raw frames"), "{error}");
+}

@@ -1,0 +1,316 @@
+//! The agent as its caller sees it.
+
+use crate::sse::Events;
+use crate::{AgentError, ApiError, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve, SessionHandle, pin};
+use futures_util::{Stream, StreamExt as _};
+use linerate_model::{AgentUrl, Assignment, Host, HostCounters, HostCounts, Mac, Order, PortInfo, SessionId, Stage};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Method, RequestBuilder, Response, Url};
+use serde::de::DeserializeOwned;
+use std::collections::VecDeque;
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long an agent may take to end a session and remove what it made.
+const CLOSING: Duration = Duration::from_secs(3_600);
+
+/// Agents send something this often while events are awaited, three times over.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// Shorter than agents keep idle connections, so that no request meets one that is being closed.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// A connection to one agent. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    http: reqwest::Client,
+    base: Url,
+    /// host:port, for messages.
+    address: String,
+}
+
+impl Client {
+    /// Reaches the agent and makes sure that it is the one the URL means, that it accepts the token, and that both speak the
+    /// same protocol.
+    ///
+    /// # Errors
+    /// It cannot be reached, is no agent or another one, does not accept the token, or speaks another protocol.
+    pub async fn connect(url: &AgentUrl) -> Result<Self, AgentError> {
+        let address = url.address();
+        let unusable = |error: &(dyn StdError + 'static)| AgentError::Unreachable {
+            address: address.clone(),
+            reason: cause(error),
+        };
+        let tls = pin::client_config(&url.fingerprint).map_err(|error| unusable(&error))?;
+        let mut token = HeaderValue::try_from(format!("Bearer {}", url.token)).map_err(|error| unusable(&error))?;
+        token.set_sensitive(true);
+        let headers =
+            HeaderMap::from_iter([(AUTHORIZATION, token), (PROTOCOL_HEADER.parse().expect("plain"), PROTOCOL.into())]);
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .default_headers(headers)
+            .user_agent(concat!("linerate/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .pool_idle_timeout(IDLE)
+            .tcp_nodelay(true)
+            .http1_only()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|error| unusable(&error))?;
+        let base = Url::parse(&format!("https://{address}/v1/")).map_err(|error| unusable(&error))?;
+        let client = Self { shared: Arc::new(Shared { http, base, address }) };
+        match client.host().await {
+            Ok(_) => Ok(client),
+            // It had not answered before, so it was not lost.
+            Err(AgentError::Lost { address, reason, .. }) => Err(AgentError::Unreachable { address, reason }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// host:port of the agent, for messages.
+    pub fn address(&self) -> &str {
+        &self.shared.address
+    }
+
+    /// What the host is and what it can do.
+    ///
+    /// # Errors
+    /// The agent is lost, or cannot describe its host.
+    pub async fn host(&self) -> Result<Host, AgentError> {
+        self.json(self.request(Method::GET, &["host"]), "describe its host").await
+    }
+
+    /// What the host has counted since it was started.
+    ///
+    /// # Errors
+    /// The agent is lost, or cannot read its counters.
+    pub async fn counters(&self) -> Result<HostCounters, AgentError> {
+        self.json(self.request(Method::GET, &["counters"]), "tell its counters").await
+    }
+
+    /// What is known of the host's interfaces, for tasks with raw frames.
+    ///
+    /// # Errors
+    /// The agent is lost, allows no raw frames, or has no such interface.
+    pub async fn ports(&self, interfaces: &[String]) -> Result<Vec<PortInfo>, AgentError> {
+        self.json(self.request(Method::POST, &["ports"]).json(interfaces), "describe its ports").await
+    }
+
+    /// Asks a neighbour of one of the host's ports for its Ethernet address.
+    ///
+    /// # Errors
+    /// The agent is lost, allows no raw frames, or the neighbour does not answer.
+    pub async fn resolve(&self, ask: &Resolve) -> Result<Mac, AgentError> {
+        self.json(self.request(Method::POST, &["resolve"]).json(ask), "ask a neighbour").await
+    }
+
+    /// Opens a session. It begins at once; its stages are told by the handle.
+    ///
+    /// # Errors
+    /// The agent is lost, its limits forbid the assignment, or it cannot be meant.
+    pub async fn open(&self, assignment: &Assignment) -> Result<SessionHandle, AgentError> {
+        let request = self.request(Method::POST, &["sessions"]).json(assignment);
+        let stages = self.follow(request, "do its part of the trial", Stage::is_last).await?;
+        Ok(SessionHandle::new(assignment.id.clone(), stages.boxed()))
+    }
+
+    /// Orders the next step of a session. The agent answers at once; what comes of it is told by the session's stages.
+    ///
+    /// # Errors
+    /// The agent is lost, or the session is at another stage.
+    pub async fn order(&self, session: &SessionId, order: &Order) -> Result<(), AgentError> {
+        let request =
+            self.request(Method::POST, &["sessions", &session.0, "order"]).json(order).timeout(REQUEST_TIMEOUT);
+        self.send(request, "go on with the trial").await.map(|_| ())
+    }
+
+    /// Fetches what the host counted in a session that is done.
+    ///
+    /// # Errors
+    /// The agent is lost, the session failed or is not done, or its counts were dropped.
+    pub async fn counts(&self, session: &SessionId) -> Result<HostCounts, AgentError> {
+        self.json(self.request(Method::GET, &["sessions", &session.0, "counts"]), "hand over its counts").await
+    }
+
+    /// Ends a session at whatever stage, waits until it has let go of everything, and returns what could not be removed. Fine
+    /// if there is no such session.
+    ///
+    /// # Errors
+    /// The agent is lost, or the session does not end.
+    pub async fn close(&self, session: &SessionId) -> Result<Vec<String>, AgentError> {
+        let since = Instant::now();
+        while since.elapsed() < CLOSING {
+            let request = self.request(Method::DELETE, &["sessions", &session.0]);
+            // The agent answers within seconds, and waits before it says "not yet".
+            let closed: Closed = self.json(request, "end the trial").await?;
+            if closed.over {
+                return Ok(closed.remains);
+            }
+        }
+        let message = format!("the session `{session}` does not end; restart the agent");
+        Err(AgentError::Failed { address: self.shared.address.clone(), message })
+    }
+
+    fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        let mut url = self.shared.base.clone();
+        url.path_segments_mut().expect("an https URL has a path").pop_if_empty().extend(path);
+        self.shared.http.request(method, url)
+    }
+
+    /// Sends a request and reads the events it is answered with, until one that is the last.
+    async fn follow<T: DeserializeOwned + Send + 'static>(
+        &self,
+        request: RequestBuilder,
+        task: &'static str,
+        is_last: fn(&T) -> bool,
+    ) -> Result<impl Stream<Item = Result<T, AgentError>> + Send + Unpin + use<T>, AgentError> {
+        // No limit on the whole, which takes as long as the trial; each piece has its own below.
+        let response = tokio::time::timeout(REQUEST_TIMEOUT, self.send(request, task))
+            .await
+            .map_err(|_| self.lost(task, format!("no answer for {} s", REQUEST_TIMEOUT.as_secs())))??;
+        let following = Following {
+            client: self.clone(),
+            pieces: response.bytes_stream().boxed(),
+            events: Events::default(),
+            ready: VecDeque::new(),
+            ended: false,
+        };
+        Ok(futures_util::stream::unfold(following, move |mut following| async move {
+            let next = following.next(task).await?;
+            following.ended = next.as_ref().map_or(true, is_last);
+            Some((next, following))
+        })
+        .boxed())
+    }
+
+    /// Sends a request and reads the answer. The request's own time limit comes first.
+    async fn json<T: DeserializeOwned>(&self, request: RequestBuilder, task: &'static str) -> Result<T, AgentError> {
+        let (http, request) = request.build_split();
+        let mut request = request.map_err(|error| self.lost(task, cause(&error)))?;
+        request.timeout_mut().get_or_insert(REQUEST_TIMEOUT);
+        let response = self.send(RequestBuilder::from_parts(http, request), task).await?;
+        let bytes = response.bytes().await.map_err(|error| self.broken(task, &error))?;
+        serde_json::from_slice(&bytes).map_err(|error| self.not_an_agent(format!("its answer cannot be read: {error}")))
+    }
+
+    /// Sends a request; an answer that is no success becomes its error.
+    async fn send(&self, request: RequestBuilder, task: &'static str) -> Result<Response, AgentError> {
+        let response = request.send().await.map_err(|error| self.broken(task, &error))?;
+        // Whatever else another version answers, this header is where it was.
+        let theirs = response.headers().get(PROTOCOL_HEADER).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        if let Some(theirs) = theirs.filter(|theirs| *theirs != PROTOCOL.to_string()) {
+            let theirs = theirs.chars().filter(char::is_ascii_graphic).take(20).collect();
+            return Err(AgentError::WrongProtocol { address: self.shared.address.clone(), theirs });
+        }
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let bytes = response.bytes().await.map_err(|error| self.broken(task, &error))?;
+        match serde_json::from_slice(&bytes) {
+            Ok(error) => Err(self.refused(error)),
+            Err(_) => Err(self.not_an_agent(format!("it answered with HTTP status {status}"))),
+        }
+    }
+
+    /// What the agent says went wrong, as an error here.
+    fn refused(&self, error: ApiError) -> AgentError {
+        let (address, message) = (self.shared.address.clone(), error.message);
+        match error.error {
+            ErrorKind::Unauthorized => AgentError::WrongToken { address },
+            ErrorKind::Limit => AgentError::Refused { address, message },
+            ErrorKind::Failed => AgentError::Failed { address, message },
+            ErrorKind::Protocol
+            | ErrorKind::NotFound
+            | ErrorKind::Method
+            | ErrorKind::Conflict
+            | ErrorKind::BadRequest
+            | ErrorKind::TooLarge => AgentError::Rejected { address, message },
+        }
+    }
+
+    /// A connection that could not be made or that broke.
+    fn broken(&self, task: &'static str, error: &reqwest::Error) -> AgentError {
+        let address = self.shared.address.clone();
+        match find::<rustls::Error>(error) {
+            Some(tls) if pin::is_wrong_fingerprint(tls) => AgentError::WrongFingerprint { address },
+            Some(tls) => self.not_an_agent(format!("TLS: {tls}")),
+            None if error.is_timeout() => self.lost(task, "no answer in time".to_owned()),
+            None => self.lost(task, cause(error)),
+        }
+    }
+
+    fn lost(&self, task: &'static str, reason: String) -> AgentError {
+        AgentError::Lost { address: self.shared.address.clone(), task, reason }
+    }
+
+    fn not_an_agent(&self, reason: String) -> AgentError {
+        AgentError::NotAnAgent { address: self.shared.address.clone(), reason }
+    }
+}
+
+/// An event stream being read.
+struct Following<S> {
+    client: Client,
+    pieces: S,
+    events: Events,
+    ready: VecDeque<String>,
+    ended: bool,
+}
+
+impl<S: Stream<Item = reqwest::Result<impl AsRef<[u8]>>> + Unpin> Following<S> {
+    /// The next event; none after the last.
+    async fn next<T: DeserializeOwned>(&mut self, task: &'static str) -> Option<Result<T, AgentError>> {
+        if self.ended {
+            return None;
+        }
+        loop {
+            if let Some(data) = self.ready.pop_front() {
+                let read = serde_json::from_str(&data);
+                return Some(read.map_err(|error| self.client.not_an_agent(format!("its events: {error}"))));
+            }
+            let piece = tokio::time::timeout(SILENCE, self.pieces.next()).await;
+            let pushed = match piece {
+                Ok(Some(Ok(piece))) => self.events.push(piece.as_ref()),
+                Ok(Some(Err(error))) => return Some(Err(self.client.broken(task, &error))),
+                Ok(None) => return Some(Err(self.client.lost(task, "it closed the connection".to_owned()))),
+                Err(_) => {
+                    let reason = format!("nothing heard for {} s", SILENCE.as_secs());
+                    return Some(Err(self.client.lost(task, reason)));
+                }
+            };
+            match pushed {
+                Ok(events) => self.ready.extend(events),
+                Err(error) => return Some(Err(self.client.not_an_agent(error.to_string()))),
+            }
+        }
+    }
+}
+
+/// An error and its causes, outermost first. An [`std::io::Error`] hides the error it was made of from `source`.
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| {
+        let hidden = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        hidden.map(|hidden| hidden as &(dyn StdError + 'static)).or_else(|| error.source())
+    })
+}
+
+/// The first cause of type `T`.
+fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
+    causes(error).find_map(|cause| cause.downcast_ref())
+}
+
+/// The innermost cause in words: what the system said.
+fn cause(error: &(dyn StdError + 'static)) -> String {
+    causes(error).last().map_or_else(String::new, ToString::to_string)
+}

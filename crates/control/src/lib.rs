@@ -1,0 +1,29 @@
+//! The client of an agent's API, and what both say to each other.
+//!
+//! A runner opens a session on each agent of a trial ([`Client::open`]), follows its stages, and orders the next step when all
+//! sessions have reached one. Nothing here knows an engine, or how a trial is put together.
+//!
+//! The client pins the agent's certificate by its fingerprint and shows the token; an
+//! [`AgentUrl`](linerate_model::AgentUrl) carries both with the address.
+#![forbid(unsafe_code)]
+
+mod api_error;
+mod client;
+mod error;
+mod pin;
+mod resolve;
+mod session;
+mod sse;
+
+pub use api_error::{ApiError, ErrorKind};
+pub use client::Client;
+pub use error::AgentError;
+pub use pin::{client_config, fingerprint};
+pub use resolve::Resolve;
+pub use session::{Closed, SessionHandle};
+
+/// Version of the API. Both sides send it with each request and answer, and refuse to work with another.
+pub const PROTOCOL: u32 = 2;
+
+/// The header that carries [`PROTOCOL`].
+pub const PROTOCOL_HEADER: &str = "linerate-protocol";

@@ -1,0 +1,52 @@
+//! Roles in a copy: which go together with what is asked, and how many connections they have.
+
+use crate::CopyError;
+use linerate_model::{CopyExisting, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, Role, RoleKind};
+
+/// Most lanes from one host to another.
+const MOST_LANES: u16 = 64;
+
+/// Checks that `role` can do its part of `task`.
+///
+/// # Errors
+/// What does not go together.
+pub(crate) fn check(task: &CopyTask, role: &Role) -> Result<(), CopyError> {
+    let impossible = |why: &str| Err(CopyError::Impossible(why.to_owned()));
+    let CopyOptions { lanes, verify, existing, .. } = task.options;
+    let (reads, writes) = match &role.kind {
+        RoleKind::Source if role.connects.is_empty() => return impossible("a source needs a link to a destination"),
+        RoleKind::Source => (true, false),
+        RoleKind::Destination | RoleKind::FileServer if role.listens.is_empty() => {
+            return impossible("a destination or file server needs a link to listen on");
+        }
+        RoleKind::Destination | RoleKind::FileServer => (false, true),
+        RoleKind::Copier { .. } => (true, role.connects.is_empty()),
+        _ => return impossible("a copy has sources, destinations, copiers and file servers, and no other roles"),
+    };
+    if !(1..=MOST_LANES).contains(&lanes) {
+        return Err(CopyError::Impossible(format!("{lanes} lanes: choose 1 to {MOST_LANES}")));
+    }
+    if reads && task.from == CopyFrom::Memory && matches!(task.tree, CopyTree::Folder(_)) {
+        return impossible("a folder is read from files; only a made tree, as like:system, can come from memory");
+    }
+    let discards = writes && task.into == CopyInto::Discard;
+    match &role.kind {
+        RoleKind::FileServer if discards => impossible("a folder is served; what is to be discarded goes nowhere"),
+        RoleKind::FileServer if matches!(task.into, CopyInto::Server(_)) => {
+            impossible("a host serves a folder of its own only")
+        }
+        _ if discards && (verify == CopyVerify::ReadBack || existing != CopyExisting::Refuse) => {
+            impossible("what is discarded can neither be read back, nor replace or resume anything")
+        }
+        RoleKind::Copier { .. } if verify == CopyVerify::Received => {
+            impossible("nothing is received where one host does it all; verify by reading back")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Lanes of `role` on this host, those to file servers included.
+pub(crate) fn flows(task: &CopyTask, role: &Role) -> u64 {
+    let others = (role.connects.len() + role.listens.len()).max(1) as u64;
+    others * u64::from(task.options.lanes)
+}

@@ -1,0 +1,176 @@
+//! What an engine and an agent are to each other.
+//!
+//! An engine is one blocking function with waiting points: it listens, waits for its peers, becomes ready, waits for the start,
+//! works, and returns what it counted. The agent decides when it goes on, watches the host meanwhile, and can stop it at any point.
+
+use crate::Stop;
+use linerate_model::{Assignment, Caveat, Endpoints, Meter, Ready, RoleCounts, Task};
+use linerate_sys::thread::EngineThread;
+use linerate_units::{BitRate, Nanos};
+use std::sync::Arc;
+
+/// Does one task, or a few, on one host. What of the host it may use (folders, the service of an NFS server) it is given when
+/// it is made.
+pub trait Engine: Send + Sync {
+    /// Its name in messages, as in `streams`.
+    fn name(&self) -> &'static str;
+
+    /// Whether it does `task`. Each task is done by exactly one engine.
+    fn takes(&self, task: &Task) -> bool;
+
+    /// What `assignment` asks of the host. It opens nothing: the agent weighs the demand against its limits first.
+    ///
+    /// # Errors
+    /// The assignment cannot be meant: a rate of zero, more flows than ports, a role that the task does not have.
+    fn demand(&self, assignment: &Assignment) -> Result<Demand, EngineError>;
+
+    /// Does the assignment, from listening to counts, on the calling thread and threads of its own. However it returns, nothing
+    /// of it is left on the host but what `remains` names.
+    ///
+    /// # Errors
+    /// The task could not be done, or it was stopped.
+    fn run(&self, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure>;
+}
+
+/// Leads an engine through its stages; implemented by the agent. Calls that wait return [`Stopped`] at once when the session is
+/// stopped.
+pub trait Conductor: Sync {
+    /// Says what takes a while.
+    fn preparing(&self, doing: &str);
+
+    /// Says where this host's links are listened on, and waits for the addresses of the links it connects to. An engine that
+    /// has no links passes an empty map.
+    ///
+    /// # Errors
+    /// The session was stopped.
+    fn listening(&self, here: Endpoints) -> Result<Endpoints, Stopped>;
+
+    /// Says that the work could begin, and waits for the moment to begin, nanoseconds on the clock of
+    /// [`linerate_sys::clock::now`]. Called again, it gives the same answer at once.
+    ///
+    /// # Errors
+    /// The session was stopped.
+    fn ready(&self, ready: Ready) -> Result<u64, Stopped>;
+
+    /// Says that the work is under way. From now on meters are read for progress, and the host is watched in the window.
+    fn runs(&self, work: Work);
+
+    /// Says that all is sent, and waits until all hosts have sent. Only for tasks that need it.
+    ///
+    /// # Errors
+    /// The session was stopped.
+    fn sent(&self) -> Result<(), Stopped>;
+
+    /// The session's stop flag.
+    fn stop(&self) -> &Arc<Stop>;
+}
+
+/// Work under way.
+pub struct Work {
+    /// The measured window, nanoseconds on the clock of [`linerate_sys::clock::now`]; none runs from now until the engine
+    /// returns.
+    pub window: Option<(u64, u64)>,
+    /// The threads that do it, whose CPU time is told apart.
+    pub threads: Vec<EngineThread>,
+    /// Device numbers of the disks in use.
+    pub disks: Vec<u64>,
+    /// Progress.
+    pub meters: Arc<dyn Meters>,
+}
+
+/// Progress of work under way. Reading it must not slow the work: relaxed loads.
+pub trait Meters: Send + Sync {
+    /// What was done so far.
+    fn read(&self) -> Meter;
+
+    /// Whether all threads have ended, as they do when a peer goes away before the window closes.
+    fn has_ended(&self) -> bool {
+        false
+    }
+}
+
+/// What an engine counted.
+#[derive(Debug)]
+pub struct Counted {
+    /// Each role's counts, in the order of the assignment's roles.
+    pub roles: Vec<RoleCounts>,
+    /// When the window opened or the first frame was sent, nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// Doubts.
+    pub caveats: Vec<Caveat>,
+    /// What could not be removed, and must be by hand.
+    pub remains: Vec<String>,
+}
+
+/// The session was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the session was stopped")]
+pub struct Stopped;
+
+/// Why an engine could not do its task.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct EngineError {
+    /// What failed, why, and what to do.
+    pub message: String,
+}
+
+impl EngineError {
+    /// An error that says `message`.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+}
+
+/// How an engine ended without counts.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct EngineFailure {
+    /// Why.
+    pub error: FailedBy,
+    /// What could not be removed, and must be by hand.
+    pub remains: Vec<String>,
+}
+
+/// What ended an engine.
+#[derive(Debug, thiserror::Error)]
+pub enum FailedBy {
+    /// The task.
+    #[error(transparent)]
+    Task(#[from] EngineError),
+    /// The agent.
+    #[error(transparent)]
+    Stop(#[from] Stopped),
+}
+
+impl<E: Into<FailedBy>> From<E> for EngineFailure {
+    fn from(error: E) -> Self {
+        Self { error: error.into(), remains: Vec::new() }
+    }
+}
+
+/// What a session asks of its host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Demand {
+    /// Payload (frames: bits of frames) it sends per second at the most; none has no bound.
+    pub sends: Option<BitRate>,
+    /// What it receives per second at the most; none has no bound.
+    pub receives: Option<BitRate>,
+    /// How long it runs, warm-up and settling included; none runs until it is done, and is ended at the agent's limit.
+    pub time: Option<Nanos>,
+    /// Connections or sockets on this host.
+    pub flows: u64,
+    /// What it needs leave for.
+    pub needs: Needs,
+    /// What only one session at a time may have, as in `raw frames`; none shares the host.
+    pub exclusive: Option<&'static str>,
+    /// Time beyond the usual that preparing, connecting, waiting for other hosts and removing may take.
+    pub set_up: Nanos,
+}
+
+/// What needs leave of the agent's owner.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// To send raw frames.
+    pub frames: bool,
+}

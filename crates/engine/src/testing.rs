@@ -1,0 +1,337 @@
+//! Sessions led within one process, for tests of engines: what runner and agents do for the hosts of a load.
+
+use crate::{Conductor, Counted, Engine, EngineFailure, Stop, Stopped, Work};
+use linerate_model::{Assignment, Endpoints, Meter, Ready};
+use linerate_sys::clock;
+use linerate_sys::thread::EngineThread;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How far a session is, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reached {
+    /// It makes what it needs.
+    Preparing,
+    /// Its links are listened on.
+    Listening,
+    /// It could begin.
+    Ready,
+    /// It is at work.
+    Running,
+    /// It has sent all it had to.
+    Sent,
+    /// The engine has returned.
+    Ended,
+}
+
+/// One host's session of a load whose hosts are all in this process. It conducts its engine.
+pub struct Session {
+    assignment: Assignment,
+    /// Its place among the sessions of the load.
+    index: usize,
+    load: Arc<Load>,
+    stop: Arc<Stop>,
+}
+
+/// What the sessions of a load share.
+struct Load {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    sessions: Vec<Progress>,
+    endpoints: Endpoints,
+    /// When all begin.
+    start: Option<u64>,
+    /// A session ended before that: no other passes a barrier any more.
+    broken: bool,
+}
+
+struct Progress {
+    reached: Reached,
+    ready: Ready,
+    work: Option<Work>,
+    stop: Arc<Stop>,
+}
+
+/// Makes a session for each assignment of one load. None passes a barrier before all have come to it. One that fails before
+/// the start stops the others; one that ends later is not waited for.
+pub fn sessions(assignments: impl IntoIterator<Item = Assignment>) -> Vec<Session> {
+    let state = State { sessions: Vec::new(), endpoints: Endpoints::new(), start: None, broken: false };
+    let load = Arc::new(Load { state: Mutex::new(state), changed: Condvar::new() });
+    let session = |(index, assignment)| {
+        let (stop, ready) = (Arc::<Stop>::default(), Ready::default());
+        let (reached, stopped) = (Reached::Preparing, Arc::clone(&stop));
+        load.state().sessions.push(Progress { reached, ready, work: None, stop: stopped });
+        // A session that waits for the others is woken.
+        let waiting = Arc::clone(&load);
+        stop.on_stop(move || {
+            let _state = waiting.state();
+            waiting.changed.notify_all();
+        });
+        Session { assignment, index, load: Arc::clone(&load), stop }
+    };
+    assignments.into_iter().enumerate().map(session).collect()
+}
+
+/// Runs the sessions of one load side by side. Returns how each ended, in the order of `assignments`.
+///
+/// # Panics
+/// If the engine does.
+pub fn run(
+    engine: &dyn Engine,
+    assignments: impl IntoIterator<Item = Assignment>,
+) -> Vec<Result<Counted, EngineFailure>> {
+    let sessions = sessions(assignments);
+    thread::scope(|scope| {
+        let ended: Vec<_> = sessions.iter().map(|session| scope.spawn(|| session.run(engine))).collect();
+        ended.into_iter().map(|end| end.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}
+
+impl Session {
+    /// Runs `engine` to its end, on the calling thread.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn run(&self, engine: &dyn Engine) -> Result<Counted, EngineFailure> {
+        /// Marks the end also where the engine panics.
+        struct Ending<'a>(&'a Session);
+        impl Drop for Ending<'_> {
+            fn drop(&mut self) {
+                self.0.end();
+            }
+        }
+        let _ending = Ending(self);
+        engine.run(&self.assignment, self)
+    }
+
+    /// Stops the session, as an agent does when its runner goes away.
+    pub fn stop(&self, reason: &str) {
+        self.stop.set(reason.to_owned());
+    }
+
+    /// Waits until the session has come to `stage` or beyond. Returns false if that took longer than `timeout`.
+    pub fn wait_for(&self, stage: Reached, timeout: Duration) -> bool {
+        let before = |state: &mut State| state.sessions[self.index].reached < stage;
+        let (state, _) = self
+            .load
+            .changed
+            .wait_timeout_while(self.load.state(), timeout, before)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.sessions[self.index].reached >= stage
+    }
+
+    /// How far it is.
+    pub fn reached(&self) -> Reached {
+        self.load.state().sessions[self.index].reached
+    }
+
+    /// What it said when it was ready.
+    pub fn ready_said(&self) -> Ready {
+        self.load.state().sessions[self.index].ready
+    }
+
+    /// What it has done so far; none before its work began.
+    pub fn meter(&self) -> Option<Meter> {
+        self.load.state().sessions[self.index].work.as_ref().map(|work| work.meters.read())
+    }
+
+    /// The measured window; none before its work began, or if it has none.
+    pub fn window(&self) -> Option<(u64, u64)> {
+        self.load.state().sessions[self.index].work.as_ref().and_then(|work| work.window)
+    }
+
+    /// The threads that do its work; empty before it began.
+    pub fn threads(&self) -> Vec<EngineThread> {
+        let state = self.load.state();
+        state.sessions[self.index].work.as_ref().map(|work| work.threads.clone()).unwrap_or_default()
+    }
+
+    /// Whether all its threads have ended; false before its work began.
+    pub fn has_ended(&self) -> bool {
+        self.load.state().sessions[self.index].work.as_ref().is_some_and(|work| work.meters.has_ended())
+    }
+
+    fn end(&self) {
+        let mut state = self.load.state();
+        state.sessions[self.index].reached = Reached::Ended;
+        let others: Vec<_> = match state.start {
+            Some(_) => Vec::new(),
+            None => {
+                state.broken = true;
+                state.sessions.iter().map(|session| Arc::clone(&session.stop)).collect()
+            }
+        };
+        self.load.changed.notify_all();
+        drop(state);
+        others.iter().for_each(|stop| stop.set(String::from("another session ended before the start")));
+    }
+
+    /// Notes that it came to `stage`, and waits until all others have.
+    fn meet(&self, stage: Reached, note: impl FnOnce(&mut State)) -> Result<MutexGuard<'_, State>, Stopped> {
+        let mut state = self.load.state();
+        let own = &mut state.sessions[self.index].reached;
+        *own = stage.max(*own);
+        note(&mut state);
+        self.load.changed.notify_all();
+        let ends = |state: &State| state.broken || self.stop.is_set();
+        let missing = |state: &mut State| !ends(state) && state.sessions.iter().any(|session| session.reached < stage);
+        let state = self.load.changed.wait_while(state, missing).unwrap_or_else(PoisonError::into_inner);
+        if ends(&state) { Err(Stopped) } else { Ok(state) }
+    }
+}
+
+impl Conductor for Session {
+    fn preparing(&self, _doing: &str) {}
+
+    fn listening(&self, here: Endpoints) -> Result<Endpoints, Stopped> {
+        let state = self.meet(Reached::Listening, |state| state.endpoints.extend(here))?;
+        let known = self.assignment.connects().filter_map(|link| Some((link, *state.endpoints.get(&link)?)));
+        Ok(known.collect())
+    }
+
+    fn ready(&self, ready: Ready) -> Result<u64, Stopped> {
+        let mut state = self.meet(Reached::Ready, |state| state.sessions[self.index].ready = ready)?;
+        let lead = state.sessions.iter().map(|session| session.ready.lead.get()).max().unwrap_or_default();
+        Ok(*state.start.get_or_insert_with(|| clock::now() + lead))
+    }
+
+    fn runs(&self, work: Work) {
+        let mut state = self.load.state();
+        let own = &mut state.sessions[self.index];
+        own.reached = own.reached.max(Reached::Running);
+        own.work = Some(work);
+        self.load.changed.notify_all();
+    }
+
+    fn sent(&self) -> Result<(), Stopped> {
+        self.meet(Reached::Sent, |_| ()).map(drop)
+    }
+
+    fn stop(&self) -> &Arc<Stop> {
+        &self.stop
+    }
+}
+
+impl Load {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Demand, EngineError, Meters, Needs};
+    use linerate_model::{
+        FrameEngine, FramesTask, LinkId, Listen, Role, RoleKind, SessionId, SessionKey, Task, Timing,
+    };
+    use linerate_units::Nanos;
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+    /// Passes all waiting points, or fails after it was ready.
+    struct Walks;
+
+    struct Still;
+
+    impl Meters for Still {
+        fn read(&self) -> Meter {
+            Meter::default()
+        }
+    }
+
+    const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    impl Engine for Walks {
+        fn name(&self) -> &'static str {
+            "walks"
+        }
+
+        fn takes(&self, _: &Task) -> bool {
+            true
+        }
+
+        fn demand(&self, _: &Assignment) -> Result<Demand, EngineError> {
+            Ok(Demand {
+                sends: None,
+                receives: None,
+                time: None,
+                flows: 0,
+                needs: Needs::default(),
+                exclusive: None,
+                set_up: Nanos::default(),
+            })
+        }
+
+        fn run(&self, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {
+            if assignment.id.0 == "fails" {
+                return Err(EngineError::new("planted").into());
+            }
+            let here = assignment.listens().map(|listen| (listen.link, SocketAddr::new(listen.address, listen.link.0)));
+            let there = host.listening(here.collect())?;
+            assert_eq!(there.keys().copied().collect::<Vec<_>>(), assignment.connects().collect::<Vec<_>>());
+            let start = host.ready(Ready { lead: Nanos::from_millis(10), ..Ready::default() })?;
+            assert_eq!(host.ready(Ready::default())?, start, "asked again, it is the same");
+            assert!(host.stop().sleep_until(start));
+            host.runs(Work { window: None, threads: Vec::new(), disks: Vec::new(), meters: Arc::new(Still) });
+            host.sent()?;
+            Ok(Counted { roles: Vec::new(), started_unix_ns: start, caveats: Vec::new(), remains: Vec::new() })
+        }
+    }
+
+    fn assignment(id: &str, listens: &[u16], connects: &[u16]) -> Assignment {
+        let listen = |link: &u16| Listen { link: LinkId(*link), address: ADDRESS, folder: None };
+        let task = FramesTask {
+            home: "a".into(),
+            ports: Vec::new(),
+            streams: Vec::new(),
+            time: Nanos::default(),
+            settle: Nanos::default(),
+            engine: FrameEngine::Auto,
+            hosts: Vec::new(),
+        };
+        Assignment {
+            id: SessionId(id.to_owned()),
+            key: SessionKey([0; 16]),
+            task: Task::Frames(task),
+            timing: Timing::UntilDone,
+            roles: vec![Role {
+                kind: RoleKind::Source,
+                listens: listens.iter().map(listen).collect(),
+                connects: connects.iter().copied().map(LinkId).collect(),
+            }],
+            password: None,
+        }
+    }
+
+    #[test]
+    fn all_pass_each_barrier_together() {
+        let assignments = [("a", &[1, 2][..], &[][..]), ("b", &[], &[1]), ("c", &[], &[2])];
+        let counted = run(&Walks, assignments.map(|(id, listens, connects)| assignment(id, listens, connects)));
+        let starts: Vec<_> = counted.into_iter().map(|counted| counted.expect("it walks").started_unix_ns).collect();
+        assert!(starts.len() == 3 && starts.iter().all(|start| *start == starts[0]), "{starts:?}");
+    }
+
+    #[test]
+    fn one_that_fails_before_the_start_stops_the_others() {
+        let mut ended = run(&Walks, ["walks", "fails"].map(|id| assignment(id, &[], &[])));
+        assert_eq!(ended.pop().and_then(Result::err).expect("it fails").to_string(), "planted");
+        assert_eq!(ended.pop().and_then(Result::err).expect("stopped").to_string(), Stopped.to_string());
+    }
+
+    #[test]
+    fn a_stop_ends_the_waiting() {
+        let sessions = sessions(["a", "b"].map(|id| assignment(id, &[], &[])));
+        let ended = thread::scope(|scope| {
+            let running = scope.spawn(|| sessions[0].run(&Walks));
+            assert!(sessions[0].wait_for(Reached::Listening, Duration::from_secs(60)));
+            assert_eq!((sessions[0].reached(), sessions[0].meter()), (Reached::Listening, None));
+            sessions[0].stop("enough");
+            running.join().expect("no panic")
+        });
+        assert_eq!(ended.expect_err("stopped").to_string(), Stopped.to_string());
+    }
+}

@@ -1,0 +1,213 @@
+//! Plain generating and receiving of raw frames: what was asked for is sent, and what becomes of each stream is counted.
+
+use crate::device::{SHORTFALL_BEARABLE, latency_of, of_load, whole};
+use crate::statistics::summary;
+use crate::task::Context;
+use linerate_model::{
+    Caveat, CaveatKind, Confidence, Detail, FlowRate, FrameCounts, FrameEngine, FrameFlow, FrameForm, FrameStream,
+    FrameStreamCounts, FramesRun, FramesTask, HostName, Limit, Measurement, PortName, PortPair, Quantity, Task, Timing,
+    Trial, TrialResult, Verdict,
+};
+use linerate_units::{FrameRate, FrameSize, Nanos, grouped};
+
+/// Frames to be sent as they are asked for, without a search.
+#[derive(Debug, Clone)]
+pub struct PlainFrames {
+    /// The host whose ports send; of several hosts that of the first port.
+    pub host: HostName,
+    /// The ports.
+    pub ports: Vec<PortName>,
+    /// Who sends to whom.
+    pub directions: Vec<PortPair>,
+    /// Frames per second of each direction; none sends at the highest rate the port takes.
+    pub rate: Option<FrameRate>,
+    /// So many frames of each direction at the most; none sends for the whole time.
+    pub count: Option<u64>,
+    /// What makes the frames other than plain ones.
+    pub form: FrameForm,
+    /// How long is sent.
+    pub time: Nanos,
+    /// Wait for stragglers.
+    pub settle: Nanos,
+    /// By which means.
+    pub engine: FrameEngine,
+}
+
+impl PlainFrames {
+    /// Returns the trial with frames of `size`, as a cell of a sweep.
+    pub fn trial(&self, size: FrameSize) -> Trial {
+        let stream = |pair: &PortPair| FrameStream {
+            from: pair.from,
+            to: pair.to,
+            size,
+            rate: self.rate,
+            count: self.count,
+            after: Nanos::default(),
+            time: None,
+            headers: pair.headers.clone(),
+            form: self.form.clone(),
+        };
+        let task = FramesTask {
+            home: self.host.clone(),
+            ports: self.ports.clone(),
+            streams: self.directions.iter().map(stream).collect(),
+            time: self.time,
+            settle: self.settle,
+            engine: self.engine,
+            hosts: Vec::new(),
+        };
+        Trial::new(format!("frames {}", size.get()), Task::Frames(task), Timing::UntilDone)
+    }
+}
+
+/// Frames received per second, all streams together.
+pub(crate) fn received_per_s(task: &FramesTask, counts: &FrameCounts) -> f64 {
+    let seconds = task.time.as_secs_f64();
+    let of = |stream: &FrameStreamCounts| {
+        let timed = rate(stream.received, stream.received_bytes, stream.receive_time);
+        // Of one frame there is no rate but over the whole time.
+        timed.map_or(if seconds > 0.0 { stream.received as f64 / seconds } else { 0.0 }, |rate| rate.frames_per_s)
+    };
+    counts.streams.iter().map(of).sum()
+}
+
+/// What the runs of `cell` amount to; the flows are those of the median run.
+pub(crate) fn measure(cell: &Trial, runs: &[&TrialResult], _with: &Context<'_>) -> Measurement {
+    let runs: Vec<FramesRun<'_>> = runs.iter().filter_map(|run| run.frames()).collect();
+    let figures: Vec<f64> = runs.iter().map(|run| received_per_s(run.task, run.counts)).collect();
+    let mut order: Vec<usize> = (0..runs.len()).collect();
+    order.sort_by(|a, b| figures[*a].total_cmp(&figures[*b]));
+    let middle = order.get(order.len().saturating_sub(1) / 2).map(|at| &runs[*at]);
+    let flows: Vec<FrameFlow> =
+        middle.map_or_else(Vec::new, |run| run.streams().map(|(stream, counts)| flow(run, stream, counts)).collect());
+    let verdicts = || flows.iter().filter_map(|flow| flow.verdict.as_ref());
+    // One stream that was held back says more than all that met their load.
+    let verdict = verdicts().find(|verdict| verdict.limit != Limit::OfferedLoad).or_else(|| verdicts().next());
+    let mut caveats: Vec<Caveat> = Vec::new();
+    for caveat in flows.iter().flat_map(|flow| &flow.caveats) {
+        if !caveats.contains(caveat) {
+            caveats.push(caveat.clone());
+        }
+    }
+    Measurement {
+        name: cell.name.clone(),
+        quantity: Quantity::FramesPerS,
+        main: summary(figures).expect("a cell is measured only when it has runs"),
+        tester_limit: None,
+        verdict: verdict.cloned().unwrap_or_else(|| {
+            Verdict::new(Limit::CannotTell, Confidence::Low, vec![String::from("no stream was sent")])
+        }),
+        caveats,
+        detail: Detail::Frames { flows },
+    }
+}
+
+fn flow(run: &FramesRun<'_>, stream: &FrameStream, counts: &FrameStreamCounts) -> FrameFlow {
+    let port = |index: u16| run.task.ports.get(usize::from(index)).map(ToString::to_string).unwrap_or_default();
+    let mut caveats = run.result.caveats.clone();
+    let offered = rate(counts.sent, counts.sent_bytes, counts.send_time);
+    let slow = stream
+        .rate
+        .zip(offered)
+        .is_some_and(|(asked, offered)| offered.frames_per_s < asked.get() as f64 * (1.0 - SHORTFALL_BEARABLE));
+    if slow || counts.intended.saturating_sub(counts.sent) > counts.intended / 200 {
+        caveats.push(Caveat::new(
+            CaveatKind::BelowOfferedRate,
+            format!(
+                "{} of {} frames that were due were sent, {} a second: less than was asked for, because this host was held up \
+                 or cannot send so many; ask for a lower rate, or measure when it is quiet",
+                grouped(counts.sent),
+                grouped(counts.intended),
+                whole(offered.map_or(0.0, |offered| offered.frames_per_s))
+            ),
+        ));
+    }
+    FrameFlow {
+        from: port(stream.from),
+        to: port(stream.to),
+        frame_bytes: stream.size.get(),
+        mix: stream.form.mix.clone(),
+        engine: run.counts.engine,
+        intended: counts.intended,
+        sent: counts.sent,
+        received: counts.received,
+        lost: counts.sent.saturating_sub(counts.received),
+        duplicates: counts.duplicates,
+        reordered: counts.reordered,
+        flooded: counts.flooded,
+        offered,
+        arrived: rate(counts.received, counts.received_bytes, counts.receive_time),
+        sent_bytes: counts.sent_bytes,
+        received_bytes: counts.received_bytes,
+        latency_ns: latency_of(&counts.latency),
+        by_port_counters: counts.by_port_counters,
+        verdict: Some(of_load(counts.intended, counts.sent, counts.received)),
+        caveats,
+    }
+}
+
+/// `frames` of `bytes` in all, the first and the last `time` apart: what came behind the first took that time.
+fn rate(frames: u64, bytes: u64, time: Nanos) -> Option<FlowRate> {
+    /// Preamble, start delimiter and gap (IEEE 802.3 clauses 3.1.1 and 4.4.2).
+    const AROUND: f64 = 20.0;
+    let steps = frames.checked_sub(1).filter(|steps| *steps > 0 && time.get() > 0)?;
+    let frames_per_s = steps as f64 / time.as_secs_f64();
+    let mean = bytes as f64 / frames as f64;
+    Some(FlowRate {
+        frames_per_s,
+        frame_bits_per_s: frames_per_s * mean * 8.0,
+        wire_bits_per_s: frames_per_s * (mean + AROUND) * 8.0,
+        time,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{Again, Method, Step};
+    use crate::device::tests::{frames_of, plan, simulate, streams_of};
+    use crate::sweep::Sweep;
+    use linerate_model::{DevicePlan, DeviceTest, Plan, Repeats};
+
+    /// 500 frames of 64 bytes each way at 1,000 a second.
+    fn cell() -> Trial {
+        let DevicePlan { host, ports, directions, settle, engine, final_time: time, .. } =
+            plan(DeviceTest::Throughput, true);
+        let (rate, form) = (Some(FrameRate::per_second(1_000)), FrameForm::default());
+        let frames = PlainFrames { host, ports, directions, rate, count: Some(500), form, time, settle, engine };
+        frames.trial(FrameSize::with_fcs(64).expect("a size"))
+    }
+
+    #[test]
+    fn plain_frames_are_sent_once_and_their_counts_told() {
+        let mut sweep = Sweep::new(&Plan::sweep(vec![cell()], Repeats::Times(1)), &[]);
+        let Step::Run { trial, again } = sweep.next() else { panic!("one trial") };
+        assert_eq!(again, Again::Never, "what was spoilt is told, and not sent again");
+        assert_eq!(trial.name, "frames 64");
+        assert!(frames_of(&trial).streams.iter().all(|stream| stream.count == Some(500)));
+        let mut result = simulate(*trial, 1_000_000, 1_000_000);
+        for stream in streams_of(&mut result) {
+            (stream.intended, stream.sent, stream.sent_bytes) = (501, 501, 501 * 64);
+            stream.send_time = Nanos::from_millis(500);
+            (stream.received, stream.by_port_counters) = (499, false);
+        }
+        sweep.record(&result);
+        assert_eq!(sweep.next(), Step::Done);
+        let results = sweep.results();
+        let flows = results[0].frames();
+        assert_eq!((flows.len(), flows[0].lost, flows[1].from.as_str()), (2, 2, "p1"));
+        let offered = flows[0].offered.expect("a rate");
+        assert_eq!((offered.frames_per_s, offered.frame_bits_per_s, offered.wire_bits_per_s), (1_000.0, 512e3, 672e3));
+        assert_eq!(flows[0].arrived, None, "no time, no rate");
+        assert_eq!(flows[0].caveats, []);
+        // Over the trial's 2 s where no time of arrival is known.
+        assert_eq!((results[0].quantity, results[0].main.median), (Quantity::FramesPerS, 499.0));
+        assert_eq!(results[0].verdict.limit, Limit::Device);
+
+        // At half the rate asked for, all frames sent are no excuse.
+        streams_of(&mut result).iter_mut().for_each(|stream| stream.send_time = Nanos::from_secs(1));
+        let mut late = Sweep::new(&Plan::sweep(vec![cell()], Repeats::Times(1)), &[]);
+        late.record(&result);
+        assert_eq!(late.results()[0].frames()[0].caveats[0].kind, CaveatKind::BelowOfferedRate);
+    }
+}

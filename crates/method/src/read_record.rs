@@ -1,0 +1,153 @@
+//! Records out of text, of this format and of older ones.
+
+use crate::upgrade_v1::upgrade_v1;
+use linerate_model::{Goal, Planned, Record, SCHEMA, Trial};
+use serde_json::Value;
+
+/// The format that came before.
+const V1: &str = "linerate.record/1";
+/// What the names of all formats begin with.
+const FORMATS: &str = "linerate.record/";
+
+/// Text that is no record that can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum BadRecord {
+    /// It ends before the record does.
+    #[error("the record is cut short: its text ends in line {line}; take the whole file, or export the run again")]
+    CutShort {
+        /// The last line.
+        line: usize,
+    },
+    /// It is not JSON.
+    #[error("this is no record: it is not JSON: {0}")]
+    NotJson(serde_json::Error),
+    /// It is JSON of another kind.
+    #[error("this is no record: its `schema` is {found}, and that of records is {SCHEMA}")]
+    NotRecord {
+        /// What it says it is.
+        found: String,
+    },
+    /// A later program wrote it.
+    #[error(
+        "the record is of format {found}, written by linerate {version}, and this linerate reads formats up to {SCHEMA}: use \
+         linerate {version} or later"
+    )]
+    Newer {
+        /// Its format.
+        found: String,
+        /// The program that wrote it.
+        version: String,
+    },
+    /// Something in it is missing or cannot be.
+    #[error("the record of format {format} cannot be read: {why}")]
+    Invalid {
+        /// Its format.
+        format: String,
+        /// What is wrong, and where.
+        why: String,
+    },
+}
+
+impl BadRecord {
+    /// Something in a record of `format` is missing or cannot be.
+    pub(crate) fn invalid(format: &str, why: impl ToString) -> Self {
+        Self::Invalid { format: format.to_owned(), why: why.to_string() }
+    }
+}
+
+/// Reads a record of any format that this program knows. Of an older one the results are worked out anew.
+///
+/// # Errors
+/// The text is no record, is cut short, or was written by a later program.
+pub fn read_record(text: &str) -> Result<Record, BadRecord> {
+    let value: Value = serde_json::from_str(text).map_err(|error| match error.is_eof() {
+        true => BadRecord::CutShort { line: error.line() },
+        false => BadRecord::NotJson(error),
+    })?;
+    let word = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let found = word("schema").unwrap_or_else(|| "missing".to_owned());
+    match found.as_str() {
+        SCHEMA => {
+            let record = serde_json::from_value(value).map_err(|error| BadRecord::invalid(SCHEMA, error))?;
+            whole(record)
+        }
+        V1 => upgrade_v1(value),
+        _ => match found.strip_prefix(FORMATS).and_then(|version| version.parse::<u32>().ok()) {
+            Some(_) => Err(BadRecord::Newer {
+                found,
+                version: word("version").unwrap_or_else(|| "of unknown version".to_owned()),
+            }),
+            None => Err(BadRecord::NotRecord { found }),
+        },
+    }
+}
+
+/// The record, if each of its trials has a load.
+fn whole(record: Record) -> Result<Record, BadRecord> {
+    let planned: Vec<&Trial> = match &record.plan.goal {
+        Goal::Sweep(plan) => plan.cells.iter().collect(),
+        Goal::Curve(plan) => vec![&plan.cell],
+        Goal::Device(_) => Vec::new(),
+        Goal::Ladder(plan) => {
+            let frames = if let Planned::Trial(trial) = &plan.frames { Some(&**trial) } else { None };
+            plan.cells.iter().chain(frames).chain(&plan.echoes).collect()
+        }
+    };
+    let run = record.trials.iter().map(|result| &result.trial);
+    match planned.into_iter().chain(run).find(|trial| trial.loads.is_empty()) {
+        Some(trial) => Err(BadRecord::invalid(SCHEMA, format!("trial `{}` has no load", trial.name))),
+        None => Ok(record),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::tests::record_of;
+    use crate::transfer::tests::trial;
+
+    fn text() -> String {
+        serde_json::to_string_pretty(&record_of(&[], &[trial(1_000, 0)], Vec::new())).expect("it is JSON")
+    }
+
+    fn refused(text: &str) -> String {
+        read_record(text).expect_err("it is no record").to_string()
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let record = read_record(&text()).expect("a record");
+        assert_eq!(record, record_of(&[], &[trial(1_000, 0)], Vec::new()));
+    }
+
+    #[test]
+    fn a_record_that_is_cut_short_is_named_so() {
+        let text = text();
+        let half = &text[..text.len() / 2];
+        assert!(refused(half).contains("cut short"), "{}", refused(half));
+        assert!(refused("").contains("cut short"));
+    }
+
+    #[test]
+    fn a_later_format_names_both_versions() {
+        let later = text().replace(SCHEMA, "linerate.record/3").replace("\"version\": \"\"", "\"version\": \"9.1.0\"");
+        let said = refused(&later);
+        assert!(["linerate.record/3", SCHEMA, "linerate 9.1.0"].iter().all(|word| said.contains(word)), "{said}");
+    }
+
+    #[test]
+    fn other_json_and_other_text_are_no_records() {
+        assert!(refused("{\"schema\": \"linerate.study/1\"}").contains("linerate.study/1"));
+        assert!(refused("[]").contains("missing"));
+        assert!(refused("name: x").contains("not JSON"));
+    }
+
+    #[test]
+    fn a_trial_without_a_load_and_a_missing_field_are_named() {
+        let mut record = record_of(&[], &[trial(1_000, 0)], Vec::new());
+        record.trials[0].trial.loads.clear();
+        assert!(refused(&serde_json::to_string(&record).expect("JSON")).contains("`udp 1000` has no load"));
+        let said = refused(&text().replace("\"trials\"", "\"runs\""));
+        assert!(said.contains("missing field `trials`"), "{said}");
+    }
+}

@@ -1,0 +1,89 @@
+//! What streams, transactions, RPC and NFS have in common: paths between a client and a server.
+
+use super::{Addresses, Assigned, Parts, all_of, observed};
+use crate::account::place_losses;
+use crate::measure::measurement;
+use crate::task::{Context, Joined};
+use crate::transfer::{Transfer, transactions_per_s, transfers_of};
+use linerate_model::{
+    Counts, EndCounts, HostName, LinkId, Listen, Load, Measurement, Net, Path, PathCounts, Role, RoleCounts, RoleKind,
+    Task, Trial, TrialResult,
+};
+use std::net::IpAddr;
+
+/// A link for each path: its server listens, its client connects. A server that runs no agent is there already, and the
+/// task says where.
+///
+/// # Errors
+/// A client cannot reach its server.
+pub(super) fn assign(load: &Load, at: &dyn Addresses) -> Result<Assigned, String> {
+    let ip = load.task.net().map(|net: &Net| net.ip).unwrap_or_default();
+    let mut parts: Vec<(HostName, Vec<Role>)> = Vec::new();
+    let mut add = |host: &HostName, role: Role| match parts.iter_mut().find(|(known, _)| known == host) {
+        Some((_, roles)) => roles.push(role),
+        None => parts.push((host.clone(), vec![role])),
+    };
+    for (path, Path { client, server }) in (0..).zip(load.task.paths()) {
+        let link = LinkId(path);
+        let agent = server.agent();
+        if let Some(server) = agent {
+            let address: IpAddr = at.data_address(server, client, ip)?;
+            let listens = vec![Listen { link, address, folder: None }];
+            add(server, Role { kind: RoleKind::Server { path }, listens, connects: Vec::new() });
+        }
+        let connects = agent.map(|_| link).into_iter().collect();
+        add(client, Role { kind: RoleKind::Client { path }, listens: Vec::new(), connects });
+    }
+    Ok(Assigned { load: load.clone(), parts, caveats: Vec::new() })
+}
+
+/// Puts the ends of each path together.
+///
+/// # Errors
+/// An end is missing.
+pub(super) fn join(load: &Load, parts: Parts) -> Result<Joined, String> {
+    let mut parts = all_of(parts)?;
+    let mut paths = Vec::new();
+    for (index, path) in (0u16..).zip(load.task.paths()) {
+        // A host that is both ends of one path has the server's role first, as `assign` gives it.
+        let mut take = |host: &HostName| -> Result<EndCounts, String> {
+            let own = parts.iter_mut().find(|(known, _)| known == host).map(|(_, counted)| &mut counted.roles);
+            let end = own.and_then(|roles| {
+                let is = |role: &RoleCounts| matches!(role, RoleCounts::Flows(end) if end.path == index);
+                match roles.remove(roles.iter().position(is)?) {
+                    RoleCounts::Flows(end) => Some(*end),
+                    RoleCounts::Frames(_) | RoleCounts::Copy(_) => None,
+                }
+            });
+            end.ok_or_else(|| {
+                format!("{host}: the agent gave no counts for path {index}; use the same linerate everywhere")
+            })
+        };
+        let unknown = EndCounts { path: index, ..EndCounts::default() };
+        let server = path.server.agent().map_or(Ok(unknown), &mut take)?;
+        let client = take(&path.client)?;
+        paths.push(PathCounts { client, server, forward_loss: None, backward_loss: None });
+    }
+    let unsure = match &load.task {
+        Task::Stream(stream) => place_losses(stream, &mut paths, &observed(&parts)),
+        _ => None,
+    };
+    Ok(Joined { counts: Counts::Flows(paths), caveats: unsure.into_iter().collect() })
+}
+
+/// The sum over the transfers.
+pub(super) fn sum(load: &Load, counts: &Counts, of: impl Fn(&Transfer<'_>) -> f64) -> f64 {
+    match counts {
+        Counts::Flows(paths) => transfers_of(&load.task, paths).iter().map(of).sum(),
+        Counts::Frames(_) | Counts::Copy(_) => 0.0,
+    }
+}
+
+/// Transactions per second on all paths.
+pub(super) fn per_s(load: &Load, counts: &Counts) -> f64 {
+    sum(load, counts, transactions_per_s)
+}
+
+pub(super) fn measure(cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement {
+    measurement(cell, runs, with)
+}

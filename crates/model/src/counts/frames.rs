@@ -1,0 +1,169 @@
+//! Raw frames as they were counted: by one host, and joined over all hosts.
+//!
+//! Each host sends the streams that leave by its own ports and counts what arrives at them. Each reads its own clock: of a
+//! stream between two hosts the times of sending are the sender's, those of arrival the receiver's, and no latency is known.
+
+use crate::{FrameEngine, Histogram};
+use linerate_units::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a trial with raw frames counted, all hosts together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FrameCounts {
+    /// The engine that was used; never `auto`. Packet sockets where one of several hosts had to use them.
+    pub engine: FrameEngine,
+    /// Each stream, in the task's order.
+    pub streams: Vec<FrameStreamCounts>,
+}
+
+/// What became of one stream.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FrameStreamCounts {
+    /// Frames that were due; without a rate, those that were sent.
+    pub intended: u64,
+    /// Frames given to the port.
+    pub sent: u64,
+    /// From the first to the last frame sent.
+    pub send_time: Nanos,
+    /// For how long in all the sender was held up, beyond what it made up for at once: what was due later left so much later.
+    #[serde(default)]
+    pub held_up: Nanos,
+    /// Frames that arrived at the port they were meant for, duplicates left out.
+    pub received: u64,
+    /// Further copies.
+    pub duplicates: u64,
+    /// Frames that arrived after one with a higher number (RFC 4737 section 3.3).
+    pub reordered: u64,
+    /// Copies that arrived at other ports of the trial.
+    pub flooded: u64,
+    /// From the first frame sent to the sending of the last frame before which numbers were missing; to that of the last
+    /// frame of all, if it did not arrive. None if the frames that arrived had no gap between them.
+    #[serde(default)]
+    pub last_gap: Option<Nanos>,
+    /// Bytes of the frames sent, FCS counted.
+    #[serde(default)]
+    pub sent_bytes: u64,
+    /// Bytes of the frames received, FCS counted, duplicates left out.
+    #[serde(default)]
+    pub received_bytes: u64,
+    /// The frames carry no signature: `received` is all that the receiving port's own counter rose by, whoever sent it, and
+    /// duplicates, order and latency are not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_port_counters: bool,
+    /// From the first to the last frame received.
+    pub receive_time: Nanos,
+    /// From the moment a frame is given to the sending port to the moment the receiving port has it, nanoseconds.
+    pub latency: Histogram,
+}
+
+impl FrameStreamCounts {
+    /// Frames that were due and did not arrive. What was never sent counts as lost (RFC 9971 section 4.5.3: the tester's own
+    /// shortfall must be looked at before this is believed).
+    pub fn lost(&self) -> u64 {
+        self.intended.max(self.sent).saturating_sub(self.received)
+    }
+}
+
+/// What one host counted of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FramePartCounts {
+    /// The engine that was used; never `auto`.
+    pub engine: FrameEngine,
+    /// Each stream of the task, in its order.
+    pub streams: Vec<FrameStreamPart>,
+}
+
+/// What one host knows of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FrameStreamPart {
+    /// What was sent, if it left by a port of this host.
+    pub sent: Option<FramesSent>,
+    /// What arrived, if it was meant for a port of this host.
+    pub arrived: Option<FramesArrived>,
+    /// Copies that arrived at ports of this host that they were not meant for.
+    pub flooded: u64,
+}
+
+/// What a host sent of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FramesSent {
+    /// Frames that were due; without a rate, those that were sent.
+    pub intended: u64,
+    /// Frames given to the port.
+    pub sent: u64,
+    /// Bytes of them, FCS counted.
+    pub bytes: u64,
+    /// When the first was, nanoseconds of the sender's clock.
+    pub first: u64,
+    /// From the first to the last frame.
+    pub time: Nanos,
+    /// For how long in all the sender was held up.
+    pub held_up: Nanos,
+}
+
+/// What arrived of a stream at a host.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FramesArrived {
+    /// Frames that arrived, duplicates left out.
+    pub received: u64,
+    /// Bytes of them, FCS counted.
+    pub bytes: u64,
+    /// Further copies.
+    pub duplicates: u64,
+    /// Frames that arrived after one with a higher number.
+    pub reordered: u64,
+    /// One above the highest number that arrived.
+    pub expected: u64,
+    /// When the last frame was sent before which numbers were missing, nanoseconds of the sender's clock.
+    pub last_gap: Option<u64>,
+    /// The frames carry no signature, and `received` is what the port's own counter rose by.
+    pub by_port_counters: bool,
+    /// From the first to the last frame.
+    pub time: Nanos,
+    /// Latencies, where one clock timed both ends.
+    pub latency: Histogram,
+}
+
+impl FrameStreamCounts {
+    /// What became of a stream, from what its two ends counted.
+    pub fn joined(sent: FramesSent, arrived: FramesArrived, flooded: u64) -> Self {
+        let last_gap = match arrived.expected < sent.sent {
+            true => Some(sent.time),
+            false => arrived.last_gap.map(|moment| Nanos::new(moment.saturating_sub(sent.first))),
+        };
+        Self {
+            intended: sent.intended,
+            sent: sent.sent,
+            send_time: sent.time,
+            held_up: sent.held_up,
+            received: arrived.received,
+            duplicates: arrived.duplicates,
+            reordered: arrived.reordered,
+            flooded,
+            last_gap,
+            sent_bytes: sent.bytes,
+            received_bytes: arrived.bytes,
+            by_port_counters: arrived.by_port_counters,
+            receive_time: arrived.time,
+            latency: arrived.latency,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_gap_is_told_by_the_senders_clock() {
+        let sent = FramesSent { sent: 100, first: 5_000, time: Nanos::new(990), ..FramesSent::default() };
+        let gap = |expected, last_gap| {
+            let arrived = FramesArrived { expected, last_gap, ..FramesArrived::default() };
+            FrameStreamCounts::joined(sent.clone(), arrived, 0).last_gap
+        };
+        assert_eq!(gap(100, None), None);
+        assert_eq!(gap(100, Some(5_300)), Some(Nanos::new(300)), "since the first frame was sent");
+        assert_eq!(gap(99, Some(5_300)), Some(Nanos::new(990)), "the last frame itself is missing");
+    }
+}

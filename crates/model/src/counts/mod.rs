@@ -1,0 +1,24 @@
+//! What a load counts: one file for each shape of counts.
+
+mod copy;
+mod flows;
+mod frames;
+
+pub use copy::{CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, SizeClassTimes, StageTime, WorkTime};
+pub use flows::{EndCounts, FlowCounts, PathCounts, Received, Sent, TcpFlow, Transactions};
+pub use frames::{FrameCounts, FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a load counted, all its hosts together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Counts {
+    /// Streams, transactions, RPC and NFS: each path, in the task's order.
+    Flows(Vec<PathCounts>),
+    /// Raw frames.
+    Frames(FrameCounts),
+    /// A copy.
+    Copy(CopyParts),
+}

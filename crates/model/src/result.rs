@@ -1,0 +1,145 @@
+//! What an attempt at a trial counted, and whether its figures count.
+
+use crate::{
+    Caveat, CopyParts, Counts, DeviceLoad, FrameCounts, FrameStream, FrameStreamCounts, HostName, Observation,
+    PathCounts, Task, Trial,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One attempt at a trial. Every attempt is kept; results are drawn from those that count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialResult {
+    /// What was to be done.
+    pub trial: Trial,
+    /// Which attempt at this repeat it was; the first is 0.
+    pub attempt: u32,
+    /// Whether its figures count.
+    pub standing: Standing,
+    /// When the window opened or the first frame was sent, nanoseconds since 1970; zero where it failed before.
+    pub started_unix_ns: u64,
+    /// What each load counted, in the trial's order; empty where the attempt failed.
+    pub counts: Vec<Counts>,
+    /// What each host saw during the window.
+    pub hosts: BTreeMap<HostName, Observation>,
+    /// What the device said of its own load meanwhile; none if it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_load: Option<DeviceLoad>,
+    /// Doubts about this attempt.
+    pub caveats: Vec<Caveat>,
+}
+
+/// Whether the figures of an attempt count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub enum Standing {
+    /// They count.
+    Counted,
+    /// The tester spoilt the attempt: it was repeated, and its figures do not count.
+    Spoilt {
+        /// What spoilt it.
+        reason: Caveat,
+    },
+    /// The attempt came to nothing.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl TrialResult {
+    /// An attempt that came to nothing.
+    pub fn failed(trial: Trial, attempt: u32, reason: impl Into<String>) -> Self {
+        Self {
+            trial,
+            attempt,
+            standing: Standing::Failed { reason: reason.into() },
+            started_unix_ns: 0,
+            counts: Vec::new(),
+            hosts: BTreeMap::new(),
+            device_load: None,
+            caveats: Vec::new(),
+        }
+    }
+
+    /// Whether the figures of this attempt count.
+    pub fn is_counted(&self) -> bool {
+        self.standing == Standing::Counted
+    }
+
+    /// Why the attempt came to nothing; none otherwise.
+    pub fn failure(&self) -> Option<&str> {
+        match &self.standing {
+            Standing::Failed { reason } => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Counts of each path of the measured load; empty for other tasks and failed attempts.
+    pub fn paths(&self) -> &[PathCounts] {
+        match self.counts.first() {
+            Some(Counts::Flows(paths)) => paths,
+            _ => &[],
+        }
+    }
+
+    /// What the measured load counted of raw frames; none for other tasks and failed attempts.
+    pub fn frames(&self) -> Option<FramesRun<'_>> {
+        match (self.trial.task(), self.counts.first()) {
+            (Task::Frames(task), Some(Counts::Frames(counts))) => Some(FramesRun { result: self, task, counts }),
+            _ => None,
+        }
+    }
+
+    /// What the measured load counted of a copy; none for other tasks and failed attempts.
+    pub fn copy(&self) -> Option<&CopyParts> {
+        match self.counts.first() {
+            Some(Counts::Copy(parts)) => Some(parts),
+            _ => None,
+        }
+    }
+}
+
+/// A trial with raw frames beside what it counted.
+#[derive(Debug, Clone, Copy)]
+pub struct FramesRun<'a> {
+    /// The whole attempt.
+    pub result: &'a TrialResult,
+    /// What was to be sent.
+    pub task: &'a crate::FramesTask,
+    /// What became of it.
+    pub counts: &'a FrameCounts,
+}
+
+impl<'a> FramesRun<'a> {
+    /// Each stream with its counts, in the trial's order.
+    pub fn streams(&self) -> impl Iterator<Item = (&'a FrameStream, &'a FrameStreamCounts)> + use<'a> {
+        self.task.streams.iter().zip(&self.counts.streams)
+    }
+
+    /// What the host of the first port saw.
+    pub fn observation(&self) -> Option<&'a Observation> {
+        let host = self.task.ports.first().map_or(&self.task.home, |port| self.task.host(port));
+        self.result.hosts.get(host)
+    }
+
+    /// Frames per second that were really offered, all streams together. A sender that was held up takes longer than the
+    /// trial's time.
+    pub fn offered(&self) -> f64 {
+        let rate = |(wish, stream): (&FrameStream, &FrameStreamCounts)| {
+            stream.sent as f64 / wish.length(self.task.time).max(stream.send_time).as_secs_f64()
+        };
+        self.streams().map(rate).sum()
+    }
+
+    /// Offered load as a share of the intended load, 0 to 1, of the stream that fell shortest.
+    pub fn offered_share(&self) -> f64 {
+        let share = |(wish, stream): (&FrameStream, &FrameStreamCounts)| {
+            let length = wish.length(self.task.time);
+            let held_up = length.as_secs_f64() / length.max(stream.send_time).as_secs_f64();
+            stream.sent as f64 / stream.intended.max(stream.sent).max(1) as f64 * held_up
+        };
+        self.streams().filter(|(_, stream)| stream.intended > 0).map(share).fold(1.0, f64::min)
+    }
+}

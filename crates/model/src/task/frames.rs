@@ -1,0 +1,258 @@
+//! Raw frames between ports: what a device is tested with, and what was counted.
+//!
+//! A port is an interface of a host that tests a device. A trial sends streams of frames from port to port; every frame
+//! carries its trial, stream, number and time of sending, so that the receiving ports can count and time each one.
+
+use crate::{FrameForm, HostName, PortName};
+use linerate_units::{FrameRate, FrameSize, Nanos};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// An Ethernet address.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mac(pub [u8; 6]);
+
+impl Mac {
+    /// The address `steps` further on, as a 48-bit number that wraps.
+    pub fn plus(self, steps: u32) -> Self {
+        let [a, b, c, d, e, g] = self.0;
+        let number = u64::from_be_bytes([0, 0, a, b, c, d, e, g]).wrapping_add(u64::from(steps));
+        let [_, _, mac @ ..] = number.to_be_bytes();
+        Self(mac)
+    }
+}
+
+/// Text that is no Ethernet address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an Ethernet address such as 02:00:00:00:00:01")]
+pub struct BadMac(pub String);
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl FromStr for Mac {
+    type Err = BadMac;
+
+    fn from_str(text: &str) -> Result<Self, BadMac> {
+        let bad = || BadMac(text.to_owned());
+        let mut bytes = [0; 6];
+        let mut parts = text.split(':');
+        for byte in &mut bytes {
+            let part = parts.next().filter(|part| part.len() == 2).ok_or_else(bad)?;
+            *byte = u8::from_str_radix(part, 16).map_err(|_| bad())?;
+        }
+        if parts.next().is_some() { Err(bad()) } else { Ok(Self(bytes)) }
+    }
+}
+
+impl Serialize for Mac {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Mac {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Mac {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Mac".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "pattern": "^([0-9a-f]{2}:){5}[0-9a-f]{2}$"})
+    }
+}
+
+/// How frames are sent and received.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrameEngine {
+    /// XDP where the host can, packet sockets otherwise.
+    #[default]
+    Auto,
+    /// Programs in the kernel's driver path.
+    Xdp,
+    /// Packet sockets: slower, and all an unprivileged user namespace has.
+    PacketSocket,
+}
+
+/// A port as it was found when a trial was prepared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PortInfo {
+    /// The interface.
+    pub interface: String,
+    /// Its address.
+    pub mac: Mac,
+    /// Its IPv4 address and prefix length, if it has one.
+    pub ipv4: Option<(Ipv4Addr, u8)>,
+    /// Its global IPv6 address and prefix length, if it has one.
+    pub ipv6: Option<(Ipv6Addr, u8)>,
+    /// Largest IP packet, bytes.
+    pub mtu: u32,
+    /// The interfaces whose traffic the port's frames meet, by name: its own, and those that it stands on, that stand on
+    /// it, or that it is joined to by a bridge or bond.
+    #[serde(default)]
+    pub meets: Vec<String>,
+}
+
+/// The headers of a stream's frames. Behind them stands the signature, then filling.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FrameHeaders {
+    /// Where the frames say they come from.
+    pub source_mac: Mac,
+    /// Where they go: the receiving port, or the router in between.
+    pub destination_mac: Mac,
+    /// VLAN identifiers, outermost first (IEEE 802.1Q; two are QinQ, 802.1ad).
+    pub vlans: Vec<u16>,
+    /// Sender's IP address; the family of both must agree.
+    pub source: IpAddr,
+    /// Receiver's IP address.
+    pub destination: IpAddr,
+    /// What the packet carries.
+    pub payload: FramePayload,
+}
+
+/// What a test packet carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum FramePayload {
+    /// UDP (RFC 2544 appendix C.2.6.4 uses port 7).
+    Udp {
+        /// Source port.
+        source_port: u16,
+        /// Destination port.
+        destination_port: u16,
+    },
+    /// ICMP or ICMPv6 echo requests, whose replies are counted where they arrive.
+    Echo,
+    /// TCP segments of a connection that nobody opened: data with ACK set, no SYN, always the same numbers.
+    Tcp {
+        /// Source port.
+        source_port: u16,
+        /// Destination port.
+        destination_port: u16,
+    },
+}
+
+impl FrameHeaders {
+    /// Bytes before the signature: Ethernet 14, VLAN 4 each, IPv4 20 or IPv6 40, UDP or ICMP 8, TCP 20.
+    pub fn bytes(&self) -> u32 {
+        let transport = match self.payload {
+            FramePayload::Udp { .. } | FramePayload::Echo => 8,
+            FramePayload::Tcp { .. } => 20,
+        };
+        14 + 4 * self.vlans.len() as u32 + if self.source.is_ipv4() { 20 } else { 40 } + transport
+    }
+
+    /// The smallest frame that has room for the headers and the signature.
+    pub fn smallest_frame(&self) -> FrameSize {
+        FrameSize::carrying(self.bytes() + SIGNATURE_BYTES - 14, 14)
+    }
+}
+
+/// Bytes of the signature in every test frame: trial, stream, number, time, and what keeps the checksum steady.
+pub const SIGNATURE_BYTES: u32 = 18;
+
+/// One stream of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FrameStream {
+    /// Index of the port that sends.
+    pub from: u16,
+    /// Index of the port that is to receive.
+    pub to: u16,
+    /// Size of the frames, FCS counted; of a mix the largest.
+    pub size: FrameSize,
+    /// Frames per second; none sends without a rate limit.
+    pub rate: Option<FrameRate>,
+    /// So many frames at the most; none sends for the trial's whole time.
+    pub count: Option<u64>,
+    /// How long after the trial's beginning its first frame is due.
+    #[serde(default)]
+    pub after: Nanos,
+    /// How long it is sent; none sends until the trial's time is over.
+    #[serde(default)]
+    pub time: Option<Nanos>,
+    /// The frames' headers.
+    pub headers: FrameHeaders,
+    /// What makes the frames other than plain ones.
+    #[serde(default, skip_serializing_if = "FrameForm::is_plain")]
+    pub form: FrameForm,
+}
+
+impl FrameStream {
+    /// Bytes of its first `count` frames, FCS counted.
+    pub fn bytes(&self, count: u64) -> u64 {
+        self.form.bytes(self.size, count)
+    }
+}
+
+impl FrameStream {
+    /// How long it is sent in a trial of `trial` length.
+    pub fn length(&self, trial: Nanos) -> Nanos {
+        self.time.unwrap_or(trial - self.after)
+    }
+}
+
+/// Streams of raw frames from port to port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FramesTask {
+    /// The host of the ports that name none.
+    pub home: HostName,
+    /// The ports that take part.
+    pub ports: Vec<PortName>,
+    /// What is sent.
+    pub streams: Vec<FrameStream>,
+    /// How long is sent.
+    pub time: Nanos,
+    /// How long stragglers are waited for (RFC 2544 section 23 asks for 2 s).
+    pub settle: Nanos,
+    /// By which means.
+    pub engine: FrameEngine,
+    /// Hosts that the tester answers for while the trial runs, beside the streams' own ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<SimulatedHosts>,
+}
+
+impl FramesTask {
+    /// The host that has `port`.
+    pub fn host<'a>(&'a self, port: &'a PortName) -> &'a HostName {
+        port.host.as_ref().unwrap_or(&self.home)
+    }
+}
+
+/// Hosts with addresses in a row behind one port: the tester answers ARP, neighbour discovery and echo for them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SimulatedHosts {
+    /// Index of the port.
+    pub port: u16,
+    /// The first host's IP address.
+    pub first: IpAddr,
+    /// How many there are.
+    pub count: u32,
+    /// Their Ethernet addresses.
+    pub mac: MacRule,
+}
+
+/// Which Ethernet addresses simulated hosts have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum MacRule {
+    /// All of them the port's.
+    Port,
+    /// Each its own, counting from the first host's.
+    Counting {
+        /// The first host's.
+        first: Mac,
+    },
+}

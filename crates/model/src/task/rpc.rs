@@ -1,0 +1,100 @@
+//! Calls to an ONC RPC server (RFC 5531): what a trial asks of it.
+
+use crate::{Arrivals, Net, Path, Transport};
+use linerate_units::{ByteCount, OpRate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What one call of linerate's own RPC program does (docs/linerate.x).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RpcCall {
+    /// Nothing there, nothing back.
+    Null,
+    /// A unit of data there: memory-to-memory write.
+    #[default]
+    Write,
+    /// A unit of data back: memory-to-memory read.
+    Read,
+    /// A unit of data there and the same back.
+    Echo,
+}
+
+impl RpcCall {
+    /// Data travel from the caller to the server.
+    pub fn carries_there(self) -> bool {
+        matches!(self, Self::Write | Self::Echo)
+    }
+
+    /// Data travel from the server to the caller.
+    pub fn carries_back(self) -> bool {
+        matches!(self, Self::Read | Self::Echo)
+    }
+}
+
+impl fmt::Display for RpcCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Null => "null",
+            Self::Write => "write",
+            Self::Read => "read",
+            Self::Echo => "echo",
+        })
+    }
+}
+
+/// RPC calls from the client to the agent at the server end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RpcTask {
+    /// Who talks to whom; several paths run at once.
+    pub paths: Vec<Path>,
+    /// Transport, flows and sockets.
+    pub net: Net,
+    /// What each call does.
+    pub call: RpcCall,
+    /// Bytes of data that a call or its reply carries; headers come on top.
+    pub unit_bytes: ByteCount,
+    /// Calls under way at a time on each flow.
+    pub outstanding: u16,
+    /// Calls per second over all flows (open loop: latency counts from the intended time); none is a closed loop.
+    pub rate: Option<OpRate>,
+    /// When an open loop's calls are due.
+    pub arrivals: Arrivals,
+}
+
+impl RpcTask {
+    /// The largest unit over UDP: a datagram's 65,507 bytes less the headers of a call or reply, rounded down.
+    pub const UDP_MAXIMUM: u64 = 60 << 10;
+    /// The largest unit over TCP.
+    pub const TCP_MAXIMUM: u64 = 1 << 20;
+
+    /// Bytes before the unit in a call that carries one: the call's head with a trial's key (RFC 5531 section 9), and the
+    /// unit's length (RFC 4506 section 4.10).
+    pub const CALL_HEAD: u64 = 60;
+    /// The same in a reply.
+    pub const REPLY_HEAD: u64 = 28;
+    /// TCP: what marks a record (RFC 5531 section 11).
+    pub const RECORD_MARK: u64 = 4;
+
+    /// Bytes of the message that carries the unit: the call's if data go there, else the reply's. XDR fills the unit up to
+    /// a multiple of four.
+    pub fn message_bytes(&self) -> u64 {
+        let head = if self.call.carries_there() { Self::CALL_HEAD } else { Self::REPLY_HEAD };
+        let mark = if self.net.transport == Transport::Tcp { Self::RECORD_MARK } else { 0 };
+        mark + head + self.unit_bytes.get().next_multiple_of(4)
+    }
+
+    /// Calls of one size over IPv4, one at a time, in a closed loop.
+    pub fn plain(transport: Transport, call: RpcCall, unit_bytes: ByteCount) -> Self {
+        Self {
+            paths: Vec::new(),
+            net: Net::plain(transport),
+            call,
+            unit_bytes,
+            outstanding: 1,
+            rate: None,
+            arrivals: Arrivals::Even,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Bulk data over TCP or UDP.
+
+use crate::{Net, Path, Transport};
+use linerate_units::{BitRate, ByteCount, FrameRate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A bulk stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamTask {
+    /// Who talks to whom; several paths run at once.
+    pub paths: Vec<Path>,
+    /// Transport, flows and sockets.
+    pub net: Net,
+    /// UDP: payload bytes of each datagram, at least [`StreamTask::UDP_MINIMUM`]. TCP: bytes handed over in one call.
+    pub message_bytes: ByteCount,
+    /// Data direction.
+    pub direction: Direction,
+    /// Offered load; none sends without a rate limit.
+    pub offered: Option<Offered>,
+    /// UDP: let the kernel cut and join datagrams (UDP_SEGMENT, UDP_GRO). Off, each datagram is a packet of its own from
+    /// socket to socket.
+    pub offload: bool,
+    /// How a TCP sender hands over its data.
+    pub send_by: SendBy,
+    /// What a TCP receiver does with its data.
+    pub receive_by: ReceiveBy,
+}
+
+impl StreamTask {
+    /// One flow over IPv4 from client to server without a rate limit, with the I/O methods that serve best.
+    pub fn plain(transport: Transport, message_bytes: ByteCount) -> Self {
+        Self {
+            paths: Vec::new(),
+            net: Net::plain(transport),
+            message_bytes,
+            direction: Direction::Send,
+            offered: None,
+            offload: true,
+            send_by: SendBy::Auto,
+            receive_by: ReceiveBy::Copy,
+        }
+    }
+
+    /// The smallest UDP message: it must hold the trial's tag, a time and a sequence number.
+    pub const UDP_MINIMUM: u64 = 16;
+    /// The largest UDP message over IPv4: 65,535 less the IP and UDP headers.
+    pub const UDP_MAXIMUM: u64 = 65_507;
+    /// The largest TCP message: one call's worth.
+    pub const TCP_MAXIMUM: u64 = 64 << 20;
+}
+
+/// Direction of a stream's data, seen from the client: the host that opens the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From the client to the server.
+    #[default]
+    Send,
+    /// From the server to the client.
+    Receive,
+    /// Both at once, each way with its own flows.
+    Both,
+}
+
+/// The load asked for, of one path and one direction, over all its flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Offered {
+    /// Payload bits per second.
+    PayloadBps(BitRate),
+    /// Messages (for UDP: datagrams) per second.
+    MessagesPerS(FrameRate),
+}
+
+/// How a TCP sender hands its data to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SendBy {
+    /// `sendfile` for messages of 16 KiB and more, `write` below.
+    #[default]
+    Auto,
+    /// `sendfile` from memory: no copy at the sender.
+    Sendfile,
+    /// `send` from a buffer: one copy, as most programs do.
+    Write,
+}
+
+/// What a TCP receiver does with its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReceiveBy {
+    /// `recv` into a buffer, as programs do.
+    #[default]
+    Copy,
+    /// `recv` with `MSG_TRUNC`: the kernel throws the data away uncopied. This changes what is measured.
+    Discard,
+}

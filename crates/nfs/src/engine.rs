@@ -1,0 +1,114 @@
+//! The engine of NFS operations: calls like others, of a protocol of their own.
+
+use crate::check::check;
+use crate::load::Operations;
+use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, PathRates, bits_per_second};
+use linerate_model::{Assignment, NfsTask, Task};
+use linerate_oncrpc::load::Load;
+use linerate_oncrpc::server::Program;
+use linerate_oncrpc::{Job, Opening, ProgramSource, Protocol, RpcError};
+use std::sync::Arc;
+
+/// The engine of NFS operations, on a server of linerate's own or on any other.
+#[derive(Debug, Clone)]
+pub struct Nfs {
+    /// The programs of linerate's own server.
+    pub server: Arc<dyn ProgramSource>,
+    /// Whether the load's files are made no faster than the load itself runs: a limit of the agent holds for set-up, too.
+    pub paced: bool,
+}
+
+impl Engine for Nfs {
+    fn name(&self) -> &'static str {
+        "nfs"
+    }
+
+    fn takes(&self, task: &Task) -> bool {
+        matches!(task, Task::Nfs(_))
+    }
+
+    fn demand(&self, assignment: &Assignment) -> Result<Demand, EngineError> {
+        linerate_oncrpc::demand(self, assignment)
+    }
+
+    fn run(&self, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {
+        linerate_oncrpc::run(self, assignment, host)
+    }
+}
+
+fn nfs(task: &Task) -> Result<&NfsTask, RpcError> {
+    match task {
+        Task::Nfs(task) => Ok(task),
+        other => Err(RpcError::InvalidRequest(format!("task {} has an engine of its own", other.kind()))),
+    }
+}
+
+impl Protocol for Nfs {
+    fn check(&self, task: &Task) -> Result<(), RpcError> {
+        check(nfs(task)?)
+    }
+
+    fn rates(&self, job: &Job) -> Result<PathRates, RpcError> {
+        let task = nfs(&job.task)?;
+        // Any operation may be a transfer, either way.
+        let rate = task.rate.map(|rate| bits_per_second(rate.get(), task.transfer_bytes.get()));
+        Ok(PathRates { forward: rate, backward: rate })
+    }
+
+    fn load(&self, job: &Job, opening: &Opening<'_>) -> Result<Arc<dyn Load>, RpcError> {
+        Ok(Arc::new(Operations::open(job, nfs(&job.task)?, opening, self.paced)?))
+    }
+
+    fn programs(&self, job: &Job) -> Result<Vec<Arc<dyn Program>>, RpcError> {
+        self.server.programs(job.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::{LinkId, NfsMix, Path, Role, RoleKind, SessionId, SessionKey, Timing, Transport};
+    use linerate_units::{BitRate, ByteCount, Nanos, OpRate};
+
+    #[derive(Debug)]
+    struct NoServer;
+
+    impl ProgramSource for NoServer {
+        fn programs(&self, _: SessionKey) -> Result<Vec<Arc<dyn Program>>, RpcError> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn operations_load_both_ways_and_take_time_to_set_up() {
+        let demand = |mix, rate: Option<u64>| {
+            let plain = NfsTask::plain(Transport::Tcp, NfsMix::named(mix).expect("built in"));
+            let task = NfsTask {
+                paths: vec![Path::between("a", "b")],
+                transfer_bytes: ByteCount::new(8 << 10),
+                rate: rate.map(OpRate::per_second),
+                ..plain
+            };
+            let set_up_timeout = task.files.set_up_timeout();
+            let assignment = Assignment {
+                id: SessionId("t".into()),
+                key: SessionKey([1; 16]),
+                task: Task::Nfs(task),
+                timing: Timing::of(Nanos::from_secs(1), Nanos::from_secs(10)),
+                roles: vec![Role {
+                    kind: RoleKind::Client { path: 0 },
+                    listens: Vec::new(),
+                    connects: vec![LinkId(0)],
+                }],
+                password: None,
+            };
+            let nfs = Nfs { server: Arc::new(NoServer), paced: false };
+            (nfs.demand(&assignment).expect("it can be meant"), set_up_timeout)
+        };
+        let (paced, set_up_timeout) = demand("sfs97-like", Some(10));
+        let rate = Some(BitRate::per_second(10 * 8_192 * 8));
+        assert_eq!((paced.sends, paced.receives, paced.set_up), (rate, rate, set_up_timeout));
+        let (closed, _) = demand("null", None);
+        assert_eq!((closed.sends, closed.receives, closed.set_up), (None, None, Nanos::default()));
+    }
+}

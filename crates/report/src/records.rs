@@ -1,0 +1,25 @@
+//! The records that a report is of.
+
+use linerate_model::Record;
+
+/// One record, or all that one command made together; never empty.
+#[derive(Debug, Clone, Copy)]
+pub struct Records<'a>(pub(crate) &'a [Record]);
+
+impl<'a> From<&'a Record> for Records<'a> {
+    fn from(record: &'a Record) -> Self {
+        Self(std::slice::from_ref(record))
+    }
+}
+
+impl<'a> From<&'a [Record]> for Records<'a> {
+    fn from(records: &'a [Record]) -> Self {
+        Self(records)
+    }
+}
+
+impl<'a> From<&'a Vec<Record>> for Records<'a> {
+    fn from(records: &'a Vec<Record>) -> Self {
+        Self(records)
+    }
+}

@@ -1,0 +1,54 @@
+//! The agents of a run as the runner sees them: the seam between the loop and the network.
+
+use crate::RunError;
+use futures_util::future::BoxFuture;
+use linerate_control::AgentError;
+use linerate_method::Addresses;
+use linerate_model::{Assignment, Host, HostCounts, HostName, Order, Stage};
+use linerate_units::Nanos;
+
+/// The agents of a run, by the names that the plan uses.
+pub trait Agents: Addresses + Send + Sync {
+    /// What the agents said of their hosts.
+    fn hosts(&self) -> Vec<Host>;
+
+    /// Round-trip time of an agent's API; zero for a host that is not known.
+    fn round_trip(&self, host: &HostName) -> Nanos;
+
+    /// Opens a session at `host`.
+    ///
+    /// # Errors
+    /// No agent is known for the host, or it refuses the assignment.
+    fn open<'a>(
+        &'a self,
+        host: &'a HostName,
+        assignment: &'a Assignment,
+    ) -> BoxFuture<'a, Result<Box<dyn OpenSession>, RunError>>;
+}
+
+/// A session at one agent. Dropped, it is stopped there.
+pub trait OpenSession: Send {
+    /// The next stage.
+    ///
+    /// # Errors
+    /// The agent was lost.
+    fn stage(&mut self) -> BoxFuture<'_, Result<Stage, AgentError>>;
+
+    /// Orders the next step.
+    ///
+    /// # Errors
+    /// The agent was lost, or the session is not at the stage for it.
+    fn order<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<(), AgentError>>;
+
+    /// What a session that is done counted.
+    ///
+    /// # Errors
+    /// The agent was lost, or has no counts.
+    fn counts(&self) -> BoxFuture<'_, Result<HostCounts, AgentError>>;
+
+    /// Ends the session in whatever stage, waits until all is let go, and returns what could not be removed.
+    ///
+    /// # Errors
+    /// The agent was lost.
+    fn close(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>>;
+}

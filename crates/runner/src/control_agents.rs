@@ -1,0 +1,187 @@
+//! Agents that are reached over the network by their API.
+
+use crate::error::at;
+use crate::{Agents, OpenSession, RunError};
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use linerate_control::{AgentError, Client, SessionHandle};
+use linerate_method::Addresses;
+use linerate_model::{AgentUrl, Assignment, Host, HostCounts, HostName, IpVersion, Nic, Order, Path, Stage};
+use linerate_units::Nanos;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
+use std::time::Instant;
+
+/// One agent.
+#[derive(Debug, Clone)]
+pub struct AgentHandle {
+    /// Its API.
+    pub client: Client,
+    /// What it said of its host, under the plan's name for it.
+    pub host: Host,
+    /// The name or address its API was reached at.
+    reached_at: String,
+    /// Round-trip time of its API.
+    pub round_trip: Nanos,
+}
+
+/// Agents that are reached over the network, by the names that the plan uses.
+#[derive(Debug, Clone, Default)]
+pub struct ControlAgents(BTreeMap<HostName, AgentHandle>);
+
+impl ControlAgents {
+    /// Reaches the agent behind `url` and adds it as `name`.
+    ///
+    /// # Errors
+    /// The agent cannot be reached, is of another version, or does not accept the token.
+    pub async fn add(&mut self, name: HostName, url: &AgentUrl) -> Result<(), RunError> {
+        let client = Client::connect(url).await.map_err(at(&name))?;
+        let asked = Instant::now();
+        let mut host = client.host().await.map_err(at(&name))?;
+        let round_trip = asked.elapsed().into();
+        host.name = name.clone();
+        self.0.insert(name, AgentHandle { client, host, reached_at: url.host.clone(), round_trip });
+        Ok(())
+    }
+
+    /// The agent called `name`.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn find(&self, name: &HostName) -> Result<&AgentHandle, RunError> {
+        self.0.get(name).ok_or_else(|| RunError::UnknownHost(name.clone()))
+    }
+
+    /// The interface of `at` that carries trial data to and from `other`; none where the addresses do not tell.
+    pub fn nic_towards(&self, at: &HostName, other: &HostName, version: IpVersion) -> Option<&Nic> {
+        let address = self.data_address(at, other, version).ok()?;
+        self.find(at).ok()?.host.nics.iter().find(|nic| nic.addresses.contains(&address))
+    }
+
+    /// The MTU of a path: the smaller one of the two interfaces that carry it. None where neither is known.
+    pub fn path_mtu(&self, path: &Path, version: IpVersion) -> Option<u32> {
+        let (client, server) = (&path.client, path.server.agent()?);
+        let ends = [(client, server), (server, client)];
+        ends.into_iter().filter_map(|(at, other)| Some(self.nic_towards(at, other, version)?.mtu)).min()
+    }
+}
+
+impl Addresses for ControlAgents {
+    /// The address at which `connector` reaches the data ports of `listener`: one the listening agent was given for the purpose,
+    /// else the one its API was reached at, else the local address that leads to the connector.
+    fn data_address(&self, listener: &HostName, connector: &HostName, version: IpVersion) -> Result<IpAddr, String> {
+        let find = |name| self.find(name).map_err(|error| error.to_string());
+        let (to, from) = (find(listener)?, find(connector)?);
+        let given = to.host.data_addresses.iter().copied().find(|address| is(version, *address));
+        let found = given.or_else(|| {
+            let reached = resolve(&to.reached_at, version)?;
+            if !reached.is_loopback() {
+                return Some(reached);
+            }
+            // The listener runs on this machine. A connector elsewhere reaches it where this machine reaches it from.
+            match resolve(&from.reached_at, version) {
+                Some(remote) if !remote.is_loopback() => source_towards(remote),
+                _ => Some(reached),
+            }
+        });
+        let (family, other) = if version == IpVersion::V4 { ("IPv4", "-6") } else { ("IPv6", "-4") };
+        found.ok_or_else(|| {
+            format!("{listener} has no {family} address that {connector} could send to; use {other}, or give its agent --data-address")
+        })
+    }
+
+    fn host(&self, name: &HostName) -> Option<&Host> {
+        self.0.get(name).map(|agent| &agent.host)
+    }
+}
+
+impl Agents for ControlAgents {
+    fn hosts(&self) -> Vec<Host> {
+        self.0.values().map(|agent| agent.host.clone()).collect()
+    }
+
+    fn round_trip(&self, host: &HostName) -> Nanos {
+        self.0.get(host).map(|agent| agent.round_trip).unwrap_or_default()
+    }
+
+    fn open<'a>(
+        &'a self,
+        host: &'a HostName,
+        assignment: &'a Assignment,
+    ) -> BoxFuture<'a, Result<Box<dyn OpenSession>, RunError>> {
+        Box::pin(async move {
+            let client = self.find(host)?.client.clone();
+            let handle = client.open(assignment).await.map_err(at(host))?;
+            Ok(Box::new(ControlSession { client, handle }) as Box<dyn OpenSession>)
+        })
+    }
+}
+
+/// A session at an agent that is reached over the network.
+struct ControlSession {
+    client: Client,
+    handle: SessionHandle,
+}
+
+impl OpenSession for ControlSession {
+    fn stage(&mut self) -> BoxFuture<'_, Result<Stage, AgentError>> {
+        Box::pin(async {
+            let ended = || AgentError::Lost {
+                address: self.client.address().to_owned(),
+                task: "do its part of the trial",
+                reason: "it told no more stages".to_owned(),
+            };
+            self.handle.next().await.unwrap_or_else(|| Err(ended()))
+        })
+    }
+
+    fn order<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<(), AgentError>> {
+        Box::pin(self.client.order(self.handle.id(), order))
+    }
+
+    fn counts(&self) -> BoxFuture<'_, Result<HostCounts, AgentError>> {
+        Box::pin(self.client.counts(self.handle.id()))
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>> {
+        Box::pin(self.client.close(self.handle.id()))
+    }
+}
+
+fn is(version: IpVersion, address: IpAddr) -> bool {
+    address.is_ipv4() == (version == IpVersion::V4)
+}
+
+/// The first address of that family a host name or address stands for; loopback exists in both families.
+fn resolve(host: &str, version: IpVersion) -> Option<IpAddr> {
+    let all: Vec<IpAddr> = (host, 0).to_socket_addrs().ok()?.map(|address| address.ip()).collect();
+    let loopback = || match version {
+        IpVersion::V4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpVersion::V6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
+    };
+    all.iter()
+        .copied()
+        .find(|address| is(version, *address))
+        .or_else(|| all.iter().any(IpAddr::is_loopback).then(loopback))
+}
+
+/// The local address the routing table chooses towards `remote`. Connecting a UDP socket sends nothing.
+fn source_towards(remote: IpAddr) -> Option<IpAddr> {
+    let any: IpAddr = if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((remote, 9)).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_serves_both_families() {
+        assert_eq!(resolve("127.0.0.1", IpVersion::V4), Some(Ipv4Addr::LOCALHOST.into()));
+        assert_eq!(resolve("127.0.0.1", IpVersion::V6), Some(Ipv6Addr::LOCALHOST.into()));
+        assert_eq!(resolve("192.0.2.1", IpVersion::V6), None);
+        assert_eq!(source_towards(Ipv4Addr::LOCALHOST.into()), Some(Ipv4Addr::LOCALHOST.into()));
+    }
+}

@@ -1,0 +1,78 @@
+//! How a record is cut into the parts that are stored apart: what it begins with, its trials, and what was found.
+
+use linerate_model::{Record, RecordId};
+use rusqlite::Connection;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The fields that are written when a run ends; until then they are as the run began with them.
+const FOUND: [&str; 3] = ["results", "outcome", "caveats"];
+
+/// The record without its trials.
+pub(crate) fn plan(record: &Record) -> String {
+    let mut body = fields(record);
+    body.insert("trials".to_owned(), Value::Array(Vec::new()));
+    Value::Object(body).to_string()
+}
+
+/// What was found.
+pub(crate) fn found(record: &Record) -> String {
+    let mut body = fields(record);
+    body.retain(|name, _| FOUND.contains(&name.as_str()));
+    Value::Object(body).to_string()
+}
+
+/// A value as JSON text.
+pub(crate) fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("no map in it has keys that are no text")
+}
+
+/// A value that is one word in JSON.
+pub(crate) fn word<T: Serialize>(value: &T) -> String {
+    json(value).trim_matches('"').to_owned()
+}
+
+/// The stored parts of a record.
+pub(crate) struct Parts {
+    plan: String,
+    trials: Vec<String>,
+    /// None until the run ends.
+    pub(crate) found: Option<String>,
+}
+
+impl Parts {
+    /// The parts of the record `id`, all of one moment if `connection` is in a transaction.
+    pub(crate) fn read(connection: &Connection, id: &RecordId) -> Result<Self, rusqlite::Error> {
+        let (run, plan, found): (i64, _, _) = connection
+            .prepare_cached(
+                "SELECT number, plan.body, found.body FROM run JOIN plan ON plan.run = number
+                 LEFT JOIN found ON found.run = number WHERE id = ?",
+            )?
+            .query_row([&id.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let mut statement = connection.prepare_cached("SELECT body FROM trial WHERE run = ? ORDER BY number")?;
+        let trials = statement.query_map([run], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(Self { plan, trials, found })
+    }
+
+    /// The record; where nothing was found it is as the run began with it, and has its trials.
+    pub(crate) fn join(&self) -> Result<Record, serde_json::Error> {
+        let mut whole: Map<String, Value> = serde_json::from_str(&self.plan)?;
+        if let Some(found) = &self.found {
+            // A field that is left out where nothing was found is not the one that the run began with.
+            FOUND.iter().for_each(|name| drop(whole.remove(*name)));
+            whole.extend(serde_json::from_str::<Map<String, Value>>(found)?);
+        }
+        let mut record: Record = serde_json::from_value(Value::Object(whole))?;
+        for trial in &self.trials {
+            record.trials.push(serde_json::from_str(trial)?);
+        }
+        Ok(record)
+    }
+}
+
+fn fields(record: &Record) -> Map<String, Value> {
+    match serde_json::to_value(record).expect("a record has no map with keys that are no text") {
+        Value::Object(fields) => fields,
+        other => unreachable!("a record is an object, not {other}"),
+    }
+}

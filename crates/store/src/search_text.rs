@@ -1,0 +1,75 @@
+//! The text in which runs are searched, and the kind of run that a command makes.
+
+use linerate_model::Record;
+
+/// The text is cut here, bytes: the names of thousands of cells would make every search slow.
+const LONGEST: usize = 4096;
+
+/// The text by which `record` is found, in small letters: its name, its study, its command, its hosts and what it measures.
+pub(crate) fn search_text(record: &Record) -> String {
+    let hosts = record.hosts.iter().map(|host| host.name.0.as_str());
+    let cells = record.plan.cells().iter().map(|cell| cell.name.as_str());
+    // Before all that may be cut off.
+    let study = record.study.as_ref().map(|run| format!("study:{}", run.study));
+    let typed = record.command.iter().skip(1).map(String::as_str);
+    joined(record.id.0.as_str(), study.as_deref().into_iter().chain(typed).chain(hosts).chain(cells))
+}
+
+/// `first` and as many of `words` as there is room for, in small letters.
+fn joined<'a>(first: &str, words: impl Iterator<Item = &'a str>) -> String {
+    let mut text = first.to_lowercase();
+    for word in words {
+        if text.len() + word.len() > LONGEST {
+            break;
+        }
+        text.push(' ');
+        text.push_str(&word.to_lowercase());
+    }
+    text
+}
+
+/// The name of the command that made a record; of one that ran in a lab the command that ran there.
+pub(crate) fn kind(command: &[String]) -> String {
+    let after = |words: &[String]| words.first().filter(|word| is_name(word)).cloned();
+    let first = after(command.get(1..).unwrap_or_default());
+    let inner = command.iter().position(|word| word == "--").and_then(|at| after(&command[at + 1..]));
+    match first {
+        Some(lab) if lab == "lab" => inner.unwrap_or(lab),
+        Some(name) => name,
+        None => "other".to_owned(),
+    }
+}
+
+/// A command's name, not an option nor a file.
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase()) && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_of_the_kind_of_its_command() {
+        for (line, expected) in [
+            ("linerate stream a b --udp", "stream"),
+            ("/usr/bin/linerate lab", "lab"),
+            ("linerate lab --link 1Gbit/s -- transact a b", "transact"),
+            ("linerate device throughput --ports a,b", "device"),
+            ("linerate stream a -- b", "stream"),
+            ("linerate --strange", "other"),
+            ("linerate", "other"),
+            ("", "other"),
+        ] {
+            let command: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(kind(&command), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_text_to_search_stays_short() {
+        let names: Vec<String> = (0..10_000).map(|n| format!("UDP {n}")).collect();
+        let text = joined("ID", ["stream"].into_iter().chain(names.iter().map(String::as_str)));
+        assert!(text.starts_with("id stream udp 0 udp 1") && text.len() <= LONGEST, "{}", text.len());
+    }
+}

@@ -1,0 +1,207 @@
+//! The engine: from listening to counts.
+
+use crate::accept::Acceptor;
+use crate::connect;
+use crate::error::StreamError;
+use crate::flow::{Flow, Shared};
+use crate::job::Job;
+use crate::running::Running;
+use linerate_engine::{
+    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, PathRates, Side, bits_per_second,
+};
+use linerate_model::{Assignment, Direction, Endpoints, Offered, Ready, StreamTask, Task, TransactTask};
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// From hearing of the start to the start: time to close the listeners and to start the threads.
+const LEAD: Nanos = Nanos::from_millis(20);
+
+/// The engine of bulk streams and transactions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Streams;
+
+impl Engine for Streams {
+    fn name(&self) -> &'static str {
+        "streams"
+    }
+
+    fn takes(&self, task: &Task) -> bool {
+        matches!(task, Task::Stream(_) | Task::Transact(_))
+    }
+
+    fn demand(&self, assignment: &Assignment) -> Result<Demand, EngineError> {
+        let job = Job::check(assignment)?;
+        let (rates, ways) = match &job.task {
+            Task::Stream(task) => (stream_rates(task), if task.direction == Direction::Both { 2 } else { 1 }),
+            Task::Transact(task) => (transact_rates(task), 1),
+            _ => unreachable!("`Job::check` refused it"),
+        };
+        Ok(rates.demand(assignment, job.window, &job.ends, u64::from(job.net().flows) * ways))
+    }
+
+    fn run(&self, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {
+        Ok(run(assignment, host).map_err(FailedBy::from)?)
+    }
+}
+
+fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamError> {
+    let job = Arc::new(Job::check(assignment)?);
+    let acceptors = listen(&job)?;
+    let here = acceptors.iter().map(|acceptor| (acceptor.link, acceptor.address)).collect();
+    let there = host.listening(here)?;
+    let mut flows = connect(&job, &there, host.stop().flag())?;
+    let start = host.ready(Ready { lead: LEAD, ..Ready::default() })?;
+    for acceptor in acceptors {
+        flows.extend(acceptor.finish(&job)?);
+    }
+    let job = Arc::into_inner(job).expect("the accepting threads have ended and gave up theirs");
+    let timeline = job.timeline(start);
+    let running = Running::spawn(Shared::new(job, timeline, flows), host.stop())?;
+    host.runs(running.work());
+    Ok(Counted {
+        roles: running.join()?,
+        started_unix_ns: clock::unix_at(timeline.open),
+        caveats: Vec::new(),
+        remains: Vec::new(),
+    })
+}
+
+/// Listens for the flows of all ends that accept them. They wait for the session's flows, and for nothing else.
+fn listen(job: &Arc<Job>) -> Result<Vec<Acceptor>, StreamError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let servers = job.ends.iter().enumerate().filter_map(|(index, end)| match end.side {
+        Side::Server { link, address } => Some(Acceptor::listen(job, index, link, address, &stop)),
+        Side::Client { .. } => None,
+    });
+    servers.collect()
+}
+
+/// Connects the flows of all ends that open them.
+fn connect(job: &Job, there: &Endpoints, stop: &AtomicBool) -> Result<Vec<Flow>, StreamError> {
+    let mut flows = Vec::new();
+    for (index, end) in job.ends.iter().enumerate() {
+        let Side::Client { link } = end.side else { continue };
+        let path = end.path;
+        let missing = || StreamError::InvalidRequest(format!("path {path}: no server was given to connect to"));
+        let server = *link.and_then(|link| there.get(&link)).ok_or_else(missing)?;
+        flows.extend(connect::open(job, index, path, server, stop)?);
+    }
+    Ok(flows)
+}
+
+fn stream_rates(task: &StreamTask) -> PathRates {
+    let rate = task.offered.map(|offered| match offered {
+        Offered::PayloadBps(rate) => rate.get(),
+        Offered::MessagesPerS(rate) => bits_per_second(rate.get(), task.message_bytes.get()),
+    });
+    let (forward, backward) = match task.direction {
+        Direction::Send => (rate, Some(0)),
+        Direction::Receive => (Some(0), rate),
+        Direction::Both => (rate, rate),
+    };
+    PathRates { forward, backward }
+}
+
+/// The larger of the two messages counts both ways: a server is not paced, it does what it is asked.
+fn transact_rates(task: &TransactTask) -> PathRates {
+    let bytes = task.request_bytes.max(task.response_bytes).get();
+    let rate = task.rate.map(|rate| bits_per_second(rate.get(), bytes));
+    PathRates { forward: rate, backward: rate }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::{LinkId, Listen, Net, Path, Role, RoleKind, SessionId, SessionKey, Timing, Transport};
+    use linerate_units::{BitRate, ByteCount, FrameRate, OpRate};
+    use std::net::Ipv4Addr;
+
+    fn client(path: u16) -> Role {
+        Role { kind: RoleKind::Client { path }, listens: Vec::new(), connects: vec![LinkId(path)] }
+    }
+
+    fn server(path: u16) -> Role {
+        let listen = Listen { link: LinkId(path), address: Ipv4Addr::LOCALHOST.into(), folder: None };
+        Role { kind: RoleKind::Server { path }, listens: vec![listen], connects: Vec::new() }
+    }
+
+    fn demand(task: Task, roles: &[Role]) -> Demand {
+        let timing = Timing::of(Nanos::from_secs(1), Nanos::from_secs(10));
+        let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
+        let assignment = Assignment { id, key, task, timing, roles: roles.to_vec(), password: None };
+        Streams.demand(&assignment).expect("it can be meant")
+    }
+
+    /// Bits per second that the host sends and receives.
+    fn rates(task: Task, roles: &[Role]) -> (Option<u64>, Option<u64>) {
+        let demand = demand(task, roles);
+        (demand.sends.map(BitRate::get), demand.receives.map(BitRate::get))
+    }
+
+    /// A UDP stream of 8 Mbit/s over three paths.
+    fn stream() -> StreamTask {
+        StreamTask {
+            paths: ["a", "b", "c"].map(|client| Path::between(client, "receiver")).into(),
+            offered: Some(Offered::PayloadBps(BitRate::per_second(8_000_000))),
+            ..StreamTask::plain(Transport::Udp, ByteCount::new(1_000))
+        }
+    }
+
+    #[test]
+    fn a_streams_rate_goes_its_direction() {
+        let eight = Some(8_000_000);
+        for (role, direction, expected) in [
+            (client(0), Direction::Send, (eight, Some(0))),
+            (client(0), Direction::Receive, (Some(0), eight)),
+            (client(0), Direction::Both, (eight, eight)),
+            (server(0), Direction::Send, (Some(0), eight)),
+            (server(0), Direction::Receive, (eight, Some(0))),
+        ] {
+            let task = Task::Stream(StreamTask { direction, ..stream() });
+            assert_eq!(rates(task, std::slice::from_ref(&role)), expected, "{role:?} {direction:?}");
+        }
+        let offered = Some(Offered::MessagesPerS(FrameRate::per_second(1_000)));
+        let task = Task::Stream(StreamTask { offered, ..stream() });
+        assert_eq!(rates(task, &[server(0), server(1), server(2)]), (Some(0), Some(3 * 1_000 * 1_000 * 8)));
+        // A server that only receives, at full speed, sends nothing all the same.
+        let task = Task::Stream(StreamTask { offered: None, ..stream() });
+        assert_eq!(rates(task, &[server(0)]), (Some(0), None));
+        let most = linerate_engine::MOST_BITS_PER_SECOND;
+        let offered = Some(Offered::PayloadBps(BitRate::per_second(most)));
+        let roles = vec![client(0); 200_000];
+        assert_eq!(
+            rates(Task::Stream(StreamTask { offered, ..stream() }), &roles).0,
+            Some(u64::MAX),
+            "it does not wrap"
+        );
+    }
+
+    #[test]
+    fn transactions_load_both_ways() {
+        let task = |rate| {
+            Task::Transact(TransactTask {
+                paths: vec![Path::between("a", "b")],
+                request_bytes: ByteCount::new(100),
+                response_bytes: ByteCount::new(1_000),
+                rate,
+                ..TransactTask::plain(Transport::Tcp)
+            })
+        };
+        for role in [client(0), server(0)] {
+            let paced = task(Some(OpRate::per_second(10)));
+            assert_eq!(rates(paced, std::slice::from_ref(&role)), (Some(80_000), Some(80_000)), "whoever asks");
+            assert_eq!(rates(task(None), &[role]), (None, None), "a closed loop has no rate");
+        }
+    }
+
+    #[test]
+    fn time_and_flows_are_told() {
+        let net = Net { flows: 4, ..Net::plain(Transport::Udp) };
+        let task = StreamTask { net, direction: Direction::Both, ..stream() };
+        let demand = demand(Task::Stream(task), &[server(0), client(1), server(2)]);
+        assert_eq!((demand.time, demand.set_up), (Some(Nanos::from_secs(11)), Nanos::default()));
+        assert_eq!(demand.flows, 24, "four each way, of three ends");
+    }
+}

@@ -1,0 +1,188 @@
+//! Locks on single bytes of a file that the kernel drops when their holder ends, however it ends (fcntl_locking(2)).
+
+use crate::Error;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// An exclusive lock on one byte of a file, held until this is dropped or the process ends, by `kill -9` too.
+///
+/// It is a lock of the open file description (`F_OFD_SETLK`), not of the process: a second one in the same process conflicts with it,
+/// and closing another descriptor of the file does not drop it. A child that is started meanwhile does not inherit it.
+#[derive(Debug)]
+pub struct ByteLock {
+    /// Only this descriptor refers to the description that has the lock.
+    _file: File,
+}
+
+impl ByteLock {
+    /// Locks `byte` of the file at `path`, which is made if missing and need not be that long; none if the byte is locked already.
+    ///
+    /// # Errors
+    /// The file cannot be opened for writing, or its file system has no locks ([`has_no_locks`]).
+    pub fn take(path: &Path, byte: u64) -> Result<Option<Self>, Error> {
+        let object = || path.display().to_string();
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
+        let file = opened.map_err(|error| Error::new("open", object(), error))?;
+        match fcntl(&file, FcntlArg::F_OFD_SETLK(&exclusive(path, byte)?)) {
+            Ok(_) => Ok(Some(Self { _file: file })),
+            Err(Errno::EAGAIN | Errno::EACCES) => Ok(None),
+            Err(error) => Err(Error::new("fcntl(F_OFD_SETLK)", object(), error)),
+        }
+    }
+
+    /// Whether `byte` of the file at `path` is locked by anybody; a missing file has no locks.
+    ///
+    /// # Errors
+    /// The file cannot be opened for reading, or its file system has no locks ([`has_no_locks`]).
+    pub fn is_taken(path: &Path, byte: u64) -> Result<bool, Error> {
+        let object = || path.display().to_string();
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            opened => opened.map_err(|error| Error::new("open", object(), error))?,
+        };
+        let mut lock = exclusive(path, byte)?;
+        fcntl(&file, FcntlArg::F_OFD_GETLK(&mut lock))
+            .map_err(|error| Error::new("fcntl(F_OFD_GETLK)", object(), error))?;
+        // The kernel writes back what is in the way, or that nothing is.
+        Ok(lock.l_type != libc::F_UNLCK as libc::c_short)
+    }
+}
+
+/// Whether a lock failed because the file system, or the kernel, has none of this kind.
+pub fn has_no_locks(error: &Error) -> bool {
+    let without = [libc::ENOLCK, libc::EOPNOTSUPP, libc::ENOSYS, libc::EINVAL];
+    error.call.starts_with("fcntl(F_OFD_") && error.source.raw_os_error().is_some_and(|code| without.contains(&code))
+}
+
+/// The request for an exclusive lock on `byte`.
+fn exclusive(path: &Path, byte: u64) -> Result<libc::flock, Error> {
+    let start = i64::try_from(byte).map_err(|_| {
+        let reason = io::Error::new(io::ErrorKind::InvalidInput, format!("no file has a byte {byte}"));
+        Error::new("lock a byte", path.display().to_string(), reason)
+    })?;
+    Ok(libc::flock {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: start,
+        l_len: 1,
+        // Locks of a description demand it.
+        l_pid: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::path::PathBuf;
+    use std::process::{Child, Command, Stdio};
+
+    /// A file of this test's own that goes when dropped.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(test: &str) -> Self {
+            let name = format!("linerate-byte-lock-{test}-{}", std::process::id());
+            Self(std::env::temp_dir().join(name))
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    fn take(path: &Path, byte: u64) -> Option<ByteLock> {
+        ByteLock::take(path, byte).expect("a lock or none")
+    }
+
+    fn is_taken(path: &Path, byte: u64) -> bool {
+        ByteLock::is_taken(path, byte).expect("locked or not")
+    }
+
+    #[test]
+    fn a_lock_is_exclusive_within_the_process_and_goes_when_dropped() {
+        let file = Scratch::new("exclusive");
+        assert!(!is_taken(&file.0, 7), "a missing file has no locks");
+        let held = take(&file.0, 7).expect("free");
+        assert!(is_taken(&file.0, 7) && take(&file.0, 7).is_none());
+        assert!(!is_taken(&file.0, 6) && !is_taken(&file.0, 8), "one byte only");
+        let other = take(&file.0, 8).expect("another byte is free");
+        drop(held);
+        assert!(!is_taken(&file.0, 7) && is_taken(&file.0, 8));
+        drop(other);
+        assert!(take(&file.0, 8).is_some());
+        assert_eq!(std::fs::metadata(&file.0).expect("the file").len(), 0, "locks need no content");
+    }
+
+    #[test]
+    fn bytes_beyond_any_file_are_refused() {
+        let file = Scratch::new("beyond");
+        let error = ByteLock::take(&file.0, u64::MAX).expect_err("beyond");
+        assert!(error.to_string().contains("no file has a byte 18446744073709551615"), "{error}");
+        assert!(take(&file.0, i64::MAX as u64).is_some());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_made_is_named() {
+        let error = ByteLock::take(Path::new("/proc/no-locks-here"), 1).expect_err("/proc");
+        assert!(error.to_string().contains("open on /proc/no-locks-here"), "{error}");
+        assert!(!has_no_locks(&error));
+    }
+
+    #[test]
+    fn file_systems_without_locks_are_told_from_other_failures() {
+        let failed = |call, code| has_no_locks(&Error::new(call, "file", io::Error::from_raw_os_error(code)));
+        assert!(failed("fcntl(F_OFD_SETLK)", libc::ENOLCK) && failed("fcntl(F_OFD_GETLK)", libc::EOPNOTSUPP));
+        assert!(!failed("fcntl(F_OFD_SETLK)", libc::EIO) && !failed("open", libc::EINVAL));
+    }
+
+    const HOLDER: &str = "LINERATE_TEST_BYTE_LOCK";
+
+    /// Another process that holds byte 5 of the file at `path`: this test binary again, told so by [`HOLDER`].
+    fn holder(path: &Path) -> Child {
+        let mut child = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "byte_lock::tests::the_lock_of_a_killed_process_is_gone", "--nocapture"])
+            .env(HOLDER, path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut lines = BufReader::new(child.stdout.as_mut().expect("piped")).lines();
+        assert!(lines.any(|line| line.expect("text").ends_with("holding")), "it ended early");
+        child
+    }
+
+    #[test]
+    fn the_lock_of_a_killed_process_is_gone() {
+        if let Some(path) = std::env::var_os(HOLDER) {
+            let _held = take(Path::new(&path), 5).expect("free");
+            println!("holding");
+            // Until it is killed, or its parent ends.
+            std::io::stdin().read_to_end(&mut Vec::new()).expect("stdin");
+            return;
+        }
+        let file = Scratch::new("killed");
+        let mut child = holder(&file.0);
+        assert!(is_taken(&file.0, 5) && take(&file.0, 5).is_none(), "the other process holds it");
+        child.kill().expect("SIGKILL");
+        child.wait().expect("ends");
+        assert!(!is_taken(&file.0, 5) && take(&file.0, 5).is_some());
+    }
+
+    #[test]
+    fn a_child_does_not_inherit_the_lock() {
+        let file = Scratch::new("inherited");
+        let held = take(&file.0, 5).expect("free");
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("cat");
+        drop(held);
+        assert!(!is_taken(&file.0, 5));
+        drop(child.stdin.take());
+        child.wait().expect("ends");
+    }
+}
