@@ -80,7 +80,8 @@ fn a_full_line_is_full_at_every_layer() {
 
     // It is kept, and every form of report shows it.
     assert_eq!(place.run(&["results", "show", "--json"]).json()["outcome"], record["outcome"]);
-    for (form, said) in [("text", "The ladder"), ("html", "The ladder"), ("markdown", "| UDP |"), ("csv", ",limit,")] {
+    let caption = "Payload of each layer of the path";
+    for (form, said) in [("text", caption), ("html", caption), ("markdown", "| UDP |"), ("csv", ",limit,")] {
         let ran = place.run(&["report", "--format", form]);
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         assert!(ran.out.contains(said), "{form}: {}", ran.out);
