@@ -15,6 +15,7 @@ use linerate_model::{
 use linerate_units::Nanos;
 use std::cell::RefCell;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// Agents that do not answer within this when told to stop are left to their own bounds.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -167,13 +168,11 @@ impl<'a> Sessions<'a> {
         // A load that drains must not wait for one that does not.
         try_join_all(loads.into_iter().zip(&self.lost).map(async |(mut ones, lost)| {
             if ones.iter().any(|one| drains(&one.asked.task)) {
-                let sent = |stage: &Stage| matches!(stage, Stage::Sent | Stage::Done);
-                try_join_all(ones.iter_mut().map(|one| one.until(sent, Some(lost), on_event))).await?;
+                all_sent(&mut ones, lost, on_event).await?;
                 let still = ones.iter().filter(|one| one.stage == Stage::Sent && one.lost.is_none());
                 try_join_all(still.map(|one| one.order(Order::Drain))).await?;
             }
-            let done = |stage: &Stage| *stage == Stage::Done;
-            try_join_all(ones.iter_mut().map(|one| one.until(done, Some(lost), on_event))).await
+            try_join_all(ones.iter_mut().map(|one| one.until(is_done, Some(lost), on_event))).await
         }))
         .await?;
         Ok(())
@@ -270,6 +269,31 @@ impl One<'_> {
         self.stage = stage;
         Ok(())
     }
+}
+
+/// Follows the sessions of a load that drains until all have sent. One that sends nothing has sent at once: it is followed on,
+/// so that its loss is noticed while the others still send.
+async fn all_sent(
+    ones: &mut [&mut One<'_>],
+    lost: &RefCell<Vec<HostName>>,
+    on_event: OnEvent<'_, '_>,
+) -> Result<(), RunError> {
+    let sending = watch::Sender::new(ones.len());
+    try_join_all(ones.iter_mut().map(async |one| {
+        let mut others = sending.subscribe();
+        one.until(|stage| matches!(stage, Stage::Sent | Stage::Done), Some(lost), on_event).await?;
+        sending.send_modify(|sending| *sending -= 1);
+        tokio::select! {
+            _ = others.wait_for(|sending| *sending == 0) => Ok(()),
+            ended = one.until(is_done, Some(lost), on_event) => ended,
+        }
+    }))
+    .await?;
+    Ok(())
+}
+
+fn is_done(stage: &Stage) -> bool {
+    *stage == Stage::Done
 }
 
 fn left_behind(host: &HostName, text: &str) -> Caveat {
