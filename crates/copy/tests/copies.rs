@@ -180,7 +180,7 @@ fn what_is_there_is_refused_replaced_or_kept() {
     again(CopyExisting::Refuse).expect("the folder is empty");
     let whole = census(to.path());
     let error = again(CopyExisting::Refuse).map(|_| ()).expect_err("it is not empty any more").to_string();
-    assert!(error.contains("--replace") && error.contains("--resume"), "{error}");
+    assert!(error.contains("--existing replace") && error.contains("--existing resume"), "{error}");
 
     fs::write(to.path().join("mine"), "stays").expect("written");
     let file = whole.iter().find(|(_, about)| about.starts_with("100")).expect("a file").0;
