@@ -1,22 +1,49 @@
 //! What streams, transactions, RPC and NFS have in common: paths between a client and a server.
 
-use super::{Addresses, Assigned, Parts, all_of, observed};
+use super::{Addresses, Assigned, Context, Joined, Kind, Parts, all_of, observed};
 use crate::account::place_losses;
 use crate::measure::measurement;
-use crate::task::{Context, Joined};
+use crate::proof::tests_of;
 use crate::transfer::{Transfer, transactions_per_s, transfers_of};
 use linerate_model::{
-    Counts, EndCounts, HostName, LinkId, Listen, Load, Measurement, Net, Path, PathCounts, Role, RoleCounts, RoleKind,
-    Task, Trial, TrialResult,
+    Counts, EndCounts, Host, HostName, LinkId, Listen, Load, Measurement, Net, Path, PathCounts, Role, RoleCounts,
+    RoleKind, Task, Trial, TrialResult,
 };
 use std::net::IpAddr;
+
+pub(super) struct Flows;
+
+impl Kind for Flows {
+    fn assign(&self, load: &Load, at: &dyn Addresses) -> Result<Assigned, String> {
+        assign(load, at)
+    }
+
+    fn join(&self, load: &Load, parts: Parts) -> Result<Joined, String> {
+        join(load, parts)
+    }
+
+    fn figure(&self, load: &Load, counts: &Counts) -> f64 {
+        match load.task {
+            Task::Stream(_) => sum(load, counts, |transfer| transfer.payload_bps()),
+            _ => sum(load, counts, transactions_per_s),
+        }
+    }
+
+    fn measure(&self, cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement {
+        measure(cell, runs, with)
+    }
+
+    fn counterproofs(&self, result: &Measurement, cell: &Trial, runs: &[&TrialResult], hosts: &[Host]) -> Vec<Trial> {
+        tests_of(cell, result, runs, hosts)
+    }
+}
 
 /// A link for each path: its server listens, its client connects. A server that runs no agent is there already, and the
 /// task says where.
 ///
 /// # Errors
 /// A client cannot reach its server.
-pub(super) fn assign(load: &Load, at: &dyn Addresses) -> Result<Assigned, String> {
+fn assign(load: &Load, at: &dyn Addresses) -> Result<Assigned, String> {
     let ip = load.task.net().map(|net: &Net| net.ip).unwrap_or_default();
     let mut parts: Vec<(HostName, Vec<Role>)> = Vec::new();
     let mut add = |host: &HostName, role: Role| match parts.iter_mut().find(|(known, _)| known == host) {
@@ -41,7 +68,7 @@ pub(super) fn assign(load: &Load, at: &dyn Addresses) -> Result<Assigned, String
 ///
 /// # Errors
 /// An end is missing.
-pub(super) fn join(load: &Load, parts: Parts) -> Result<Joined, String> {
+fn join(load: &Load, parts: Parts) -> Result<Joined, String> {
     let mut parts = all_of(parts)?;
     let mut paths = Vec::new();
     for (index, path) in (0u16..).zip(load.task.paths()) {
@@ -72,18 +99,13 @@ pub(super) fn join(load: &Load, parts: Parts) -> Result<Joined, String> {
 }
 
 /// The sum over the transfers.
-pub(super) fn sum(load: &Load, counts: &Counts, of: impl Fn(&Transfer<'_>) -> f64) -> f64 {
+fn sum(load: &Load, counts: &Counts, of: impl Fn(&Transfer<'_>) -> f64) -> f64 {
     match counts {
         Counts::Flows(paths) => transfers_of(&load.task, paths).iter().map(of).sum(),
         Counts::Frames(_) | Counts::Copy(_) => 0.0,
     }
 }
 
-/// Transactions per second on all paths.
-pub(super) fn per_s(load: &Load, counts: &Counts) -> f64 {
-    sum(load, counts, transactions_per_s)
-}
-
-pub(super) fn measure(cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement {
+fn measure(cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement {
     measurement(cell, runs, with)
 }

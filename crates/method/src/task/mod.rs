@@ -1,14 +1,11 @@
-//! What a method and a runner need to know of each task: one file for each, in one table.
+//! What a method and a runner need to know of each task, in one table. Tasks that count paths between a client and a
+//! server share a file.
 
 mod copy;
 mod flows;
 mod frames;
-mod nfs;
-mod rpc;
-mod stream;
 #[cfg(test)]
 mod tests;
-mod transact;
 
 use crate::validity::stolen;
 use linerate_model::{
@@ -140,10 +137,7 @@ pub(crate) type Parts = Vec<(HostName, Result<HostCounts, String>)>;
 /// Returns what is known of a kind of task. Each kind has its entry here.
 pub(crate) fn kind(of: TaskKind) -> &'static dyn Kind {
     match of {
-        TaskKind::Stream => &stream::Streams,
-        TaskKind::Transact => &transact::Transactions,
-        TaskKind::Rpc => &rpc::Calls,
-        TaskKind::Nfs => &nfs::Operations,
+        TaskKind::Stream | TaskKind::Transact | TaskKind::Rpc | TaskKind::Nfs => &flows::Flows,
         TaskKind::Frames => &frames::Frames,
         TaskKind::Copy => &copy::Copies,
     }
