@@ -187,15 +187,10 @@ impl<'a> Sessions<'a> {
         .await?;
         let joining = |caveats: &Vec<Caveat>| Joining { caveats: caveats.clone(), parts: Vec::new() };
         let mut loads: Vec<Joining> = self.caveats.iter().map(joining).collect();
-        let mut remains = Vec::new();
         for (one, counted) in self.all.iter().zip(counted) {
-            let left = counted.as_ref().map_or(&[][..], |counted: &HostCounts| &counted.remains);
-            remains.extend(left.iter().map(|text| left_behind(&one.host, text)));
             loads[one.load].parts.push((one.host.clone(), counted));
         }
-        let mut result = join(self.trial, attempt, loads).map_err(RunError::Plan)?;
-        result.caveats.append(&mut remains);
-        Ok(result)
+        join(self.trial, attempt, loads).map_err(RunError::Plan)
     }
 
     /// Ends all sessions that are open, those that connect first: they may have to remove from the others what they made there.
