@@ -27,11 +27,6 @@ pub(crate) fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("no map in it has keys that are no text")
 }
 
-/// A value that is one word in JSON.
-pub(crate) fn word<T: Serialize>(value: &T) -> String {
-    json(value).trim_matches('"').to_owned()
-}
-
 /// The stored parts of a record.
 pub(crate) struct Parts {
     plan: String,

@@ -91,11 +91,7 @@ impl Store {
             let record = parts.join().map_err(|error| self.unreadable(&id, error))?;
             let lock = self.locks().take(run, || self.running(&id))?;
             self.own(change, run, lock.is_some())?;
-            for table in ["found", "figure"] {
-                change
-                    .execute(&format!("DELETE FROM {table} WHERE run = ?"), [run])
-                    .map_err(|error| self.failed(error))?;
-            }
+            change.execute("DELETE FROM found WHERE run = ?", [run]).map_err(|error| self.failed(error))?;
             Ok((record, run, attempts, lock))
         })?;
         Ok((record, LiveRun { store: self, id, run, attempts, _lock: lock }))

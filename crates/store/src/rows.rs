@@ -3,7 +3,7 @@
 use crate::body;
 use crate::query::instant;
 use crate::run_row::RunRow;
-use linerate_model::{Measurement, Record, Standing, TrialResult};
+use linerate_model::{Record, Standing, TrialResult};
 use rusqlite::{Result, Transaction, params};
 
 /// Writes the row of a run that nobody measures, and its plan; the answer is its number.
@@ -46,13 +46,7 @@ pub(crate) fn insert_trial(change: &Transaction<'_>, run: i64, number: u32, resu
     insert.execute(params![run, number, result.trial.name, result.attempt, standing, body::json(result)]).map(drop)
 }
 
-/// Writes what was found by a run, and the main figure of each of its results.
+/// Writes what was found by a run.
 pub(crate) fn insert_found(change: &Transaction<'_>, run: i64, record: &Record) -> Result<()> {
-    change.execute("INSERT INTO found (run, body) VALUES (?, ?)", params![run, body::found(record)])?;
-    let mut insert = change
-        .prepare_cached("INSERT INTO figure (run, result, quantity, median, low, high) VALUES (?, ?, ?, ?, ?, ?)")?;
-    for Measurement { name, quantity, main, .. } in &record.results {
-        insert.execute(params![run, name, body::word(quantity), main.median, main.low, main.high])?;
-    }
-    Ok(())
+    change.execute("INSERT INTO found (run, body) VALUES (?, ?)", params![run, body::found(record)]).map(drop)
 }

@@ -57,15 +57,6 @@ const TABLES: &str = r#"
         run INTEGER PRIMARY KEY REFERENCES run (number) ON DELETE CASCADE,
         body TEXT NOT NULL                  -- results, outcome and caveats, JSON
     ) STRICT;
-    CREATE TABLE figure (                   -- the main figure of each result
-        run INTEGER NOT NULL REFERENCES run (number) ON DELETE CASCADE,
-        result TEXT NOT NULL,
-        quantity TEXT NOT NULL,
-        median REAL NOT NULL,
-        low REAL NOT NULL,
-        high REAL NOT NULL
-    ) STRICT;
-    CREATE INDEX figure_by_run ON figure (run);
 "#;
 
 /// Makes a fresh connection safe for several programs at once, and a new or older file into a store of this format.
