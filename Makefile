@@ -4,7 +4,7 @@
 
 help:
 	@echo 'make demo    measure two hosts through a switch, and raw frames, in network namespaces of this machine'
-	@echo 'make test    install what the tests need, then run every check and test'
+	@echo 'make test    run the tests: those that run anywhere, then those in network namespaces'
 	@echo 'make bench   compare linerate with the peers on one link'
 	@echo 'make studies render the published studies into docs/studies'
 
@@ -14,7 +14,8 @@ demo:
 
 test:
 	@scripts/install-packages.sh build test
-	cargo xtask ci
+	cargo xtask test
+	cargo xtask test --lab
 
 bench:
 	@scripts/install-packages.sh build bench

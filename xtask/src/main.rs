@@ -1,11 +1,11 @@
-//! The project's own chores: `cargo xtask ci`, `cargo xtask layers`, `cargo xtask words`, `cargo xtask bpf`,
-//! `cargo xtask bench`, `cargo xtask truth`.
+//! The project's own chores. `cargo xtask --help` lists them.
 
 mod bench;
 mod bpf;
-mod ci;
+mod check;
 mod layers;
 mod process;
+mod test;
 mod truth;
 mod words;
 
@@ -23,8 +23,10 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Run every check that the continuous integration runs; stop at the first failure.
-    Ci,
+    /// Run the tests of one tier and say how long they took: without an option, those that run anywhere.
+    Test(test::Arguments),
+    /// Run every check that is no test: format, layers, words, kernel programs, clippy, documentation.
+    Check,
     /// Check that dependencies point down and that the pure crates are pure.
     Layers,
     /// Check that the tree uses no banned word, and that every path in ARCHITECTURE.md exists.
@@ -41,7 +43,8 @@ enum Chore {
 fn main() -> ExitCode {
     let chore = Arguments::parse().chore;
     let done = go_to_root().and_then(|()| match chore {
-        Chore::Ci => ci::run(),
+        Chore::Test(arguments) => test::run(&arguments),
+        Chore::Check => check::run(),
         Chore::Layers => layers::run(),
         Chore::Words => words::run(),
         Chore::Bpf(arguments) => bpf::run(&arguments),

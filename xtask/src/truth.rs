@@ -1,6 +1,5 @@
 //! The planted limits, many times over: what is named how often.
 
-#[path = "../../crates/cli/tests/scenario/mod.rs"]
 mod scenario;
 
 use crate::process::{Running, cargo, catch_interrupts, check_interrupt};
@@ -35,6 +34,10 @@ pub(crate) struct Arguments {
     program: Option<PathBuf>,
 }
 
+/// The share of runs that must name the planted limit.
+const RIGHT: f64 = 0.95;
+/// The share of runs that may name another limit with high confidence.
+const SURELY_WRONG: f64 = 0.01;
 /// No scenario takes longer.
 const SCENARIO_TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -73,6 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     // What was measured before it was interrupted counts all the same.
     print!("{matrix}");
     check_interrupt()?;
+    matrix.judge()?;
     if not_measured > 0 {
         bail!(
             "{not_measured} runs of scenarios could not be measured and count nowhere; with --keep only they are made again"
@@ -158,6 +162,39 @@ impl Matrix {
         *self.named.entry((planted.limit.clone(), said.limit.clone())).or_default() += 1;
         self.surely_wrong += u32::from(said.is_surely_wrong(planted));
     }
+
+    /// Fails if the rates miss their bounds by more than chance explains.
+    fn judge(&self) -> Result<()> {
+        let all: u32 = self.named.values().sum();
+        let right: u32 =
+            self.named.iter().filter(|((planted, named), _)| planted == named).map(|(_, times)| times).sum();
+        let (_, most_right) = wilson(right, all);
+        let (least_wrong, _) = wilson(self.surely_wrong, all);
+        if most_right < RIGHT {
+            bail!(
+                "the planted limit is named in {right} of {all} runs: at most {most_right:.3} with 95 % confidence, and {RIGHT} is demanded"
+            );
+        }
+        if least_wrong > SURELY_WRONG {
+            bail!(
+                "another limit is named with high confidence in {} of {all} runs: at least {least_wrong:.3} with 95 % confidence, and \
+                 {SURELY_WRONG} is allowed",
+                self.surely_wrong
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Returns the 95 % confidence interval of a share of which `hits` of `all` were seen: the score interval of E. B. Wilson,
+/// Journal of the American Statistical Association 22 (1927).
+fn wilson(hits: u32, all: u32) -> (f64, f64) {
+    const Z: f64 = 1.96;
+    let n = f64::from(all.max(1));
+    let share = f64::from(hits) / n;
+    let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+    let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    ((centre - half).max(0.0), (centre + half).min(1.0))
 }
 
 impl std::fmt::Display for Matrix {
@@ -186,5 +223,51 @@ impl std::fmt::Display for Matrix {
         }
         let share = 100.0 * f64::from(right) / f64::from(all.max(1));
         writeln!(f, "{right} of {all} named right ({share:.1} %), {} wrong with high confidence", self.surely_wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_limit_is_planted_three_times_at_least() {
+        let all = Scenario::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios")).expect("the scenarios");
+        for limit in [
+            "wire",
+            "shaper",
+            "sender-cpu",
+            "receiver-cpu",
+            "receiver-buffer",
+            "window",
+            "path-loss",
+            "device",
+            "tester",
+            "server",
+            "storage-read",
+            "storage-write",
+        ] {
+            assert!(all.iter().filter(|scenario| scenario.limit == limit).count() >= 3, "{limit}");
+        }
+    }
+
+    #[test]
+    fn rates_are_judged_with_the_chance_of_few_runs_in_mind() {
+        let judged = |right: u32, missed: u32, surely_wrong: u32| {
+            let pair = |named: &str| ("wire".to_owned(), named.to_owned());
+            let named = [(pair("wire"), right), (pair("shaper"), missed)].into();
+            Matrix { named, surely_wrong }.judge()
+        };
+        assert!(judged(68, 0, 0).is_ok() && judged(64, 4, 0).is_ok());
+        // 10 misses of 68 may still be 92 %, no longer 95 %.
+        assert!(judged(58, 10, 0).expect_err("too many").to_string().contains("58 of 68"));
+        assert!(judged(67, 1, 1).is_ok(), "one of 68 may be chance");
+        assert!(judged(62, 6, 6).expect_err("too many").to_string().contains("high confidence in 6 of 68"));
+    }
+
+    #[test]
+    fn the_interval_is_wilsons() {
+        let (low, high) = wilson(8, 10);
+        assert!((low - 0.4901).abs() < 1e-3 && (high - 0.9433).abs() < 1e-3, "{low} {high}");
     }
 }

@@ -9,8 +9,8 @@ use crate::{Agents, OpenSession, RunError};
 use futures_util::future::{join_all, try_join_all};
 use linerate_method::{Joining, assign, drains, join, survives};
 use linerate_model::{
-    Assignment, Caveat, CaveatKind, Endpoints, HostCounts, HostName, LinkId, Load, Order, Password, Ready, SessionId,
-    SessionKey, Stage, Trial, TrialResult,
+    Assignment, Caveat, CaveatKind, Endpoints, HostName, LinkId, Load, Order, Password, Ready, SessionId, SessionKey,
+    Stage, Trial, TrialResult,
 };
 use linerate_units::Nanos;
 use std::cell::RefCell;

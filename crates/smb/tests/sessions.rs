@@ -1,9 +1,8 @@
 //! Sessions with a server of other hands: Samba.
 
-mod samba;
-
 use linerate_smb::{Kind, Login, Session, SmbError};
-use samba::{PASSWORD, Samba, USER};
+use linerate_testsuite::server_test;
+use linerate_testsuite::servers::{PASSWORD, Samba, USER};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -24,9 +23,9 @@ fn session(samba: &Samba, share: &str) -> Session {
 /// A moment in SMB's steps.
 const MOMENT: i64 = 1_700_000_000_123_456_700;
 
-#[test]
+#[server_test(Root, Program("smbd"), Program("smbpasswd"))]
 fn files_are_written_named_read_and_listed() {
-    let Some(samba) = Samba::start("files_are_written_named_read_and_listed") else { return };
+    let samba = Samba::start();
     for share in ["open", "sealed"] {
         let session = session(&samba, share);
         session.make_folder("d/\u{7d44} \u{e9}/deep".as_bytes()).expect("made");
@@ -57,7 +56,7 @@ fn files_are_written_named_read_and_listed() {
 }
 
 /// Each version has its own keys and signatures.
-#[test]
+#[server_test(Root, Program("smbd"), Program("smbpasswd"))]
 fn every_version_is_spoken_signed_and_not() {
     for (version, signing) in [
         ("SMB2_02", "mandatory"),
@@ -71,7 +70,7 @@ fn every_version_is_spoken_signed_and_not() {
         ("SMB3_11", "mandatory\nserver smb3 encryption algorithms = AES-128-CCM"),
     ] {
         let settings = format!("server max protocol = {version}\nserver signing = {signing}");
-        let Some(samba) = Samba::start_with("every_version_is_spoken_signed_and_not", &settings) else { return };
+        let samba = Samba::start_with(&settings);
         let shares = if version < "SMB3" { &["open"][..] } else { &["open", "sealed"] };
         for share in shares {
             let session = session(&samba, share);
@@ -88,9 +87,9 @@ fn every_version_is_spoken_signed_and_not() {
     }
 }
 
-#[test]
+#[server_test(Root, Program("smbd"), Program("smbpasswd"))]
 fn a_long_folder_is_listed_whole() {
-    let Some(samba) = Samba::start("a_long_folder_is_listed_whole") else { return };
+    let samba = Samba::start();
     // The server gives some hundred names at a time; each count ends a page in another place.
     for count in [0, 1, 126, 127, 1_500] {
         let folder = samba.share("open").join(format!("of {count}"));
@@ -108,9 +107,9 @@ fn a_long_folder_is_listed_whole() {
 }
 
 /// A walk leaves off in the middle of one folder to list the next, and some listings are not taken to their end.
-#[test]
+#[server_test(Root, Program("smbd"), Program("smbpasswd"))]
 fn a_listing_that_stands_still_stops_no_other() {
-    let Some(samba) = Samba::start("a_listing_that_stands_still_stops_no_other") else { return };
+    let samba = Samba::start();
     for number in 0..700 {
         std::fs::write(samba.share("open").join(format!("name {number}")), "x").expect("written");
     }
@@ -125,9 +124,9 @@ fn a_listing_that_stands_still_stops_no_other() {
     }
 }
 
-#[test]
+#[server_test(Root, Program("smbd"), Program("smbpasswd"))]
 fn what_a_server_refuses_is_named() {
-    let Some(samba) = Samba::start("what_a_server_refuses_is_named") else { return };
+    let samba = Samba::start();
     for (share, user, password, words) in [
         ("open", USER, "wrong", "STATUS_LOGON_FAILURE; check --user, and the password"),
         ("open", "nobody-knows", "", "does the server know this user"),
@@ -151,9 +150,9 @@ fn what_a_server_refuses_is_named() {
 }
 
 /// Each write is pending at the server until it is durable: it is answered twice.
-#[test]
+#[server_test(Root, Program("smbd"), Program("smbpasswd"))]
 fn a_large_file_goes_to_a_share_that_makes_each_write_durable() {
-    let Some(samba) = Samba::start("a_large_file_goes_to_a_share_that_makes_each_write_durable") else { return };
+    let samba = Samba::start();
     const PIECE: u64 = 512 << 10;
     let mut file = session(&samba, "durable").create(b".part").expect("made");
     for piece in 0..600 {
@@ -170,9 +169,9 @@ fn a_large_file_goes_to_a_share_that_makes_each_write_durable() {
 }
 
 /// A guest's messages are signed by nobody, so that whoever is on the way could change them.
-#[test]
+#[server_test(Root, Program("smbd"), Program("smbpasswd"))]
 fn nobody_becomes_a_guest_unasked() {
-    let Some(samba) = Samba::start("nobody_becomes_a_guest_unasked") else { return };
+    let samba = Samba::start();
     let error = log_in(&samba, "open", &login("nobody-knows", "")).err().expect("refused").to_string();
     assert!(error.contains("take this user for a guest") && error.contains("smbpasswd -a"), "{error}");
     let session = log_in(&samba, "open", &login("guest", "")).expect("asked for");
@@ -180,9 +179,9 @@ fn nobody_becomes_a_guest_unasked() {
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
 }
 
-#[test]
+#[server_test(Root, Program("smbd"), Program("smbpasswd"))]
 fn a_server_that_dies_is_lost_at_once() {
-    let Some(mut samba) = Samba::start("a_server_that_dies_is_lost_at_once") else { return };
+    let mut samba = Samba::start();
     let session = session(&samba, "open");
     let mut file = session.create(b"file").expect("made");
     file.write(0, &[7; 1000]).expect("sent");
@@ -232,9 +231,9 @@ fn spoils(samba: &Samba, spoilt: usize) -> SocketAddr {
     address
 }
 
-#[test]
+#[server_test(Root, Program("smbd"), Program("smbpasswd"))]
 fn a_login_whose_answer_was_changed_on_the_way_is_refused() {
-    let Some(samba) = Samba::start("a_login_whose_answer_was_changed_on_the_way_is_refused") else { return };
+    let samba = Samba::start();
     let through = |address: SocketAddr| {
         let connection = TcpStream::connect(address).expect("it listens");
         Session::log_in(connection, "127.0.0.1", "open", &login(USER, PASSWORD))

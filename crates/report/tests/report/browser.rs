@@ -1,35 +1,30 @@
 //! The page in a real browser: its script runs, nothing complains, a point can be focused.
 
-use crate::{chromium, sample};
+use crate::sample;
 use linerate_report::Language;
-use std::path::{Path, PathBuf};
+use linerate_testsuite::server_test;
+use linerate_testsuite::servers::chromium;
 use std::time::Duration;
 
-fn chromium() -> Option<PathBuf> {
-    chromium::found("report in a browser")
-}
-
 /// The document after its scripts ran, and what was written to the browser's console.
-fn opened(program: &Path, page: &str) -> (String, Vec<String>) {
+fn opened(page: &str) -> (String, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder for the page");
     let file = folder.path().join("report.html");
     std::fs::write(&file, page).expect("the page is written");
-    chromium::dump(program, folder.path(), &format!("file://{}", file.display()), Duration::from_secs(2), &[])
+    chromium::dump(folder.path(), &format!("file://{}", file.display()), Duration::from_secs(2), &[])
 }
 
-#[test]
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn the_script_runs_and_nothing_complains() {
-    let Some(program) = chromium() else { return };
-    let (document, console) = opened(&program, &linerate_report::html(Language::English, &sample::demonstration()));
+    let (document, console) = opened(&linerate_report::html(Language::English, &sample::demonstration()));
     assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
     assert!(document.contains("Download the record (JSON)"));
     assert_eq!(document.matches("<figure>").count(), 5);
     assert_eq!(console, Vec::<String>::new());
 }
 
-#[test]
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn a_focused_point_shows_its_figures_and_arrow_keys_go_on() {
-    let Some(program) = chromium() else { return };
     let probe = "<script>
         const point = document.querySelectorAll('svg .s0 .point')[0];
         point.focus();
@@ -39,7 +34,7 @@ fn a_focused_point_shows_its_figures_and_arrow_keys_go_on() {
         document.body.dataset.hidden = document.getElementById('tip').hidden;
     </script></body>";
     let page = linerate_report::html(Language::English, &sample::udp_sweep()).replace("</body>", probe);
-    let (document, console) = opened(&program, &page);
+    let (document, console) = opened(&page);
     for shown in [
         "data-first=\"udp 64: 277 Mbit/s payload",
         "data-second=\"udp 512: 549 Mbit/s payload",
@@ -50,40 +45,36 @@ fn a_focused_point_shows_its_figures_and_arrow_keys_go_on() {
 }
 
 /// The page forbids itself to fetch; and a complaint would be seen, which the first test relies on.
-#[test]
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn a_fetch_from_elsewhere_is_refused_and_seen() {
-    let Some(program) = chromium() else { return };
     let page = linerate_report::html(Language::English, &sample::udp_sweep())
         .replace("</body>", "<img src=\"file:///x.png\"></body>");
-    let (_, console) = opened(&program, &page);
+    let (_, console) = opened(&page);
     assert!(console.iter().any(|line| line.contains("Content Security Policy")), "{console:?}");
 }
 
-#[test]
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn a_ladder_is_drawn_and_nothing_complains() {
-    let Some(program) = chromium() else { return };
-    let (document, console) = opened(&program, &linerate_report::html(Language::English, &crate::ladder::record()));
+    let (document, console) = opened(&linerate_report::html(Language::English, &crate::ladder::record()));
     assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
     // The ladder, its streams, and their runs.
     assert_eq!(document.matches("<figure>").count(), 3);
     assert_eq!(console, Vec::<String>::new());
 }
 
-#[test]
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn a_device_test_is_drawn_and_nothing_complains() {
-    let Some(program) = chromium() else { return };
-    let (document, console) = opened(&program, &linerate_report::html(Language::English, &crate::device::record()));
+    let (document, console) = opened(&linerate_report::html(Language::English, &crate::device::record()));
     assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
     assert_eq!(document.matches("<figure>").count(), 6);
     assert_eq!(console, Vec::<String>::new());
 }
 
-#[test]
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn a_study_is_drawn_and_nothing_complains() {
-    let Some(program) = chromium() else { return };
     for (name, figures) in [("hirosaki-1998", 5), ("switches-2020", 2), ("filecopy-2003", 1), ("l3switch-2008", 1)] {
         let (document, console) =
-            opened(&program, &linerate_report::study::html(Language::English, &crate::study::published(name), None));
+            opened(&linerate_report::study::html(Language::English, &crate::study::published(name), None));
         assert!(document.contains("data-ready=\"yes\""), "{name}: the script did not reach its end: {console:?}");
         assert!(document.contains("Download the study (JSON)") && document.contains("Download the data (CSV)"));
         assert_eq!(document.matches("<figure>").count(), figures, "{name}");
@@ -91,31 +82,28 @@ fn a_study_is_drawn_and_nothing_complains() {
     }
 }
 
-#[test]
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn limits_are_drawn_and_nothing_complains() {
-    let Some(program) = chromium() else { return };
     let limits = linerate_report::limits::html(Language::English, &crate::limits::overview());
-    let (document, console) = opened(&program, &limits);
+    let (document, console) = opened(&limits);
     assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
     assert_eq!(document.matches("<figure>").count(), 1);
     assert_eq!(console, Vec::<String>::new());
 }
 
-#[test]
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn a_curve_and_rpc_are_drawn_and_nothing_complains() {
-    let Some(program) = chromium() else { return };
     for (record, figures) in [(crate::nfs::record(), 2), (crate::nfs::rpc(), 3)] {
-        let (document, console) = opened(&program, &linerate_report::html(Language::English, &record));
+        let (document, console) = opened(&linerate_report::html(Language::English, &record));
         assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
         assert_eq!(document.matches("<figure>").count(), figures);
         assert_eq!(console, Vec::<String>::new());
     }
 }
 
-#[test]
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn a_page_of_a_thousand_results_opens_and_has_its_figures_to_download() {
-    let Some(program) = chromium() else { return };
-    let (document, console) = opened(&program, &linerate_report::html(Language::English, &crate::large::record(1_000)));
+    let (document, console) = opened(&linerate_report::html(Language::English, &crate::large::record(1_000)));
     assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
     assert!(document.contains("Download the figures (CSV)") && document.contains(".csv\""));
     assert_eq!(console, Vec::<String>::new());

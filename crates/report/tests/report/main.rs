@@ -3,7 +3,6 @@
 mod attempts;
 mod browser;
 mod calls;
-mod chromium;
 mod copy;
 mod device;
 mod document;

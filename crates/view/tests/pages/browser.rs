@@ -1,16 +1,12 @@
 //! The pages in a real browser: they render, nothing complains, nothing leaves.
 
-use crate::chromium;
 use crate::place::{TestView, stream_record, trial};
 use linerate_model::{Caveat, CaveatKind, RunSummary};
 use linerate_store::Ending;
+use linerate_testsuite::server_test;
+use linerate_testsuite::servers::chromium;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-fn chromium() -> Option<PathBuf> {
-    chromium::found("pages in a browser")
-}
 
 /// What a browser made of a page.
 struct Seen {
@@ -22,11 +18,11 @@ struct Seen {
 }
 
 /// Opens a page, lets its scripts run for a while, and looks.
-fn opened(program: &Path, place: &TestView, page: &str, timeout: Duration) -> Seen {
+fn opened(place: &TestView, page: &str, timeout: Duration) -> Seen {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("net.json");
     let options = [format!("--log-net-log={}", log.display())];
-    let (document, console) = chromium::dump(program, folder.path(), &place.url(page), timeout, &options);
+    let (document, console) = chromium::dump(folder.path(), &place.url(page), timeout, &options);
     let log = std::fs::read_to_string(log).expect("the browser wrote its log");
     Seen { document, console, asked: asked(&log, place) }
 }
@@ -54,14 +50,13 @@ fn only_from(place: &TestView, seen: &Seen) {
     assert!(seen.asked.iter().any(|url| *url == own || url.starts_with(&own)), "the log is read: {:?}", seen.asked);
 }
 
-#[test]
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn the_list_waits_for_two_ticks_and_nothing_leaves() {
-    let Some(program) = chromium() else { return };
     let place = TestView::new();
     for (id, at) in [("one", 1), ("two", 2), ("three", 3)] {
         place.keep(&stream_record(id, at, &[941_000_000, 940_000_000, 942_000_000]));
     }
-    let seen = opened(&program, &place, "", Duration::from_secs(3));
+    let seen = opened(&place, "", Duration::from_secs(3));
     assert!(seen.document.contains("data-ready=\"yes\""), "the script did not reach its end: {:?}", seen.console);
     assert!(seen.document.contains("tick two") && seen.document.contains("<button disabled"), "{}", seen.document);
     assert_eq!(seen.document.matches("type=\"checkbox\"").count(), 3);
@@ -69,14 +64,13 @@ fn the_list_waits_for_two_ticks_and_nothing_leaves() {
     only_from(&place, &seen);
 }
 
-#[test]
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn a_record_and_a_comparison_render_and_nothing_leaves() {
-    let Some(program) = chromium() else { return };
     let place = TestView::new();
     place.keep(&stream_record("old", 1, &[941_000_000, 940_000_000, 942_000_000]));
     place.keep(&stream_record("new", 2, &[800_000_000, 801_000_000, 799_000_000]));
     for (page, expected) in [("record?id=old", "Download the record (JSON)"), ("compare?with=old&with=new", "WORSE")] {
-        let seen = opened(&program, &place, page, Duration::from_secs(3));
+        let seen = opened(&place, page, Duration::from_secs(3));
         assert!(seen.document.contains("data-ready=\"yes\""), "{page}: {:?}", seen.console);
         assert!(seen.document.contains(expected), "{page}: {}", seen.document);
         assert_eq!(seen.console, Vec::<String>::new(), "{page}");
@@ -84,9 +78,8 @@ fn a_record_and_a_comparison_render_and_nothing_leaves() {
     }
 }
 
-#[test]
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn a_watched_run_renews_itself_and_becomes_its_report() {
-    let Some(program) = chromium() else { return };
     let place = TestView::new();
     let mut run = stream_record("run", 1, &[]);
     let mut live = place.store.begin(&run).expect("begin");
@@ -100,7 +93,7 @@ fn a_watched_run_renews_itself_and_becomes_its_report() {
             live.end(&run, Ending::Interrupted).expect("end");
         });
         // The browser's time stands still while an answer is under way, and events are one until the run's end.
-        opened(&program, &place, "record?id=run", Duration::from_secs(3))
+        opened(&place, "record?id=run", Duration::from_secs(3))
     });
     assert!(seen.document.contains("Download the record (JSON)"), "{:?} {}", seen.console, seen.document);
     assert!(!seen.document.contains("Under way") && seen.document.contains("2 runs"), "{}", seen.document);

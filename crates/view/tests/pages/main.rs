@@ -1,8 +1,6 @@
 //! The pages as a browser gets them.
 
 mod browser;
-#[path = "../../../report/tests/report/chromium.rs"]
-mod chromium;
 mod http;
 mod place;
 

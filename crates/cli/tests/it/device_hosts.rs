@@ -1,0 +1,107 @@
+//! Device tests and plain frames between the ports of two agents, through the command line.
+
+use crate::program::{TestFolder, close, number, words};
+use linerate_testsuite::{alone, lab_test};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// The counts of each stream that plain generating came to.
+fn flows(line: &str) -> Vec<Value> {
+    let record = TestFolder::new().measure(&words(line));
+    record["results"][0]["flows"].as_array().expect("flows").clone()
+}
+
+fn counts(flow: &Value) -> [f64; 5] {
+    ["/sent", "/received", "/lost", "/duplicates", "/reordered"].map(|count| number(flow, count))
+}
+
+#[lab_test]
+fn frames_from_host_to_host_are_counted() {
+    let _alone = alone();
+    for (device, options, engine) in [
+        ("bridge", "", "xdp"),
+        ("bridge", "-6 --size 84", "xdp"),
+        ("router", "", "xdp"),
+        ("none", "--engine packet-socket", "packet-socket"),
+        ("bridge", "--both", "packet-socket"),
+    ] {
+        let flows = flows(&format!(
+            "lab --device {device} -- frames --ports a:eth0,b:eth0 --count 500 --rate 5k --json {options}"
+        ));
+        for flow in &flows {
+            assert_eq!(counts(flow), [500.0, 500.0, 0.0, 0.0, 0.0], "{device} {options}: {flow}");
+            assert_eq!((&flow["engine"], number(flow, "/flooded")), (&Value::from(engine), 0.0), "{device} {options}");
+            assert!(flow["latency_ns"].is_null(), "two hosts have two clocks: {flow}");
+        }
+        assert_eq!((&flows[0]["from"], &flows[0]["to"]), (&Value::from("a:eth0"), &Value::from("b:eth0")));
+        assert_eq!(flows.len(), if options == "--both" { 2 } else { 1 });
+    }
+}
+
+#[lab_test]
+fn what_the_device_loses_between_hosts_is_told() {
+    let _alone = alone();
+    let flows =
+        flows("lab --device reference,loss=1/100 -- frames --ports a:eth0,b:eth0 --count 10000 --rate 20k --json");
+    let [sent, _, lost, ..] = counts(&flows[0]);
+    // The device loses every hundredth frame; learning frames move its count by a few.
+    assert!(sent > 1_000.0 && (lost - sent / 100.0).abs() <= 2.0, "{lost} of {sent} were lost");
+}
+
+#[lab_test]
+fn a_planted_rate_is_the_throughput_between_hosts() {
+    let _alone = alone();
+    let record = TestFolder::new().measure(&words(
+        "lab --device reference,max-frames=20000,queue=16 -- device throughput --ports a:eth0,b:eth0 --sizes 128 --line 100Mbit/s \
+         --time 1s --json",
+    ));
+    let cell = &record["outcome"]["throughput"][0];
+    // How sharp a search is, is for the tests on one host to show: here two agents share the cores with all the others.
+    close("throughput", number(cell, "/frames_per_s"), 20_000.0, 0.02);
+    assert!(number(cell, "/tester_limit/frames_per_s") > 20_000.0, "measured between the same ports: {cell}");
+    assert_eq!(record["plan"]["goal"]["ports"], serde_json::json!(["a:eth0", "b:eth0"]));
+    let trial = &record["trials"][0];
+    let observed = trial["hosts"].as_object().expect("hosts");
+    assert!(observed.keys().eq(["a", "b"]), "each host observed itself: {:?}", observed.keys());
+}
+
+/// One that is gone ends the trial at once, and the other lets go of its port.
+#[lab_test]
+fn a_host_lost_in_mid_trial_is_named() {
+    let _alone = alone();
+    let place = TestFolder::new();
+    place.run(&words("lab --keep --bench testers")).says(0, &["lab down"]);
+    let port = || place.run(&words("lab shell a -- ip link show eth0")).out;
+    let wait_for = |has_program: bool| {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while port().contains("xdp") != has_program {
+            assert!(Instant::now() < deadline, "a program on the port, or not: {}", port());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    wait_for(false);
+    let sending = place.start(&words("frames --ports a:eth0,b:eth0 --rate 1k --time 60s"));
+    wait_for(true);
+    std::thread::sleep(Duration::from_secs(2));
+    let kept = std::fs::read_to_string(place.path("linerate/lab.json")).expect("a kept lab has a file");
+    let kept: Value = serde_json::from_str(&kept).expect("it is JSON");
+    let pid = kept["agents"]["b"]["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok()).expect("a process id");
+    kill(Pid::from_raw(pid), Signal::SIGKILL).expect("the agent runs");
+    let killed = Instant::now();
+    sending.end().says(3, &["b: lost the agent", "do its part of the trial"]);
+    assert!(killed.elapsed() < Duration::from_secs(20), "the rest of the trial was not waited for");
+    wait_for(false);
+    place.run(&["lab", "down"]).says(0, &["is down"]);
+}
+
+#[test]
+fn what_hosts_apart_cannot_measure_is_refused() {
+    let place = TestFolder::new();
+    let error = &["a:eth1 and b:eth1", "different hosts", "takes ports of one host"];
+    place.run(&words("device latency --ports a:eth1,b:eth1 --sizes 64")).says(2, error);
+    place.run(&words("device latency --ports a:eth1,b:eth1 --rate 1k")).says(2, error);
+    place.run(&words("lab -- device latency --ports a:eth1,b:eth1")).says(2, error);
+    place.run(&words("device throughput --ports a:eth1,a:eth1")).says(2, &["eth1 is there twice"]);
+}

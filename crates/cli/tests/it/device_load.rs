@@ -1,0 +1,195 @@
+//! What a device says of its own load, and what a device test does when its link or its expectations fail.
+
+use crate::program::{TestFolder, close, number, words};
+use linerate_testsuite::servers::Snmpd;
+use linerate_testsuite::{alone, lab_test, server_test};
+use serde_json::Value;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A community that must be seen nowhere.
+const COMMUNITY: &str = "c0mmunity-s3cret";
+/// A loop that burns a core for as long as it lives, as a busy device does.
+struct Burning(Child);
+
+impl Burning {
+    fn start() -> Self {
+        let burn = Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn();
+        Self(burn.expect("a shell starts"))
+    }
+}
+
+impl Drop for Burning {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn interface<'a>(load: &'a Value, name: &str) -> &'a Value {
+    let all = load["interfaces"].as_array().expect("interfaces");
+    all.iter().find(|interface| interface["name"] == name).unwrap_or_else(|| panic!("no {name} in {load}"))
+}
+
+/// The first attempt whose figures count. One that the tester spoilt may stand before it.
+fn first_counted(record: &Value) -> &Value {
+    let mut trials = record["trials"].as_array().expect("trials").iter();
+    trials.find(|trial| trial["standing"]["is"] == "counted").expect("one counts")
+}
+
+/// A place with the tester's bench up and no calibration: a device test in it takes its own time only.
+fn bench() -> TestFolder {
+    let place = TestFolder::new();
+    let up = place.run(&words("lab --bench tester --keep"));
+    assert_eq!(up.code, Some(0), "{}", up.err);
+    place
+}
+
+#[lab_test]
+fn an_agent_on_the_device_tells_its_cpu_and_its_interfaces() {
+    let _alone = alone();
+    let place = bench();
+    let burning = Burning::start();
+    let record = place.measure(&words(
+        "device latency --ports tester:p0,tester:p1 --sizes 64 --rate 20k --time 3s --device-agent device --json",
+    ));
+    drop(burning);
+    let trial = first_counted(&record);
+    let load = &trial["device_load"];
+    assert_eq!(load["source"], "agent");
+    let window = number(load, "/window") / 1e9;
+    assert!((1.5..=3.0).contains(&window), "the load is of the trial's 3 s: {window}");
+    // A core burns all the time, so the busiest is no idler than that.
+    assert!(number(load, "/busiest_cpu") > 0.8, "{load}");
+    // What the device took in within the window is what was sent in it. A tester that is held up sends less than asked.
+    let stream = &trial["counts"][0]["frames"]["streams"][0];
+    let sent = number(stream, "/sent") * window / (number(stream, "/send_time") / 1e9).max(window);
+    close("frames in", number(interface(load, "tester-p0"), "/in_frames"), sent, 0.1);
+    close("frames out", number(interface(load, "tester-p1"), "/out_frames"), sent, 0.1);
+    let found = &record["outcome"]["latency"][0];
+    assert_eq!(found["device_load"], *load);
+    assert!(found["caveats"].to_string().contains("the tester's machine"), "{}", found["caveats"]);
+    let hosts = record["hosts"].as_array().expect("hosts");
+    assert!(hosts.iter().any(|host| host["name"] == "device"), "the device's host is in the record");
+    let own = words("device latency --ports tester:p0,tester:p1 --rate 1k --device-agent tester");
+    place.run(&own).says(2, &["--device-agent tester", "the tester itself"]);
+}
+
+#[server_test(Root, Program("snmpd"))]
+fn snmp_tells_the_cpu_and_its_community_is_kept_nowhere() {
+    let snmpd = Snmpd::start(&format!("rocommunity {COMMUNITY} 127.0.0.1\n"));
+    // It counts CPU time from its first renewal on, 5 s after its start.
+    sleep(Duration::from_secs(6));
+    let _alone = alone();
+    let place = bench();
+    let measure = |time: &str, community: &str| {
+        let target = format!("snmp://{community}@127.0.0.1:{}", snmpd.port);
+        let line = "device latency --ports tester:p0,tester:p1 --sizes 64 --rate 20k --json --time";
+        place.run(&[&words(line)[..], &[time, "--device-snmp", &target]].concat())
+    };
+    // Counters that are renewed every 5 s are renewed once in 8 s at least.
+    let burning = Burning::start();
+    let ran = measure("8s", COMMUNITY);
+    drop(burning);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let record = ran.json();
+    let load = &record["outcome"]["latency"][0]["device_load"];
+    assert_eq!(load["source"], "snmp UCD raw counters");
+    let cores = std::thread::available_parallelism().expect("cores").get();
+    assert!(number(load, "/cpu") > 0.8 / cores as f64, "a core burns all the time: {load}");
+
+    // Too short for a figure: said, with what to do.
+    let short = measure("500ms", COMMUNITY);
+    assert_eq!(short.code, Some(0), "{}", short.err);
+    let found = &short.json()["outcome"]["latency"][0];
+    if found["device_load"]["cpu"].is_null() {
+        assert!(found["caveats"].to_string().contains("--time 10s"), "{found}");
+    }
+    let wrong = measure("500ms", "s3cret-but-wrong");
+    wrong.says(3, &["did not answer SNMP", "community"]);
+    let unreadable =
+        place.run(&words("device latency --ports tester:p0,tester:p1 --rate 1k --device-snmp s3cret@host"));
+    unreadable.says(2, &["--device-snmp", "snmp://"]);
+
+    let listed = place.run(&["results"]);
+    let shown = place.run(&["results", "show", "--json"]);
+    let kept = std::fs::read(place.path("results.db")).expect("the store");
+    let said = [&ran, &short, &wrong, &unreadable, &listed, &shown].map(|ran| format!("{}{}", ran.out, ran.err));
+    for text in said.into_iter().chain([String::from_utf8_lossy(&kept).into_owned()]) {
+        assert!(!text.contains("s3cret"), "a secret is in: {text}");
+    }
+    assert!(listed.out.contains("snmp://***@127.0.0.1"), "{}", listed.out);
+}
+
+#[lab_test]
+fn a_link_that_goes_down_is_named_and_what_was_measured_is_kept() {
+    let _alone = alone();
+    let place = bench();
+    let running =
+        place.start(&words("device latency --ports tester:p0,tester:p1 --sizes 64,128,256 --rate 1k --time 6s"));
+    // Once a trial counts, the second is under way.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while place.run(&words("results --json")).json()[0]["trials"].as_u64().unwrap_or(0) < 1 {
+        assert!(Instant::now() < deadline, "no trial ended");
+        sleep(Duration::from_millis(200));
+    }
+    sleep(Duration::from_secs(1));
+    place.run(&words("lab shell tester -- ip link set p1 down")).says(0, &[]);
+    let down = Instant::now();
+    running.end().says(3, &["port p1 lost its link"]);
+    assert!(down.elapsed() < Duration::from_secs(5), "it is noticed at once, not at the trial's end");
+    let record = place.run(&words("results show --json")).json();
+    let sizes: Vec<_> =
+        record["outcome"]["latency"].as_array().expect("found").iter().map(|cell| &cell["frame_bytes"]).collect();
+    assert_eq!(sizes, [64], "the size before it is kept, the one it cut is not");
+    let counted = |what: &str| number(first_counted(&record), &format!("/counts/0/frames/streams/0/{what}"));
+    assert!(counted("received") > 0.9 * counted("sent"), "{} of {}", counted("received"), counted("sent"));
+    assert!(record["caveats"].to_string().contains("p1 lost its link"), "{}", record["caveats"]);
+    let cut = record["trials"].as_array().and_then(|trials| trials.last()).expect("the attempt that failed is kept");
+    assert_eq!((&cut["trial"]["name"], &cut["standing"]["is"]), (&"latency 128".into(), &"failed".into()));
+    let again = place.run(&words("device latency --ports tester:p0,tester:p1 --rate 1k"));
+    again.says(3, &["p1", "down or has no carrier"]);
+}
+
+#[lab_test]
+fn expectations_of_a_device_decide_the_exit_code() {
+    let _alone = alone();
+    let place = bench();
+    let line = "device latency --ports tester:p0,tester:p1 --sizes 64,128 --rate 1k --time 1s --expect";
+    let expect = |condition: &str| place.run(&[&words(line)[..], &[condition]].concat());
+    expect("latency.max<=10s").says(0, &["expected: 64 bytes: ", "expected: 128 bytes: ", " meets latency.max<=10s"]);
+    expect("p50<=1ns").says(1, &["64 bytes: ", " misses p50<=1ns"]);
+    expect("frames>=1").says(2, &["this command does not measure that"]);
+    expect("speed>=1").says(2, &["`speed` is not a metric"]);
+}
+
+/// eth8 is in a bridge that has the address an SSH session came in by; eth9 is not.
+#[lab_test]
+fn ports_that_carry_the_ssh_session_are_spared() {
+    let place = TestFolder::new();
+    let links = "ip link set lo up && ip link add eth8 type veth peer name far8 && ip link add eth9 type veth peer name far9 \
+                 && ip link add br0 type bridge && ip link set eth8 master br0 && ip address add 198.18.7.1/24 dev br0 \
+                 && for link in eth8 far8 eth9 far9 br0; do ip link set $link up; done";
+    let test = |test: &str| {
+        let program = env!("CARGO_BIN_EXE_linerate");
+        let line = format!(
+            "{links} && exec {program} device {test} --sizes 128 --time 100ms --store {}",
+            place.path("ssh.db").display()
+        );
+        let output = Command::new("unshare")
+            .args(["--net", "sh", "-c", &line])
+            .env("SSH_CONNECTION", "198.18.7.9 51000 198.18.7.1 22")
+            .stdin(Stdio::null())
+            .output()
+            .expect("unshare(1) starts");
+        crate::program::Ran::from(output)
+    };
+    let latency = "latency --ports eth8,eth9 --rate 1k";
+    for spared in [latency, "echo --ports eth8 --target 198.18.7.2"] {
+        test(spared).says(2, &["port eth8 is joined to br0, which carries your SSH session (198.18.7.1)", "--force"]);
+    }
+    let forced = test(&format!("{latency} --force"));
+    assert!(forced.err.contains("as --force asks") && forced.code != Some(2), "{}", forced.err);
+}

@@ -1,0 +1,253 @@
+//! Bad input and faults: a clear message, the right exit code, what was measured kept, nothing left behind.
+
+use crate::program::{TestFolder, wait_until_gone, words};
+use linerate_testsuite::lab_test;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt as _;
+use std::time::{Duration, Instant};
+
+#[test]
+fn what_cannot_be_asked_is_refused_with_its_remedy() {
+    let place = TestFolder::new();
+    let narrow = place.file("narrow.toml", "name = \"narrow\"\n[link]\nmtu = 500\n");
+    let strange = place.file(
+        "strange.toml",
+        "name = \"strange\"\nhosts = [\"a\", \"b\"]\n[[fault]]\nkind = \"cpu-quota\"\nat = \"c\"\nratio = \"1%\"\n",
+    );
+    for (arguments, words) in [
+        (&["stream", "nowhere"][..], &["nowhere", "agent URL"][..]),
+        (&["stream", "a,a", "b"], &["named twice", "--flows"]),
+        (&["stream", "linerate://h#x"], &["port is missing"]),
+        (&["stream", "local", "--udp", "--size", "15"], &["16 to 65507"]),
+        (&["stream", "local", "--udp", "--sizes", "64,70000"], &["70000"]),
+        (&["stream", "local", "--size", "0"], &["1 to"]),
+        (&["stream", "local", "--rate", "0"], &["sends nothing"]),
+        (&["stream", "local", "--rate", "fast"], &["bit rate", "100Mbit/s"]),
+        (&["stream", "local", "--time", "1ms"], &["too short"]),
+        (&["stream", "local", "--repeats", "0"], &["0 is not in 1..=1000"]),
+        (&["stream", "local", "--confidence", "100"], &["percentage"]),
+        (&["stream", "local", "--expect", "p99<1ms"], &["does not measure that"]),
+        (&["stream", "local", "--expect", "speed>1"], &["not a metric"]),
+        (&["stream", "local", "--congestion", "warp"], &["warp", "cubic"]),
+        (&["transact", "local", "--request", "0"], &["1 to"]),
+        (&["transact", "local", "--connect", "--udp"], &["cannot be used"]),
+        (&["lab", "--bench", "moebius"], &["moebius", "switch"]),
+        (&["lab", "--", "strem", "a", "b"], &["strem", "stream"]),
+        (&["lab", "--", "lab"], &["cannot hold another lab"]),
+        (&["lab", "--json", "--", "stream", "a", "b"], &["--json", "behind `--`"]),
+        (&["lab", "--keep", "--expect", "loss<1%"], &["--keep"]),
+        (&["lab", "--bench", &narrow, "--", "stream", "a", "b"], &["narrow.toml", "1280"]),
+        (&["stream", "local", "--out", "report.pdf"], &["report.pdf", ".html"]),
+        (&["stream", "local", "--out", "nowhere/report.html"], &["nowhere"]),
+        (&["lab", "--device", "none", "--shape", "1Mbit/s", "--", "stream", "a", "b"], &["device that shapes"]),
+        (&["lab", "--bench", &strange, "--", "stream", "a", "b"], &["`c`", "a, b"]),
+        (&["explain", "nosuch"], &["nosuch"]),
+        (&["lab", "--link", "0", "--", "stream", "a", "b"], &["0"]),
+        (&["report", "nosuch"], &["nosuch"]),
+        (&["report"], &["nothing is kept yet"]),
+        (&["results", "delete", "nosuch"], &["nosuch"]),
+        (&["agent", "--link-speed", "eth0"], &["eth0=1Gbit/s"]),
+    ] {
+        let ran = place.run(arguments);
+        assert!(matches!(ran.code, Some(2 | 3)), "{arguments:?}: {:?} {}", ran.code, ran.err);
+        assert_eq!(ran.out, "", "{arguments:?}");
+        for word in words {
+            assert!(ran.err.contains(word), "{arguments:?}: `{word}` is missing in: {}", ran.err);
+        }
+    }
+}
+
+/// A quota is a directory, which no kernel removes by itself.
+#[lab_test]
+fn a_killed_lab_leaves_no_quota_and_no_neighbour() {
+    let place = TestFolder::new();
+    let bench = place.file(
+        "faulty.toml",
+        "name = \"faulty\"\nhosts = [\"a\", \"b\"]\n\
+         [[fault]]\nkind = \"cpu-quota\"\nat = \"a\"\nratio = \"10%\"\n\
+         [[fault]]\nkind = \"busy-core\"\nat = \"b\"\nratio = \"50%\"\n",
+    );
+    let running = place.start(&["lab", "--bench", &bench, "--", "stream", "a", "b", "--time", "30s"]);
+    // Two agents, the keeper of the quota, the neighbour.
+    let children = running.wait_for_children(4);
+    let own = linerate_sys::cgroup::cpu_groups().into_iter().next().expect("the cpu controller is mounted");
+    let groups: Vec<_> = children.iter().map(|pid| own.join(format!("linerate-{pid}"))).collect();
+    let planted = || groups.iter().filter(|group| group.exists()).count();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while planted() == 0 {
+        assert!(Instant::now() < deadline, "no quota was planted");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    running.signal(Signal::SIGKILL);
+    wait_until_gone(&children);
+    assert_eq!(planted(), 0, "{groups:?}");
+}
+
+#[test]
+fn an_agent_that_cannot_be_used_is_named_with_the_reason() {
+    let place = TestFolder::new();
+    let mut agent = place.start(&words("agent --listen 127.0.0.1:0 --ephemeral --max-time 2s"));
+    let join = agent.line();
+    let (address, secrets) = join.split_once('#').expect("an agent URL has secrets");
+    let (token, fingerprint) = secrets.split_once('.').expect("a token and a fingerprint");
+    let stream = |join: &str| place.run(&["stream", join, "--time", "200ms", "--warmup", "0s", "--repeats", "1"]);
+
+    assert_eq!(stream(&join).code, Some(0), "the line as printed works: {}", stream(&join).err);
+    stream(&format!("{address}#{}.{fingerprint}", "0".repeat(32))).says(3, &["token", "agent URL"]);
+    stream(&format!("{address}#{token}.{}", "0".repeat(64))).says(3, &["certificate"]);
+    place.run(&["stream", &join, "--time", "5s"]).says(3, &["--max-time"]);
+
+    let taken = address.rsplit_once(':').expect("an address has a port").1;
+    place
+        .run(&["agent", "--listen", &format!("127.0.0.1:{taken}"), "--ephemeral"])
+        .says(3, &["another program", taken]);
+
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
+    stream(&format!("linerate://127.0.0.1:{free}#{secrets}")).says(3, &["no agent answers", "linerate agent"]);
+}
+
+#[lab_test]
+fn an_agent_killed_in_mid_trial_leaves_what_was_measured() {
+    let place = TestFolder::new();
+    let lab = place.start(&words("lab --hosts 2 -- stream a b --time 1s --repeats 30 --json"));
+    let agents = lab.wait_for_children(2);
+    std::thread::sleep(Duration::from_secs(4));
+    kill(Pid::from_raw(agents[1]), Signal::SIGKILL).expect("the agent runs");
+    let ran = lab.end();
+    ran.says(3, &["lost"]);
+    let record = ran.json();
+    let attempts = record["trials"].as_array().expect("a record has trials");
+    let standing = |standing: &str| attempts.iter().filter(|attempt| attempt["standing"]["is"] == standing).count();
+    let trials = standing("counted");
+    assert!((1..30).contains(&trials), "{trials} trials were done before the agent was killed");
+    assert_eq!(standing("failed"), 1, "the trial that it was killed in");
+    let caveats = record["caveats"].as_array().expect("a record has caveats");
+    assert!(caveats.iter().any(|caveat| caveat["kind"] == "interrupted"), "{caveats:?}");
+    let listed = place.run(&["results", "list", "--json"]).json();
+    assert_eq!(
+        (&listed[0]["trials"], &listed[0]["state"]),
+        (&trials.into(), &"failed".into()),
+        "they are in the store"
+    );
+    wait_until_gone(&agents);
+}
+
+#[lab_test]
+fn ctrl_c_keeps_what_was_measured_and_takes_the_lab_down() {
+    for delay in [100, 700, 4_000] {
+        let place = TestFolder::new();
+        let lab = place.start(&words("lab --hosts 2 -- stream a b --udp --time 1s --repeats 30"));
+        let agents = if delay > 500 { lab.wait_for_children(2) } else { Vec::new() };
+        std::thread::sleep(Duration::from_millis(delay));
+        lab.signal(Signal::SIGINT);
+        let ran = lab.end();
+        assert!(matches!(ran.code, Some(3) | None), "{:?} {}", ran.code, ran.err);
+        wait_until_gone(&agents);
+        if delay > 3_000 {
+            assert!(ran.err.contains("interrupted"), "{}", ran.err);
+            assert!(ran.out.contains("payload"), "what was measured is shown: {}", ran.out);
+        }
+    }
+}
+
+/// Agents that outlive the program must not go on for the rest of the trial.
+#[lab_test]
+fn ctrl_c_stops_agents_of_others_too() {
+    let place = TestFolder::new();
+    place.run(&["lab", "--keep", "--hosts", "2"]).says(0, &["lab down"]);
+    let stream = place.start(&words("stream a b --time 60s --repeats 1"));
+    std::thread::sleep(Duration::from_secs(3));
+    stream.signal(Signal::SIGINT);
+    stream.end().says(3, &["interrupted"]);
+    let count = || place.packets_received("b");
+    let before = count();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(count() < before + 50, "the trial still runs: {before} packets, then {}", count());
+    place.run(&["lab", "down"]).says(0, &["is down"]);
+}
+
+#[lab_test]
+fn kill_nine_leaves_nothing_behind() {
+    let place = TestFolder::new();
+    let lab = place.start(&words("lab --link 100Mbit/s -- stream a b --time 500ms --repeats 100"));
+    let agents = lab.wait_for_children(4);
+    std::thread::sleep(Duration::from_secs(4));
+    lab.signal(Signal::SIGKILL);
+    assert_eq!(lab.end().code, None);
+    wait_until_gone(&agents);
+    // The namespaces were held by those processes only. What was measured is there.
+    let listed = place.run(&["results", "list", "--json"]).json();
+    assert_eq!(listed[0]["state"], "killed");
+    assert!(crate::program::number(&listed, "/0/trials") >= 1.0, "{listed}");
+    assert!(place.run(&["report"]).out.contains("payload"), "a run that was killed can be reported");
+}
+
+#[lab_test]
+fn a_kept_lab_serves_until_it_is_taken_down() {
+    let place = TestFolder::new();
+    place.run(&["lab", "--keep", "--hosts", "2"]).says(0, &["lab down"]);
+    place.run(&["lab", "--keep"]).says(2, &["lab down"]);
+    let shown = place.run(&words("lab shell a -- ip -br address"));
+    assert!(shown.code == Some(0) && shown.out.contains("198.18.0.1"), "{}{}", shown.out, shown.err);
+    assert_eq!(place.run(&["lab", "shell", "a", "--", "sh", "-c", "exit 7"]).code, Some(7));
+    place.run(&["lab", "shell", "z"]).says(2, &["z", "a, b"]);
+    place.measure(&words("transact a b --time 200ms --repeats 1 --json"));
+    place.run(&["lab", "down"]).says(0, &["is down"]);
+    place.run(&["lab", "down"]).says(0, &["no lab is up"]);
+    place.run(&["stream", "a", "b"]).says(2, &["no lab is up"]);
+}
+
+#[lab_test]
+fn an_ordinary_user_has_a_lab_too() {
+    const NOBODY: u32 = 65_534;
+    let place = TestFolder::new();
+    // The user must be able to reach the program and the place, whatever the modes of the directories above.
+    let program = place.path("linerate");
+    std::fs::copy(env!("CARGO_BIN_EXE_linerate"), &program).expect("the program can be copied");
+    std::os::unix::fs::chown(place.directory.path(), Some(NOBODY), Some(NOBODY)).expect("root may chown");
+    let mut command = std::process::Command::new(program);
+    command
+        .args(["lab", "--link", "100Mbit/s", "--", "stream", "a", "b", "--time", "1s", "--repeats", "1", "--json"])
+        .current_dir(place.directory.path())
+        .env("LINERATE_STORE", place.path("results.db"))
+        .env("XDG_RUNTIME_DIR", place.directory.path())
+        .env("HOME", place.directory.path())
+        .uid(NOBODY)
+        .gid(NOBODY);
+    let ran: crate::program::Ran = command.output().expect("the program starts").into();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    crate::program::close(
+        "as nobody",
+        crate::program::number(&ran.json(), "/results/0/received/payload_bps/median"),
+        1e8 * 1448.0 / 1538.0,
+        0.01,
+    );
+}
+
+#[lab_test]
+fn a_full_disk_costs_the_store_not_the_measurement() {
+    let place = TestFolder::new();
+    let disk = place.path("disk");
+    std::fs::create_dir(&disk).expect("a directory can be made");
+    let mount =
+        std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k", "none"]).arg(&disk).status();
+    assert!(mount.is_ok_and(|status| status.success()), "root may mount");
+    let store = disk.join("results.db").display().to_string();
+    let ran = place.run(&words(&format!("stream local --udp --sizes 64,128,256,512 --rate 1Mbit/s --time 100ms --warmup 0s --repeats 20 --json --store {store}")));
+    let unmounted = std::process::Command::new("umount").arg(&disk).status();
+    assert!(unmounted.is_ok_and(|status| status.success()), "nothing holds the disk");
+    ran.says(3, &["no space left", "results.db", "--store"]);
+    assert_eq!(ran.json()["trials"].as_array().map(Vec::len), Some(80), "all trials are in the record printed");
+}
+
+#[test]
+fn an_expectation_decides_the_exit_code() {
+    let place = TestFolder::new();
+    let stream = |condition: &str| {
+        place.run(&["stream", "local", "--time", "200ms", "--warmup", "0s", "--repeats", "1", "--expect", condition])
+    };
+    stream("throughput>=1kbit/s").says(0, &["meets"]);
+    stream("throughput>=900Tbit/s").says(1, &["misses"]);
+}

@@ -1,0 +1,128 @@
+//! Plain generating and address tables through the command line, in labs of known truth.
+
+use crate::program::{TestFolder, close, number, words};
+use linerate_testsuite::{alone, lab_test};
+use serde_json::Value;
+
+fn flow(record: &Value, index: usize) -> &Value {
+    record.pointer(&format!("/results/0/flows/{index}")).unwrap_or_else(|| panic!("no flow {index} in {record}"))
+}
+
+#[lab_test]
+fn frames_of_every_template_are_sent_and_counted() {
+    let _alone = alone();
+    for (options, bytes) in [
+        ("--size 128", 128.0 * 500.0),
+        ("--template tcp --size 128 --vary src-port:100:random --vlan 100,7 --vary vlan:10", 128.0 * 500.0),
+        ("--template echo --vary src-ip:50 --vary dst-ip:50:random", 64.0 * 500.0),
+        ("--sizes 64:3,1000:1,1518:1 -6 --rate max", 0.0),
+        ("--sizes 84:3,1000:1,1518:1 -6 --rate 20Mbit/s", (84.0 * 3.0 + 2518.0) * 100.0),
+        ("--engine packet-socket --sizes imix", 0.0),
+    ] {
+        let line =
+            format!("lab --device bridge -- frames --ports tester:p0,tester:p1 --count 500 --json --both {options}");
+        let place = TestFolder::new();
+        if options.contains("64:3") {
+            place.run(&words(&line)).says(2, &["84 bytes at least"]);
+            continue;
+        }
+        let record = place.measure(&words(&line));
+        for index in [0, 1] {
+            let flow = flow(&record, index);
+            let counts = ["/sent", "/received", "/lost", "/duplicates", "/reordered"].map(|count| number(flow, count));
+            assert_eq!(counts, [500.0, 500.0, 0.0, 0.0, 0.0], "{options}: {flow}");
+            assert_eq!(number(flow, "/latency_ns/count"), 500.0, "{options}");
+            assert_eq!(number(flow, "/sent_bytes"), number(flow, "/received_bytes"), "{options}");
+            if bytes > 0.0 {
+                assert_eq!(number(flow, "/received_bytes"), bytes, "{options}");
+            }
+        }
+        assert_eq!(record["trials"].as_array().map(Vec::len), Some(1), "it is kept");
+    }
+}
+
+#[lab_test]
+fn planted_loss_and_rates_show() {
+    let _alone = alone();
+    let place = TestFolder::new();
+    let record = place.measure(&words(
+        "lab --device reference,loss=1/100 -- frames --ports tester:p0,tester:p1 --count 20000 --rate 20k --json",
+    ));
+    let flow = flow(&record, 0);
+    let (sent, lost) = (number(flow, "/sent"), number(flow, "/lost"));
+    // The device loses every hundredth frame; learning frames move its count by a few.
+    assert!(sent > 1_000.0 && (lost - sent / 100.0).abs() <= 2.0, "{lost} of {sent} were lost");
+    let (frames, wire) = (number(flow, "/arrived/frames_per_s"), number(flow, "/arrived/wire_bits_per_s"));
+    close("bits on the line", wire, frames * 84.0 * 8.0, 1e-9);
+
+    // The record is kept, and every form of report can show it.
+    for (form, said) in
+        [("text", "sent/s"), ("html", "on the line"), ("markdown", "| sent |"), ("csv", "wire_bits_per_s")]
+    {
+        let ran = place.run(&["report", "--format", form]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(ran.out.contains(said), "{form}: {}", ran.out);
+    }
+}
+
+#[lab_test]
+fn raw_frames_are_counted_by_the_ports_or_signed() {
+    let _alone = alone();
+    // UDP over IPv4 to all stations, without a checksum, 22 bytes of payload.
+    let frame = "ffffffffffff02000000aa01080045000032000040004011adcfc6120063c612006400070007001e0000".to_owned()
+        + &"00".repeat(22);
+    let place = TestFolder::new();
+    let pcap: Vec<u8> = [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 65_535, 1, 0, 0, 64, 64].map(u32::to_be_bytes).concat();
+    let bytes = (0..64).map(|at| u8::from_str_radix(&frame[2 * at..2 * at + 2], 16).expect("hexadecimal"));
+    std::fs::write(place.path("one.pcap"), [pcap, bytes.collect()].concat()).expect("a file can be written");
+    let send = |options: &str| {
+        place.measure(&words(&format!(
+            "lab --device bridge -- frames --ports tester:p0,tester:p1 --count 200 --settle 2s --json {options}"
+        )))
+    };
+    for template in [format!("hex:{frame}"), format!("pcap:{}", place.path("one.pcap").display())] {
+        let record = send(&format!("--template {template}"));
+        let flow = flow(&record, 0);
+        assert_eq!((&flow["by_port_counters"], &flow["latency_ns"]), (&Value::Bool(true), &Value::Null));
+        // Neighbours and bridges talk too.
+        let received = number(flow, "/received");
+        assert!((200.0..260.0).contains(&received), "{received}");
+        assert!(flow["caveats"].to_string().contains("port-counters-only"), "{flow}");
+    }
+    let record = send(&format!("--template hex:{frame} --sign --vary src-mac:50"));
+    let signed = flow(&record, 0);
+    assert_eq!([number(signed, "/received"), number(signed, "/latency_ns/count")], [200.0; 2], "{signed}");
+}
+
+#[lab_test]
+fn what_cannot_be_sent_is_refused() {
+    let place = TestFolder::new();
+    for (options, words_said) in [
+        ("--rate fast", "is not a rate"),
+        ("--vary ttl:5", "src-ip:1000"),
+        ("--template hex:00", "raw frame of 1 bytes"),
+        ("--template pcap:/nowhere", "/nowhere"),
+        ("--sizes 64", "not a mix"),
+        ("--size 60", "minimum of 64"),
+    ] {
+        let line = format!("frames --ports lo,lo2 {options}");
+        place.run(&words(&line)).says(2, &[words_said]);
+    }
+    place.run(&words("device addresses --ports a,b")).says(2, &["three ports"]);
+}
+
+/// The reference device keeps 1,000 addresses, those that came first: the tester's three ports and 997 others.
+#[lab_test]
+fn a_table_of_addresses_is_found_exactly() {
+    let _alone = alone();
+    for (device, most, found) in
+        [("addresses=1000", "4096", [1_000.0, 997.0, 3.0]), ("addresses=5000", "6000", [5_000.0, 4_997.0, 3.0])]
+    {
+        let record = TestFolder::new().measure(&words(&format!(
+            "lab --device reference,{device} -- device addresses --ports tester:p0,tester:p1,tester:p2 --most {most} --json"
+        )));
+        let table = &record["outcome"]["addresses"];
+        assert_eq!(["/capacity", "/learned", "/own"].map(|count| number(table, count)), found, "{table}");
+        assert_eq!(number(table, "/flooded_at"), found[1] + 1.0);
+    }
+}

@@ -1,0 +1,133 @@
+//! The ladder through the command line, in labs of known truth.
+
+use crate::program::{TestFolder, close, number, words};
+use linerate_testsuite::{alone, lab_test};
+use serde_json::Value;
+
+fn layer<'a>(record: &'a Value, name: &str) -> &'a Value {
+    let layers = record.pointer("/outcome/layers").and_then(Value::as_array).expect("a ladder has layers");
+    layers.iter().find(|layer| layer["name"] == name).unwrap_or_else(|| panic!("no layer {name} in {record}"))
+}
+
+/// Slow enough that whatever paces the frames sleeps between them, and a busy machine does not hold it up.
+const LINE: f64 = 20e6;
+
+/// How many trials of a task counted.
+fn trials_of(record: &Value, task: &str) -> usize {
+    let trials = record["trials"].as_array().expect("a list of trials");
+    let of =
+        |trial: &&Value| trial["trial"]["loads"][0]["task"]["kind"] == task && trial["standing"]["is"] == "counted";
+    trials.iter().filter(of).count()
+}
+
+/// A full line: UDP has all of its payload, TCP all that its header leaves, and no layer loses anything.
+#[lab_test]
+fn a_full_line_is_full_at_every_layer() {
+    let _alone = alone();
+    let place = TestFolder::new();
+    let record = place.measure(&words("lab --hosts 2 --link 20Mbit/s -- ladder a b --time 1s --repeats 3 --json"));
+    let names: Vec<&Value> = record["outcome"]["layers"]
+        .as_array()
+        .expect("a ladder has layers")
+        .iter()
+        .map(|layer| &layer["name"])
+        .collect();
+    assert_eq!(names, ["limit", "frames", "udp", "tcp", "rpc", "nfs-read", "nfs-write", "copy"]);
+    assert_eq!(number(&record, "/outcome/line_bps"), LINE);
+    close("the line", number(layer(&record, "limit"), "/payload_bps/median"), LINE * 1472.0 / 1538.0, 1e-6);
+    let frames = layer(&record, "frames");
+    assert_eq!(frames["missing"], Value::Null, "{frames}");
+    close("raw frames' share of the line", number(frames, "/share_of_line"), 1.0, 0.03);
+    assert_eq!(trials_of(&record, "frames"), 6, "a rate and a time for each repeat");
+    // There and back, by one clock, with no socket at either end: no more than UDP takes.
+    let timed = |name| number(layer(&record, name), "/latency_ns/p50");
+    assert!(number(frames, "/latency_ns/count") > 2_500.0, "{frames}");
+    assert!(timed("frames") > 500.0 && timed("frames") < 3.0 * timed("udp"), "{frames}");
+    close("UDP's share of the line", number(layer(&record, "udp"), "/share_of_line"), 1.0, 0.03);
+    close("TCP's limit", number(layer(&record, "tcp"), "/limit_bps"), LINE * 1448.0 / 1538.0, 1e-6);
+    close("TCP's share of the line", number(layer(&record, "tcp"), "/share_of_line"), 1448.0 / 1472.0, 0.03);
+    let rpc = 1448.0 / 1472.0 * 8_192.0 / 8_256.0;
+    close("RPC's share of the line", number(layer(&record, "rpc"), "/share_of_line"), rpc, 0.04);
+    // A copy waits for this machine's storage too, which others may keep busy; no layer below loses anything.
+    let gap = &record["outcome"]["widest_gap"];
+    assert!(gap.is_null() || gap["above"] == "copy", "{gap}");
+    let copy = layer(&record, "copy");
+    let share = number(copy, "/share_of_line");
+    assert!(share > 0.3 && share < 1448.0 / 1472.0, "files carry no more than TCP: {copy}");
+    assert_eq!(trials_of(&record, "copy"), 3, "as many as there are repeats");
+    assert!(copy["verdict"]["limit"].is_string(), "{copy}");
+
+    for (name, stream, transactions) in [("udp", 0, 1), ("tcp", 2, 3)] {
+        let layer = layer(&record, name);
+        let result = |index: usize| &record["results"][index];
+        assert_eq!(layer["payload_bps"], result(stream)["received"]["payload_bps"], "the same figure");
+        assert_eq!((&layer["verdict"], &layer["verdict"]["limit"]), (&result(stream)["verdict"], &Value::from("wire")));
+        let timed = ["/p50", "/p99", "/count"].map(|part| number(&layer["latency_ns"], part));
+        assert_eq!(timed, ["/p50", "/p99", "/count"].map(|part| number(&result(transactions)["latency_ns"], part)));
+        assert!(timed[0] > 0.0 && timed[0] <= timed[1], "{timed:?}");
+    }
+
+    // It is kept, and every form of report shows it.
+    assert_eq!(place.run(&["results", "show", "--json"]).json()["outcome"], record["outcome"]);
+    let caption = "Payload of each layer of the path";
+    for (form, said) in [("text", caption), ("html", caption), ("markdown", "| UDP |"), ("csv", ",limit,")] {
+        let ran = place.run(&["report", "--format", form]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(ran.out.contains(said), "{form}: {}", ran.out);
+    }
+}
+
+/// No program fills this line through one UDP socket on such a machine: the widest gap is the one that the figures show.
+#[lab_test]
+fn a_line_too_fast_for_sockets_leaves_a_gap_that_is_named() {
+    let _alone = alone();
+    let record = TestFolder::new().measure(&words(
+        "lab --hosts 2 --link 100Gbit/s -- ladder a b -6 --time 300ms --repeats 2 --expect share<50% --json",
+    ));
+    assert_eq!(record["results"][0]["name"], "udp 1452");
+    let gap = &record["outcome"]["widest_gap"];
+    let (below, above) = (gap["below"].as_str().expect("a gap"), gap["above"].as_str().expect("a gap"));
+    let of = |name| number(layer(&record, name), "/payload_bps/median");
+    close("the gap", number(gap, "/factor"), of(below) / of(above), 1e-9);
+    close("its parts", number(gap, "/factor"), number(gap, "/headers") * number(gap, "/rest"), 1e-9);
+    assert!(number(gap, "/rest") > 1.0 && gap["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{gap}");
+    // No other step loses more, but for what the tester's own ports lack.
+    let steps = record["outcome"]["layers"]
+        .as_array()
+        .expect("layers")
+        .iter()
+        .filter(|layer| layer["verdict"]["limit"] != "tester");
+    let least = steps.filter_map(|layer| layer["share_of_layer_below"].as_f64()).fold(f64::INFINITY, f64::min);
+    close("the smallest share", number(layer(&record, above), "/share_of_layer_below"), least, 0.02);
+}
+
+#[lab_test]
+fn what_is_no_ladder_is_refused() {
+    let place = TestFolder::new();
+    for (line, said) in [
+        ("ladder a,c b", "one path"),
+        ("ladder", "HOST"),
+        ("ladder a b --time 1ms", "too short"),
+        ("ladder a b --out report.xyz", "report.xyz"),
+        ("ladder a b --expect frames>=1", "does not measure that"),
+        ("ladder a b --rate 5", "--rate"),
+        ("ladder a b", "no host is called `a`"),
+    ] {
+        place.run(&words(line)).says(2, &[said]);
+    }
+}
+
+/// Within one host there is no line and no port, and the other layers stand all the same.
+#[test]
+fn layers_that_cannot_be_measured_say_why() {
+    let record = TestFolder::new().measure(&words("ladder local --time 200ms --repeats 1 --json"));
+    for (name, said) in [("limit", "--link-speed"), ("frames", "one host")] {
+        let why = layer(&record, name)["missing"].as_str().expect("it says why");
+        assert!(why.contains(said), "{why}");
+    }
+    for name in ["udp", "tcp"] {
+        assert!(number(layer(&record, name), "/payload_bps/median") > 0.0);
+        assert_eq!(layer(&record, name)["share_of_line"], Value::Null);
+    }
+    assert_eq!(layer(&record, "tcp")["below"], "udp");
+}

@@ -1,0 +1,27 @@
+//! Tests of the crate from outside.
+
+mod compare;
+mod copy;
+mod copy_nfs;
+mod copy_smb;
+mod device;
+mod device_hosts;
+mod device_load;
+mod faults;
+mod frames;
+mod hosts;
+mod ladder;
+mod limits;
+mod loaded_latency;
+mod nfs;
+mod nfs_server;
+mod program;
+mod record;
+mod resume;
+mod rpc;
+mod slow_disk;
+mod study;
+mod study_run;
+mod truth;
+mod verdicts;
+mod view;

@@ -1,0 +1,96 @@
+//! NFS through the command line, in labs whose server has a known capacity.
+
+use crate::program::{TestFolder, close, number, words};
+use linerate_testsuite::{alone, lab_test};
+use serde_json::Value;
+
+/// The result that stands for the server.
+fn server(record: &Value) -> &Value {
+    let results = record["results"].as_array().expect("results");
+    let name = &record["outcome"]["result"];
+    results.iter().find(|result| result["name"] == *name).unwrap_or_else(|| panic!("no result {name}"))
+}
+
+/// A server that takes 4 ms for a call, one at a time, does 250 a second: that is its peak, and the load past it names it.
+#[lab_test]
+fn the_peak_is_what_the_server_can_do() {
+    let _alone = alone();
+    let place = TestFolder::new();
+    let record = place.measure(&words(
+        "lab --slow-server b,service-time=4ms,at-once=1 -- nfs b --mix getattr --curve --time 1s --response-cap 100ms --json",
+    ));
+    let outcome = &record["outcome"];
+    close("the peak", number(outcome, "/peak/achieved_ops"), 250.0, 0.1);
+    assert!(number(outcome, "/peak/mean_ms") <= 100.0, "{}", outcome["peak"]);
+    let curve = outcome["curve"].as_array().expect("a curve");
+    let of = |field: &str| curve.iter().map(|point| number(point, field)).collect::<Vec<f64>>();
+    assert!(curve.len() >= 8 && of("/intended_ops").is_sorted(), "{:?}", of("/intended_ops"));
+    assert!(of("/p99_ms").iter().zip(of("/p50_ms")).all(|(p99, p50)| *p99 >= p50));
+    assert!(curve.iter().any(|point| point["missed"] != Value::Null), "a load that is not held ends it");
+    let server = server(&record);
+    assert!(number(server, "/operations/getattr/count") > 0.0);
+    assert!(number(server, "/classes/other/mean_ms") >= 4.0, "{}", server["classes"]);
+    // Each load is a cell and a result, and the tester limit stands beside it.
+    let results = record["results"].as_array().expect("results");
+    assert_eq!(results.len(), curve.len() + 1);
+    assert!(results.iter().all(|result| number(result, "/tester_limit/share") < 0.5));
+
+    // What was kept shows the same, in every form.
+    assert_eq!(place.run(&["results", "show", "--json"]).json()["outcome"], *outcome);
+    for (form, said) in [
+        ("text", "The peak is"),
+        ("html", "Response time against load"),
+        ("markdown", "## Response time against load"),
+        ("csv", "intended_operations_per_s"),
+    ] {
+        let ran = place.run(&["report", "--format", form]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(ran.out.contains(said), "{form}");
+    }
+}
+
+/// A load that the server holds: nothing is lost, every class is there, and the mix is the table's.
+#[lab_test]
+fn a_load_has_its_operations_and_classes() {
+    let _alone = alone();
+    let place = TestFolder::new();
+    let record = place.measure(&words("lab -- nfs a b --mix sfs97-like --rate 400 --time 3s --repeats 1 --json"));
+    assert_eq!(record["outcome"], serde_json::json!({ "kind": "sweep" }), "one load is no curve");
+    let result = &record["results"][0];
+    assert_eq!((record["results"].as_array().map(Vec::len), &result["name"]), (Some(1), &"nfs 400 ops/s".into()));
+    for class in ["read", "write", "other"] {
+        let of = |field: &str| number(result, &format!("/classes/{class}/{field}"));
+        assert!(of("count") > 0.0 && of("mean_ms") > 0.0 && of("p99_ms") > 0.0, "{class}: {}", result["classes"]);
+    }
+    close("the share of lookups", number(result, "/operations/lookup/share"), 0.27, 0.15);
+    close("the load", number(result, "/transactions_per_s/median"), 400.0, 0.12);
+    assert_eq!(result["failed"], 0);
+    let missed = place
+        .run(&words("lab -- nfs b --mix null --rate 100 --time 300ms --repeats 1 --no-tester-limit --expect p99<1ns"));
+    assert_eq!(missed.code, Some(1), "{}", missed.err);
+}
+
+/// What cannot be is said before anything is built, and a server that is not there by its name.
+#[test]
+fn slips_are_told_with_their_remedy() {
+    let place = TestFolder::new();
+    for (line, said) in [
+        ("nfs b --mix laddis", "sfs97-like"),
+        ("nfs b --rate 0", "operations a second"),
+        ("nfs b --nfs-port 2049", "SERVER:/export"),
+        ("nfs /srv/test", "SERVER:/export"),
+        ("nfs b --transfer-size 8000", "8KiB"),
+        ("nfs b --udp --transfer-size 1MiB", "61440"),
+        ("nfs b --curve --rate 10", "cannot be used with"),
+        ("nfs b --response-cap 0s --curve", "50ms"),
+        ("nfs b --mix no-such.toml", "no-such.toml"),
+        ("nfs b --curve --prove", "--rate"),
+    ] {
+        let ran = place.run(&words(line));
+        assert_eq!(ran.code, Some(2), "{line}: {}", ran.err);
+        assert!(ran.err.contains(said), "{line}: {}", ran.err);
+    }
+    let ran = place.run(&words("nfs 127.0.0.1:/srv --nfs-port 1 --time 300ms --repeats 1 --no-tester-limit"));
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(ran.err.contains("127.0.0.1:1"), "{}", ran.err);
+}

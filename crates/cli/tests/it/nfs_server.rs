@@ -1,0 +1,78 @@
+//! The agent's NFS server through the command line: a planted service time, and a directory that stays what it was.
+
+use crate::program::{TestFolder, number, words};
+use linerate_testsuite::lab_test;
+use std::fs;
+use std::net::TcpListener;
+use std::process::Stdio;
+
+/// What the lab plants is what callers see and the server says, over TCP and UDP. A busy machine can only add to it, so the least of
+/// three medians counts.
+#[lab_test]
+fn a_planted_service_time_is_measured() {
+    let place = TestFolder::new();
+    for transport in ["", "--udp "] {
+        let line = format!(
+            "lab --slow-server b,service-time=2ms -- nfs b --mix getattr {transport}--connections 1 --outstanding 1 \
+             --time 1s --repeats 1 --no-tester-limit --json"
+        );
+        let medians = [(); 3].map(|()| {
+            let record = place.measure(&words(&line));
+            let median = |of: &str| number(&record, &format!("/results/0/{of}/p50")) / 1e6;
+            assert!(
+                median("service_ns") >= 2.0 && median("latency_ns") >= 2.0,
+                "{}",
+                record["results"][0]["latency_ns"]
+            );
+            assert_eq!(record["results"][0]["verdict"]["limit"], "server", "{}", record["results"][0]["verdict"]);
+            median("latency_ns")
+        });
+        let least = medians.into_iter().fold(f64::MAX, f64::min);
+        assert!(least <= 2.3, "{transport}{medians:?} ms");
+    }
+}
+
+/// A trial in a served directory sees a disk, and leaves all that was there and nothing else.
+#[test]
+fn a_served_directory_is_as_it_was_before() {
+    let place = TestFolder::new();
+    let served = place.path("served");
+    fs::create_dir_all(served.join("kept")).expect("a directory");
+    fs::write(served.join("kept/file"), "kept").expect("a file");
+    std::os::unix::fs::symlink("/etc", served.join("kept/out")).expect("a link");
+    let before = listed(&served);
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a port").to_string();
+    let directory = served.display().to_string();
+    let mut agent = place.start(&["agent", "--ephemeral", "--listen", &port, "--nfs-directory", &directory]);
+    let join = agent.line();
+    for transport in ["--tcp", "--udp"] {
+        let record = place.measure(&[
+            "nfs",
+            join.trim(),
+            transport,
+            "--mix",
+            "sfs97-like",
+            "--files",
+            "50",
+            "--time",
+            "500ms",
+            "--repeats",
+            "1",
+            "--no-tester-limit",
+            "--json",
+        ]);
+        assert!(number(&record, "/results/0/operations/read/count") > 0.0, "{transport}");
+        assert!(number(&record, "/results/0/operations/commit/count") > 0.0, "{transport}");
+        let result = &record["results"][0];
+        assert_eq!(number(result, "/operations/read/corrupt_bytes"), 0.0, "{transport}");
+        assert_eq!(result["failed"], 0, "{transport}: {}", result["operations"]);
+        assert_eq!(listed(&served), before, "{transport}");
+    }
+    agent.signal(nix::sys::signal::Signal::SIGTERM);
+    agent.end();
+}
+
+fn listed(directory: &std::path::Path) -> String {
+    let listing = std::process::Command::new("ls").arg("-lR").arg(directory).stderr(Stdio::inherit()).output();
+    String::from_utf8(listing.expect("lists").stdout).expect("text")
+}

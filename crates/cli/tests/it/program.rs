@@ -1,0 +1,239 @@
+//! The program as a user runs it: its own store and runtime directory, its exit code, what it prints where.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// No run of a test takes so long, even on a slow machine.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// A folder of its own for one test.
+pub(crate) struct TestFolder {
+    pub(crate) directory: TempDir,
+}
+
+/// A test that failed with a lab up takes it down all the same.
+impl Drop for TestFolder {
+    fn drop(&mut self) {
+        if self.path("linerate").exists() {
+            self.run(&["lab", "down"]);
+        }
+    }
+}
+
+/// What a run came to.
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl TestFolder {
+    pub(crate) fn new() -> Self {
+        Self { directory: tempfile::tempdir().expect("a temporary directory can be made") }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.path(name), text).expect("a temporary file can be written");
+        self.path(name).to_str().expect("the path is UTF-8").to_owned()
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_linerate"));
+        command
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .env("LINERATE_STORE", self.path("results.db"))
+            .env("XDG_RUNTIME_DIR", self.directory.path())
+            .env("XDG_DATA_HOME", self.directory.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        self.start(arguments).end()
+    }
+
+    /// Runs, demands success, and reads the one record on standard output.
+    pub(crate) fn measure(&self, arguments: &[&str]) -> Value {
+        let ran = self.run(arguments);
+        assert_eq!(ran.code, Some(0), "{arguments:?}\n{}", ran.err);
+        ran.json()
+    }
+
+    /// Packets that `host` of the kept lab has received so far.
+    pub(crate) fn packets_received(&self, host: &str) -> u64 {
+        let shown = self.run(&["lab", "shell", host, "--", "cat", "/proc/net/dev"]);
+        let line = shown.out.lines().find(|line| line.contains("eth0:")).expect("it has eth0");
+        line.split_whitespace().nth(2).and_then(|packets| packets.parse().ok()).expect("a count of packets")
+    }
+
+    /// Starts the program and leaves it running.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        let child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        Running { child: child.expect("the program starts") }
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).expect("output is UTF-8"),
+            err: String::from_utf8(output.stderr).expect("messages are UTF-8"),
+        }
+    }
+}
+
+impl Ran {
+    /// Standard output, which must hold one JSON value and nothing else.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}\n{}", self.out, self.err))
+    }
+
+    /// Demands an exit code and words in what was said.
+    pub(crate) fn says(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{}", self.err);
+        for word in words {
+            assert!(self.err.contains(word), "`{word}` is missing in: {}", self.err);
+        }
+    }
+}
+
+/// A program under way; ended with the test.
+pub(crate) struct Running {
+    child: Child,
+}
+
+impl Running {
+    pub(crate) fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("a process id fits")
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.pid()), signal).expect("the program still runs");
+    }
+
+    /// Whether it has not ended yet.
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("the program can be waited for").is_none()
+    }
+
+    /// Ends it with SIGKILL, and waits until it is gone.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it is a child of this process");
+        self.child.wait().expect("the program can be waited for");
+    }
+
+    /// Waits until the program's children number `count`; a lab has one for each host.
+    pub(crate) fn wait_for_children(&self, count: usize) -> Vec<i32> {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let children = children(self.pid());
+            if children.len() >= count {
+                return children;
+            }
+            assert!(Instant::now() < deadline, "the program has {} children, not {count}", children.len());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// One line of standard output.
+    pub(crate) fn line(&mut self) -> String {
+        let out = self.child.stdout.as_mut().expect("standard output is piped");
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        while out.read_exact(&mut byte).is_ok() && byte != [b'\n'] {
+            line.push(byte[0]);
+        }
+        String::from_utf8(line).expect("output is UTF-8")
+    }
+
+    pub(crate) fn end(mut self) -> Ran {
+        let pid = self.pid();
+        let child = std::mem::replace(&mut self.child, Command::new("true").spawn().expect("true(1) starts"));
+        let (ended, end) = channel();
+        std::thread::spawn(move || ended.send(child.wait_with_output()));
+        match end.recv_timeout(LONGEST) {
+            Ok(output) => output.expect("the program can be waited for").into(),
+            Err(_) => {
+                let state = threads(pid);
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+                panic!("the program still ran after {LONGEST:?}, its threads and its children's:\n{state}");
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What the threads of a process, and of those that it started, wait for.
+fn threads(pid: i32) -> String {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let own = tasks.map(|task| {
+        let [name, state] =
+            ["comm", "wchan"].map(|file| std::fs::read_to_string(task.path().join(file)).unwrap_or_default());
+        format!("{pid} {}: {state}\n", name.trim())
+    });
+    own.chain(children(pid).into_iter().map(threads)).collect()
+}
+
+/// Direct children of a process, whichever of its threads started them.
+pub(crate) fn children(pid: i32) -> Vec<i32> {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|line| line.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>())
+        .collect()
+}
+
+/// Whether a process still runs (a zombie does not).
+pub(crate) fn alive(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    status.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+/// Waits until none of the processes runs any more.
+pub(crate) fn wait_until_gone(pids: &[i32]) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while pids.iter().any(|pid| alive(*pid)) {
+        assert!(
+            Instant::now() < deadline,
+            "still there: {:?}",
+            pids.iter().filter(|pid| alive(**pid)).collect::<Vec<_>>()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A command line as typed, without quotes.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// The number at a JSON pointer.
+pub(crate) fn number(value: &Value, pointer: &str) -> f64 {
+    value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {pointer}"))
+}
+
+/// Demands that `value` is within `share` of `truth`.
+pub(crate) fn close(what: &str, value: f64, truth: f64, share: f64) {
+    let off = (value - truth) / truth;
+    assert!(off.abs() <= share, "{what}: {value} is {:+.2} % off {truth}", off * 100.0);
+    eprintln!("{what}: {value:.0}, {:+.3} % off the truth", off * 100.0);
+}

@@ -1,0 +1,198 @@
+//! The record other tools rely on: its schema, its fields, standard output with nothing else on it; the demonstration.
+
+use crate::program::{TestFolder, close, number};
+use linerate_testsuite::lab_test;
+use serde_json::Value;
+
+fn check_schema(record: &Value) {
+    let text = include_str!("../../../../docs/record.schema.json");
+    let schema: Value = serde_json::from_str(text).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is valid");
+    let errors: Vec<String> =
+        validator.iter_errors(record).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+#[test]
+fn every_promised_field_is_there() {
+    let place = TestFolder::new();
+    let brief = ["--time", "200ms", "--warmup", "50ms", "--json"];
+    let run = |arguments: &[&str]| {
+        let record = place.measure(&[arguments, &brief].concat());
+        check_schema(&record);
+        assert_eq!(record["schema"], "linerate.record/2");
+        record["results"][0].clone()
+    };
+    let both = [
+        "/name",
+        "/task",
+        "/quantity",
+        "/main/median",
+        "/transport",
+        "/message_bytes",
+        "/cpu/sender/busiest_core",
+        "/cpu/receiver/busiest_core",
+        "/caveats/0/kind",
+        "/caveats/0/text",
+        "/verdict/limit",
+        "/verdict/confidence",
+        "/verdict/evidence/0",
+    ];
+    let stream = [
+        "/received/payload_bps/median",
+        "/received/payload_bps/low",
+        "/received/payload_bps/high",
+        "/received/payload_bps/runs",
+        "/received/packets_per_s/median",
+        "/cpu/sender/ns_per_byte",
+        "/cpu/receiver/ns_per_byte",
+    ];
+    let loss = ["/loss/lost", "/loss/of", "/loss/places"];
+    let calls =
+        ["/call", "/transactions_per_s/median", "/retransmitted", "/service_ns/p50", "/cpu/sender/ns_per_packet"];
+    let latency = ["/latency_ns/p50", "/latency_ns/p99", "/latency_ns/p999", "/latency_ns/max"];
+    for (arguments, promised) in [
+        (&["stream", "local"][..], [&both[..], &stream].concat()),
+        (&["stream", "local", "--udp", "-6"], [&both[..], &stream, &loss].concat()),
+        (&["transact", "local"], [&both[..], &latency].concat()),
+        (&["rpc", "local", "--sizes", "1K"], [&both[..], &stream[..5], &calls, &latency].concat()),
+    ] {
+        let result = run(arguments);
+        for field in promised {
+            assert!(
+                result.pointer(field).is_some_and(|value| !value.is_null()),
+                "{arguments:?}: {field} in {result:#}"
+            );
+        }
+        if let Some(payload) = result.pointer("/received/payload_bps") {
+            assert_eq!(payload["runs"], 3, "three runs are the default");
+            assert!(number(payload, "/low") <= number(payload, "/median"));
+            assert!(number(payload, "/median") <= number(payload, "/high"));
+        }
+    }
+}
+
+#[test]
+fn records_are_kept_listed_reported_and_deleted() {
+    let place = TestFolder::new();
+    let record =
+        place.measure(&["stream", "local", "--udp", "--sizes", "64,512", "--time", "100ms", "-r", "2", "--json"]);
+    let id = record["id"].as_str().expect("a record has an id");
+    assert_eq!(place.run(&["results", "show", "--json"]).json(), record, "the kept record is the printed one");
+    assert!(place.run(&["results"]).out.contains(id));
+    for (file, start) in
+        [("r.html", "<!DOCTYPE html>"), ("r.md", "#"), ("r.csv", "record,"), ("r.json", "{"), ("r.txt", "")]
+    {
+        let ran = place.run(&["report", &id[..15], "--out", file]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let text = std::fs::read_to_string(place.path(file)).expect("the report is there");
+        assert!(text.starts_with(start) && text.contains("udp 512"), "{file}: {}", &text[..100]);
+    }
+    let again = place.run(&["report", "r.json", "--format", "json"]);
+    assert_eq!(again.json(), record, "a record read from a file is the same");
+    assert_eq!(place.run(&["results", "delete", id]).code, Some(0));
+    place.run(&["results", "show", id]).says(2, &[id]);
+}
+
+/// The README's first command, as a newcomer runs it.
+#[lab_test]
+fn the_demonstration_measures_both_ways_and_writes_its_report() {
+    let place = TestFolder::new();
+    let ran = place.run(&["lab"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let streams = [
+        "udp 64",
+        "udp 512",
+        "udp 1024",
+        "udp 1472",
+        "tcp",
+        "tcp receive",
+        "tcp transactions",
+        "rpc tcp write 8192",
+        "nfs tcp read",
+        "Response time against load",
+        "payload",
+    ];
+    let frames = ["Throughput (RFC 2544 section 26.1)", "Latency, port to port", "1518 bytes"];
+    // Raw frames need XDP here: what stands between the ports is a program in the kernel.
+    let with_frames = match linerate_frames::xdp_possible() {
+        Ok(()) => true,
+        Err(why) => {
+            assert!(ran.err.contains("are left out") && ran.err.contains(&why.to_string()), "{}", ran.err);
+            false
+        }
+    };
+    for words in streams.iter().chain(frames.iter().filter(|_| with_frames)) {
+        assert!(ran.out.contains(words), "`{words}` is missing in:\n{}", ran.out);
+    }
+    let page = std::fs::read_to_string(place.path("report.html")).expect("the report is there");
+    assert!(page.contains("<svg") && page.contains("udp 1472"));
+    assert_eq!(page.contains("Throughput by frame size, frames"), with_frames);
+    // Records of one group: streams, the ladder, RPC by size, the curve of an NFS server, raw frames.
+    let records = place.run(&["results", "show", "--json"]).json();
+    let records = records.as_array().expect("several records");
+    records.iter().for_each(check_schema);
+    let of = |goal: &'static str| records.iter().filter(move |record| record["plan"]["goal"]["kind"] == goal);
+    assert_eq!((of("sweep").count(), of("ladder").count(), of("curve").count()), (2, 1, 1));
+    assert!(records.iter().all(|record| record["group"] == records[0]["group"] && record["group"].is_string()));
+    let results = |record: &Value| record["results"].as_array().expect("a record has results").clone();
+    let streams = of("sweep").flat_map(results).filter(|result| result["task"] != "rpc").collect::<Vec<_>>();
+    assert_eq!(streams.len(), 8, "UDP of four sizes, TCP both ways, transactions over both");
+    let limited = |result: &Value| number(result, "/tester_limit/share") > 0.0;
+    assert!(streams.iter().all(limited), "each has the tester limit beside it");
+    assert_eq!(of("sweep").flat_map(results).filter(|result| result["task"] == "rpc").count(), 5, "RPC of five sizes");
+    let curve = of("curve").next().expect("the demonstration measures a curve");
+    assert!(!curve["outcome"]["curve"].as_array().expect("loads").is_empty());
+    let nfs = results(curve);
+    assert!(nfs.iter().all(limited) && number(&nfs[0], "/classes/read/count") > 0.0, "{}", nfs[0]["classes"]);
+    let ladder = of("ladder").next().expect("the demonstration measures a ladder");
+    let layers = ladder["outcome"]["layers"].as_array().expect("layers");
+    assert!(layers.iter().filter(|layer| layer["payload_bps"].is_object()).count() >= 3, "{layers:?}");
+    if !with_frames {
+        return;
+    }
+    // The planted 100,000 frames/s, as far as a machine that runs other tests beside can tell.
+    let device = of("device").next().expect("raw frames were measured");
+    let found = device["outcome"]["throughput"].as_array().expect("a throughput for each size");
+    assert_eq!(found.len(), 2);
+    close("frames/s", number(&found[0], "/frames_per_s"), 100_000.0, 0.1);
+    assert_eq!(found[1]["limit"], "wire", "{}", found[1]["verdict"]);
+    assert!(number(&found[0], "/tester_limit/share") > 0.0);
+}
+
+#[test]
+fn help_and_manual_pages_name_every_command() {
+    let place = TestFolder::new();
+    let help = place.run(&["--help"]);
+    assert_eq!(help.code, Some(0));
+    assert_eq!(place.run(&["man", "man1"]).code, Some(0));
+    for command in [
+        "stream",
+        "transact",
+        "rpc",
+        "nfs",
+        "ladder",
+        "lab",
+        "agent",
+        "probe",
+        "results",
+        "report",
+        "completions",
+        "man",
+    ] {
+        assert!(help.out.contains(command), "{command}");
+        assert!(place.path(&format!("man1/linerate-{command}.1")).exists(), "linerate-{command}.1");
+        assert!(place.run(&[command, "--help"]).out.contains("Usage: linerate"), "{command}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(place.run(&["completions", shell]).out.contains("transact"), "{shell}");
+    }
+}
+
+#[test]
+fn probe_says_what_a_host_can_do() {
+    let host = TestFolder::new().run(&["probe", "--json"]).json();
+    assert!(number(&host, "/cores") >= 1.0);
+    let capabilities = host["capabilities"].as_array().expect("capabilities are listed");
+    assert!(capabilities.iter().any(|c| c["name"].as_str().is_some_and(|name| name.contains("namespace"))));
+}

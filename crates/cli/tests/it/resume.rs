@@ -1,0 +1,113 @@
+//! Runs that end early: what they leave in the store, and how `--resume` goes on with them.
+
+use crate::program::TestFolder;
+use rand::rngs::SmallRng;
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Three sizes, two runs each.
+const RUN: &[&str] =
+    &["stream", "local", "--udp", "--sizes", "64,512,1472", "--time", "60ms", "--warmup", "20ms", "--repeats", "2"];
+/// Moments at which a run is killed.
+const MOMENTS: u64 = 8;
+/// A killed run is known as such within this.
+const KNOWN: Duration = Duration::from_secs(1);
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [RUN, more].concat()
+}
+
+/// The name of each counted trial, in the order they ran.
+fn counted(record: &Value) -> Vec<String> {
+    let trials = record["trials"].as_array().expect("a list of trials");
+    let counted = trials.iter().filter(|trial| trial["standing"]["is"] == "counted");
+    counted.map(|trial| trial["trial"]["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// The names of the results.
+fn table(record: &Value) -> Vec<String> {
+    let results = record["results"].as_array().expect("a list of results");
+    results.iter().map(|result| result["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+fn listed(place: &TestFolder) -> Value {
+    place.run(&["results", "--json"]).json()
+}
+
+/// Starts the run and kills it once it has stored `trials` trials and so much longer. Returns its row, if it stored any.
+fn killed(place: &TestFolder, trials: u64, later: Duration) -> Option<Value> {
+    let mut running = place.start(RUN);
+    let began = Instant::now();
+    while listed(place)[0]["attempts"].as_u64().unwrap_or(0) < trials && running.is_running() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it measures nothing");
+    }
+    std::thread::sleep(later);
+    running.kill();
+    let gone = Instant::now();
+    let rows = listed(place);
+    assert!(gone.elapsed() < KNOWN, "the list took {:?}", gone.elapsed());
+    rows.get(0).cloned()
+}
+
+#[test]
+fn a_killed_run_keeps_its_trials_and_goes_on_to_the_same_table() {
+    let whole = TestFolder::new().measure(&with(&["--json"]));
+    for seed in 0..MOMENTS {
+        println!("seed {seed}");
+        let mut random = SmallRng::seed_from_u64(seed);
+        let place = TestFolder::new();
+        let (trials, later) = (random.random_range(1..6), Duration::from_millis(random.random_range(0..80)));
+        let row = killed(&place, trials, later).expect("a run was stored");
+        if row["state"] == "finished" {
+            // The machine was too slow to look in time: the run ended first.
+            assert_eq!(row["trials"], 6);
+            continue;
+        }
+        assert_eq!(row["state"], "killed", "{row}");
+        assert!(row["attempts"].as_u64() >= Some(trials), "{row}");
+        let id = row["id"].as_str().expect("an id");
+        let kept = place.run(&["results", "show", id, "--json"]).json();
+        assert_eq!(
+            kept["trials"].as_array().map(|all| all.len() as u64),
+            row["attempts"].as_u64(),
+            "every trial is there"
+        );
+        let resumed = place.measure(&with(&["--resume", id, "--json"]));
+        assert_eq!(resumed["id"], row["id"]);
+        assert_eq!((table(&resumed), counted(&resumed)), (table(&whole), counted(&whole)));
+        let before = kept["trials"].as_array().expect("trials");
+        assert_eq!(
+            &resumed["trials"].as_array().expect("trials")[..before.len()],
+            &before[..],
+            "none is lost or changed"
+        );
+        assert_eq!(listed(&place)[0]["state"], "finished");
+        place.run(&with(&["--resume", id])).says(2, &["has finished"]);
+    }
+}
+
+#[test]
+fn only_the_same_command_is_resumed() {
+    let place = TestFolder::new();
+    let row = killed(&place, 1, Duration::ZERO).expect("a run was stored");
+    let id = row["id"].as_str().expect("an id");
+    place.run(&["transact", "local", "--resume", id]).says(2, &["stream", "transact", "type the command"]);
+    place.run(&["stream", "local", "--udp", "--sizes", "64", "--resume", id]).says(2, &["something else", "goal."]);
+    place.run(&["results", "show", id, "--json"]).json();
+    assert_eq!(listed(&place)[0]["state"], "killed", "a refusal changes nothing");
+    place.run(&with(&["--resume", "20200101"])).says(2, &["no record"]);
+}
+
+#[test]
+fn a_run_that_goes_on_is_not_resumed_beside_itself() {
+    let place = TestFolder::new();
+    let many: Vec<&str> = RUN.iter().map(|word| if *word == "2" { "100" } else { *word }).collect();
+    let mut running = place.start(&many);
+    while listed(&place)[0]["attempts"].as_u64().unwrap_or(0) < 1 {
+        assert!(running.is_running(), "it ended");
+    }
+    let id = listed(&place)[0]["id"].as_str().expect("an id").to_owned();
+    place.run(&with(&["--resume", &id])).says(2, &["being measured by another program"]);
+    running.kill();
+}

@@ -1,0 +1,71 @@
+//! A slow disk in the lab is as slow as planted, is this host's alone, and goes with the lab.
+
+use crate::program::{TestFolder, children, close, number, wait_until_gone, words};
+use linerate_testsuite::lab_test;
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use std::fs;
+
+/// Mounts that this process sees.
+fn mounts() -> String {
+    fs::read_to_string("/proc/self/mountinfo").expect("mountinfo")
+}
+
+fn copy(disk: &str, copy: &str) -> Value {
+    let line = format!("lab --hosts 2 --slow-disk {disk} -- copy {copy} a b --repeats 1 --sync none --json");
+    TestFolder::new().measure(&words(&line))
+}
+
+/// 20 MB in a few files: what is between them is short beside the second that they take.
+#[lab_test]
+fn a_slow_disk_reads_and_writes_as_fast_as_planted() {
+    let tree = "--tree like:photos,files=4,folders=1,bytes=20M";
+    let writes = copy("b,write-rate=20MB/s", &format!("{tree} --from memory"));
+    close("writing at 20 MB/s", number(&writes, "/results/0/bytes_per_s"), 20e6, 0.05);
+    let reads = copy("a,read-rate=20MB/s", &format!("{tree} --to discard"));
+    close("reading at 20 MB/s", number(&reads, "/results/0/bytes_per_s"), 20e6, 0.05);
+    // 200 files, 5 ms each.
+    let opens = copy("a,access-time=5ms", "--tree files=200,folders=2,bytes=200k --to discard");
+    close("200 files a second", number(&opens, "/results/0/files_per_s"), 200.0, 0.05);
+    assert!(!mounts().contains("slow-disk"), "it is mounted outside the lab");
+}
+
+/// What is written through a slow disk is where it was named.
+#[lab_test]
+fn what_a_slow_disk_holds_stays_when_the_lab_is_gone() {
+    let place = TestFolder::new();
+    let into = place.path("new");
+    let line = format!(
+        "lab --slow-disk b,write-rate=50MB/s -- copy --tree files=20,folders=2,bytes=500k --into {} a b --verify read-back --json",
+        into.display()
+    );
+    let record = place.measure(&words(&line));
+    assert_eq!((number(&record, "/results/0/files"), &record["results"][0]["verified"]), (20.0, &true.into()));
+    let files = |path: &std::path::Path| fs::read_dir(path).expect("listed").flatten().count();
+    assert!(files(&into) > 0, "nothing is in {}", into.display());
+}
+
+/// The disk's process and its mount end with a lab that is killed, in the middle of a request.
+#[lab_test]
+fn a_slow_disk_goes_with_a_killed_lab() {
+    let place = TestFolder::new();
+    let lab = place.start(&words(
+        "lab --hosts 2 --slow-disk b,write-rate=100kB/s -- copy --tree files=9,bytes=9M --from memory a b",
+    ));
+    // Two agents and the disk.
+    let beside = lab.wait_for_children(3);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert!(!children(lab.pid()).is_empty(), "it is still under way");
+    lab.signal(Signal::SIGKILL);
+    wait_until_gone(&beside);
+}
+
+#[test]
+fn what_cannot_be_planted_is_refused_with_what_can() {
+    let place = TestFolder::new();
+    for (disk, said) in
+        [("z,read-rate=1MB/s", "no such host"), ("b", "say what is slow"), ("b,rate=1MB/s", "b,write-rate")]
+    {
+        place.run(&["lab", "--slow-disk", disk, "--", "copy", "a", "b"]).says(2, &[said]);
+    }
+}

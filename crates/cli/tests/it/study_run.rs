@@ -1,0 +1,154 @@
+//! Studies that are measured, in labs of their own: interrupted and resumed, waiting for somebody, refused.
+
+use crate::program::TestFolder;
+use linerate_testsuite::lab_test;
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Eight cells: what is measured is short, for it is the table that counts.
+const STUDY: &str = "\
+title = 'Devices'
+about = 'x'
+method = 'A stream.'
+[run]
+lab = '--link {link} --device {device}'
+test = 'stream a b --udp --size {size} --time 200ms --warmup 0'
+repeats = 1
+[path]
+transport = 'udp'
+[[factors]]
+column = 'link'
+levels = [{ name = '100Mbit/s', medium = '100base-tx' }, { name = '1Gbit/s', medium = '1000base-t' }]
+[[factors]]
+column = 'device'
+levels = [{ name = 'switch', words = 'bridge' }, { name = 'router' }]
+[[factors]]
+column = 'size'
+of = 'message'
+levels = [{ name = '64' }, { name = '1472' }]
+[[measures]]
+column = 'rate'
+metric = 'throughput'
+[[measures]]
+column = 'loss'
+metric = 'loss'
+";
+
+/// The levels of each cell and how many values each measure has there.
+fn table(report: &Value) -> Vec<(Value, Vec<usize>)> {
+    let cells = report["study"]["cells"].as_array().expect("cells");
+    let values = |cell: &Value| cell["values"].as_array().expect("values").iter().map(count).collect();
+    cells.iter().map(|cell| (cell["levels"].clone(), values(cell))).collect()
+}
+
+fn count(values: &Value) -> usize {
+    values.as_array().expect("a list").len()
+}
+
+/// How many records the store has.
+fn kept(place: &TestFolder) -> usize {
+    place.run(&["results", "list"]).out.lines().filter(|line| line.contains("-- stream a b")).count()
+}
+
+#[lab_test]
+fn interrupted_and_resumed_the_table_is_the_same() {
+    let whole = TestFolder::new();
+    let study = whole.file("devices.toml", STUDY);
+    let uninterrupted = whole.run(&["run", &study, "--json"]);
+    uninterrupted.says(0, &["study devices: 8 runs", "8 of 8: ", "rate", "loss"]);
+    let expected = table(&uninterrupted.json());
+    assert_eq!(expected.len(), 8);
+    assert!(expected.iter().all(|(_, values)| *values == [1, 1]), "{expected:?}");
+    assert_eq!(kept(&whole), 8);
+
+    let place = TestFolder::new();
+    let study = place.file("devices.toml", STUDY);
+    let running = place.start(&["run", &study]);
+    let deadline = Instant::now() + Duration::from_secs(40);
+    while kept(&place) < 2 {
+        assert!(Instant::now() < deadline, "two runs take no such time");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    running.signal(Signal::SIGINT);
+    running.end().says(3, &["what was measured is kept", "devices.toml` goes on"]);
+    let part = place.run(&["report", &study, "--json"]).json();
+    let before = table(&part).len();
+    assert!((2..8).contains(&before), "{before} cells");
+    let caveats = part["study"]["caveats"].to_string();
+    assert!(caveats.contains(&format!("{before} of 8 runs are measured")), "{caveats}");
+
+    let resumed = place.run(&["run", &study, "--json"]);
+    resumed.says(0, &[&format!("8 runs, of which {before} are kept already"), "8 of 8: "]);
+    assert_eq!(table(&resumed.json()), expected);
+    // Nothing more is run, and the same is told again, in every form.
+    let again = place.run(&["run", &study, "--json"]);
+    again.says(0, &["8 runs, of which 8 are kept already"]);
+    assert!(!again.err.contains("8 of 8: "), "{}", again.err);
+    assert_eq!(again.json(), resumed.json());
+    assert_eq!(place.run(&["report", &study, "--json"]).json(), resumed.json());
+    assert_eq!(place.run(&["report", &study, "--format", "csv"]).out.lines().count(), 9);
+
+    // A level more: only its cells are run, and one that cannot be measured is named.
+    let wrong = place.file("devices.toml", &STUDY.replace("{ name = '1472' }", "{ name = '1472' }, { name = '8' }"));
+    place.run(&["run", &wrong]).says(2, &["size 8 bytes", "--size 8", "16 to 65507 bytes"]);
+}
+
+/// Somebody sets one factor, commands set another, in the lab and on this machine.
+#[lab_test]
+fn a_study_waits_for_somebody() {
+    let place = TestFolder::new();
+    let notes = place.path("notes");
+    let text = format!(
+        "title = 'Cards'\nabout = 'x'\nmethod = 'A stream.'\n\
+         [run]\nlab = ''\ntest = 'transact a b --time 50ms --warmup 0'\nrepeats = 1\norder = 'listed'\n\
+         [[factors]]\ncolumn = 'card'\nset = {{ person = 'put the {{level}} card into slot 1' }}\n\
+         levels = [{{ name = 'red' }}, {{ name = 'blue' }}]\n\
+         [[factors]]\ncolumn = 'mtu'\nset = {{ command = 'ip link set eth0 mtu {{level}}', host = 'a' }}\n\
+         levels = [{{ name = '1500' }}, {{ name = '900' }}]\n\
+         [[factors]]\ncolumn = 'note'\n\
+         set = {{ command = 'echo {{level}} >> {notes}', undo = 'echo no {{level}} >> {notes}' }}\n\
+         levels = [{{ name = 'here' }}]\n\
+         [[measures]]\ncolumn = 'p99'\nmetric = 'p99'\n",
+        notes = notes.display()
+    );
+    let study = place.file("cards.toml", &text);
+    place.run(&["run", &study]).says(4, &["card red", "put the red card into slot 1", "cards.toml --ready` goes on"]);
+    assert!(!notes.exists(), "nothing is set before somebody is ready");
+    place.run(&["run", &study, "--ready"]).says(4, &["2 of 4: ", "put the blue card into slot 1", "--ready` goes on"]);
+    assert_eq!(std::fs::read_to_string(&notes).expect("the command ran here"), "here\nno here\n");
+    let ended = place.run(&["run", &study, "--ready", "--json"]);
+    ended.says(0, &["of which 2 are kept already", "4 of 4: "]);
+    let report = ended.json();
+    assert_eq!(table(&report).len(), 4);
+    assert_eq!(report["study"]["measures"][0]["unit"], "ns");
+    let method = report["study"]["method"].as_str().expect("a method");
+    assert!(method.contains("A person set card") && method.contains("split-plot"), "{method}");
+
+    // A command that fails ends the study, and is named.
+    let study = place.file("cards.toml", &text.replace("ip link set eth0", "ip link set eth7"));
+    place.run(&["run", &study, "--ready"]).says(3, &["`ip link set eth7 mtu 1500` in host a", "did not succeed"]);
+}
+
+#[test]
+fn what_is_no_run_is_refused_before_anything_is_set_up() {
+    let place = TestFolder::new();
+    let refused = |from: &str, to: &str, words: &[&str]| {
+        assert!(STUDY.contains(from), "{from}");
+        let study = place.file("devices.toml", &STUDY.replace(from, to));
+        place.run(&["run", &study]).says(2, words);
+    };
+    refused("--udp", "--udq", &["devices.toml, link ", "unexpected argument", "--udq"]);
+    refused("--udp", "--udp --json", &["devices.toml", "--json does not go into a study"]);
+    refused("--link {link}", "--link {link} --keep", &["devices.toml", "leave --keep"]);
+    refused("words = 'bridge'", "words = 'bride'", &["devices.toml", "bride"]);
+    refused("'stream a b --udp --size {size} --time 200ms --warmup 0'", "'limits --mtu {size}'", &["measures nothing"]);
+    refused("metric = 'loss'", "metric = 'lost'", &["line 25, field `metric`", "`lost` is no metric", "`loss`"]);
+    let study = place.file("devices.toml", STUDY);
+    place.run(&["report", &study]).says(2, &["nothing of", "is measured yet", "linerate run"]);
+    let imported = STUDY.split_once("[run]").expect("it has [run]").0.to_owned()
+        + "data = 'x.csv'\n[[factors]]\n\
+        column = 'link'\n[[measures]]\ncolumn = 'rate'\nunit = 'Mbit/s'\n";
+    let study = place.file("imported.toml", &imported);
+    place.run(&["run", &study]).says(2, &["names results to import", "linerate report"]);
+}

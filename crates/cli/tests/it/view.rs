@@ -1,0 +1,54 @@
+//! The pages as the program serves them.
+
+use crate::program::TestFolder;
+use nix::sys::signal::Signal;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+/// The body of a page at an address that the program printed.
+fn get(url: &str) -> String {
+    let (address, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("an address");
+    let mut connection = TcpStream::connect(address).expect("it listens");
+    write!(connection, "GET /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).expect("answered");
+    answer
+}
+
+#[test]
+fn a_measured_record_is_listed_and_opened_until_interrupted() {
+    let place = TestFolder::new();
+    let record = place.measure(&["stream", "local", "--time", "100ms", "-r", "2", "--json"]);
+    let id = record["id"].as_str().expect("a record has an id");
+    let mut view = place.start(&["view"]);
+    let url = view.line();
+    let list = get(&url);
+    assert!(list.starts_with("HTTP/1.1 200") && list.contains(id) && list.contains("linerate stream local"), "{list}");
+    assert!(get(&format!("{url}record?id={id}")).contains("payload at the receiver"));
+    assert!(get(&format!("{}/", &url[..url.len() - 2])).starts_with("HTTP/1.1 403"));
+    view.signal(Signal::SIGINT);
+    let ran = view.end();
+    ran.says(0, &["showing", "results.db"]);
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_with_the_remedy() {
+    let place = TestFolder::new();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    place.run(&["view", "--listen", &address]).says(3, &[&address, "has that port", "leave --listen out"]);
+    place.run(&["view", "--listen", "nowhere"]).says(2, &["--listen"]);
+}
+
+#[test]
+fn records_are_found_by_words() {
+    let place = TestFolder::new();
+    let brief = ["--time", "100ms", "-r", "1", "--json"];
+    let [stream, transact] = ["stream", "transact"].map(|command| {
+        let record = place.measure(&[&[command, "local"], &brief[..]].concat());
+        record["id"].as_str().expect("a record has an id").to_owned()
+    });
+    let found = place.run(&["results", "list", "--filter", "TRANSACT local"]).out;
+    assert!(found.contains(&transact) && !found.contains(&stream), "{found}");
+    place.run(&["results", "list", "--filter", "nosuch"]).says(0, &["no record has all of these", "nosuch"]);
+}

@@ -1,0 +1,8 @@
+//! Tests of the crate from outside.
+
+mod copies;
+mod memory;
+mod mishaps;
+mod nfs;
+mod pair;
+mod roles;

@@ -1,0 +1,263 @@
+//! Frames of other forms over a virtual cable: what varies takes exactly its values, checksums stay right, sizes come in
+//! their shares, and raw frames arrive byte for byte.
+
+use crate::ports::{ENGINES, UDP, counts, failure, stream, trial, with_ports};
+use etherparse::{LaxSlicedPacket, TransportSlice};
+use linerate_model::{
+    CaveatKind, FrameEngine, FrameForm, FrameMix, FramePayload, FrameStream, FramesTask, RawFrame, Vary,
+};
+use linerate_sys::ethtool::Ethtool;
+use linerate_sys::netlink::Route;
+use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
+use linerate_testsuite::lab_test;
+use linerate_units::{FrameSize, Nanos};
+use std::collections::{BTreeMap, BTreeSet};
+
+const TCP: FramePayload = FramePayload::Tcp { source_port: 40_000, destination_port: 5_001 };
+
+fn vary(texts: &[&str]) -> FrameForm {
+    let vary = texts.iter().map(|text| text.parse::<Vary>().unwrap()).collect();
+    FrameForm { vary, ..FrameForm::default() }
+}
+
+/// The frames that a trial of one stream puts on the wire, as their beginnings. The stream is meant for a port aside, so that
+/// nothing counts it and takes it away where it arrives.
+fn captured(
+    engine: FrameEngine,
+    mut stream: FrameStream,
+    namespace: &linerate_sys::namespace::NetNamespace,
+) -> Vec<Vec<u8>> {
+    let mut route = Route::open().unwrap();
+    if route.index_of("aside").is_err() {
+        route.add_veth("aside", "aside-far", namespace, 1500).unwrap();
+        for name in ["aside", "aside-far"] {
+            let link = route.index_of(name).unwrap();
+            route.set_up(link).unwrap();
+        }
+        // Without a program of its own a virtual port takes raw frames only so.
+        Ethtool::open().unwrap().send_frame_by_frame("right").unwrap();
+    }
+    let ear = PacketSocket::open(route.index_of("right").unwrap(), Some(ALL_PROTOCOLS)).unwrap();
+    ear.hear_all().unwrap();
+    ear.stamp_and_hold(16 << 20).unwrap();
+    stream.to = 1;
+    let mut trial = trial(engine, 2_000, vec![stream]);
+    trial.ports = vec!["left".into(), "aside".into()];
+    let sent = counts(&trial).streams[0].sent;
+    let (mut incoming, mut frames) = (Incoming::new(64), Vec::new());
+    while incoming.take(&ear).unwrap() > 0 {
+        // Learning frames and the kernel's own chatter are none of the stream's.
+        let ours = |frame: &&[u8]| {
+            LaxSlicedPacket::from_ethernet(frame).is_ok_and(|packet| match packet.transport {
+                Some(TransportSlice::Udp(udp)) => matches!(udp.destination_port(), 5_001 | 7..=9),
+                Some(TransportSlice::Tcp(tcp)) => tcp.destination_port() == 5_001,
+                Some(TransportSlice::Icmpv4(_)) => true,
+                Some(TransportSlice::Icmpv6(icmp)) => icmp.type_u8() == 128,
+                _ => false,
+            })
+        };
+        frames.extend(incoming.frames().map(|(frame, _)| frame).filter(ours).map(<[u8]>::to_vec));
+    }
+    assert_eq!(frames.len() as u64, sent, "{engine:?}: all were captured");
+    frames
+}
+
+/// RFC 1071.
+fn sums_to_ones(pieces: &[&[u8]]) -> bool {
+    let words = pieces.iter().flat_map(|piece| {
+        piece.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)))
+    });
+    let mut sum: u32 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum == 0xffff
+}
+
+/// IP header and transport of an untagged frame without padding.
+fn checksums_are_right(frame: &[u8]) -> bool {
+    let (ip, addresses, protocol, transport) = match frame[12..14] {
+        [8, 0] => (&frame[14..34], &frame[26..34], frame[23], &frame[34..]),
+        _ => (&[0xff, 0xff][..], &frame[22..54], frame[20], &frame[54..]),
+    };
+    let pseudo = [&(transport.len() as u32).to_be_bytes()[..], &[0, 0, 0, protocol]].concat();
+    let covered: &[&[u8]] = if protocol == 1 { &[transport] } else { &[addresses, &pseudo, transport] };
+    sums_to_ones(&[ip]) && sums_to_ones(covered)
+}
+
+#[lab_test(Bpf)]
+fn counting_fields_take_each_value_in_turn() {
+    with_ports(|namespace| {
+        // What varies, where the low bytes of it are, over IPv4 and over IPv6 (128 bytes are what a capture keeps).
+        for (field, at) in [
+            ("src-mac", [10, 10]),
+            ("dst-mac", [4, 4]),
+            ("src-ip", [28, 36]),
+            ("dst-ip", [32, 52]),
+            ("src-port", [34, 54]),
+            ("dst-port", [36, 56]),
+        ] {
+            for (family, payload) in
+                [(0, UDP), (1, UDP), (0, TCP), (1, TCP), (0, FramePayload::Echo), (1, FramePayload::Echo)]
+            {
+                let port = field.ends_with("port");
+                if port && payload == FramePayload::Echo {
+                    continue;
+                }
+                let mut wish = stream(0, family, 110, None, payload);
+                let count = if field == "dst-port" && payload == UDP { 3 } else { 300 };
+                let total = if field == "dst-port" && payload == TCP { 1 } else { 2 * count + 1 };
+                wish.count = Some(total);
+                wish.form = vary(&[&format!("{field}:{count}")]);
+                for engine in ENGINES {
+                    let frames = captured(engine, wish.clone(), namespace);
+                    let at = at[family];
+                    let value = |frame: &Vec<u8>| u16::from_be_bytes([frame[at], frame[at + 1]]);
+                    let first = value(&frames[0]);
+                    for (number, frame) in (0u64..).zip(&frames) {
+                        let expected = first.wrapping_add((number % count) as u16);
+                        assert_eq!(value(frame), expected, "{engine:?} {field} {payload:?} frame {number}");
+                        assert!(checksums_are_right(frame), "{engine:?} {field} {payload:?} {frame:02x?}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[lab_test(Bpf)]
+fn random_fields_stay_in_range_and_both_engines_agree() {
+    with_ports(|namespace| {
+        let mut wish = stream(0, 0, 64, None, UDP);
+        wish.count = Some(4_000);
+        wish.form = vary(&["src-ip:100:random", "src-port:1000:random", "src-mac:7", "dst-ip:70000"]);
+        let seen = ENGINES.map(|engine| {
+            let frames = captured(engine, wish.clone(), namespace);
+            assert!(frames.iter().all(|frame| checksums_are_right(frame)), "{engine:?}");
+            // Addresses and ports, without what is signed.
+            frames.iter().map(|frame| [&frame[..24], &frame[26..40]].concat()).collect::<Vec<_>>()
+        });
+        assert!(seen[0] == seen[1], "the engines send the same frames");
+        let values =
+            |from: usize, until: usize| seen[0].iter().map(|f| f[from..until].to_vec()).collect::<BTreeSet<_>>();
+        let addresses = values(24, 28);
+        assert_eq!(addresses.len(), 100, "4,000 draws find each of 100 addresses");
+        assert_eq!(addresses.first().map(|a| a[3]), Some(1), "from the port's own up");
+        assert_eq!(addresses.last().map(|a| a[3]), Some(100));
+        let ports = values(32, 34);
+        let range = 49_152u16.to_be_bytes().to_vec()..50_152u16.to_be_bytes().to_vec();
+        assert!(ports.len() > 900 && ports.iter().all(|port| range.contains(port)), "{} ports", ports.len());
+        assert_eq!(values(6, 12).len(), 7);
+        assert_eq!(values(28, 32).len(), 4_000, "a counter of more than 16 bits carries over");
+    });
+}
+
+#[lab_test(Bpf)]
+fn what_varies_is_counted_like_any_frame() {
+    with_ports(|_| {
+        for engine in ENGINES {
+            for payload in [UDP, TCP] {
+                let mut wish = stream(0, 0, 128, Some(5_000), payload);
+                wish.headers.vlans = vec![100, 7];
+                wish.form = vary(&["vlan:50", "dst-ip:1000:random"]);
+                let counts = counts(&trial(engine, 200, vec![wish]));
+                let result = &counts.streams[0];
+                let seen = (result.received, result.duplicates, result.reordered, result.received_bytes);
+                assert_eq!(seen, (result.sent, 0, 0, result.sent * 128), "{engine:?} {payload:?} {result:?}");
+                assert!(result.sent > 0);
+            }
+        }
+    });
+}
+
+#[lab_test(Bpf)]
+fn a_mix_has_its_shares_and_its_bytes() {
+    with_ports(|namespace| {
+        for engine in ENGINES {
+            let mut wish = stream(0, 0, 1518, Some(6_000), UDP);
+            wish.form.mix = Some(FrameMix::imix());
+            wish.count = Some(1_201);
+            let seen = captured(engine, wish.clone(), namespace);
+            let mut sizes: BTreeMap<u16, u32> = BTreeMap::new();
+            seen.iter().for_each(|frame| *sizes.entry(u16::from_be_bytes([frame[16], frame[17]])).or_default() += 1);
+            assert_eq!(sizes.into_iter().collect::<Vec<_>>(), [(46, 701), (576, 400), (1500, 100)], "{engine:?}");
+            assert!(seen.iter().filter(|frame| frame.len() == 60).all(|frame| checksums_are_right(frame)));
+
+            let mut back = wish.clone();
+            (back.from, back.to) = (1, 0);
+            back.form.vary = vary(&["src-port:9"]).vary;
+            let counts = counts(&trial(engine, 300, vec![wish, back]));
+            for result in &counts.streams {
+                assert_eq!((result.received, result.received_bytes), (result.sent, result.sent_bytes), "{engine:?}");
+                assert!(result.sent > 0);
+                assert_eq!(result.received_bytes, FrameMix::imix().bytes(result.sent), "{engine:?}");
+            }
+        }
+    });
+}
+
+fn raw(bytes: Vec<u8>, signed: bool) -> FrameForm {
+    let bytes = linerate_model::FrameBytes::new(bytes).unwrap();
+    FrameForm { raw: Some(RawFrame { bytes, signed }), ..FrameForm::default() }
+}
+
+#[lab_test(Bpf)]
+fn raw_frames_arrive_as_they_are() {
+    with_ports(|namespace| {
+        // A frame with a body that is nobody else's, taken from the wire.
+        let mut model = stream(0, 0, 128, None, TCP);
+        model.count = Some(1);
+        let mut bytes = captured(FrameEngine::PacketSocket, model, namespace).remove(0);
+        (106..124).for_each(|at| bytes[at] = at as u8);
+        let length = bytes.len() as u32;
+        for engine in ENGINES {
+            let mut wish = stream(0, 0, length + 4, None, UDP);
+            wish.count = Some(100);
+            wish.form = raw(bytes.clone(), false);
+            assert!(captured(engine, wish.clone(), namespace).iter().all(|frame| *frame == bytes), "{engine:?}");
+
+            // Only the port's counter tells of it, and the result says so.
+            let counted = counts(&trial(engine, 1_000, vec![wish.clone()]));
+            let result = &counted.streams[0];
+            assert!(result.by_port_counters && result.sent == 100, "{result:?}");
+            assert!((100..130).contains(&result.received), "{engine:?}: {result:?}");
+            assert!(counted.caveats.iter().any(|caveat| caveat.kind == CaveatKind::PortCountersOnly));
+            let twice = trial(engine, 100, vec![wish.clone(), wish.clone()]);
+            assert!(failure(&twice).to_string().contains("cannot tell them apart"));
+
+            // Signed it is counted one by one, and its checksum is as right or wrong as it was.
+            wish.form = raw(bytes.clone(), true);
+            let result = &counts(&trial(engine, 1_000, vec![wish])).streams[0];
+            assert_eq!(
+                (result.received, result.by_port_counters, result.latency.count()),
+                (100, false, 100),
+                "{engine:?}"
+            );
+        }
+    });
+}
+
+#[lab_test(Bpf)]
+fn impossible_forms_are_refused() {
+    with_ports(|_| {
+        let refused = |form: FrameForm, size: u32, words: &str| {
+            let mut wish = stream(0, 0, 64, None, UDP);
+            (wish.form, wish.size, wish.count) = (form, FrameSize::with_fcs(size).unwrap(), Some(1));
+            let trial = FramesTask { time: Nanos::from_millis(10), ..trial(FrameEngine::Auto, 10, vec![wish]) };
+            let error = failure(&trial).to_string();
+            assert!(error.contains(words), "`{words}` is not in: {error}");
+        };
+        refused(vary(&["vlan:2"]), 64, "have no vlan");
+        refused(vary(&["src-port:16385"]), 64, "room for 16384 values");
+        refused(vary(&["src-ip:2", "dst-ip:2", "src-mac:2", "dst-mac:2", "src-port:2"]), 64, "more than 4");
+        refused(FrameForm { mix: Some(FrameMix::imix()), ..FrameForm::default() }, 64, "largest of the mix");
+        let small = "64:1,100:1".parse::<FrameMix>().unwrap();
+        let mut wish = stream(0, 1, 100, None, UDP);
+        wish.form.mix = Some(small);
+        let error = failure(&trial(FrameEngine::Auto, 10, vec![wish])).to_string();
+        assert!(error.contains("the smallest are 84"), "{error}");
+        let arp = [&[0xff; 6][..], &[2, 0, 0, 0, 0, 1, 8, 6], &[0; 28]].concat();
+        refused(raw(arp.clone(), true), 64, "no room for a signature");
+        refused(raw(arp, false), 128, "cannot have another size");
+    });
+}

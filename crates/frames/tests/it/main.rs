@@ -1,0 +1,8 @@
+//! Tests of the crate from outside.
+
+mod answering;
+mod forms;
+mod hosts;
+mod pace;
+mod ports;
+mod trials;

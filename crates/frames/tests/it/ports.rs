@@ -1,0 +1,121 @@
+//! Two ports joined by a virtual cable, and trials between them.
+
+use linerate_engine::testing::{Session, sessions};
+use linerate_engine::{Counted, EngineFailure};
+use linerate_frames::{Frames, port};
+use linerate_model::{
+    Assignment, Caveat, FrameEngine, FrameForm, FrameHeaders, FramePartCounts, FramePayload, FrameStream,
+    FrameStreamCounts, FramesTask, Role, RoleCounts, RoleKind, SessionId, SessionKey, Task, Timing,
+};
+use linerate_sys::namespace::NetNamespace;
+use linerate_sys::netlink::Route;
+use linerate_testsuite::alone;
+use linerate_units::{FrameRate, FrameSize, Nanos};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+pub(crate) const ENGINES: [FrameEngine; 2] = [FrameEngine::Xdp, FrameEngine::PacketSocket];
+pub(crate) const UDP: FramePayload = FramePayload::Udp { source_port: 49_152, destination_port: 7 };
+pub(crate) const OWN: [&str; 2] = ["198.18.0.1", "2001:2::1"];
+pub(crate) const FAR: [&str; 2] = ["198.18.0.2", "2001:2::2"];
+
+/// Runs `work` in a namespace with two ports, `left` and `right`, joined by a virtual cable.
+pub(crate) fn with_ports(work: impl FnOnce(&NetNamespace) + Send) {
+    let _alone = alone();
+    let namespace = NetNamespace::new().unwrap();
+    namespace
+        .enter(|| {
+            let mut route = Route::open().unwrap();
+            route.add_veth("left", "right", &namespace, 1500).unwrap();
+            for port in ["left", "right"] {
+                let link = route.index_of(port).unwrap();
+                route.set_up(link).unwrap();
+            }
+            work(&namespace);
+        })
+        .unwrap();
+}
+
+pub(crate) fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, payload: FramePayload) -> FrameStream {
+    let [source, destination] = [OWN, FAR].map(|ends| ends[family].parse::<IpAddr>().unwrap());
+    let [a, b] = ["left", "right"].map(|name| port(name).unwrap().mac);
+    let (source_mac, destination_mac) = if from == 0 { (a, b) } else { (b, a) };
+    FrameStream {
+        from,
+        to: 1 - from,
+        size: FrameSize::with_fcs(size).unwrap(),
+        rate: rate.map(FrameRate::per_second),
+        count: None,
+        after: Nanos::new(0),
+        time: None,
+        headers: FrameHeaders { source_mac, destination_mac, vlans: Vec::new(), source, destination, payload },
+        form: FrameForm::default(),
+    }
+}
+
+pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameStream>) -> FramesTask {
+    FramesTask {
+        home: "left".into(),
+        ports: vec!["left".into(), "right".into()],
+        streams,
+        time: Nanos::from_millis(milliseconds),
+        settle: Nanos::from_millis(100),
+        engine,
+        hosts: Vec::new(),
+    }
+}
+
+/// What a trial counted whose ports are all of one host.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    pub(crate) engine: FrameEngine,
+    pub(crate) streams: Vec<FrameStreamCounts>,
+    pub(crate) caveats: Vec<Caveat>,
+}
+
+/// What a host does that has the ports `own`.
+pub(crate) fn assignment(task: &FramesTask, own: Vec<u16>, tag: u16) -> Assignment {
+    Assignment {
+        id: SessionId(String::from("test")),
+        key: SessionKey([0; 16]),
+        task: Task::Frames(task.clone()),
+        timing: Timing::UntilDone,
+        roles: vec![Role { kind: RoleKind::Ports { own, tag }, listens: Vec::new(), connects: Vec::new() }],
+        password: None,
+    }
+}
+
+/// The session of a host that has all ports.
+pub(crate) fn session(task: &FramesTask) -> Session {
+    let own = (0..task.ports.len() as u16).collect();
+    sessions([assignment(task, own, tag())]).remove(0)
+}
+
+/// Tells a trial's frames from the stragglers of others.
+pub(crate) fn tag() -> u16 {
+    static TRIALS: AtomicU16 = AtomicU16::new(1);
+    TRIALS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// What one host counted.
+pub(crate) fn part(counted: Counted) -> FramePartCounts {
+    match <[RoleCounts; 1]>::try_from(counted.roles) {
+        Ok([RoleCounts::Frames(part)]) => part,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn counts(task: &FramesTask) -> Counts {
+    let mut counted = session(task).run(&Frames).unwrap();
+    let caveats = std::mem::take(&mut counted.caveats);
+    let FramePartCounts { engine, streams } = part(counted);
+    let whole = streams.into_iter().map(|part| {
+        FrameStreamCounts::joined(part.sent.expect("sent here"), part.arrived.unwrap_or_default(), part.flooded)
+    });
+    Counts { engine, streams: whole.collect(), caveats }
+}
+
+/// Why a trial came to nothing.
+pub(crate) fn failure(task: &FramesTask) -> EngineFailure {
+    session(task).run(&Frames).expect_err("it is refused")
+}

@@ -1,0 +1,298 @@
+//! Trials over a pair of virtual ports in a namespace of their own: what is counted must be what is true.
+
+use crate::ports::{Counts, ENGINES, FAR, OWN, UDP, counts, failure, session, stream, trial, with_ports};
+use linerate_engine::FailedBy;
+use linerate_engine::testing::Reached;
+use linerate_frames::{FrameError, Frames, port, resolve};
+use linerate_model::{CaveatKind, FrameEngine, FramePayload, FramesTask, Meter};
+use linerate_sys::clock;
+use linerate_sys::ethtool::Ethtool;
+use linerate_sys::namespace::{NetNamespace, set_network_setting};
+use linerate_sys::netlink::Route;
+use linerate_sys::shaping::Way;
+use linerate_testsuite::lab_test;
+use linerate_units::{Nanos, Ratio};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+/// Sends at a rate until nothing was skipped or put off: another program may take the core away for longer than is made up for.
+fn undisturbed(trial: &FramesTask) -> Counts {
+    for _ in 0..20 {
+        let counts = counts(trial);
+        if counts.streams.iter().all(|stream| stream.sent == stream.intended && stream.held_up == Nanos::default()) {
+            return counts;
+        }
+    }
+    panic!("this host was never quiet for as long as the trial {trial:?}");
+}
+
+#[lab_test(Bpf)]
+fn every_frame_is_counted() {
+    with_ports(|_| {
+        for engine in ENGINES {
+            for (family, size) in [(0, 64), (0, 512), (0, 1518), (1, 84), (1, 1518)] {
+                let trial = trial(engine, 200, vec![stream(0, family, size, Some(10_000), UDP)]);
+                let counts = counts(&trial);
+                assert_eq!(counts.engine, engine);
+                let [result] = &counts.streams[..] else { panic!("{counts:?}") };
+                assert_eq!(result.intended, 2_000, "{engine:?} {size}");
+                assert!(result.sent > 0, "{engine:?} {size}: {result:?}");
+                assert_eq!((result.received, result.duplicates, result.reordered), (result.sent, 0, 0), "{result:?}");
+                assert_eq!((result.latency.count(), result.flooded), (result.received, 0), "{result:?}");
+                assert_eq!(result.last_gap, None, "{engine:?} {result:?}");
+                assert!(result.latency.quantile(0.5) < 100_000_000, "{engine:?} {result:?}");
+                assert!(counts.caveats.is_empty(), "{:?}", counts.caveats);
+            }
+        }
+    });
+}
+
+#[lab_test(Bpf)]
+fn headers_of_all_kinds_are_recognised() {
+    with_ports(|_| {
+        for engine in ENGINES {
+            for (family, payload, vlans) in [
+                (0, FramePayload::Echo, &[][..]),
+                (1, FramePayload::Echo, &[]),
+                (0, UDP, &[5]),
+                (0, UDP, &[5, 6]),
+                (1, FramePayload::Echo, &[5, 6]),
+            ] {
+                let mut stream = stream(1, family, 256, None, payload);
+                stream.headers.vlans = vlans.to_vec();
+                stream.count = Some(500);
+                let [result] = &counts(&trial(engine, 1_000, vec![stream])).streams[..] else { panic!("one stream") };
+                let seen = (result.intended, result.sent, result.received);
+                assert_eq!(seen, (500, 500, 500), "{engine:?} {family} {payload:?} {vlans:?}");
+            }
+        }
+    });
+}
+
+#[lab_test(Bpf)]
+fn the_rate_is_kept() {
+    with_ports(|_| {
+        for engine in ENGINES {
+            let rate = 7_001;
+            let [result] = &undisturbed(&trial(engine, 300, vec![stream(0, 0, 64, Some(rate), UDP)])).streams[..]
+            else {
+                panic!("one stream")
+            };
+            let measured = (result.sent - 1) as f64 / result.send_time.as_secs_f64();
+            assert!((measured / rate as f64 - 1.0).abs() < 0.001, "{engine:?}: {measured} frames/s");
+        }
+    });
+}
+
+#[lab_test(Bpf)]
+fn streams_of_both_ways_and_sizes_share_a_trial() {
+    with_ports(|_| {
+        for engine in ENGINES {
+            let streams = [(0, 64), (1, 1518), (0, 1000), (1, 64), (0, 333)];
+            let mut streams = streams.map(|(from, size)| stream(from, 0, size, Some(3_000), UDP)).to_vec();
+            streams[4].to = 0;
+            let counts = counts(&trial(engine, 200, streams));
+            for result in &counts.streams[..4] {
+                assert_eq!(result.received, result.sent, "{engine:?} {result:?}");
+                assert!(result.sent > 0 && result.flooded == 0, "{engine:?} {result:?}");
+            }
+            let astray = &counts.streams[4];
+            assert_eq!((astray.received, astray.flooded), (0, astray.sent), "{engine:?} {astray:?}");
+        }
+    });
+}
+
+/// Frames go through a bridge, which loses a quarter of them. The kernel's own count is the truth.
+#[lab_test(Bpf)]
+fn planted_loss_is_found() {
+    with_ports(|namespace| {
+        // The kernel's own frames would be lost and counted too.
+        for interfaces in ["all", "default"] {
+            set_network_setting(&format!("ipv6/conf/{interfaces}/disable_ipv6"), "1").unwrap();
+        }
+        let mut route = Route::open().unwrap();
+        route.add_link("bridge", "middle").unwrap();
+        let bridge = route.index_of("middle").unwrap();
+        route.set_up(bridge).unwrap();
+        for (near, far) in [("in", "in-far"), ("out", "out-far")] {
+            route.add_veth(near, far, namespace, 1500).unwrap();
+            for end in [near, far] {
+                let link = route.index_of(end).unwrap();
+                route.set_up(link).unwrap();
+            }
+            let far_link = route.index_of(far).unwrap();
+            route.set_bridge(far_link, bridge).unwrap();
+            Ethtool::open().unwrap().send_frame_by_frame(far).unwrap();
+        }
+        let link = route.index_of("out-far").unwrap();
+        route.drop_by_chance(link, &[(Way::Out, Ratio { part: 1, of: 4 })]).unwrap();
+        let mut drops = || {
+            let qdiscs = route.qdiscs().unwrap();
+            qdiscs
+                .iter()
+                .filter(|qdisc| qdisc.link == link && qdisc.kind == "clsact")
+                .map(|qdisc| qdisc.drops)
+                .sum::<u64>()
+        };
+        let mut lossy = stream(0, 0, 64, Some(20_000), UDP);
+        [lossy.headers.source_mac, lossy.headers.destination_mac] = ["in", "out"].map(|name| port(name).unwrap().mac);
+        for engine in ENGINES {
+            let before = drops();
+            let mut trial = trial(engine, 200, vec![lossy.clone()]);
+            trial.ports = vec!["in".into(), "out".into()];
+            let counts = counts(&trial);
+            let [result] = &counts.streams[..] else { panic!("one stream") };
+            let (lost, dropped) = (result.sent - result.received, drops() - before);
+            assert!(lost > result.sent / 8 && lost < result.sent / 2, "{engine:?} {result:?}");
+            // One of the last thousand frames was lost, if chance is not mad: 3/4 to the thousandth power.
+            let last_gap = result.last_gap.unwrap_or_else(|| panic!("{engine:?}: no gap"));
+            assert!(last_gap <= result.send_time && last_gap > result.send_time - Nanos::from_millis(50), "{result:?}");
+            // Three learning frames go that way too, and may be lost.
+            assert!(dropped >= lost && dropped <= lost + 3, "{engine:?}: {lost} lost, {dropped} dropped");
+        }
+    });
+}
+
+#[lab_test(Bpf)]
+fn a_stop_ends_the_trial_and_takes_the_programs_away() {
+    with_ports(|_| {
+        let attached = || {
+            let output = Command::new("ip").args(["link", "show"]).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).contains("xdp")
+        };
+        for engine in ENGINES {
+            // Long to send, then long to settle.
+            for (time, settle, frames) in [(30_000, 100, None), (2_000, 30_000, Some(200))] {
+                let mut long = trial(engine, time, vec![stream(0, 0, 64, Some(1_000), UDP)]);
+                (long.settle, long.streams[0].count) = (Nanos::from_millis(settle), frames);
+                let (session, began) = (session(&long), clock::now());
+                let ended = thread::scope(|scope| {
+                    let running = scope.spawn(|| session.run(&Frames));
+                    let stage = if frames.is_some() { Reached::Sent } else { Reached::Running };
+                    assert!(session.wait_for(stage, Duration::from_secs(20)), "{engine:?}");
+                    let arrived = |meter: Meter| meter.received_bytes > 100 * 64 && meter.operations > 100;
+                    while !session.meter().is_some_and(arrived) {
+                        assert!(clock::now() - began < 20_000_000_000, "{engine:?}: nothing arrives");
+                        thread::sleep(Duration::from_millis(5));
+                    }
+                    assert_eq!(attached(), engine == FrameEngine::Xdp);
+                    session.stop("enough");
+                    running.join().unwrap()
+                });
+                assert!(clock::now() - began < 25_000_000_000, "{engine:?}");
+                assert!(matches!(ended.unwrap_err().error, FailedBy::Stop(_)), "{engine:?}");
+                assert!(!attached(), "{engine:?} left a program behind");
+            }
+        }
+    });
+}
+
+#[lab_test(Bpf)]
+fn large_frames_fall_back_to_packet_sockets() {
+    with_ports(|_| {
+        for name in ["left", "right"] {
+            let done = Command::new("ip").args(["link", "set", name, "mtu", "9000"]).status().unwrap();
+            assert!(done.success());
+        }
+        let mut large = trial(FrameEngine::Xdp, 100, vec![stream(0, 0, 9_018, Some(1_000), UDP)]);
+        let error = failure(&large).to_string();
+        assert!(error.contains("9018 bytes is too large for XDP"), "{error}");
+        large.engine = FrameEngine::Auto;
+        let counts = counts(&large);
+        assert_eq!(counts.engine, FrameEngine::PacketSocket);
+        assert_eq!(counts.caveats[0].kind, CaveatKind::Fallback);
+        assert!(counts.streams[0].received == counts.streams[0].sent && counts.streams[0].sent > 0, "{counts:?}");
+    });
+}
+
+#[lab_test(Bpf)]
+fn neighbours_are_resolved_and_ports_described() {
+    with_ports(|_| {
+        // The far end in a namespace of its own: a kernel does not answer itself.
+        let far = NetNamespace::new().unwrap();
+        let mut route = Route::open().unwrap();
+        route.add_veth("near", "far", &far, 1500).unwrap();
+        let near = route.index_of("near").unwrap();
+        let timeout = Duration::from_millis(600);
+        assert!(matches!(port("near"), Err(FrameError::Down(_))));
+        route.add_address(near, OWN[0].parse().unwrap(), 24).unwrap();
+        route.set_up(near).unwrap();
+        let mac = far
+            .enter(|| {
+                let mut route = Route::open().unwrap();
+                let link = route.index_of("far").unwrap();
+                route.set_up(link).unwrap();
+                for (address, prefix) in FAR.into_iter().zip([24, 64]) {
+                    route.add_address(link, address.parse().unwrap(), prefix).unwrap();
+                }
+                port("far").unwrap()
+            })
+            .unwrap();
+        assert_eq!(mac.ipv4, Some(("198.18.0.2".parse().unwrap(), 24)));
+        assert_eq!(mac.ipv6, Some(("2001:2::2".parse().unwrap(), 64)));
+        let own = port("near").unwrap();
+        for (source, target) in OWN.into_iter().zip(FAR) {
+            let asked = resolve("near", (own.mac, source.parse().unwrap()), target.parse().unwrap(), timeout * 5);
+            assert_eq!(asked.unwrap(), mac.mac, "{target}");
+        }
+        let nobody = resolve("near", (own.mac, OWN[0].parse().unwrap()), "198.18.0.77".parse().unwrap(), timeout);
+        assert!(matches!(nobody, Err(FrameError::NoAnswer { .. })), "{nobody:?}");
+        let missing = port("eth77").unwrap_err().to_string();
+        assert!(missing.contains("eth77") && missing.contains("near"), "{missing}");
+    });
+}
+
+/// Two streams one after the other: the second's frames come behind the first's, each as many as its own time holds.
+#[lab_test(Bpf)]
+fn streams_follow_each_other() {
+    with_ports(|_| {
+        for engine in ENGINES {
+            let mut streams = [10_000, 5_000].map(|rate| stream(0, 0, 64, Some(rate), UDP)).to_vec();
+            streams[0].time = Some(Nanos::from_millis(200));
+            streams[1].after = Nanos::from_millis(200);
+            let counts = counts(&trial(engine, 300, streams));
+            let [first, second] = &counts.streams[..] else { panic!("{counts:?}") };
+            assert_eq!((first.intended, second.intended), (2_000, 500), "{engine:?}");
+            for result in [first, second] {
+                assert!(result.sent > 0, "{engine:?} {result:?}");
+                assert_eq!((result.received, result.last_gap), (result.sent, None), "{engine:?} {result:?}");
+            }
+        }
+    });
+}
+
+#[lab_test(Bpf)]
+fn a_stream_must_end_within_its_trial() {
+    with_ports(|_| {
+        let mut late = stream(0, 0, 64, Some(1_000), UDP);
+        (late.after, late.time) = (Nanos::from_millis(200), Some(Nanos::from_millis(200)));
+        let trial = trial(FrameEngine::PacketSocket, 300, vec![late]);
+        let error = failure(&trial).to_string();
+        assert!(error.contains("begins after 200 ms") && error.contains("takes 300 ms"), "{error}");
+    });
+}
+
+/// Its other end has no program and does not join what it receives.
+#[lab_test(Bpf)]
+fn a_virtual_link_that_takes_no_raw_frames_is_noticed() {
+    with_ports(|namespace| {
+        let mut route = Route::open().unwrap();
+        route.add_veth("aside", "aside-far", namespace, 1500).unwrap();
+        for name in ["aside", "aside-far"] {
+            let link = route.index_of(name).unwrap();
+            route.set_up(link).unwrap();
+        }
+        let mut trial = trial(FrameEngine::Xdp, 2_000, vec![stream(0, 0, 128, Some(1_000), UDP)]);
+        trial.streams[0].count = Some(200);
+        trial.ports[1] = "aside".into();
+        let refused = failure(&trial).to_string();
+        assert!(refused.contains("port left: the other end of this virtual link takes no frames"), "{refused}");
+
+        trial.engine = FrameEngine::Auto;
+        let counts = counts(&trial);
+        assert_eq!((counts.engine, counts.streams[0].sent), (FrameEngine::PacketSocket, 200));
+        let fallback = counts.caveats.iter().find(|caveat| caveat.kind == CaveatKind::Fallback).unwrap();
+        assert!(fallback.text.contains("port left") && fallback.text.contains("gro on"), "{}", fallback.text);
+    });
+}

@@ -1,0 +1,115 @@
+//! Hosts reach each other on every kind of bench, and a bench that cannot be had says why.
+
+use crate::support::{agents_told, host, reaches, socket, try_up, up, wait_for};
+use linerate_lab::{Bench, LabError};
+use linerate_testsuite::{alone, lab_test};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Every host to every other, both families, whole packets and fragments.
+fn all_reach_all(text: &str, hosts: &[(&str, &str, &str)]) {
+    let lab = up(text);
+    assert_eq!(lab.hosts().len(), hosts.len());
+    for (from, from_v4, from_v6) in hosts {
+        for (to, to_v4, to_v6) in hosts.iter().filter(|(name, ..)| name != from) {
+            for (near, far) in [(from_v4, to_v4), (from_v6, to_v6)] {
+                let (near, far) = (socket(&lab, from, near), socket(&lab, to, far));
+                for bytes in [1, 1472, 8000] {
+                    reaches(&near, &far, bytes);
+                }
+            }
+        }
+    }
+    let start = Instant::now();
+    wait_for(lab.down());
+    assert!(start.elapsed().as_secs() < 2, "agents that end when asked were waited for: {:?}", start.elapsed());
+}
+
+#[lab_test]
+fn a_switch() {
+    let _alone = alone();
+    let hosts = [("a", "198.18.0.1", "2001:2::1"), ("b", "198.18.0.2", "2001:2::2"), ("c", "198.18.0.3", "2001:2::3")];
+    all_reach_all("name = 'x'\nhosts = ['a', 'b', 'c']", &hosts);
+}
+
+#[lab_test]
+fn a_cable() {
+    let _alone = alone();
+    let hosts = [("left", "198.18.0.1", "2001:2::1"), ("right", "198.18.0.2", "2001:2::2")];
+    all_reach_all("name = 'x'\nhosts = ['left', 'right']\ndevice = { kind = 'none' }", &hosts);
+}
+
+#[lab_test]
+fn a_router() {
+    let _alone = alone();
+    let hosts = [("a", "198.18.1.2", "2001:2:0:1::2"), ("b", "198.18.2.2", "2001:2:0:2::2")];
+    all_reach_all("name = 'x'\nhosts = ['a', 'b']\ndevice = { kind = 'router' }", &hosts);
+}
+
+#[lab_test]
+fn frames_are_as_long_as_the_link_says() {
+    let _alone = alone();
+    let lab = up("name = 'x'\nhosts = ['a', 'b']\nlink = { mtu = 9000, rate = '1Gbit/s' }");
+    let (near, far) = (socket(&lab, "a", "198.18.0.1"), socket(&lab, "b", "198.18.0.2"));
+    let received = |name: &str| {
+        let mut count = Command::new("cat");
+        count.arg("/proc/self/net/dev").stdout(Stdio::piped());
+        let output = lab.run_in(&host(name), count).expect("cat").wait_with_output().expect("output");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let line = text.lines().find(|line| line.trim().starts_with("eth0:")).expect("eth0").to_owned();
+        line.split_ascii_whitespace().nth(2).expect("packets").parse::<u64>().expect("a number")
+    };
+    let before = received("b");
+    for _ in 0..100 {
+        reaches(&near, &far, 8972);
+    }
+    // One packet each. What else comes (neighbour discovery) is little.
+    let whole = received("b") - before;
+    assert!((100..120).contains(&whole), "{whole}");
+    for _ in 0..100 {
+        reaches(&near, &far, 8973);
+    }
+    let halved = received("b") - before - whole;
+    assert!((200..220).contains(&halved), "{halved}");
+}
+
+#[lab_test]
+fn an_agent_is_told_its_place() {
+    let _alone = alone();
+    let lab = up("name = 'x'\nhosts = ['left', 'right']\ndevice = { kind = 'none' }\nlink = { rate = '1.25Gbit/s' }");
+    assert_eq!(lab.hosts()[&host("left")].port, 4747);
+    let told = agents_told("--name left --allow-frames --data-address 198.18.0.1 --data-address 2001:2::1");
+    let [(pid, words)] = &told[..] else { panic!("one agent of that name: {told:?}") };
+    assert!(words.ends_with("--link-speed eth0=1250000000bit/s"), "{words}");
+    let descriptor = words.split_ascii_whitespace().nth(2).expect("agent --listen-fd N");
+    let link = |path: String| std::fs::read_link(&path).expect(&path).to_string_lossy().into_owned();
+    assert!(link(format!("/proc/{pid}/fd/{descriptor}")).starts_with("socket:"));
+    assert_ne!(link(format!("/proc/{pid}/ns/net")), link(String::from("/proc/self/ns/net")));
+    let error = lab.run_in(&host("middle"), Command::new("true")).expect_err("no such host").to_string();
+    assert!(error.contains("`middle`") && error.contains("left, right"), "{error}");
+}
+
+#[lab_test]
+fn an_agent_that_does_not_start_is_quoted() {
+    let _alone = alone();
+    let bench = Bench::named("cable").expect("built in");
+    let start = |program: &str| {
+        let options = linerate_lab::LabOptions { program: program.into(), keep: false, folders: Vec::new() };
+        wait_for(linerate_lab::Lab::up(&bench, &options)).err().expect("no agent").to_string()
+    };
+    let error = start("/nonexistent/linerate");
+    assert!(error.contains("host a") && error.contains("/nonexistent/linerate"), "{error}");
+    // `ls agent --listen-fd ...` complains and ends.
+    let error = start("/bin/ls");
+    assert!(error.contains("host a") && error.contains("exit status: 2") && error.contains("listen-fd"), "{error}");
+    // `echo agent ...` prints a line, but another one.
+    let error = start("/bin/echo");
+    assert!(error.contains("not an agent URL"), "{error}");
+}
+
+#[test]
+fn a_bench_with_delay_is_refused() {
+    let mut bench = Bench::named("switch").expect("built in");
+    bench.link.delay = Some(String::from("10ms"));
+    assert!(matches!(try_up(&bench), Err(LabError::Impossible { .. })));
+}

@@ -1,0 +1,123 @@
+//! A reference device with a delay lets each frame go so much later, and no other.
+
+use crate::support::{host, try_up};
+use linerate_lab::{Bench, DelayLine, Lab};
+use linerate_sys::clock;
+use linerate_sys::netlink::Route;
+use linerate_sys::packet::{Incoming, PacketSocket};
+use linerate_testsuite::{alone, lab_test};
+use linerate_units::Nanos;
+use std::thread;
+
+/// An EtherType for experiments (IEEE 802): no kernel sends or answers it.
+const TEST: u16 = 0x88b5;
+const FRAMES: u64 = 2_000;
+/// Between two frames, ns: 20,000 a second.
+const GAP: u64 = 50_000;
+const DELAY: Nanos = Nanos::from_millis(1);
+const MACS: [[u8; 6]; 3] = [[2, 0, 0, 0, 0, 0xa0], [2, 0, 0, 0, 0, 0xa1], [2, 0, 0, 0, 0, 0xa2]];
+
+/// A tester on a reference device, and its three ports.
+struct Tester {
+    _lab: Lab,
+    ports: Vec<PacketSocket>,
+}
+
+impl Tester {
+    fn new(limits: &str) -> Self {
+        let device = format!("reference,{limits}").parse().expect("a device");
+        let lab = try_up(&Bench::find("tester").expect("built in").with_device(device)).expect("a lab");
+        if limits.contains("delay") {
+            // What the device's agent does; the one of these tests is no agent.
+            let line = lab.inside(&host("device"), || DelayLine::open(DELAY)).expect("inside").expect("a delay line");
+            thread::spawn(|| line.run());
+        }
+        let open = || {
+            let mut route = Route::open().expect("netlink");
+            let open = |port: u8| {
+                let link = route.index_of(&format!("p{port}")).expect("a port");
+                let socket = PacketSocket::open(link, Some(TEST)).expect("a packet socket");
+                socket.hear_all().expect("promiscuous");
+                socket.stamp_and_hold(8 << 20).expect("stamps");
+                socket
+            };
+            (0..3).map(open).collect()
+        };
+        let ports = lab.inside(&host("tester"), open).expect("inside");
+        Self { _lab: lab, ports }
+    }
+
+    fn send(&self, from: usize, to: [u8; 6], bytes: usize) {
+        let mut frame = [&to[..], &MACS[from], &TEST.to_be_bytes()].concat();
+        frame.resize(14, 0);
+        frame.extend(clock::unix_now().to_be_bytes());
+        frame.resize(bytes, 0x5a);
+        self.ports[from].send(&frame).expect("sent");
+    }
+
+    /// The frames that come within 50 ms: how long each took, and that it came whole.
+    fn heard(&self, port: usize) -> Vec<(u64, usize)> {
+        let (mut incoming, mut heard) = (Incoming::with_room(64, 2_048), Vec::new());
+        while self.ports[port].wait(50) {
+            incoming.take(&self.ports[port]).expect("received");
+            heard.extend(incoming.frames().map(|(frame, stamp)| {
+                assert!(frame[22..].iter().all(|byte| *byte == 0x5a), "{frame:?}");
+                let sent = u64::from_be_bytes(frame[14..22].try_into().expect("8 bytes"));
+                (stamp - sent, frame.len())
+            }));
+        }
+        heard
+    }
+
+    /// The median of the times that frames took.
+    fn median(&self) -> u64 {
+        // So that the device knows where the second port is.
+        self.send(1, MACS[0], 60);
+        assert_eq!(self.heard(0).len(), 1);
+        for _ in 0..FRAMES {
+            // After a pause of this thread no burst follows: the device has a limit.
+            let next = clock::now() + GAP;
+            self.send(0, MACS[1], 60);
+            clock::spin_until(next);
+        }
+        let mut times: Vec<u64> = self.heard(1).into_iter().map(|(time, _)| time).collect();
+        assert_eq!(times.len() as u64, FRAMES);
+        times.sort_unstable();
+        times[times.len() / 2]
+    }
+}
+
+#[lab_test]
+fn the_median_is_later_by_the_delay() {
+    let _alone = alone();
+    let (plain, delayed) = (Tester::new(""), Tester::new("delay=1ms"));
+    // By turns, so that what else the machine does meets both; a pause of a whole round is not the device's.
+    let mut off: Vec<i64> =
+        (0..7).map(|_| delayed.median() as i64 - plain.median() as i64 - DELAY.get() as i64).collect();
+    off.sort_unstable();
+    eprintln!("off by {off:?} ns");
+    assert!(off[3].abs() <= 5_000, "{off:?} ns off");
+}
+
+#[lab_test]
+fn frames_of_all_sizes_go_where_they_must() {
+    let _alone = alone();
+    let tester = Tester::new("delay=1ms,addresses=2");
+    for bytes in [60, 512, 1_514] {
+        // To everybody but the sender, whole.
+        tester.send(1, [0xff; 6], bytes);
+        let sizes = |port| tester.heard(port).into_iter().map(|(_, size)| size).collect::<Vec<_>>();
+        assert_eq!((sizes(0), sizes(1), sizes(2)), (vec![bytes], vec![], vec![bytes]), "broadcast");
+        tester.send(0, MACS[1], bytes);
+        assert_eq!((sizes(0), sizes(1), sizes(2)), (vec![], vec![bytes], vec![]), "to one");
+    }
+}
+
+#[test]
+fn a_delay_that_cannot_be_kept_is_refused() {
+    let refused = |device: &str| {
+        let bench = Bench::find("tester").expect("built in").with_device(device.parse().expect("a device"));
+        try_up(&bench).err().expect("refused").to_string()
+    };
+    assert!(refused("reference,delay=1ms,max-frames=60000").contains("50000 frames/s"));
+}

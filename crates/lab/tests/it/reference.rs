@@ -1,0 +1,244 @@
+//! The reference device keeps to its limits, exactly.
+
+use crate::support::{host, reaches, socket, try_up, up, wait_for, within_five_seconds};
+use linerate_lab::{Bench, Lab};
+use linerate_sys::netlink::Route;
+use linerate_sys::packet::{Incoming, PacketSocket};
+use linerate_testsuite::{alone, lab_test};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// An EtherType for experiments (IEEE 802): no kernel sends or answers it.
+const TEST: u16 = 0x88b5;
+const ARP: u16 = 0x0806;
+const IPV4: u16 = 0x0800;
+/// Frames that were sent are counted until none has come for so long.
+const SILENCE: u16 = 200;
+/// Frames that may wait unless said otherwise: enough to keep the device busy while the sender waits for its core.
+const QUEUE: usize = 256;
+const DEVICE_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
+
+/// A tester's three ports on a reference device.
+struct Tester {
+    lab: Lab,
+    ports: Vec<PacketSocket>,
+}
+
+impl Tester {
+    fn new(limits: &str, protocol: u16) -> Self {
+        let device = format!("reference,{limits}").parse().expect("a device");
+        let lab = try_up(&Bench::find("tester").expect("built in").with_device(device)).expect("a lab");
+        let open = || {
+            let mut route = Route::open().expect("netlink");
+            let open = |port: u8| {
+                let link = route.index_of(&format!("p{port}")).expect("a port");
+                let socket = PacketSocket::open(link, Some(protocol)).expect("a packet socket");
+                socket.hear_all().expect("promiscuous");
+                socket.stamp_and_hold(64 << 20).expect("a receive buffer");
+                socket
+            };
+            (0..3).map(open).collect()
+        };
+        let ports = lab.inside(&host("tester"), open).expect("inside");
+        // The tester's core; the device has the last.
+        linerate_sys::affinity::pin(0).expect("a core");
+        Self { lab, ports }
+    }
+
+    /// The frames for `port` until there are no more.
+    fn arrived(&self, port: usize) -> Vec<Vec<u8>> {
+        let mut incoming = Incoming::new(256);
+        let mut frames = Vec::new();
+        while self.ports[port].wait(SILENCE) {
+            incoming.take(&self.ports[port]).expect("recvmmsg");
+            frames.extend(incoming.frames().map(|(frame, _)| frame.to_vec()));
+        }
+        assert_eq!(self.ports[port].overflowed().expect("statistics"), 0, "the test itself lost frames");
+        frames
+    }
+
+    /// Sends `count` frames from port 0 at `rate` a second or, if this thread has to wait for its core, less: it makes up for
+    /// nothing, since a burst is a load of its own. Gives the time from the first to the last.
+    fn send(&self, frame: &[u8], count: u64, rate: f64) -> Duration {
+        let gap = Duration::from_secs_f64(1.0 / rate);
+        let start = Instant::now();
+        let mut due = start;
+        for _ in 0..count {
+            while Instant::now() < due {
+                thread::yield_now();
+            }
+            self.ports[0].send(frame).expect("send");
+            due = (due + gap).max(Instant::now());
+        }
+        start.elapsed()
+    }
+
+    /// The device learns that `mac` is behind `port`, each port's frames by a thread of its own.
+    fn teach(&self, port: usize, mac: [u8; 6]) {
+        self.ports[port].send(&frame([2, 9, 9, 9, 9, 9], mac, TEST, &[0; 46])).expect("send");
+    }
+}
+
+fn mac(group: u8, number: u16) -> [u8; 6] {
+    let [high, low] = number.to_be_bytes();
+    [2, group, 0, 0, high, low]
+}
+
+fn frame(to: [u8; 6], from: [u8; 6], protocol: u16, payload: &[u8]) -> Vec<u8> {
+    [&to[..], &from, &protocol.to_be_bytes(), payload].concat()
+}
+
+/// The sum of RFC 1071; over a whole header or message with its checksum it is all ones.
+fn sum(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0)));
+    let sum: u32 = words.sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    ((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+fn near(got: f64, planted: f64, tolerance: f64, what: &str) {
+    eprintln!("{what}: {got:.2} of {planted}, {:.4}", got / planted);
+    assert!((got / planted - 1.0).abs() <= tolerance, "{what}: {got} instead of {planted}");
+}
+
+#[lab_test]
+fn without_limits_it_is_a_switch() {
+    let _alone = alone();
+    let lab = up("name = 'x'\nhosts = ['a', 'b', 'c']\ndevice = { kind = 'reference' }");
+    for (from, to) in [("198.18.0.1", "198.18.0.2"), ("2001:2::1", "2001:2::2")] {
+        let (near, far) = (socket(&lab, "a", from), socket(&lab, "b", to));
+        for bytes in [1, 1400, 8000] {
+            reaches(&near, &far, bytes);
+            reaches(&far, &near, bytes);
+        }
+    }
+    wait_for(lab.down());
+}
+
+#[lab_test]
+fn it_loses_exactly_what_is_planted() {
+    let _alone = alone();
+    let tester = Tester::new("loss=3/1000", TEST);
+    tester.teach(1, mac(1, 1));
+    assert_eq!(tester.arrived(0).len(), 1, "learnt before the others come");
+    let to_known = frame(mac(1, 1), mac(0, 1), TEST, &[0; 46]);
+    // With the frame that taught it, 20,000.
+    tester.send(&to_known, 19_999, 40_000.0);
+    assert_eq!(tester.arrived(1).len(), 19_999 - 60);
+    assert_eq!(tester.arrived(2).len(), 1, "only the first went to every port");
+}
+
+#[lab_test]
+fn it_forwards_so_many_frames_and_no_more() {
+    let _alone = alone();
+    let tester = Tester::new("max-frames=10000", TEST);
+    let to_known = frame(mac(1, 1), mac(0, 1), TEST, &[0; 46]);
+    tester.teach(1, mac(1, 1));
+    tester.send(&to_known, 9_000, 9_000.0);
+    assert_eq!(tester.arrived(1).len(), 9_000, "below the limit");
+    let span = tester.send(&to_known, 20_000, 20_000.0);
+    // What waits at the end passed too: the queue and the one in service.
+    let passed = tester.arrived(1).len() - QUEUE - 1;
+    near(passed as f64 / span.as_secs_f64(), 10_000.0, 0.01, "frames a second");
+}
+
+#[lab_test]
+fn it_forwards_so_many_bits_and_no_more() {
+    let _alone = alone();
+    let tester = Tester::new("max-rate=10Mbit/s", TEST);
+    tester.teach(1, mac(1, 1));
+    for payload in [46, 986] {
+        let to_known = frame(mac(1, 1), mac(0, 1), TEST, &vec![0; payload]);
+        let bits = (payload + 14 + 24) as f64 * 8.0;
+        let rate = 10e6 / bits;
+        let span = tester.send(&to_known, (3.0 * rate) as u64, 2.0 * rate);
+        let passed = tester.arrived(1).len() - QUEUE - 1;
+        near(passed as f64 * bits / span.as_secs_f64(), 10e6, 0.01, &format!("bits a second, payload {payload}"));
+    }
+}
+
+#[lab_test]
+fn a_burst_fills_the_queue() {
+    let _alone = alone();
+    // A frame takes 200 ms: the whole burst comes while the first is in service.
+    let tester = Tester::new("max-frames=5,queue=64", TEST);
+    let burst = frame(mac(1, 1), mac(0, 1), TEST, &[0; 46]);
+    assert_eq!(tester.ports[0].send_many(&[&burst[..]; 150]).expect("send"), 150);
+    assert_eq!(tester.arrived(1).len(), 64 + 1);
+}
+
+#[lab_test]
+fn it_learns_so_many_addresses_and_floods_the_rest() {
+    let _alone = alone();
+    let tester = Tester::new("addresses=100", TEST);
+    for number in 0..150 {
+        tester.teach(1, mac(1, number));
+    }
+    // What was sent to teach went to every other port.
+    assert_eq!(tester.arrived(2).len(), 150);
+    for number in 0..150 {
+        tester.ports[0].send(&frame(mac(1, number), mac(0, 1), TEST, &[0; 46])).expect("send");
+    }
+    assert_eq!(tester.arrived(1).len(), 150);
+    let flooded: Vec<_> = tester.arrived(2).into_iter().map(|frame| frame[..6].to_vec()).collect();
+    let unknown: Vec<_> = (100..150).map(|number| mac(1, number).to_vec()).collect();
+    assert_eq!(flooded, unknown);
+}
+
+#[lab_test]
+fn it_answers_for_its_address() {
+    let _alone = alone();
+    let tester = Tester::new("echo=1000", ARP);
+    let own = mac(0, 1);
+    let question =
+        [&[0, 1, 8, 0, 6, 4, 0, 1][..], &own, &[198, 18, 0, 1], &[0; 6], &[198, 18, 0, 254], &[0; 18]].concat();
+    tester.ports[0].send(&frame([0xff; 6], own, ARP, &question)).expect("send");
+    let answers = tester.arrived(0);
+    let [answer] = &answers[..] else { panic!("{answers:?}") };
+    let expected = [&[0, 1, 8, 0, 6, 4, 0, 2][..], &DEVICE_MAC, &[198, 18, 0, 254], &own, &[198, 18, 0, 1]].concat();
+    assert_eq!(answer[..14], frame(own, DEVICE_MAC, ARP, &[]));
+    assert_eq!(answer[14..42], expected);
+}
+
+#[lab_test]
+fn it_answers_so_many_echoes_and_no_more() {
+    let _alone = alone();
+    let tester = Tester::new("echo=1000", IPV4);
+    let own = mac(0, 1);
+    let mut ip = [&[0x45, 0, 0, 60, 0, 0, 0, 0, 64, 1, 0, 0][..], &[198, 18, 0, 1], &[198, 18, 0, 254]].concat();
+    let checksum = (!sum(&ip)).to_be_bytes();
+    ip[10..12].copy_from_slice(&checksum);
+    let mut message = [&[8, 0, 0, 0, 0xab, 0xcd, 0, 7][..], &[0x5a; 32]].concat();
+    let checksum = (!sum(&message)).to_be_bytes();
+    message[2..4].copy_from_slice(&checksum);
+    let request = frame(DEVICE_MAC, own, IPV4, &[ip, message.clone()].concat());
+
+    tester.send(&request, 900, 900.0);
+    let answers = tester.arrived(0);
+    assert_eq!(answers.len(), 900, "below the limit");
+    let answer = &answers[0];
+    assert_eq!(answer[..14], frame(own, DEVICE_MAC, IPV4, &[]));
+    assert_eq!((sum(&answer[14..34]), &answer[26..34]), (0xffff, &[198, 18, 0, 254, 198, 18, 0, 1][..]));
+    assert_eq!((sum(&answer[34..]), answer[34], &answer[38..]), (0xffff, 0, &message[4..]));
+
+    let span = tester.send(&request, 4_000, 2_000.0);
+    // The most that may bunch: eight, and the one being answered.
+    let passed = tester.arrived(0).len() - 9;
+    near(passed as f64 / span.as_secs_f64(), 1_000.0, 0.01, "echoes a second");
+}
+
+#[lab_test]
+fn its_program_goes_with_the_lab() {
+    let _alone = alone();
+    let programs = || {
+        let loaded = aya::programs::loaded_programs().filter_map(Result::ok);
+        loaded.filter(|program| program.name() == b"reference").count()
+    };
+    // Those of earlier labs end with their namespaces.
+    assert!(within_five_seconds(|| programs() == 0), "{}", programs());
+    let tester = Tester::new("", TEST);
+    assert_eq!(programs(), 1);
+    wait_for(tester.lab.down());
+    drop(tester.ports);
+    assert!(within_five_seconds(|| programs() == 0), "{}", programs());
+}

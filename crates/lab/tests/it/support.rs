@@ -1,0 +1,77 @@
+//! A bench for a test, and what the machine looks like from outside.
+use linerate_lab::{Bench, Lab, LabError, LabOptions};
+use linerate_model::HostName;
+use std::fs;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(crate) fn fake_agent() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake-agent.sh"))
+}
+
+/// The example program `bench`, which cargo builds with the tests.
+pub(crate) fn bench_program() -> PathBuf {
+    let test = std::env::current_exe().expect("this program");
+    test.parent().and_then(|deps| deps.parent()).expect("target/PROFILE/deps").join("examples/bench")
+}
+
+pub(crate) fn wait_for<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(work)
+}
+
+pub(crate) fn up(text: &str) -> Lab {
+    let bench = Bench::parse(text, "test").expect("a bench");
+    try_up(&bench).expect("a lab")
+}
+
+pub(crate) fn try_up(bench: &Bench) -> Result<Lab, LabError> {
+    wait_for(Lab::up(bench, &LabOptions { program: fake_agent(), keep: false, folders: Vec::new() }))
+}
+
+pub(crate) fn host(name: &str) -> HostName {
+    HostName::from(name)
+}
+
+/// A socket in a host, at one of its addresses.
+pub(crate) fn socket(lab: &Lab, name: &str, address: &str) -> UdpSocket {
+    let address: IpAddr = address.parse().expect("an address");
+    let socket = lab.inside(&host(name), || UdpSocket::bind((address, 0))).expect("inside").expect("bind");
+    socket.set_read_timeout(Some(Duration::from_secs(2))).expect("timeout");
+    socket
+}
+
+/// Sends from one socket to the other and checks what comes.
+pub(crate) fn reaches(from: &UdpSocket, to: &UdpSocket, bytes: usize) {
+    let target: SocketAddr = to.local_addr().expect("address");
+    assert_eq!(from.send_to(&vec![7; bytes], target).expect("send"), bytes);
+    let mut buffer = vec![0; 65_536];
+    let (length, sender) = to.recv_from(&mut buffer).unwrap_or_else(|error| panic!("{target}: {error}"));
+    assert_eq!((length, sender), (bytes, from.local_addr().expect("address")));
+}
+
+/// Fake agents that run anywhere on this machine and were told `words`, with all their arguments.
+pub(crate) fn agents_told(words: &str) -> Vec<(u32, String)> {
+    let numbers = fs::read_dir("/proc").expect("/proc").flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let told = |pid: u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let environment = String::from_utf8_lossy(&environment).into_owned();
+        let arguments = environment.split('\0').find_map(|variable| variable.strip_prefix("FAKE_AGENT="))?;
+        arguments.contains(words).then(|| (pid, arguments.to_owned()))
+    };
+    numbers.filter_map(told).collect()
+}
+
+/// Waits until `done` or five seconds; says which.
+pub(crate) fn within_five_seconds(mut done: impl FnMut() -> bool) -> bool {
+    let start = std::time::Instant::now();
+    while start.elapsed() < Duration::from_secs(5) {
+        if done() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}

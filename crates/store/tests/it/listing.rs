@@ -1,0 +1,131 @@
+//! Runs are found by what they are about.
+
+use crate::sample::{folder, open, record};
+use linerate_model::{Record, StudyRun};
+use linerate_store::{Ending, Query, State, Store};
+use std::collections::BTreeMap;
+
+fn text_query(text: &str) -> Query {
+    Query::text(text).expect("few words")
+}
+
+fn names(store: &Store, query: &Query) -> Vec<String> {
+    let found: Vec<String> = store.list(query, 0, 100).expect("find").into_iter().map(|listed| listed.id.0).collect();
+    assert_eq!(store.count(query).expect("count"), found.len());
+    found
+}
+
+#[test]
+fn records_are_found_by_words_kind_time_and_end() {
+    let folder = folder();
+    let store = open(&folder.path().join("s.db"));
+    for (id, start, command, complete) in [
+        ("20261120T01-aaaa", 10, "linerate stream alpha beta --zerocopy", true),
+        ("20261120T02-bbbb", 20, "linerate transact Alpha gamma", true),
+        ("20261120T03-cccc", 30, "linerate device throughput --ports eth1,100%", false),
+        ("20261120T04-dddd", 40, "linerate lab -- stream a b", true),
+    ] {
+        let record = Record { command: command.split_whitespace().map(str::to_owned).collect(), ..record(id, start) };
+        let live = store.begin(&record).expect("begin");
+        live.end(&record, if complete { Ending::Finished } else { Ending::Failed }).expect("end");
+    }
+    let all = ["20261120T04-dddd", "20261120T03-cccc", "20261120T02-bbbb", "20261120T01-aaaa"];
+    assert_eq!(names(&store, &Query::default()), all, "newest first");
+    for (text, expected) in [
+        ("alpha", &[all[2], all[3]][..]),
+        ("ALPHA zerocopy", &[all[3]]),
+        ("zerocopy alpha", &[all[3]]),
+        ("alpha nosuch", &[]),
+        // Nothing in a word means something to the database.
+        ("100%", &[all[1]]),
+        ("%", &[all[1]]),
+        ("' OR 1=1 --", &[]),
+        ("t02-b", &[all[2]]),
+    ] {
+        assert_eq!(names(&store, &text_query(text)), expected, "{text}");
+    }
+    let error = Query::text(&"word ".repeat(33)).expect_err("too many").to_string();
+    assert!(error.contains("33 words") && error.contains("32"), "{error}");
+    assert!(names(&store, &Query::text(&"x ".repeat(32)).expect("as many as may be")).is_empty());
+    let kind = Query { kind: Some("stream".into()), ..Query::default() };
+    assert_eq!(names(&store, &kind), [all[0], all[3]]);
+    assert_eq!(store.kinds().expect("kinds"), ["device", "stream", "transact"]);
+    let time = Query { from_unix_ns: Some(20), until_unix_ns: Some(40), ..Query::default() };
+    assert_eq!(names(&store, &time), [all[1], all[2]]);
+    let unfinished = Query { states: vec![State::Failed, State::Killed], ..Query::default() };
+    assert_eq!(names(&store, &unfinished), [all[1]]);
+    let page: Vec<_> =
+        store.list(&Query::default(), 1, 2).expect("find").into_iter().map(|listed| listed.id.0).collect();
+    assert_eq!(page, [all[1], all[2]]);
+    assert!(store.list(&Query::default(), usize::MAX, usize::MAX).expect("find").is_empty());
+}
+
+#[test]
+fn a_study_has_its_finished_runs_alone() {
+    let folder = folder();
+    let store = open(&folder.path().join("s.db"));
+    let of = |study: &str| Some(StudyRun { study: study.into(), levels: BTreeMap::new(), repeat: 1, set: Vec::new() });
+    for (id, study, ending) in [
+        ("a", of("lab"), Ending::Finished),
+        ("b", of("lab-devices"), Ending::Finished),
+        ("c", of("lab"), Ending::Interrupted),
+        ("d", None, Ending::Finished),
+        ("e", of("lab"), Ending::Finished),
+    ] {
+        let record = Record { study, ..record(id, 5) };
+        store.begin(&record).expect("begin").end(&record, ending).expect("end");
+    }
+    let found = |name, limit| -> Vec<String> {
+        store.of_study(name, limit).expect("reads").into_iter().map(|record| record.id.0).collect()
+    };
+    assert_eq!(found("lab", usize::MAX), ["e", "a"]);
+    assert_eq!(found("lab", 1), ["e"]);
+    assert_eq!(found("lab-devices", 9), ["b"]);
+    assert!(found("la", 9).is_empty());
+    assert_eq!(store.row("c").expect("a row").study.as_deref(), Some("lab"));
+    assert_eq!(names(&store, &text_query("study:lab")), ["e", "c", "b", "a"], "as words, any that begins so");
+}
+
+#[test]
+fn a_hundred_thousand_records_list_fast() {
+    let folder = folder();
+    let store = open(&folder.path().join("results.db"));
+    drop(store.begin(&record("first", 0)).expect("begin"));
+    let connection = rusqlite::Connection::open(store.path()).expect("open");
+    connection
+        .execute_batch(
+            "BEGIN;
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+             INSERT INTO run SELECT NULL, printf('%08x', (i * 40503) % 4294967296), i, i, '[\"linerate\",\"lab\"]',
+                    CASE i % 10 WHEN 0 THEN 'device' ELSE 'stream' END, printf('host-%d udp', i % 1000), NULL, NULL,
+                    'finished', 1, '', 3, 9, 9, NULL, NULL FROM n;
+             INSERT OR IGNORE INTO plan SELECT number, printf('%.2000c', 'x') FROM run;
+             COMMIT",
+        )
+        .expect("fill");
+    let start = std::time::Instant::now();
+    let newest = store.list(&Query::default(), 0, 20).expect("list");
+    let some = start.elapsed();
+    assert_eq!((newest.len(), newest[0].started_unix_ns), (20, 100_000));
+    let all = store.list(&Query::default(), 0, usize::MAX).expect("list");
+    let whole = start.elapsed() - some;
+    assert_eq!(all.len(), 100_001);
+    let name = &all[5000].id.0;
+    let start = std::time::Instant::now();
+    assert_eq!(&store.resolve(name).expect("resolve").0, name);
+    println!("list of 20: {some:?}, of all: {whole:?}, resolve: {:?}", start.elapsed());
+    let (words, kind) =
+        (Query::text("HOST-77 udp").expect("few words"), Query { kind: Some("device".into()), ..Query::default() });
+    let start = std::time::Instant::now();
+    // 77 and 770 to 779 of each thousand.
+    assert_eq!((store.count(&words).expect("count"), store.list(&words, 0, 50).expect("find").len()), (1_100, 50));
+    println!("count and find by words: {:?}", start.elapsed());
+    let start = std::time::Instant::now();
+    assert_eq!((store.count(&kind).expect("count"), store.kinds().expect("kinds").len()), (10_000, 2));
+    println!("count by kind, and kinds: {:?}", start.elapsed());
+    let start = std::time::Instant::now();
+    assert_eq!(store.list(&Query::default(), 99_990, 50).expect("find").len(), 11);
+    println!("the last page: {:?}", start.elapsed());
+    // A scan or a parse of the bodies would take far longer, even here in a debug build.
+    assert!(some.as_millis() < 50, "{some:?}");
+}

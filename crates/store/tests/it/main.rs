@@ -1,0 +1,8 @@
+//! Tests of the crate from outside.
+
+mod disk;
+mod listing;
+mod live_run;
+mod sample;
+mod store;
+mod upgrade;

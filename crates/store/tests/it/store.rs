@@ -1,0 +1,152 @@
+//! Records come back as they were stored, under names that may be shortened.
+
+use crate::sample::{folder, open, record, summary, trial};
+use linerate_model::{Caveat, CaveatKind, RecordId, RunSummary};
+use linerate_store::{Ending, Query, State, Store, StoreError};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+#[test]
+fn a_record_comes_back_as_it_was_stored() {
+    let folder = folder();
+    let path = folder.path().join("new/deep/results.db");
+    let store = open(&path);
+    let mut whole = record("20261121T093000-4f2a", 1_795_253_400_123_456_789);
+    whole.caveats.push(Caveat::new(CaveatKind::NotCalibrated, "known before it began"));
+    let mut live = store.begin(&whole).expect("begin");
+    for number in 0..3 {
+        whole.trials.push(trial(number));
+        live.trial(&whole.trials[number as usize], &summary(1.0 / 3.0)).expect("trial");
+        assert_eq!(store.load("latest").expect("load"), whole, "while it runs");
+    }
+    whole.caveats = vec![Caveat::new(CaveatKind::FewRuns, "three runs")];
+    live.end(&whole, Ending::Finished).expect("end");
+
+    assert_eq!(store.load(&whole.id.0).expect("load"), whole);
+    drop(store);
+    let again = open(&path);
+    assert_eq!(again.load("latest").expect("load"), whole);
+    let rows = again.list(&Query::default(), 0, 10).expect("list");
+    let [row] = &rows[..] else { panic!("one row: {rows:?}") };
+    assert_eq!((row.state, row.results, row.trials, row.attempts), (State::Finished, 1, 3, 3));
+    assert_eq!((&row.command, row.started_unix_ns), (&whole.command, whole.started_unix_ns));
+    let RunSummary { headline, verdict, .. } = summary(1.0 / 3.0);
+    assert_eq!((&row.headline, &row.verdict), (&headline, &verdict));
+    let mode = folder.path().join("new/deep").metadata().expect("the folder").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn names_may_be_shortened_while_unmistakable() {
+    let folder = folder();
+    let store = open(&folder.path().join("results.db"));
+    assert_eq!(store.latest().expect("latest"), None);
+    assert!(matches!(store.load("latest"), Err(StoreError::Unknown { .. })));
+    for (id, started) in [("20261121-aa", 1), ("20261121-aab", 3), ("20261122-%_", 2)] {
+        store.begin(&record(id, started)).expect("begin");
+    }
+    assert_eq!(store.resolve("20261122").expect("one").0, "20261122-%_");
+    assert_eq!(store.resolve("20261121-aa").expect("a whole name").0, "20261121-aa");
+    assert_eq!(store.latest().expect("latest"), Some(RecordId("20261121-aab".into())));
+    let order: Vec<_> = store.list(&Query::default(), 0, 2).expect("list").into_iter().map(|row| row.id.0).collect();
+    assert_eq!(order, ["20261121-aab", "20261122-%_"]);
+
+    let ambiguous = store.resolve("20261121").expect_err("two").to_string();
+    assert!(ambiguous.contains("20261121-aa, 20261121-aab"), "{ambiguous}");
+    for name in ["", "2027", "%", "2026112_"] {
+        let unknown = store.resolve(name).expect_err(name).to_string();
+        assert!(unknown.contains("linerate results list"), "{unknown}");
+    }
+    assert!(matches!(store.begin(&record("20261121-aa", 9)), Err(StoreError::Exists { .. })));
+}
+
+#[test]
+fn a_deleted_record_is_gone_with_all_that_belongs_to_it() {
+    let folder = folder();
+    let store = open(&folder.path().join("results.db"));
+    for id in ["one", "two"] {
+        let mut live = store.begin(&record(id, 1)).expect("begin");
+        live.trial(&trial(1), &summary(1.0)).expect("trial");
+        live.end(&record(id, 1), Ending::Finished).expect("end");
+    }
+    assert_eq!(store.delete("on").expect("delete").0, "one");
+    assert!(matches!(store.load("one"), Err(StoreError::Unknown { .. })));
+    assert!(matches!(store.delete("one"), Err(StoreError::Unknown { .. })));
+    assert_eq!(store.load("two").expect("the other stays").trials.len(), 1);
+    let connection = rusqlite::Connection::open(store.path()).expect("open");
+    for table in ["run", "plan", "trial", "found"] {
+        let rows = connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0));
+        assert_eq!(rows, Ok(1), "{table}");
+    }
+    // Were trials of the deleted record left, a new one of its name would have them.
+    drop(store.begin(&record("one", 1)).expect("begin"));
+    assert_eq!(store.load("one").expect("load").trials.len(), 0);
+}
+
+#[test]
+fn other_files_are_refused_and_left_alone() {
+    let folder = folder();
+    let text = folder.path().join("notes.txt");
+    std::fs::write(&text, "not a database, but long enough to have a header of one hundred bytes. ".repeat(9))
+        .expect("write");
+    let before = std::fs::read(&text).expect("read");
+    let error = Store::open(Some(&text)).err().expect("no store").to_string();
+    assert!(error.contains("notes.txt is not a linerate store") && error.contains("--store"), "{error}");
+    assert_eq!(std::fs::read(&text).expect("read"), before);
+
+    let other = folder.path().join("other.db");
+    let connection = rusqlite::Connection::open(&other).expect("open");
+    connection.execute_batch("CREATE TABLE theirs (x)").expect("create");
+    drop(connection);
+    let before = std::fs::read(&other).expect("read");
+    assert!(matches!(Store::open(Some(&other)), Err(StoreError::NotAStore { .. })));
+    assert_eq!(std::fs::read(&other).expect("read"), before);
+}
+
+#[test]
+fn a_newer_format_is_refused_and_left_alone() {
+    let folder = folder();
+    let path = open(&folder.path().join("results.db")).path().to_owned();
+    let connection = rusqlite::Connection::open(&path).expect("open");
+    connection.pragma_update(None, "user_version", 99).expect("pragma");
+    drop(connection);
+    let before = std::fs::read(&path).expect("read");
+    let error = Store::open(Some(&path)).err().expect("newer").to_string();
+    assert!(error.contains("format is 99, this program knows 3") && error.contains("update linerate"), "{error}");
+    assert_eq!(std::fs::read(&path).expect("read"), before);
+}
+
+#[test]
+fn a_file_cut_short_is_refused() {
+    let folder = folder();
+    let path = folder.path().join("results.db");
+    let store = open(&path);
+    let mut live = store.begin(&record("one", 1)).expect("begin");
+    for number in 0..50 {
+        live.trial(&trial(number), &summary(1.0)).expect("trial");
+    }
+    live.end(&record("one", 1), Ending::Finished).expect("end");
+    drop(store);
+    let whole = std::fs::read(&path).expect("read");
+    assert!(whole.len() > 20_000, "{}", whole.len());
+    for length in [whole.len() - 1, whole.len() / 2, 8192, 4096, 1000, 100, 50, 10] {
+        let short = folder.path().join(format!("short-{length}.db"));
+        std::fs::write(&short, &whole[..length]).expect("write");
+        let error = Store::open(Some(&short)).err().unwrap_or_else(|| panic!("{length} of {} bytes", whole.len()));
+        let expected = matches!(error, StoreError::Damaged { .. } | StoreError::NotAStore { .. });
+        assert!(expected && error.to_string().contains("--store"), "{length}: {error:?}");
+        assert_eq!(std::fs::read(&short).expect("read"), whole[..length], "{length}: left alone");
+    }
+}
+
+#[test]
+fn places_that_cannot_be_written_are_named() {
+    // No one may make files there, not even root.
+    for path in ["/proc/linerate/results.db", "/proc/results.db"] {
+        let error = Store::open(Some(Path::new(path))).err().expect(path).to_string();
+        assert!(error.contains("/proc") && error.contains("--store"), "{error}");
+    }
+    let folder = folder();
+    let error = Store::open(Some(folder.path())).err().expect("a folder is no file").to_string();
+    assert!(error.contains(&*folder.path().to_string_lossy()), "{error}");
+}

@@ -1,0 +1,302 @@
+//! Connecting and losing connections over loopback: strangers, lost datagrams, peers that go away, and stops.
+
+use crate::hosts::{
+    TIMEOUT, client, failed_at, failure, flows, greeting, pair, part, parts, serve_at, server, server_of, start,
+    start_server, stream, was_stopped, window,
+};
+use linerate_engine::Conductor as _;
+use linerate_engine::testing::{Reached, Session, sessions};
+use linerate_model::{
+    Assignment, Direction, Endpoints, Net, SessionKey, SocketOptions, StreamTask, Task, TransactStyle, TransactTask,
+    Transport,
+};
+use linerate_streams::Streams;
+use linerate_sys::clock;
+use linerate_units::OpRate;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+#[test]
+fn strangers_are_turned_away_without_a_word() {
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let (own, theirs) = parts(&Task::Stream(stream(transport)));
+        let (client, server) = pair(own.clone(), theirs);
+        thread::scope(|scope| {
+            let serving = start(scope, &server);
+            let address = server_of(&client);
+            let greeting = greeting(6);
+            match transport {
+                Transport::Tcp => {
+                    let _silent = TcpStream::connect(address).expect("connects");
+                    let mut stranger = TcpStream::connect(address).expect("connects");
+                    stranger.write_all(&greeting).expect("writes");
+                    assert_eq!(stranger.read(&mut [0; 32]).unwrap_or(0), 0, "closed, nothing answered");
+                }
+                Transport::Udp => {
+                    let stranger = UdpSocket::bind("127.0.0.1:0").expect("binds");
+                    stranger.send_to(&greeting, address).expect("sends");
+                    stranger.set_read_timeout(Some(Duration::from_millis(100))).expect("sets");
+                    stranger.recv(&mut [0; 32]).expect_err("nothing is answered");
+                }
+            }
+            if transport == Transport::Tcp {
+                let error = failed_at(Assignment { key: SessionKey([6; 16]), ..own.clone() }, address);
+                assert!(error.contains("did not answer the trial's hello"), "{error}");
+            }
+            // The right one still comes through.
+            let connecting = start(scope, &client);
+            window(&server);
+            window(&client);
+            for (session, running) in [(&client, connecting), (&server, serving)] {
+                session.stop("enough");
+                running.join().expect("no panic").expect_err("stopped, or its peer is gone");
+            }
+        });
+    }
+}
+
+/// Takes the datagrams that lie in `socket` or come within 150 ms.
+fn arriving(socket: &UdpSocket) -> Vec<Vec<u8>> {
+    socket.set_read_timeout(Some(Duration::from_millis(150))).expect("sets");
+    let mut buffer = [0; 2_048];
+    std::iter::from_fn(|| socket.recv(&mut buffer).ok().map(|length| buffer[..length].to_vec())).collect()
+}
+
+#[test]
+fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
+    let spec = StreamTask { direction: Direction::Receive, ..stream(Transport::Udp) };
+    let (own, theirs) = parts(&Task::Stream(spec));
+    // Direction "receive": the server's flow to the client is a backward one.
+    let mut greeting = greeting(5);
+    greeting[28] = 1;
+    for proves in [false, true] {
+        let (client, server) = pair(own.clone(), theirs.clone());
+        thread::scope(|scope| {
+            let serving = start(scope, &server);
+            let address = server_of(&client);
+            let victim = UdpSocket::bind("127.0.0.1:0").expect("binds");
+            victim.send_to(&greeting, address).expect("sends");
+            let answers = arriving(&victim);
+            assert_eq!(answers.len(), 1);
+            assert_eq!(answers[0].len(), greeting.len(), "no answer is longer than what asked for it");
+            // The forger does not know the answer's nonce, but may guess its port.
+            let port = SocketAddr::new(address.ip(), u16::from_be_bytes([answers[0][30], answers[0][31]]));
+            let mut confirmation = greeting.clone();
+            victim.send_to(&confirmation, port).expect("sends");
+            confirmation[32..].copy_from_slice(&1u64.to_be_bytes());
+            victim.send_to(&confirmation, port).expect("sends");
+            assert!(arriving(&victim).is_empty());
+            if proves {
+                // Lost on the way, either one: asked again, the same is answered.
+                confirmation[32..].copy_from_slice(&answers[0][32..]);
+                victim.send_to(&greeting, address).expect("sends");
+                assert_eq!(arriving(&victim), answers);
+                for _ in 0..2 {
+                    victim.send_to(&confirmation, port).expect("sends");
+                    let told = arriving(&victim);
+                    assert_eq!((told.len(), &told[0][30..32]), (1, &[0, 0][..]));
+                    assert_eq!(told[0][32..], answers[0][32..]);
+                }
+                start_server(&client);
+                victim.set_read_timeout(Some(TIMEOUT)).expect("sets");
+                victim.recv(&mut [0; 2_048]).expect("the stream comes");
+            } else {
+                // The real client is not kept out.
+                let connecting = start(scope, &client);
+                window(&server);
+                assert!(arriving(&victim).is_empty());
+                client.stop("enough");
+                assert!(was_stopped(connecting.join().expect("no panic")));
+            }
+            server.stop("enough");
+            serving.join().expect("no panic").expect_err("stopped, or its client is gone");
+        });
+    }
+    let (client, server) = pair(own, theirs);
+    thread::scope(|scope| {
+        let serving = start(scope, &server);
+        let victim = UdpSocket::bind("127.0.0.1:0").expect("binds");
+        victim.send_to(&greeting, server_of(&client)).expect("sends");
+        assert_eq!(arriving(&victim).len(), 1);
+        start_server(&client);
+        let error = failure(serving.join().expect("no panic"));
+        assert!(error.contains("0 of 1 flows"), "nobody confirmed: {error}");
+    });
+}
+
+#[test]
+fn a_client_repeats_what_was_lost() {
+    let listener = UdpSocket::bind("127.0.0.1:0").expect("binds");
+    let own = UdpSocket::bind("127.0.0.1:0").expect("binds");
+    let port = own.local_addr().expect("is bound").port();
+    let address = listener.local_addr().expect("is bound");
+    let answering = std::thread::spawn(move || {
+        let mut bytes = [0; 64];
+        for (socket, port) in [(&listener, port), (&own, 0)] {
+            // The first is lost, and so is the answer to the second.
+            for lost in [true, true, false] {
+                let (length, from) = socket.recv_from(&mut bytes).expect("is greeted");
+                let mut answer = bytes[..length].to_vec();
+                answer[..8].copy_from_slice(b"lnrt-ok1");
+                answer[30..32].copy_from_slice(&u16::to_be_bytes(port));
+                answer[32..].copy_from_slice(&[9; 8]);
+                if port == 0 {
+                    assert_eq!(bytes[32..length], [9; 8], "the nonce comes back");
+                }
+                if !lost {
+                    socket.send_to(&answer, from).expect("sends");
+                }
+            }
+        }
+    });
+    let (own, theirs) = parts(&Task::Stream(stream(Transport::Udp)));
+    let (client, server) = pair(own, theirs);
+    thread::scope(|scope| {
+        let connecting = start(scope, &client);
+        serve_at(&server, address);
+        assert!(client.wait_for(Reached::Ready, TIMEOUT));
+        assert_eq!(client.reached(), Reached::Ready, "it is connected");
+        client.stop("enough");
+        assert!(was_stopped(connecting.join().expect("no panic")));
+    });
+    answering.join().expect("answers");
+}
+
+#[test]
+fn many_flows_connect_and_listeners_end_together() {
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let task = Task::Stream(StreamTask { net: flows(transport, 300), ..stream(transport) });
+        let servers = (0..30).map(|path| server(path, Ipv4Addr::LOCALHOST.into())).collect();
+        // The third, which does not become ready, keeps the others from starting.
+        let all = sessions([part(&task, vec![client()], 30), part(&task, servers, 30), part(&task, Vec::new(), 30)]);
+        thread::scope(|scope| {
+            let (connecting, serving) = (start(scope, &all[0]), start(scope, &all[1]));
+            all[2].listening(Endpoints::new()).expect("goes on");
+            assert!(all[0].wait_for(Reached::Ready, TIMEOUT));
+            assert_eq!(all[0].reached(), Reached::Ready, "all flows are connected");
+            let begun = clock::now();
+            all[1].stop("enough");
+            assert!(was_stopped(serving.join().expect("no panic")));
+            let took = clock::now() - begun;
+            assert!(took < 200_000_000, "{transport}: {} ms", took / 1_000_000);
+            assert!(was_stopped(connecting.join().expect("no panic")));
+        });
+    }
+}
+
+#[test]
+fn a_stop_ends_the_connecting() {
+    // A server that is there and says nothing.
+    let tcp = TcpListener::bind("127.0.0.1:0").expect("listens");
+    let udp = UdpSocket::bind("127.0.0.1:0").expect("binds");
+    for (transport, address) in [(Transport::Tcp, tcp.local_addr()), (Transport::Udp, udp.local_addr())] {
+        let (own, theirs) = parts(&Task::Stream(stream(transport)));
+        let (client, server) = pair(own, theirs);
+        thread::scope(|scope| {
+            let connecting = start(scope, &client);
+            serve_at(&server, address.expect("is bound"));
+            // It has reached out, and its connection stays open.
+            let greeted = match transport {
+                Transport::Tcp => {
+                    let mut stream = tcp.accept().expect("accepts").0;
+                    stream.read_exact(&mut greeting(0)).map(|()| Some(stream))
+                }
+                Transport::Udp => udp.recv(&mut greeting(0)).map(|_| None),
+            };
+            let _stream = greeted.expect("is greeted");
+            let begun = clock::now();
+            client.stop("enough");
+            assert!(was_stopped(connecting.join().expect("no panic")));
+            let took = clock::now() - begun;
+            assert!(took < 1_000_000_000, "{transport}: {} ms", took / 1_000_000);
+        });
+    }
+}
+
+#[test]
+fn a_peer_that_goes_away_is_named() {
+    for task in [
+        Task::Stream(stream(Transport::Tcp)),
+        Task::Stream(StreamTask { direction: Direction::Receive, ..stream(Transport::Tcp) }),
+        Task::Stream(stream(Transport::Udp)),
+        Task::Transact(TransactTask::plain(Transport::Tcp)),
+        // A closed loop's one request may be lost with the port; the next one is told that nobody is there.
+        Task::Transact(TransactTask { rate: Some(OpRate::per_second(1_000)), ..TransactTask::plain(Transport::Udp) }),
+        Task::Transact(TransactTask { style: TransactStyle::Connect, ..TransactTask::plain(Transport::Tcp) }),
+    ] {
+        let (own, theirs) = parts(&task);
+        let (client, server) = pair(own, theirs);
+        thread::scope(|scope| {
+            let (running, serving) = (start(scope, &client), start(scope, &server));
+            // Before the window: an end 250 ms before its close could be the other clock's.
+            clock::sleep_until(window(&client).0 - 50_000_000);
+            let begun = clock::now();
+            server.stop("enough");
+            assert!(was_stopped(serving.join().expect("no panic")));
+            let error = failure(running.join().expect("no panic"));
+            assert!(error.contains("127.0.0.1") && error.contains("went away"), "{task:?}: {error}");
+            assert!(clock::now() - begun < 2_000_000_000, "{task:?}");
+            assert!(client.has_ended());
+        });
+    }
+}
+
+#[test]
+fn stopping_is_quick_and_leaves_no_thread() {
+    for task in [
+        Task::Stream(StreamTask { net: flows(Transport::Tcp, 3), ..stream(Transport::Tcp) }),
+        Task::Stream(stream(Transport::Udp)),
+        Task::Transact(TransactTask::plain(Transport::Udp)),
+    ] {
+        let (own, theirs) = parts(&task);
+        let (client, server) = pair(own, theirs);
+        thread::scope(|scope| {
+            let (running, serving) = (start(scope, &client), start(scope, &server));
+            let opens = window(&client).0;
+            window(&server);
+            let threads: Vec<_> = client.threads().into_iter().chain(server.threads()).collect();
+            assert!(threads.iter().any(|thread| thread.sends) && threads.iter().any(|thread| !thread.sends));
+            let path = |tid: i32| format!("/proc/self/task/{tid}");
+            assert!(threads.iter().all(|thread| std::fs::exists(path(thread.tid)).expect("stat")), "{threads:?}");
+            clock::sleep_until(opens + 50_000_000);
+            let meter = |session: &Session| session.meter().expect("it is at work");
+            assert!(!client.has_ended() && meter(&client).elapsed.get() >= 50_000_000);
+            if matches!(task, Task::Stream(_)) {
+                assert!(meter(&client).sent_bytes > 0 && meter(&server).received_bytes > 0);
+            } else {
+                assert!(meter(&client).operations > 0);
+            }
+            let begun = clock::now();
+            client.stop("enough");
+            assert!(was_stopped(running.join().expect("no panic")));
+            server.stop("enough");
+            serving.join().expect("no panic").expect_err("stopped, or its client is gone");
+            assert!(clock::now() - begun < 1_000_000_000, "{} ms", (clock::now() - begun) / 1_000_000);
+            for thread in threads {
+                assert!(!std::fs::exists(path(thread.tid)).expect("stat"), "{thread:?} is still there");
+            }
+        });
+    }
+}
+
+#[test]
+fn what_cannot_be_opened_is_named() {
+    let task = Task::Stream(stream(Transport::Tcp));
+    let foreign = part(&task, vec![server(0, [198, 18, 255, 1].into())], 1);
+    let error = failure(linerate_engine::testing::run(&Streams, [foreign]).remove(0));
+    assert!(error.contains("198.18.255.1") && error.contains("ip address"), "no address of this host: {error}");
+
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let error = failed_at(parts(&Task::Stream(stream(transport))).0, nobody);
+        assert!(error.contains("127.0.0.1:1") && error.contains("refused"), "{error}");
+        assert!(error.contains("0 of 1 flows connected"), "{error}");
+    }
+
+    let socket = SocketOptions { bind_device: Some("nosuch0".into()), ..SocketOptions::default() };
+    let net = Net { socket, ..Net::plain(Transport::Tcp) };
+    let error = failed_at(parts(&Task::Stream(StreamTask { net, ..stream(Transport::Tcp) })).0, nobody);
+    assert!(error.contains("nosuch0"), "{error}");
+}

@@ -1,0 +1,345 @@
+//! Every kind of stream and transaction over loopback, and what both ends count.
+
+use crate::hosts::{
+    counts, flows, greeting, over_ip, pair, parts, run, server_of, start, start_server, stream, was_stopped, window,
+};
+use linerate_engine::testing::Session;
+use linerate_engine::{Conductor, Engine as _, Stop, Stopped, Work};
+use linerate_model::{
+    Arrivals, Direction, Endpoints, IpVersion, Net, Offered, Ready, ReceiveBy, SendBy, SocketOptions, StreamTask, Task,
+    TransactStyle, TransactTask, Transport,
+};
+use linerate_streams::Streams;
+use linerate_sys::clock;
+use linerate_units::{BitRate, ByteCount, Nanos, OpRate};
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv6Addr, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+fn bits_per_second(bytes: u64, window: Nanos) -> f64 {
+    bytes as f64 * 8.0 / window.as_secs_f64()
+}
+
+fn off_by(got: f64, wanted: f64) -> f64 {
+    (got - wanted).abs() / wanted
+}
+
+#[test]
+fn tcp_both_ways_over_flows_of_their_own() {
+    let spec = StreamTask { net: flows(Transport::Tcp, 2), direction: Direction::Both, ..stream(Transport::Tcp) };
+    let (client, server) = run(&Task::Stream(spec));
+    for (sender, receiver) in [(&client, &server), (&server, &client)] {
+        let (sent, received) = (sender.sent.as_ref().expect("sent"), receiver.received.as_ref().expect("received"));
+        assert_eq!((sent.io_method.as_str(), received.io_method.as_str()), ("sendfile", "recv"));
+        let (out, into) = (
+            bits_per_second(sent.payload_bytes, sent.window),
+            bits_per_second(received.payload_bytes, received.window),
+        );
+        assert!(into > 1e8, "{into}");
+        assert!(off_by(out, into) < 0.2, "sent {out}, received {into}");
+        assert_eq!(receiver.flows.len(), 4);
+        let tcp: Vec<_> = receiver.flows.iter().filter(|flow| flow.received_bytes > 0).collect();
+        assert_eq!(tcp.len(), 2);
+        assert_eq!(tcp.iter().map(|flow| flow.received_bytes).sum::<u64>(), received.payload_bytes);
+        assert!(tcp.iter().all(|flow| flow.tcp.as_ref().is_some_and(|tcp| tcp.segments_in > 0)));
+    }
+}
+
+#[test]
+fn tcp_by_write_and_discard_with_options_over_ipv6() {
+    let socket = SocketOptions {
+        congestion: Some("reno".into()),
+        dscp: Some(10),
+        mss: Some(1_200),
+        send_buffer: Some(ByteCount::new(200_000)),
+        receive_buffer: Some(ByteCount::new(200_000)),
+        bind_address: Some(Ipv6Addr::LOCALHOST.into()),
+        bind_device: Some("lo".into()),
+        sender_cpus: vec![0],
+        receiver_cpus: vec![0],
+    };
+    let spec = StreamTask {
+        net: Net { socket, ..over_ip(Transport::Tcp, IpVersion::V6) },
+        direction: Direction::Receive,
+        send_by: SendBy::Write,
+        receive_by: ReceiveBy::Discard,
+        ..stream(Transport::Tcp)
+    };
+    let (client, server) = run(&Task::Stream(spec));
+    assert!(client.sent.is_none() && server.received.is_none());
+    assert_eq!(server.sent.expect("the server sends").io_method, "write");
+    let received = client.received.expect("the client receives");
+    assert!(received.io_method.contains("MSG_TRUNC") && received.payload_bytes > 1_000_000, "{received:?}");
+    let tcp = server.flows[0].tcp.as_ref().expect("TCP_INFO");
+    assert_eq!(tcp.congestion, "reno");
+    // Timestamps take 12 bytes of each segment.
+    assert!((1_100..=1_200).contains(&tcp.mss), "{tcp:?}");
+    assert!(tcp.segments_out > 0 && tcp.busy.get() > 0, "{tcp:?}");
+}
+
+#[test]
+fn a_set_rate_is_kept_and_counted_exactly() {
+    for (transport, offload) in [(Transport::Udp, true), (Transport::Udp, false), (Transport::Tcp, true)] {
+        let rate = BitRate::per_second(100_000_000);
+        let offered = Some(Offered::PayloadBps(rate));
+        let message_bytes = ByteCount::new(1_250);
+        let spec = StreamTask { net: flows(transport, 2), offered, offload, message_bytes, ..stream(transport) };
+        let (client, server) = run(&Task::Stream(spec));
+        let (sent, received) = (client.sent.expect("sent"), server.received.expect("received"));
+        let rate = bits_per_second(received.payload_bytes, received.window);
+        // 0.1 % at 1 s; the window here is 0.3 s, and other tests share the cores.
+        assert!(off_by(rate, 1e8) < 0.01, "{transport}: {rate}, {sent:?} {received:?}");
+        if transport == Transport::Udp {
+            assert_eq!(sent.messages + sent.not_sent + sent.refused, 3_000);
+            assert_eq!(received.arrived, sent.messages);
+            assert_eq!((received.duplicates, received.reordered), (0, 0));
+            assert!(received.jitter.is_some());
+        }
+    }
+}
+
+#[test]
+fn every_datagram_is_accounted_for_at_full_speed() {
+    for (offload, ip, message) in [
+        (true, IpVersion::V4, 1_448),
+        (false, IpVersion::V6, 64),
+        (true, IpVersion::V4, 65_507),
+        (true, IpVersion::V6, 16),
+    ] {
+        let (net, message_bytes) = (over_ip(Transport::Udp, ip), ByteCount::new(message));
+        let spec = StreamTask { net, offload, message_bytes, ..stream(Transport::Udp) };
+        let (client, server) = run(&Task::Stream(spec));
+        let (sent, received) = (client.sent.expect("sent"), server.received.expect("received"));
+        assert!(sent.messages > 1_000, "{sent:?}");
+        assert_eq!(sent.payload_bytes, sent.messages * message);
+        assert_eq!(offload && message < 30_000, sent.io_method.contains("UDP_SEGMENT"), "{sent:?}");
+        assert_eq!(offload && message < 30_000, received.joined > 0, "{received:?}");
+        assert!(received.arrived <= sent.messages && received.messages <= received.arrived);
+        let lost = sent.messages - received.arrived;
+        // Loopback loses nothing but for want of room in the socket, and drops count buffers, joined or not.
+        let per_buffer = if received.joined > 0 { (65_507 / message).min(64) } else { 1 };
+        assert!(lost <= received.socket_drops * per_buffer, "{lost} lost, {received:?}");
+        assert!(received.socket_drops <= lost, "{lost} lost, {received:?}");
+        if received.joined == 0 {
+            assert_eq!(lost, received.socket_drops);
+        }
+    }
+}
+
+#[test]
+fn a_small_buffer_drops_where_it_should() {
+    let socket = SocketOptions { receive_buffer: Some(ByteCount::new(4_096)), ..SocketOptions::default() };
+    let net = Net { socket, ..Net::plain(Transport::Udp) };
+    let spec = StreamTask { net, offload: false, direction: Direction::Both, ..stream(Transport::Udp) };
+    let (client, server) = run(&Task::Stream(spec));
+    for (sender, receiver) in [(&client, &server), (&server, &client)] {
+        let (sent, received) = (sender.sent.as_ref().expect("sent"), receiver.received.as_ref().expect("received"));
+        assert!(received.socket_drops > 0, "{received:?}");
+        assert_eq!(sent.messages - received.arrived, received.socket_drops);
+    }
+}
+
+#[test]
+fn transactions_of_every_style() {
+    let connect = TransactTask {
+        net: flows(Transport::Tcp, 2),
+        style: TransactStyle::Connect,
+        ..TransactTask::plain(Transport::Tcp)
+    };
+    let deep = |transport| TransactTask {
+        outstanding: 16,
+        request_bytes: ByteCount::new(100),
+        response_bytes: ByteCount::new(3_000),
+        ..TransactTask::plain(transport)
+    };
+    let large = TransactTask {
+        request_bytes: ByteCount::new(1_000_000),
+        response_bytes: ByteCount::new(1_000_000),
+        outstanding: 8,
+        ..TransactTask::plain(Transport::Tcp)
+    };
+    for spec in [
+        TransactTask::plain(Transport::Tcp),
+        TransactTask::plain(Transport::Udp),
+        TransactTask {
+            net: over_ip(Transport::Tcp, IpVersion::V6),
+            busy_poll: true,
+            ..TransactTask::plain(Transport::Tcp)
+        },
+        TransactTask { busy_poll: true, ..TransactTask::plain(Transport::Udp) },
+        deep(Transport::Tcp),
+        deep(Transport::Udp),
+        TransactTask { outstanding: 128, ..TransactTask::plain(Transport::Udp) },
+        large,
+        connect.clone(),
+        TransactTask { busy_poll: true, ..connect },
+    ] {
+        let (asked, answered) = run(&Task::Transact(spec.clone()));
+        let done = asked.transactions.expect("the client asks");
+        assert!(answered.transactions.is_none() && asked.sent.is_none() && asked.received.is_none());
+        assert!(done.completed > 20, "{spec:?}: {}", done.completed);
+        assert_eq!((done.failed, done.not_sent), (0, 0), "{spec:?}");
+        assert_eq!(done.latency.count(), done.completed, "{spec:?}");
+        assert!(done.latency.quantile(0.5) > 1_000);
+        // Little's law: under way = rate x time.
+        let flows = f64::from(spec.net.flows) * f64::from(spec.outstanding);
+        let law = done.completed as f64 / done.window.as_secs_f64() * done.latency.mean() / 1e9;
+        assert!(law < flows * 1.1, "{spec:?}: {law}");
+        let received: u64 = asked.flows.iter().map(|flow| flow.received_bytes).sum();
+        assert_eq!(received, done.completed * spec.response_bytes.get());
+    }
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate() {
+    for (transport, style, arrivals) in [
+        (Transport::Tcp, TransactStyle::Persistent, Arrivals::Even),
+        (Transport::Udp, TransactStyle::Persistent, Arrivals::Poisson),
+        (Transport::Tcp, TransactStyle::Connect, Arrivals::Even),
+    ] {
+        let rate = Some(OpRate::per_second(1_000));
+        let spec = TransactTask { net: flows(transport, 2), style, arrivals, rate, ..TransactTask::plain(transport) };
+        let done = run(&Task::Transact(spec)).0.transactions.expect("asks");
+        let tolerance = if arrivals == Arrivals::Even { 3 } else { 150 };
+        assert!(done.completed.abs_diff(300) <= tolerance, "{transport} {style:?}: {}", done.completed);
+        assert_eq!((done.failed, done.not_sent), (0, 0));
+    }
+}
+
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("statm");
+    pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number of pages") * 4_096
+}
+
+#[test]
+fn an_open_loop_beyond_what_is_possible_ends_in_time_and_can_be_stopped() {
+    for (transport, arrivals) in [
+        (Transport::Udp, Arrivals::Even),
+        (Transport::Udp, Arrivals::Poisson),
+        (Transport::Tcp, Arrivals::Even),
+        (Transport::Tcp, Arrivals::Poisson),
+    ] {
+        // As many as can be asked for, so that it is out of reach however fast the machine.
+        let rate = Some(OpRate::per_second(100_000_000));
+        let spec = TransactTask {
+            rate,
+            arrivals,
+            request_bytes: ByteCount::new(64),
+            response_bytes: ByteCount::new(64),
+            ..TransactTask::plain(transport)
+        };
+        let task = Task::Transact(spec);
+        let before = resident_bytes();
+        let (client, server) = parts(&task);
+        let (client, server) = pair(client, server);
+        let (ended, late) = thread::scope(|scope| {
+            let (asking, answering) = (start(scope, &client), start(scope, &server));
+            let (_, closes) = window(&client);
+            let ended = asking.join().expect("no panic");
+            let late = clock::now().saturating_sub(closes);
+            answering.join().expect("no panic").expect("the server has counts");
+            (ended, late)
+        });
+        let done = counts(ended).transactions.expect("asks");
+        assert!(late < 1_500_000_000, "{transport} {arrivals:?}: {} ms after the window", late / 1_000_000);
+        // 30 million were due in 0.3 s.
+        assert!(done.not_sent > 10_000_000, "{transport} {arrivals:?}: {} not sent", done.not_sent);
+        assert!(done.completed > 1_000, "{transport} {arrivals:?}: {} completed", done.completed);
+        let grown = resident_bytes().saturating_sub(before);
+        assert!(grown < 200 << 20, "{transport} {arrivals:?}: grew by {} MiB", grown >> 20);
+
+        let (client, server) = parts(&task);
+        let (client, server) = pair(client, server);
+        let took = thread::scope(|scope| {
+            let (asking, answering) = (start(scope, &client), start(scope, &server));
+            clock::sleep_until(window(&client).0);
+            let begun = clock::now();
+            client.stop("enough");
+            assert!(was_stopped(asking.join().expect("no panic")));
+            server.stop("enough");
+            answering.join().expect("no panic").expect_err("stopped, or its client is gone");
+            clock::now() - begun
+        });
+        assert!(took < 1_000_000_000, "{transport} {arrivals:?}: stopped after {} ms", took / 1_000_000);
+    }
+}
+
+#[test]
+fn large_answers_to_many_small_requests_end_with_the_window() {
+    let spec = TransactTask { response_bytes: ByteCount::new(1_000_000), ..TransactTask::plain(Transport::Tcp) };
+    let (client, server) = parts(&Task::Transact(spec));
+    let (client, server) = pair(client, server);
+    let (end, late) = thread::scope(|scope| {
+        let answering = start(scope, &server);
+        let mut asking = TcpStream::connect(server_of(&client)).expect("connects");
+        asking.write_all(&greeting(5)).expect("writes");
+        asking.read_exact(&mut greeting(0)).expect("is answered");
+        // Answers of 65 GB.
+        asking.write_all(&[0; 65_536]).expect("writes");
+        scope.spawn(move || {
+            let mut buffer = vec![0; 1 << 20];
+            while asking.read(&mut buffer).is_ok_and(|read| read > 0) {}
+        });
+        start_server(&client);
+        let (_, closes) = window(&server);
+        let end = counts(answering.join().expect("no panic"));
+        (end, clock::now().saturating_sub(closes))
+    });
+    assert!(late < 2_000_000_000, "{} ms after the window", late / 1_000_000);
+    // What the window saw of them, not all or nothing: 0.3 s at up to 30 GB/s.
+    let answered = end.flows[0].received_bytes;
+    assert!((1..10_000).contains(&answered), "{answered} answered");
+    assert_eq!(end.flows[0].sent_bytes, answered * 1_000_000);
+}
+
+/// A session that hears of the start so late, nanoseconds after it.
+struct Late<'a>(&'a Session, u64);
+
+impl Conductor for Late<'_> {
+    fn preparing(&self, doing: &str) {
+        self.0.preparing(doing);
+    }
+
+    fn listening(&self, here: Endpoints) -> Result<Endpoints, Stopped> {
+        self.0.listening(here)
+    }
+
+    fn ready(&self, ready: Ready) -> Result<u64, Stopped> {
+        let start = self.0.ready(ready)?;
+        clock::sleep_until(start + self.1);
+        Ok(start)
+    }
+
+    fn runs(&self, work: Work) {
+        self.0.runs(work);
+    }
+
+    fn sent(&self) -> Result<(), Stopped> {
+        self.0.sent()
+    }
+
+    fn stop(&self) -> &Arc<Stop> {
+        Conductor::stop(self.0)
+    }
+}
+
+#[test]
+fn a_stall_is_in_an_open_loops_latency() {
+    // The answering end starts 150 ms after the asking end's window has opened: requests wait for it.
+    let spec = TransactTask { rate: Some(OpRate::per_second(1_000)), ..TransactTask::plain(Transport::Tcp) };
+    let (client, answering) = parts(&Task::Transact(spec));
+    let (client, server) = pair(client, answering.clone());
+    let done = thread::scope(|scope| {
+        let asking = start(scope, &client);
+        // The warm-up takes 100 ms.
+        let late = Late(&server, 250_000_000);
+        Streams.run(&answering, &late).expect("answers");
+        counts(asking.join().expect("no panic")).transactions.expect("asks")
+    });
+    assert!(done.latency.count().abs_diff(300) <= 2, "every request that was due is timed: {}", done.latency.count());
+    // Those due in the first 150 ms of 300 waited up to 150 ms; the median of them all is near zero or half of that.
+    let p75 = done.latency.quantile(0.75);
+    assert!((50_000_000..120_000_000).contains(&p75), "p75 {p75}");
+    assert!(done.latency.max() > 140_000_000);
+}

@@ -1,0 +1,31 @@
+//! What the tests of all crates share. Only tests depend on this crate.
+//!
+//! **Tiers.** A test belongs to one of three tiers, and its attribute says to which:
+//!
+//! | attribute | test | command |
+//! |---|---|---|
+//! | `#[test]` | logic, protocols, loopback; runs wherever Rust runs, without root | `cargo xtask test` |
+//! | `#[lab_test]` | network namespaces, real links, faults; needs root | `cargo xtask test --lab` |
+//! | `#[server_test]` | with servers and programs of other makers | `cargo xtask test --servers` |
+//!
+//! The two attributes list what else the test needs, for example `#[server_test(Root, Program("smbd"))]`. A test whose needs
+//! are not met prints `SKIPPED`, its name and the reason; where `CI` is set it fails instead.
+//!
+//! A test `a` with such an attribute is called `a::in_lab` or `a::with_servers`, so that a filter selects a tier.
+
+mod needs;
+pub mod servers;
+mod wait;
+
+pub use linerate_testsuite_macros::{lab_test, server_test};
+pub use needs::{Need, can_run, program, skip};
+pub use wait::wait_until;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Waits until no other test of this program holds the machine for itself. Each test that measures a rate, or counts what is
+/// left on the machine, holds the guard until its end.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}

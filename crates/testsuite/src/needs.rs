@@ -1,0 +1,81 @@
+//! What a test needs of the machine.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// One thing that a test needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// The right to make network namespaces, links and mounts.
+    Root,
+    /// The right to load programs into the kernel (XDP).
+    Bpf,
+    /// One of these commands, separated by `|`. scripts/install-packages.sh installs all that tests need.
+    Program(&'static str),
+}
+
+impl Need {
+    /// Why the need is not met here.
+    fn missing(self) -> Option<String> {
+        match self {
+            Self::Root => (!linerate_sys::namespace::may_make_networks().unwrap_or(false))
+                .then(|| "it makes network namespaces, which needs root".to_owned()),
+            Self::Bpf => (!has_capability(BPF) && !has_capability(SYS_ADMIN))
+                .then(|| "it loads programs into the kernel, which needs root (CAP_BPF)".to_owned()),
+            Self::Program(names) => (!names.split('|').any(|name| program(name).is_some()))
+                .then(|| format!("it needs {names}; `scripts/install-packages.sh test` installs it")),
+        }
+    }
+}
+
+/// Returns whether the test called `test` can run here. If not, it says so on standard error.
+///
+/// # Panics
+/// A need is not met and the environment variable `CI` is set: there no test is skipped.
+pub fn can_run(test: &str, needs: &[Need]) -> bool {
+    let missing = needs.iter().find_map(|need| need.missing());
+    if let Some(why) = &missing {
+        skip(test, why);
+    }
+    missing.is_none()
+}
+
+/// Says that the test called `test`, or a part of it, cannot run here, and why.
+///
+/// # Panics
+/// The environment variable `CI` is set: there no test is skipped.
+pub fn skip(test: &str, why: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{test} must not be skipped in CI: {why}");
+    // Not eprintln!, whose output the test harness keeps for failed tests.
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
+}
+
+/// Returns where a command is. System programs may not be in an ordinary user's PATH.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+// Numbers of capabilities, from linux/capability.h.
+const SYS_ADMIN: u32 = 21;
+const BPF: u32 = 39;
+
+/// Whether the process has a capability in its effective set (proc_pid_status(5)).
+fn has_capability(number: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> number & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_found_or_named_as_missing() {
+        assert!(Need::Program("no-such-program|sh").missing().is_none());
+        let why = Need::Program("no-such-program").missing().expect("there is none");
+        assert!(why.contains("no-such-program") && why.contains("install-packages"), "{why}");
+    }
+}

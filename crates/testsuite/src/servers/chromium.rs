@@ -1,0 +1,32 @@
+//! The browser Chromium without a window. Tests declare `Program("chromium|chromium-browser|google-chrome")`.
+
+use crate::program;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// Returns the document at `url` after its scripts ran for `timeout`, and the lines on the browser's console. The browser keeps
+/// its files in `folder`.
+///
+/// # Panics
+/// Chromium fails.
+pub fn dump(folder: &Path, url: &str, timeout: Duration, options: &[String]) -> (String, Vec<String>) {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let browser = names.into_iter().find_map(program).expect("the test declares that it needs Chromium");
+    let output = Command::new("timeout")
+        .args(["--kill-after=5", "90"])
+        .arg(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
+        .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--enable-logging=stderr"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .arg(format!("--virtual-time-budget={}", timeout.as_millis()))
+        .args(["--window-size=1200,1600", "--dump-dom"])
+        .args(options)
+        .arg(url)
+        .output()
+        .expect("Chromium starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "Chromium ended with {}: {said}", output.status);
+    let console = said.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect();
+    (String::from_utf8_lossy(&output.stdout).into_owned(), console)
+}

@@ -1,0 +1,12 @@
+//! Servers and programs of other makers, each with its files in a folder or a namespace of its own, ended with the test.
+//!
+//! A test that uses one declares its programs, as in `#[server_test(Root, Program("smbd"))]`.
+
+pub mod chromium;
+mod ganesha;
+mod samba;
+mod snmpd;
+
+pub use ganesha::Ganesha;
+pub use samba::{PASSWORD, Samba, USER};
+pub use snmpd::Snmpd;

@@ -1,0 +1,116 @@
+//! A Samba server with files, passwords and a port of its own, on loopback.
+
+use crate::{program, wait_until};
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// Who may log in: only an account of the system can, and this one is everywhere.
+pub const USER: &str = "root";
+/// The password of [`USER`].
+pub const PASSWORD: &str = "a secret";
+
+/// The shares, each a folder of its name: to write, to read only, one that demands encryption, and one that makes each write durable.
+const SHARES: [(&str, &str); 4] = [
+    ("open", "read only = no"),
+    ("closed", "read only = yes"),
+    ("sealed", "read only = no\nsmb encrypt = required"),
+    ("durable", "read only = no\nsync always = yes\nstrict sync = yes"),
+];
+
+/// A server that runs.
+pub struct Samba {
+    directory: TempDir,
+    child: Child,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Samba {
+    /// Starts one. It needs root, `smbd` and `smbpasswd`.
+    ///
+    /// # Panics
+    /// It does not listen within a minute.
+    pub fn start() -> Self {
+        Self::start_with("")
+    }
+
+    /// Starts one with further lines for its section `[global]`.
+    pub fn start_with(settings: &str) -> Self {
+        let directory = tempfile::tempdir().expect("a folder");
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+        let address = port.expect("a free port");
+        let here = directory.path().display();
+        let mut conf = format!(
+            "[global]\nserver role = standalone server\nmap to guest = Bad User\nsmb ports = {}\ninterfaces = lo\n\
+             bind interfaces only = yes\ndisable netbios = yes\nload printers = no\nprintcap name = /dev/null\n\
+             disable spoolss = yes\npassdb backend = tdbsam:{here}/passdb.tdb\nlog file = {here}/log\nlog level = 1\n\
+             {settings}\n",
+            address.port()
+        );
+        for name in
+            ["private dir", "state directory", "cache directory", "lock directory", "pid directory", "ncalrpc dir"]
+        {
+            let folder = directory.path().join(name.replace(' ', "-"));
+            std::fs::create_dir(&folder).expect("a folder");
+            conf += &format!("{name} = {}\n", folder.display());
+        }
+        for (name, options) in SHARES {
+            std::fs::create_dir(directory.path().join(name)).expect("a folder");
+            conf += &format!("[{name}]\npath = {here}/{name}\nguest ok = yes\n{options}\n");
+        }
+        let file = directory.path().join("smb.conf");
+        std::fs::write(&file, conf).expect("written");
+        add_user(&file);
+        let child = Command::new(program("smbd").expect("it is here"))
+            .args(["--foreground", "--no-process-group", "--configfile"])
+            .arg(&file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("smbd starts");
+        let samba = Self { directory, child, address };
+        wait_until("smbd listens", || TcpStream::connect(address).ok());
+        samba
+    }
+
+    /// The folder of a share.
+    pub fn share(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Kills it, and the process that it has for each connection.
+    pub fn kill(&mut self) {
+        let pid = self.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
+            let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(child), nix::sys::signal::Signal::SIGKILL);
+        }
+    }
+}
+
+impl Drop for Samba {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn add_user(conf: &Path) {
+    let mut child = Command::new(program("smbpasswd").expect("it is here"))
+        .arg("-c")
+        .arg(conf)
+        .args(["-s", "-a", USER])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("smbpasswd starts");
+    let mut input = child.stdin.take().expect("it is piped");
+    write!(input, "{PASSWORD}\n{PASSWORD}\n").expect("it reads");
+    drop(input);
+    assert!(child.wait().expect("it ends").success(), "smbpasswd adds {USER}");
+}

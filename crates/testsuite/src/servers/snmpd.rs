@@ -1,0 +1,66 @@
+//! The SNMP agent snmpd of net-snmp, on a port of its own.
+
+use crate::program;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// A running service, ended with the test.
+pub struct Snmpd {
+    /// Its configuration, its log and its state.
+    pub directory: TempDir,
+    /// Its UDP port on 127.0.0.1.
+    pub port: u16,
+    process: Child,
+}
+
+impl Snmpd {
+    /// Starts it with `settings` in its configuration. It needs the program `snmpd`.
+    pub fn start(settings: &str) -> Self {
+        let directory = TempDir::new().expect("a directory");
+        let probe = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let port = probe.local_addr().expect("an address").port();
+        let settings = format!("agentaddress udp:127.0.0.1:{port}\n{settings}");
+        std::fs::write(directory.path().join("snmpd.conf"), settings).expect("the configuration");
+        drop(probe);
+        let process = spawn(directory.path());
+        Self { directory, port, process }
+    }
+
+    /// Ends the service; its port and its settings stay.
+    pub fn end(&mut self) {
+        // It may have ended already.
+        let _ = self.process.kill();
+        self.process.wait().expect("snmpd is our child");
+    }
+
+    /// Starts the service again, with the same port and settings.
+    pub fn restart(&mut self) {
+        self.end();
+        self.process = spawn(self.directory.path());
+    }
+}
+
+impl Drop for Snmpd {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn spawn(directory: &Path) -> Child {
+    Command::new(program("snmpd").expect("the test declares that it needs snmpd"))
+        // Only one service of a machine can serve SMUX.
+        .args(["-f", "-r", "-I", "-smux", "-C", "-c"])
+        .arg(directory.join("snmpd.conf"))
+        .arg("-Lf")
+        .arg(directory.join("log"))
+        .arg("-p")
+        .arg(directory.join("pid"))
+        // Where it keeps a snmpd.conf of its own making.
+        .env("SNMP_PERSISTENT_DIR", directory.join("state"))
+        .env("MIBS", "")
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("snmpd starts")
+}

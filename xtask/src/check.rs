@@ -1,0 +1,75 @@
+//! Every check that is no test, in order, each with one line of summary. The first failure ends it.
+
+use anyhow::{Context, Result, bail};
+use std::time::Instant;
+
+/// One check: a name and the cargo command that makes it.
+struct Check {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+    /// What to do about it, where cargo does not say.
+    remedy: &'static str,
+}
+
+/// The cheap ones first.
+const CHECKS: &[Check] = &[
+    Check {
+        name: "format",
+        arguments: &["fmt", "--all", "--", "--check"],
+        environment: &[],
+        remedy: "`cargo fmt --all` repairs it; `rustup component add rustfmt` installs it",
+    },
+    Check { name: "layers", arguments: &["xtask", "layers"], environment: &[], remedy: "see ARCHITECTURE.md" },
+    Check {
+        name: "words",
+        arguments: &["xtask", "words"],
+        environment: &[],
+        remedy: "write what it says instead; see Language in CONTRIBUTING.md",
+    },
+    Check {
+        name: "kernel programs",
+        arguments: &["xtask", "bpf", "--check"],
+        environment: &[],
+        remedy: "`cargo xtask bpf` makes the objects anew; `make test` installs clang",
+    },
+    Check {
+        name: "clippy",
+        arguments: &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"],
+        environment: &[],
+        remedy: "`rustup component add clippy` installs it",
+    },
+    Check {
+        name: "documentation",
+        arguments: &["doc", "--workspace", "--no-deps", "--quiet"],
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
+        remedy: "rustdoc's message is above",
+    },
+];
+
+/// Runs all checks.
+pub(crate) fn run() -> Result<()> {
+    let began = Instant::now();
+    for check in CHECKS {
+        make(check)?;
+    }
+    eprintln!("all checks passed in {:.0} s", began.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn make(check: &Check) -> Result<()> {
+    eprintln!("==> {}: cargo {}", check.name, check.arguments.join(" "));
+    let began = Instant::now();
+    let status = crate::process::cargo()
+        .args(check.arguments)
+        .envs(check.environment.iter().copied())
+        .status()
+        .with_context(|| format!("starting `cargo {}`", check.arguments.join(" ")))?;
+    let seconds = began.elapsed().as_secs_f64();
+    if !status.success() {
+        eprintln!("<== {}: FAILED after {seconds:.0} s", check.name);
+        bail!("check `{}` failed: {}", check.name, check.remedy);
+    }
+    eprintln!("<== {}: passed in {seconds:.0} s", check.name);
+    Ok(())
+}
