@@ -6,11 +6,10 @@
 
 use crate::measure;
 use crate::statistics::{holm, summary, welch_test};
-use crate::task::figure;
+use crate::task::{figure, kind};
 use crate::transfer::{Transfer, transfers};
 use linerate_model::{
-    Change, ComparedFigure, Comparison, Histogram, Interval, Outcome, Quantity, Record, Summary, Task, Trial,
-    TrialResult,
+    Change, ComparedFigure, Comparison, Histogram, Interval, Outcome, Quantity, Record, Summary, Trial, TrialResult,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +32,7 @@ pub fn compare(before: &Record, after: &Record, tolerance: f64, confidence_perce
             remarks.push(format!("`{}` is not the same measurement: {what} differ", cell.name));
             continue;
         }
-        for quantity in quantities(cell) {
+        for quantity in kind(cell.task().kind()).compared(cell.task()) {
             let runs = |trials: &Trials<'_>| runs(trials.get(cell.name.as_str())?, quantity);
             if let (Some(before), Some(after)) = (runs(&trials_before), runs(&trials_after)) {
                 figures.push(weigh(&cell.name, quantity, before, after, confidence_percent));
@@ -91,19 +90,6 @@ fn measured_differently(cell: &Trial, other: &Trial) -> Option<&'static str> {
         task
     };
     (task(cell) != task(other)).then_some("what was asked for and its options")
-}
-
-fn quantities(cell: &Trial) -> Vec<Quantity> {
-    match cell.task() {
-        Task::Stream(_) => vec![Quantity::PayloadBps, Quantity::LossRatio],
-        // At a rate asked for, only the time that it takes can change.
-        task if task.requests_per_s().is_some() => vec![Quantity::LatencyP50Ns, Quantity::LatencyP99Ns],
-        Task::Transact(_) | Task::Rpc(_) | Task::Nfs(_) => {
-            vec![Quantity::PerSecond, Quantity::LatencyP50Ns, Quantity::LatencyP99Ns]
-        }
-        Task::Frames(_) => vec![Quantity::FramesPerS],
-        Task::Copy(_) => vec![Quantity::PayloadBps],
-    }
 }
 
 /// A record's trials by the name of what they measured.

@@ -55,7 +55,7 @@ pub(crate) fn tests_of(cell: &Trial, result: &Measurement, runs: &[&TrialResult]
         }
         Task::Transact(transact) => of_transact(transact, result.verdict.limit).into_iter().collect(),
         Task::Rpc(rpc) => of_rpc(rpc, result.verdict.limit, figures).into_iter().collect(),
-        Task::Nfs(_) | Task::Frames(_) | Task::Copy(_) => Vec::new(),
+        _ => Vec::new(),
     };
     tests.into_iter().map(|test| test.of(cell)).collect()
 }

@@ -43,9 +43,8 @@ pub fn transfers(result: &TrialResult) -> Vec<Transfer<'_>> {
 pub(crate) fn transfers_of<'a>(task: &'a Task, paths: &'a [PathCounts]) -> Vec<Transfer<'a>> {
     match task {
         Task::Stream(stream) => stream_transfers(stream, paths),
-        // The data of calls go where each call says; the asking end stands for the sender.
-        Task::Transact(_) | Task::Rpc(_) | Task::Nfs(_) => between(task.paths(), paths, Direction::Send),
-        Task::Frames(_) | Task::Copy(_) => Vec::new(),
+        // The data of calls go where each call says; the asking end stands for the sender. Frames and copies have no paths.
+        _ => between(task.paths(), paths, Direction::Send),
     }
 }
 

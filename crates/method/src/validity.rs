@@ -39,11 +39,7 @@ pub(crate) fn steal(observation: &Observation) -> f64 {
 
 /// Senders that fell short of the rate asked for, in words.
 pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
-    let stream = match result.trial.task() {
-        Task::Stream(stream) => stream,
-        Task::Transact(_) | Task::Rpc(_) | Task::Nfs(_) => return unasked(result),
-        Task::Frames(_) | Task::Copy(_) => return None,
-    };
+    let Task::Stream(stream) = result.trial.task() else { return unasked(result) };
     let offered = stream.offered?;
     transfers(result).iter().find_map(|transfer| {
         let sent = transfer.sender.sent.as_ref()?;

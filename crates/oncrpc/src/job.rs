@@ -27,7 +27,7 @@ fn outstanding(task: &Task) -> u16 {
     match task {
         Task::Rpc(task) => task.outstanding,
         Task::Nfs(task) => task.outstanding,
-        Task::Stream(_) | Task::Transact(_) | Task::Frames(_) | Task::Copy(_) => 0,
+        _ => 0,
     }
 }
 

@@ -166,7 +166,7 @@ fn work(shared: &Shared, index: usize, cpu: Option<u32>) -> Result<Outcome, Stre
         (Task::Stream(spec), Link::Udp(socket)) => bulk_udp::receive(shared, index, spec, socket),
         (Task::Stream(_), Link::Dial | Link::Answer(_)) => unreachable!("streams have standing flows"),
         (Task::Transact(spec), link) => transact::run(shared, index, spec, link),
-        (Task::Rpc(_) | Task::Nfs(_) | Task::Frames(_) | Task::Copy(_), _) => unreachable!("`Job::check` refused it"),
+        _ => unreachable!("`Job::check` refused it"),
     }
 }
 

@@ -5,8 +5,8 @@ use super::{Addresses, Assigned, Context, Joined, Kind, Parts};
 use crate::copy;
 use linerate_model::{
     CopyCounts, CopyFault, CopyFrom, CopyInto, CopyOnError, CopyPart, CopyParts, CopySide, CopyStage, CopyTask,
-    CopyWay, Counts, Host, HostName, LinkId, Listen, Load, Measurement, Role, RoleCounts, RoleKind, Task, Trial,
-    TrialResult,
+    CopyWay, Counts, Host, HostName, LinkId, Listen, Load, Measurement, Quantity, Role, RoleCounts, RoleKind, Task,
+    Trial, TrialResult,
 };
 
 pub(super) struct Copies;
@@ -155,6 +155,10 @@ impl Kind for Copies {
     /// What a copy leaves in a folder must not be copied over.
     fn may_repeat(&self, load: &Load) -> bool {
         matches!(&load.task, Task::Copy(CopyTask { into: CopyInto::Scratch | CopyInto::Discard, .. }))
+    }
+
+    fn compared(&self, _task: &Task) -> Vec<Quantity> {
+        vec![Quantity::PayloadBps]
     }
 
     fn measure(&self, cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement {

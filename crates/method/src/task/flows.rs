@@ -6,8 +6,8 @@ use crate::measure::measurement;
 use crate::proof::tests_of;
 use crate::transfer::{Transfer, transactions_per_s, transfers_of};
 use linerate_model::{
-    Counts, EndCounts, Host, HostName, LinkId, Listen, Load, Measurement, Net, Path, PathCounts, Role, RoleCounts,
-    RoleKind, Task, Trial, TrialResult,
+    Counts, EndCounts, Host, HostName, LinkId, Listen, Load, Measurement, Net, Path, PathCounts, Quantity, Role,
+    RoleCounts, RoleKind, Task, Trial, TrialResult,
 };
 use std::net::IpAddr;
 
@@ -26,6 +26,15 @@ impl Kind for Flows {
         match load.task {
             Task::Stream(_) => sum(load, counts, |transfer| transfer.payload_bps()),
             _ => sum(load, counts, transactions_per_s),
+        }
+    }
+
+    fn compared(&self, task: &Task) -> Vec<Quantity> {
+        match task {
+            Task::Stream(_) => vec![Quantity::PayloadBps, Quantity::LossRatio],
+            // At a rate asked for, only the time that requests take can change.
+            _ if task.requests_per_s().is_some() => vec![Quantity::LatencyP50Ns, Quantity::LatencyP99Ns],
+            _ => vec![Quantity::PerSecond, Quantity::LatencyP50Ns, Quantity::LatencyP99Ns],
         }
     }
 

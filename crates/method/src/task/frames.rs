@@ -4,7 +4,8 @@ use super::{Addresses, Assigned, Context, Joined, Kind, Parts, all_of};
 use crate::{device, frames};
 use linerate_model::{
     Caveat, CaveatKind, Counts, FrameCounts, FrameEngine, FramePartCounts, FrameStreamCounts, FramesArrived,
-    FramesSent, FramesTask, HostName, Load, Measurement, Role, RoleCounts, RoleKind, Task, Trial, TrialResult,
+    FramesSent, FramesTask, HostName, Load, Measurement, Quantity, Role, RoleCounts, RoleKind, Task, Trial,
+    TrialResult,
 };
 
 pub(super) struct Frames;
@@ -96,6 +97,10 @@ impl Kind for Frames {
 
     fn spoilt(&self, result: &TrialResult) -> Option<Caveat> {
         device::spoilt(&result.frames()?)
+    }
+
+    fn compared(&self, _task: &Task) -> Vec<Quantity> {
+        vec![Quantity::FramesPerS]
     }
 
     fn measure(&self, cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement {

@@ -10,7 +10,7 @@ mod tests;
 use crate::validity::stolen;
 use linerate_model::{
     Calibrated, Caveat, CaveatKind, Counts, Host, HostCounts, HostName, IpVersion, Load, Measurement, Observation,
-    Repeats, Role, RoleKind, Standing, Task, TaskKind, Trial, TrialResult,
+    Quantity, Repeats, Role, RoleKind, Standing, Task, TaskKind, Trial, TrialResult,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -115,6 +115,9 @@ pub(crate) trait Kind: Sync {
     fn may_repeat(&self, _load: &Load) -> bool {
         true
     }
+
+    /// Returns the figures by which two records of the task are compared.
+    fn compared(&self, task: &Task) -> Vec<Quantity>;
 
     /// Returns what the runs of a cell amount to. There is one run at least.
     fn measure(&self, cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement;
