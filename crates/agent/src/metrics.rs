@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Counts since the agent started.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    sessions: [Counter; TaskKind::ALL.len() * SessionEvent::ALL.len()],
+    /// By task, then by event.
+    sessions: [[Counter; SessionEvent::ALL.len()]; TaskKind::ALL.len()],
     pub(crate) turned_away: Counter,
     sent_bytes: Counter,
     received_bytes: Counter,
@@ -64,7 +65,7 @@ impl Metrics {
     fn session(&self, task: TaskKind, event: SessionEvent) -> Option<&Counter> {
         let task = TaskKind::ALL.iter().position(|each| *each == task)?;
         let event = SessionEvent::ALL.iter().position(|each| *each == event)?;
-        self.sessions.get(task * SessionEvent::ALL.len() + event)
+        self.sessions.get(task)?.get(event)
     }
 
     /// Counts the payload of a finished session that had `roles`.
