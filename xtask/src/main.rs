@@ -5,6 +5,7 @@ mod bpf;
 mod check;
 mod layers;
 mod process;
+mod snapshots;
 mod test;
 mod truth;
 mod words;
@@ -33,6 +34,8 @@ enum Chore {
     Words,
     /// Compile the programs for the kernel (`*.bpf.c`) into the objects beside them.
     Bpf(bpf::Arguments),
+    /// Write anew the files that tests compare outputs with: snapshots, schemas, rendered studies.
+    Snapshots,
     /// Compare linerate with its peers, or measure its own cost.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Chore::Layers => layers::run(),
         Chore::Words => words::run(),
         Chore::Bpf(arguments) => bpf::run(&arguments),
+        Chore::Snapshots => snapshots::run(),
         Chore::Bench(bench) => bench::run(&bench),
         Chore::Truth(arguments) => truth::run(&arguments),
     });

@@ -16,6 +16,8 @@ mod progress;
 mod resume;
 mod rig;
 mod session;
+#[cfg(test)]
+mod snapshots;
 mod study_file;
 
 use clap::Parser as _;

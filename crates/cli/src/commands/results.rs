@@ -93,7 +93,7 @@ fn list(limit: usize, filter: &str, json: bool, path: &StorePath) -> Result<(), 
 }
 
 /// A line of the list: name, state, counts, headline figure, what limited it and with which confidence, command.
-fn as_line(run: &RunRow) -> String {
+pub(crate) fn as_line(run: &RunRow) -> String {
     let command = run.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
     let figure = run.headline.as_ref().map_or_else(String::new, linerate_report::headline);
     let limit = run.verdict.map_or_else(String::new, |verdict| linerate_report::headline_limit(language(), verdict));

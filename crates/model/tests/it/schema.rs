@@ -1,4 +1,4 @@
-//! The schemas in docs are what the types say. After a wanted change of a format, run these tests with `LINERATE_BLESS=1` to
+//! The schemas in docs are what the types say. After a wanted change of a format, run `cargo xtask snapshots` to
 //! write them anew, and describe the change in docs/result-format.md or docs/studies.md.
 
 use linerate_model::{Record, StudyReport};
@@ -7,11 +7,11 @@ use schemars::Schema;
 fn check(name: &str, schema: &Schema) {
     let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
     let schema = serde_json::to_string_pretty(schema).expect("a schema is JSON") + "\n";
-    if std::env::var_os("LINERATE_BLESS").is_some() {
+    if std::env::var("INSTA_UPDATE").as_deref() == Ok("always") {
         std::fs::write(&path, &schema).expect("the schema can be written");
     }
     let published = std::fs::read_to_string(&path).expect("the schema is in docs");
-    assert!(published == schema, "docs/{name} is out of date; run with LINERATE_BLESS=1");
+    assert!(published == schema, "docs/{name} is out of date; run `cargo xtask snapshots`");
 }
 
 #[test]

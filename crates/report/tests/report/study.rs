@@ -518,15 +518,15 @@ fn names_are_shown_and_not_run() {
     assert!(!study::text(&terminal, &Style::default(), None).contains('\u{1b}'));
 }
 
-/// docs/studies holds what `make studies` makes.
+/// docs/studies holds the pages of the published studies.
 #[test]
 fn the_rendered_studies_are_up_to_date() {
     for name in PUBLISHED {
         let path = tree(&format!("docs/studies/{name}.html"));
         let page = study::html(Language::English, &published(name), None);
-        if std::env::var_os("LINERATE_BLESS").is_some() {
+        if std::env::var("INSTA_UPDATE").as_deref() == Ok("always") {
             std::fs::write(&path, &page).expect("the page can be written");
         }
-        assert!(read(&path) == page, "{} is out of date; run `make studies`", path.display());
+        assert!(read(&path) == page, "{} is out of date; run `cargo xtask snapshots`", path.display());
     }
 }

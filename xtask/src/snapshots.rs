@@ -1,0 +1,36 @@
+//! Writes anew what tests compare with files of the tree: snapshots of outputs and help texts, schemas, rendered studies.
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::Path;
+
+/// Folders that hold snapshots and nothing else. A snapshot that no test names any more goes.
+const FOLDERS: &[&str] = &["crates/report/tests/snapshots", "crates/cli/tests/snapshots"];
+
+/// The tests that compare, as arguments of `cargo test`.
+const TESTS: &[&[&str]] = &[
+    &["-p", "linerate-report", "--test", "report", "--", "snapshots::", "the_rendered_studies"],
+    &["-p", "linerate", "--bin", "linerate", "--", "snapshots::"],
+    &["-p", "linerate-model", "--tests", "--", "schema"],
+];
+
+/// Writes all of them; `git diff` then shows what changed.
+pub(crate) fn run() -> Result<()> {
+    for folder in FOLDERS.iter().map(Path::new).filter(|folder| folder.exists()) {
+        fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
+    }
+    for arguments in TESTS {
+        let mut command = crate::process::cargo();
+        command.args(["test", "--quiet"]).args(*arguments).env("INSTA_UPDATE", "always");
+        let status = command.status().context("starting `cargo test`")?;
+        if !status.success() {
+            bail!(
+                "`cargo test {}` failed; `git restore {}` undoes what was removed",
+                arguments.join(" "),
+                FOLDERS.join(" ")
+            );
+        }
+    }
+    println!("written anew; `git diff --stat` shows what changed");
+    Ok(())
+}
