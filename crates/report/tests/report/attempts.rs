@@ -2,7 +2,7 @@
 
 use crate::sample;
 use linerate_model::{Caveat, CaveatKind, Record, Standing, TrialResult};
-use linerate_report::{Language, Style, html, markdown, text};
+use linerate_report::{Language, markdown};
 
 /// An attempt at the trial of that index.
 fn attempt(record: &Record, cell: usize, attempt: u32, standing: Standing) -> TrialResult {
@@ -23,31 +23,6 @@ pub(crate) fn record() -> Record {
         attempt(&record, 3, 0, failed),
     ];
     record
-}
-
-fn flowing(text: &str) -> String {
-    text.replace('\u{a0}', " ").split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-#[test]
-fn every_form_says_how_many_attempts_do_not_count_and_why() {
-    let record = record();
-    for shown in
-        [text(&record, &Style::default()), markdown(Language::English, &record), html(Language::English, &record)]
-    {
-        for said in [
-            "The hosts that measured spoilt 2 of 4 attempts.",
-            "One of 4 attempts failed.",
-            "2 attempts were spoilt.",
-            "The hypervisor took 7 % of host a's CPU time.",
-            "Agent b: no answer within 10 s.",
-        ] {
-            assert!(flowing(&shown).contains(said), "{said}: {shown}");
-        }
-    }
-    let shown = markdown(Language::English, &record);
-    assert!(!shown.contains("took 9 %"), "of one reason the first text stands for all: {shown}");
-    assert!(markdown(Language::Japanese, &record).contains("4 回の試行のうち 2 回"));
 }
 
 #[test]

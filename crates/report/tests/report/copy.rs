@@ -6,7 +6,7 @@ use linerate_model::{
     CopyOnError, CopyOptions, CopyStage, CopySync, CopyTask, CopyTree, CopyVerify, CopyWay, Detail, IpVersion, Limit,
     Measurement, Plan, Quantity, Record, Repeats, StageShare, Task, Timing, Trial, Verdict,
 };
-use linerate_report::{Language, Style, csv, explain, html, markdown, text};
+use linerate_report::{Language, csv, html};
 
 pub(crate) fn record() -> Record {
     let task = Task::Copy(CopyTask {
@@ -75,28 +75,9 @@ pub(crate) fn record() -> Record {
 }
 
 #[test]
-fn every_form_tells_the_rate_the_stages_and_what_is_missing() {
-    let record = record();
-    let shown = text(&record, &Style { width: 160, ..Style::default() });
-    for form in [&shown, &markdown(Language::English, &record), &html(Language::English, &record)] {
-        for words in
-            ["80.0 MB/s", "774", "70.0", "send", "17 s", "No space left on device", "Limited by the storage write"]
-        {
-            assert!(form.contains(words), "{words}: {form}");
-        }
-    }
-    for words in [
-        "copy of like:system from a to b and =c",
-        "80.0 MB/s and 774 files a second: 13,156 files of 1.36 GB in 17 s.",
-        "This is the median of 3 runs, which range from 79.0 MB/s to 81.0 MB/s.",
-        "The busiest stage was send, 70.0 % of the time.",
-    ] {
-        assert!(shown.contains(words), "{words}: {shown}");
-    }
-    let explained = explain(&record, &Style::default());
-    assert!(explained.starts_with("copy: Limited by the storage write (high confidence)"), "{explained}");
-    assert!(!html(Language::English, &record).contains("<b>/x"), "names are escaped");
-    assert!(markdown(Language::English, &record).contains("caches were emptied before"));
+fn names_of_files_are_escaped() {
+    let page = html(Language::English, &record());
+    assert!(page.contains("&lt;b&gt;/x") && !page.contains("<b>/x"));
 }
 
 #[test]

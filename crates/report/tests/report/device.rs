@@ -169,52 +169,6 @@ fn charts(page: &str) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn the_charts_are_those_of_the_rfc() {
-    let drawn = charts(&html(Language::English, &record()));
-    let titles: Vec<&str> = drawn.iter().map(|(title, _)| title.as_str()).collect();
-    assert_eq!(
-        titles,
-        [
-            "Throughput by frame size, frames",
-            "Throughput by frame size, bits of frames",
-            "Frame loss against load",
-            "Latency by frame size, port to port",
-            "Buffer time by frame size",
-            "The device&#39;s CPU use at the throughput of each frame size (snmp UCD raw counters)",
-        ]
-        .map(|title| title.replace("&#39;", "'"))
-    );
-    for (chart, label) in [
-        (0, "64-byte frames: the line carries 1.49 M/s"),
-        (0, "64-byte frames: the tester reaches 900 k/s without the device"),
-        (0, "64-byte frames: throughput 200 k/s, 13.4 % of what the line carries; limit: device"),
-        (0, "1,518-byte frames: throughput 81.3 k/s, 100.0 % of what the line carries; limit: wire"),
-        (1, "512-byte frames: throughput 819 Mbit/s, 85.1 % of what the line carries; limit: device"),
-        (2, "64-byte frames at 1,488,095 frames/s, 100.0 % of what the line carries: 86.6 % lost"),
-        (3, "64-byte frames at 200,000 frames/s: p99 41.3 us"),
-        (4, "512-byte frames: a buffer of 426 us, 100 frames"),
-        (5, "64-byte frames at 200,000 frames/s: busiest CPU 97.0 % busy"),
-    ] {
-        let (title, labels) = &drawn[chart];
-        assert!(labels.iter().any(|found| found == label), "{title}: {label} is not in {labels:#?}");
-    }
-    // A line for each size of the loss curve, three for each throughput, one for each burst.
-    assert_eq!(drawn.iter().map(|(_, labels)| labels.len()).collect::<Vec<_>>(), [21, 21, 42, 21, 7, 21]);
-}
-
-#[test]
-fn what_the_rfc_asks_to_be_stated_is_stated() {
-    let said = markdown(Language::English, &record());
-    for words in [
-        "Ethernet frames over a line of 1 Gbit/s, without VLAN tags, holding IPv4 with UDP to port 7, sent one way",
-        "store-and-forward latency (RFC 1242 section 3.8)",
-        "| 64 | 200,000 | 102 Mbit/s | 1,488,095 | 13.4 % |",
-    ] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
-}
-
-#[test]
 fn a_record_without_a_line_or_a_load_has_what_is_left() {
     let mut record = record();
     record.plan = Plan::of(Goal::Device(DevicePlan { line: None, ..plan() }));

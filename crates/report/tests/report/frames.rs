@@ -5,7 +5,7 @@ use linerate_model::{
     Caveat, CaveatKind, Confidence, Detail, FlowRate, FrameEngine, FrameFlow, FrameHeaders, FramePayload, FrameStream,
     FramesTask, Limit, Mac, Measurement, Plan, Quantity, Record, Repeats, Task, Timing, Trial, Verdict,
 };
-use linerate_report::{Language, Style, csv, explain, html, markdown, text};
+use linerate_report::csv;
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
 fn flow(from: &str, to: &str, lost: u64) -> FrameFlow {
@@ -86,38 +86,6 @@ pub(crate) fn record() -> Record {
     let mut record = sample::record(&[], "tester", vec![result]);
     record.plan = Plan::sweep(vec![Trial::new("64", task, Timing::UntilDone)], Repeats::Times(3));
     record
-}
-
-fn flowing(text: &str) -> String {
-    text.replace('\u{a0}', " ").split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-#[test]
-fn every_form_has_the_rate_the_loss_and_each_way() {
-    let record = record();
-    let terminal = text(&record, &Style { width: 120, ..Style::default() });
-    for shown in [&terminal, &markdown(Language::English, &record), &html(Language::English, &record)] {
-        for said in [
-            "device between ports p0 and p1 of tester",
-            "39,990 frames/s received (3 runs, all 39,990 frames/s).",
-            "10 of 40,000 frames lost (0.0250 %).",
-            "64, p1 to p0",
-            "Port p0 counted frames of others.",
-        ] {
-            assert!(flowing(shown).contains(said), "{said}: {shown}");
-        }
-    }
-    let shown = markdown(Language::English, &record);
-    assert!(shown.contains("holding IPv4 with UDP to port 7, sent both ways at once"), "{shown}");
-    assert!(shown.contains("Frames were sent for 1 s; stragglers were waited for 2 s after that."), "{shown}");
-}
-
-#[test]
-fn what_limited_each_way_is_said() {
-    let explained = explain(&record(), &Style::default());
-    for said in ["64, p0 to p1: Limited by the offered load", "64, p1 to p0: Limited by the device"] {
-        assert!(explained.contains(said), "{said}: {explained}");
-    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use linerate_model::{
     Gap, Ladder, LadderLayer, LayerLatency, LayerName, Measurement, Outcome, Record, Summary, Transport,
 };
 use linerate_report::Language;
-use linerate_report::{Style, csv, html, markdown, text};
+use linerate_report::{Style, csv, html, text};
 use linerate_units::BitRate;
 
 /// Payload of UDP and of TCP in full frames of a gigabit line, bit/s.
@@ -87,28 +87,6 @@ fn flowing(text: &str) -> String {
 }
 
 #[test]
-fn the_widest_gap_is_said_with_what_to_try() {
-    let record = record();
-    // Options stand in elements of their own, so that no line breaks behind their dashes.
-    let page = html(Language::English, &record)
-        .replace('\u{a0}', " ")
-        .replace("<span class=\"option\">", "")
-        .replace("</span>", "");
-    for output in [text(&record, &Style::default()), markdown(Language::English, &record), page] {
-        for sentence in [
-            "The widest gap is between UDP (957 Mbit/s) and TCP (471 Mbit/s), a factor of 2.03.",
-            "Larger headers explain a factor of 1.017 of it.",
-            "Try --flows 4.",
-            "With TCP's larger header the line carries 941 Mbit/s at most, 98.4 % of what it carries as UDP. TCP reached \
-             50.0 % of that.",
-            "Layer raw frames was not measured: there is no port.",
-        ] {
-            assert!(flowing(&output).contains(sentence), "{sentence}: {output}");
-        }
-    }
-}
-
-#[test]
 fn where_no_gap_stands_out_it_says_so() {
     let mut record = record();
     ladder_of(&mut record).widest_gap = None;
@@ -136,17 +114,8 @@ fn the_layers_stand_from_the_top_down_with_a_bar_each() {
 }
 
 #[test]
-fn the_chart_shows_what_each_layer_lacks() {
-    let page = html(Language::English, &record());
-    for label in [
-        "TCP: 471 Mbit/s payload (3 runs, 468 to 473 Mbit/s); 49.2 % of UDP; 49.2 % of the line; p50 27 us",
-        "TCP: 486 Mbit/s less than UDP",
-        "TCP: with its headers the line carries 941 Mbit/s at most",
-        "line: 957 Mbit/s payload, by calculation",
-    ] {
-        assert!(page.contains(&format!("data-label=\"{label}\"")), "{label}");
-    }
-    assert!(page.contains("<g class=\"widest\">"), "the widest gap has a colour of its own");
+fn the_widest_gap_has_a_colour_of_its_own() {
+    assert_eq!(html(Language::English, &record()).matches("<g class=\"widest\">").count(), 1);
 }
 
 #[test]

@@ -323,16 +323,3 @@ fn no_form_shows_the_key_of_a_message() {
         }
     }
 }
-
-/// The legends and axes of charts are told in words: frames a second, not the key of that message.
-#[test]
-fn device_charts_name_their_axes_and_percentiles() {
-    let page = linerate_report::html(Language::English, &device::record());
-    let texts: Vec<&str> = inside(&page, "text").into_iter().map(str::trim).collect();
-    for axis in ["frames a second, M/s", "bits of frames a second, FCS counted, Gbit/s"] {
-        assert!(texts.contains(&axis), "{axis}: {texts:?}");
-    }
-    for series in ["p50", "p99", "longest"] {
-        assert!(page.contains(&format!("</i>{series}</li>")), "{series}");
-    }
-}

@@ -6,8 +6,7 @@ use linerate_model::{
     OperationFigures, Outcome, Plan, ReceivedRates, Record, RecordId, Repeats, RpcCall, Summary, TaskKind, TesterLimit,
     Transport,
 };
-use linerate_report::Language;
-use linerate_report::{Style, csv, html, markdown, text};
+use linerate_report::{Style, csv, text};
 use linerate_units::{Nanos, Ratio};
 use std::collections::BTreeMap;
 
@@ -137,34 +136,6 @@ pub(crate) fn rpc() -> Record {
 }
 
 #[test]
-fn the_peak_comes_in_words() {
-    let shown = text(&record(), &Style { width: 120, ..Style::default() });
-    for part in [
-        "The peak is 4,000 operations a second, with a mean response time of 6 ms (cap: 50 ms).",
-        "At 5,000 a second the mean response time was past the cap.",
-        "the tester limit, 40,000 getattr operations a second",
-        "This is 10.0 % of",
-        "3 NFS3ERR_STALE",
-        "past the peak (nfs 5000 ops/s)",
-    ] {
-        let joined = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(joined.contains(part), "{part}: {shown}");
-    }
-    // The curve's loads are told once, in its table.
-    assert_eq!(shown.matches("nfs 2000 ops/s").count(), 0, "{shown}");
-    assert!(shown.lines().all(|line| line.chars().count() <= 120), "{shown}");
-}
-
-#[test]
-fn every_load_is_in_the_table_with_its_classes() {
-    let shown = markdown(Language::English, &record());
-    assert!(shown.contains("| 4,000 | 4,040 | 4,000 | 6 ms |"), "{shown}");
-    assert!(shown.contains("| 9 ms | 18 ms | 3 ms | peak |"), "{shown}");
-    assert!(shown.contains("not held: the mean response time was past the cap"), "{shown}");
-    assert!(shown.contains("| lookup |") && shown.contains("## Classes of operations"), "{shown}");
-}
-
-#[test]
 fn a_curve_without_a_peak_says_so() {
     let mut record = record();
     let Outcome::Curve(found) = &mut record.outcome else { panic!("a curve") };
@@ -172,25 +143,6 @@ fn a_curve_without_a_peak_says_so() {
     found.curve.retain(|point| point.missed.is_some());
     let shown = text(&record, &Style { width: 120, ..Style::default() });
     assert!(shown.contains("No load was held: even at 5,000 operations a second"), "{shown}");
-}
-
-#[test]
-fn the_chart_has_a_line_for_each_class_and_the_cap() {
-    let page = html(Language::English, &record());
-    assert!(page.contains("Response time against load"));
-    for series in ["all operations", "read", "write", "other", "response time cap: 50 ms"] {
-        assert!(page.contains(&format!("</i>{series}</li>")), "{series}");
-    }
-    assert!(page.contains("4,000 of 4,000 operations a second: all operations, mean 6 ms; the peak"));
-    assert!(page.contains("nfs peak"));
-}
-
-#[test]
-fn udp_and_tcp_stand_side_by_side() {
-    let page = html(Language::English, &rpc());
-    assert!(page.contains("RPC throughput by unit of data"));
-    assert!(page.contains("write over UDP") && page.contains("write over TCP"));
-    assert!(page.contains("TCP write 8192: 983 Mbit/s of data"));
 }
 
 #[test]

@@ -28,64 +28,11 @@ fn visible(page: &str) -> String {
 }
 
 #[test]
-fn a_throughput_names_its_layer_its_limit_and_its_runs() {
-    let record = sample::udp_sweep();
-    let sentences = [
-        "956 Mbit/s payload at the receiver (3 runs, 951 to 961 Mbit/s).",
-        "This is 99.9 % of what the link can carry at MTU 1500.",
-    ];
-    assert!(markdown(Language::English, &record).contains(&sentences.join(" ")), "one after the other");
-    for output in [plain(&record), markdown(Language::English, &record), html(Language::English, &record)] {
-        for sentence in sentences {
-            assert!(flowing(&output).contains(sentence), "{sentence}: {output}");
-        }
-    }
-}
-
-#[test]
-fn the_testers_limit_is_not_called_the_devices() {
-    let shown = flowing(&plain(&sample::udp_sweep()));
-    assert!(
-        shown.contains("This is 99.2 % of the tester limit (279 Mbit/s). The tester is the limit, not the device."),
-        "{shown}"
-    );
-    assert!(shown.contains("This is 61.7 % of the tester limit (890 Mbit/s). 1.02 %"), "{shown}");
-    assert!(shown.contains("(957 Mbit/s). The link is the limit."), "{shown}");
-    assert!(shown.contains("Limited by the tester (high confidence)."), "{shown}");
-}
-
-#[test]
-fn evidence_is_said_in_sentences() {
-    let record = sample::udp_sweep();
-    for output in [plain(&record), markdown(Language::English, &record)] {
-        let said = "Limited by the wire (high confidence). The link of 1 Gbit/s was 99.8 % full.";
-        assert!(flowing(&output).contains(said), "{output}");
-    }
-    assert!(flowing(&html(Language::English, &record)).contains("The link of 1 Gbit/s was 99.8 % full."));
-}
-
-#[test]
 fn a_caveat_of_all_results_names_none() {
     let mut record = sample::udp_sweep();
     let everywhere = Caveat::new(CaveatKind::FewRuns, "two runs only");
     record.results.iter_mut().for_each(|result| result.caveats.push(everywhere.clone()));
     assert!(plain(&record).contains("! Two runs only.\n"), "{}", plain(&record));
-}
-
-#[test]
-fn losses_keep_their_counts_and_name_their_places() {
-    let shown = flowing(&plain(&sample::udp_sweep()));
-    assert!(shown.contains("1.02 % of 254,311 datagrams lost, all of them on the wire or in a device."), "{shown}");
-    assert!(shown.contains("None of 487,158 datagrams was lost."), "{shown}");
-    let shown = flowing(&plain(&sample::lossy()));
-    for part in [
-        "11.6 % of 500,000 datagrams lost: 1,200 never sent",
-        "20,000 in the sender's queue or NIC, 5,000 on the wire or in a device, 900 in the receiver's NIC or kernel queue",
-        "and 31,000 in the receiver's socket buffer.",
-        "3 came more than once and 41 came after one sent later",
-    ] {
-        assert!(shown.contains(part), "{part}: {shown}");
-    }
 }
 
 #[test]
@@ -97,56 +44,18 @@ fn a_loss_no_place_explains_is_said_to_be_unexplained() {
     );
 }
 
+/// A percentage of many thousands says less than the delay, and one below zero nothing.
 #[test]
-fn latency_is_said_in_words() {
-    let record = sample::transactions();
-    let latency = record.results[0].flows().and_then(|figures| figures.latency_ns.as_ref()).expect("timed");
-    let said =
-        format!("p50 {}, p99 {}", linerate_units::Nanos::new(latency.p50), linerate_units::Nanos::new(latency.p99));
-    for output in [plain(&record), markdown(Language::English, &record), html(Language::English, &record)] {
-        assert!(flowing(&output).contains(&said), "{said}: {output}");
-    }
+fn an_extreme_buffer_delay_is_not_said() {
+    let shown = flowing(&plain(&sample::loaded_latency()));
+    assert!(shown.contains("The stream added") && !shown.contains("Buffer delay"), "{shown}");
 }
 
 #[test]
-fn latency_under_load_is_said_with_its_grade_and_what_got_no_answer() {
-    let record = sample::loaded_latency();
-    for output in [plain(&record), markdown(Language::English, &record), html(Language::English, &record)] {
-        let shown = flowing(&output);
-        for part in [
-            "took 187 ms at p50, against 393 us on the idle path. The stream added 186 ms (3 runs, 183 to 190 ms): grade C (60 to 200 ms).",
-            "Round trips a minute: 312 under load, 148,200 idle.",
-            "12 of 254,311 requests under load got no answer, and 0 of 254,311 on the idle path. Each counts as 1 s or more.",
-            "The stream added -59 us (3 runs, -61.9 to -56 us)",
-            "grade A+ (below 5 ms)",
-        ] {
-            assert!(shown.contains(part), "{part}: {shown}");
-        }
-        // A percentage of that size says less than the delay, and one below zero nothing.
-        assert!(!shown.contains("Buffer delay: 47,400") && !shown.contains("Buffer delay: -"), "{shown}");
-    }
-    let method = "A+ below 5 ms, A 5 to 30 ms, B 30 to 60 ms, C 60 to 200 ms, D 200 to 400 ms, F 400 ms or more";
-    assert!(
-        flowing(&html(Language::English, &record)).contains(method)
-            && flowing(&markdown(Language::English, &record)).contains(method)
-    );
-    assert!(html(Language::English, &record).contains("data-label=\"beside the stream: p50 187 ms of 254,311 timed\""));
-}
-
-#[test]
-fn cost_is_said_for_both_ends_with_the_io_method() {
-    let shown = flowing(&plain(&sample::tcp_directions()));
-    assert!(shown.contains("CPU time per byte: sender 0.11 ns (sendfile), receiver 0.087 ns (recv). Busiest core of sender and receiver: 91 and 54 %."), "{shown}");
-}
-
-#[test]
-fn an_unknown_link_gives_no_share_but_a_reason() {
+fn no_limit_is_drawn_where_none_is_known() {
     let record = sample::unknown_link();
-    let shown = flowing(&plain(&record));
-    assert!(shown.contains("847 Mbit/s payload at the receiver (3 runs"), "{shown}");
-    assert!(!shown.contains("can carry"), "{shown}");
-    assert!(shown.contains("name it with --link-speed"), "{shown}");
-    assert!(!html(Language::English, &record).contains("class=\"limit\""), "no limit is drawn where none is known");
+    assert!(!plain(&record).contains("can carry") && !html(Language::English, &record).contains("class=\"limit\""));
+    assert!(html(Language::English, &sample::udp_sweep()).contains("class=\"limit\""));
 }
 
 #[test]
@@ -157,31 +66,6 @@ fn more_than_the_limit_is_called_out() {
         flowing(&plain(&record))
             .contains("This is more than the 941 Mbit/s that a link of 1 Gbit/s can carry at MTU 1500.")
     );
-}
-
-#[test]
-fn several_sources_have_one_total_and_each_its_share() {
-    let record = sample::many_sources();
-    for output in [plain(&record), markdown(Language::English, &record), html(Language::English, &record)] {
-        for part in [
-            "a, b and c to receiver",
-            "941 Mbit/s payload at the receivers, all paths together",
-            "tcp, each path on its own",
-            "470 Mbit/s",
-            "282 Mbit/s",
-            "188 Mbit/s",
-        ] {
-            assert!(flowing(&output).contains(part), "{part}: {output}");
-        }
-    }
-}
-
-#[test]
-fn the_same_caveat_is_printed_once_with_the_names() {
-    let shown = plain(&sample::udp_sweep());
-    assert_eq!(shown.matches("The runs differ by more than 5 %").count(), 1);
-    assert!(shown.contains("! udp 64 and udp 512: The runs differ"), "{shown}");
-    assert!(shown.contains("! Both hosts are this machine"), "{shown}");
 }
 
 #[test]
@@ -354,18 +238,6 @@ fn every_chart_has_its_table_and_every_point_its_words() {
             assert_eq!(points, figure.matches("<title>").count(), "{name}");
             assert_eq!(points, figure.matches("aria-label=").count() - 2, "{name}: but for the chart and the table");
         }
-    }
-}
-
-#[test]
-fn a_sweep_is_drawn_against_the_limits_of_link_and_tester() {
-    let page = html(Language::English, &sample::udp_sweep());
-    for label in [
-        "64 B messages: a link of 1 Gbit/s can carry 492 Mbit/s payload",
-        "64 B messages: the tester reaches 279 Mbit/s without the device",
-        "udp 64: 277 Mbit/s payload at the receiver (3 runs, 275 to 278 Mbit/s), 56.2 % of what the link can carry",
-    ] {
-        assert!(page.contains(&format!("data-label=\"{label}\"")), "{label}");
     }
 }
 
