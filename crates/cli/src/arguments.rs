@@ -29,16 +29,16 @@ Examples:
   linerate transact A B --rate 10k               Latency at 10,000 requests per second
   linerate rpc A B --sizes 1K,8K                 ONC RPC over UDP and TCP, by size of the data
   linerate nfs A B --mix sfs97-like --curve      NFS response time against load, up to the peak
-  linerate copy --tree like:system A B           A folder tree, verified, with the time of each stage
-  linerate ladder A B                            All layers of one path in one unit; names the one that loses the most
+  linerate copy --tree like:system A B           A folder tree, verified and timed by stage
+  linerate ladder A B                            All layers of one path, and which loses most
   linerate device throughput --ports eth1,eth2   A switch or router between two ports, RFC 2544
   linerate frames --ports eth1,eth2 --rate 100k  Raw frames from port to port, counted
-  linerate run studies/lab-devices.toml          A study of many cells: randomised, resumable, with findings
+  linerate run studies/lab-devices.toml          A study: randomised, resumable, with findings
   linerate limits --medium 10gbase-t             Capacity of a medium, calculated layer by layer
 
 Name a host by the agent URL that its agent printed, as `local` (this machine), or by its name in a lab.
 
-Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure, 4 a study waits for an
+Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure, 4 a study waits for an \
 operator.";
 
 /// Measures what a network path or device carries, layer by layer, and names the part that limits it.

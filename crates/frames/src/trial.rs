@@ -168,7 +168,7 @@ fn by_engine(engine: FrameEngine, attempt: &Attempt<'_>) -> Result<Counts, Frame
             Err(error) if falls_back(&error) => {
                 let mut counts = packet::run(attempt)?;
                 let text = format!(
-                    "packet sockets stood in for XDP ({error}): they send and receive far fewer frames a second; compare \
+                    "packet sockets were used instead of XDP ({error}): they send and receive far fewer frames a second; compare \
                      with a trial port to port before blaming the device"
                 );
                 counts.caveats.push(Caveat::new(CaveatKind::Fallback, text));

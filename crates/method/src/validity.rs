@@ -73,8 +73,8 @@ pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
             seconds > 0.0 && (seconds - asked).abs() > asked * OFF_BEARABLE
         })?;
         let text = format!(
-            "what {host} {did} was counted over {:.2} s, where {asked:.2} s were asked for: its threads were kept from their cores at \
-             the window's edges; the rate is that of this time; measure longer (--time)",
+            "host {host} {did} for {:.2} s instead of {asked:.2} s, because its threads waited for a core at the edges of the \
+             window; the rate is that of this time; measure longer (--time)",
             window.as_secs_f64()
         );
         Some(Caveat::new(CaveatKind::OffWindow, text))
@@ -149,7 +149,7 @@ mod tests {
         };
         assert_eq!(with(asked + asked / 20), None);
         let told = with(asked * 3).expect("three times as long");
-        assert!(told.text.starts_with("what b received was counted over 3.00 s, where 1.00 s"), "{}", told.text);
+        assert!(told.text.starts_with("host b received for 3.00 s instead of 1.00 s"), "{}", told.text);
         assert!(with(asked / 2).is_some());
     }
 

@@ -20,8 +20,8 @@ attempts-of-trial-spoilt = { $attempts ->
        *[other] { $attempts } attempts were spoilt.
     }
 attempts-spoilt = { $spoilt ->
-        [one] The hosts that measured spoilt one of { $all } attempts. It was repeated, and its figures do not count.
-       *[other] The hosts that measured spoilt { $spoilt } of { $all } attempts. They were repeated, and their figures do not count.
+        [one] One of { $all } attempts was spoilt by the measuring hosts. It was repeated, and its figures do not count.
+       *[other] { $spoilt } of { $all } attempts were spoilt by the measuring hosts. They were repeated, and their figures do not count.
     }
 bursts-caption-back-to-back = Back-to-back frames and buffer time (RFC 2544 section 26.4, RFC 9004)
 bursts-caption-echo = Echo requests answered
@@ -97,8 +97,8 @@ column-at = at
     .meaning = frames sent a second, all directions together
 column-before = before
     .meaning = median of the runs before
-column-between = between
-    .meaning = the interval that holds the change
+column-between = interval
+    .meaning = confidence interval of the change
 column-bits-s = bits/s
     .meaning = the same in bits of frames, FCS counted, preamble and gap not
 column-buffer = buffer
@@ -161,8 +161,8 @@ column-cpu = CPU
     .meaning = as the system names it
 column-cpu-a-call = CPU a call
     .meaning = CPU time of a call, calling and serving end
-column-cuts-or-joins-packets = cuts or joins packets
-    .meaning = offloads that are on, by the kernel's names
+column-cuts-or-joins-packets = offloads
+    .meaning = offloads that cut or join packets and are on, by the kernel's names
 column-data = data
     .meaning = data of the calls a second, median of the runs
 column-deviation = deviation
@@ -273,7 +273,7 @@ column-in-frames = in frames
     .meaning = frames that the buffer holds
 column-interface = interface
     .meaning = the host's name and its own
-column-is = is
+column-is = verdict
     .meaning = verdict on the change
 column-ladder-limit = limit
     .meaning = what limited it
@@ -543,15 +543,15 @@ column-write = write
     .meaning = mean response time of writes
 comparison-better = better
 comparison-compared-with = { $after } compared with { $before }
-comparison-not-compared-or-to = Not compared, or to be borne in mind
+comparison-not-compared-or-to = Notes
 comparison-summary = { $figures ->
         [one] Of 1 figure: { $counts }.
        *[other] Of { $figures } figures: { $counts }.
-    } A difference counts beyond { $tolerance } and with { $confidence } % confidence for all of them together.
+    } Changes up to { $tolerance } are ignored. All verdicts together hold with { $confidence } % confidence.
 comparison-the-records-have-no = The records have no measurement in common, so there is nothing to compare.
 comparison-the-same = the same
 comparison-to = { $low } to { $high }
-comparison-unclear-for-want-of = unclear for want of more or steadier runs
+comparison-unclear-for-want-of = unclear (needs more or steadier runs)
 comparison-worse = worse
 copy-busiest-stage = The busiest stage was { $stage }, { $busy } of the time.
 copy-cache-as-is = caches were left as they were
@@ -570,13 +570,13 @@ copy-faults = { $faults ->
 copy-found = { $bytes_per_s } and { $files_per_s } files a second: { $files ->
         [one] 1 file
        *[other] { $files } files
-    } of { $bytes } in { $time }.
+    } ({ $bytes }) in { $time }.
 copy-from-files = read from files
-copy-from-memory = made up in memory
+copy-from-memory = generated in memory
 copy-from-server = read from a file server
-copy-into-discard = dropped by the destination
+copy-into-discard = discarded at the destination
 copy-into-folder = written to { $path }
-copy-into-scratch = written to a folder of the copy's own and removed afterwards
+copy-into-scratch = written to a temporary folder
 copy-into-server = written to a folder of a file server
 copy-kept = { $files ->
         [one] 1 file was there already and was left as it is.
@@ -595,7 +595,7 @@ copy-size-from = from { $bytes }
 copy-sync-each = each file was synced to storage before it got its name
 copy-sync-end = all of it was synced to storage before the copy counted as complete
 copy-sync-none = writing back was left to the kernel
-copy-verified-all-copied = All that was copied was verified. Some items were not copied.
+copy-verified-all-copied = All that was copied was verified.
 copy-verified-none = Nothing was verified, as asked.
 copy-verified-read-back = Every byte was verified by reading it back.
 copy-verified-received = Every byte was verified as it arrived (BLAKE3).
@@ -946,7 +946,7 @@ loaded-latency-legend-loaded = beside the stream
 loaded-latency-round-trips = Round trips a minute: { $loaded } under load, { $idle } idle.
 loaded-latency-title = Latency under load: { $name }
 loaded-latency-unanswered = { $loaded_unanswered } of { $loaded } requests under load got no answer, and { $idle_unanswered } of { $idle } on the idle path. Each counts as { $counted_as } or more.
-loss-place-not-sent = never sent, because the sender did not keep up with the offered rate
+loss-place-not-sent = never sent (the sender did not keep up with the offered rate)
 loss-place-receiver-queue = in the receiver's NIC or kernel queue
 loss-place-sender-queue = in the sender's queue or NIC
 loss-place-socket-buffer = in the receiver's socket buffer
@@ -1004,7 +1004,10 @@ nfs-section = NFS
 nfs-tester-limit = This is { $share } of the tester limit, { $limit } getattr operations a second from a server on the tester's own host.
 nfs-tester-limit-reached = This is { $share } of the tester limit, { $limit } getattr operations a second from a server on the tester's own host. The tester is the limit, not the server.
 nfs-verdict-past-peak = past the peak ({ $result })
-parties-device = device between ports { $ports }{ $value }
+parties-device = { $count ->
+        [1] device at port { $ports }{ $value }
+       *[other] device between ports { $ports }{ $value }
+    }
 parties-more = { " " }and { $more } more pairs
 parties-none = no path
 parties-of-host = { " " }of { $host }
@@ -1023,6 +1026,7 @@ quantity-per-second = per second
 results-above-link = This is more than the { $most } that a link of { $line } can carry at MTU { $mtu }. Either the data did not cross the link in packets of that MTU, or the link's speed is not what it says.
 results-absurd-rate = No figure: what was counted at the receiver is not a rate.
 results-busiest-core = Busiest core of sender and receiver: { $busy }.
+results-busiest-core-of-requests = Busiest core of client and server: { $busy }.
 results-calls-failed = { $failed ->
         [one] 1 call failed.
        *[other] { $failed } calls failed.
@@ -1031,8 +1035,8 @@ results-cpu-byte = CPU time per byte: sender { $sender }, receiver { $receiver }
 results-cpu-call = CPU time per call: client { $sender }, server { $receiver }.
 results-cpu-operation = CPU time per operation: client { $sender }, server { $receiver }.
 results-cpu-transaction = CPU time per transaction: client { $sender }, server { $receiver }.
-results-disorder = Of the datagrams { $parts }.
-results-duplicates = { $duplicates } came more than once
+results-disorder = Datagrams: { $parts }.
+results-duplicates = { $duplicates } duplicated
 results-latency = Response time of { $count } requests: p50 { $p50 }, p99 { $p99 }, slowest { $max }.
 results-latency-p999 = Response time of { $count } requests: p50 { $p50 }, p99 { $p99 }, p99.9 { $p999 }, slowest { $max }.
 results-loss = { $share } of { $loss } datagrams lost{ $placed }.
@@ -1047,7 +1051,7 @@ results-of-link = This is { $share } of what the link can carry at MTU { $mtu }.
 results-of-link-both = This is { $share } of what the link can carry both ways at MTU { $mtu }.
 results-of-links = This is { $share } of what the links can carry at MTU { $mtu }.
 results-operations = { $rate } operations a second ({ $runs }).
-results-reordered = { $reordered } came after one sent later
+results-reordered = { $reordered } reordered
 results-stream = { $payload } payload at the receiver ({ $runs }).
 results-stream-both = { $payload } payload at the receivers, both ways together ({ $runs }).
 results-stream-paths = { $payload } payload at the receivers, all paths together ({ $runs }).

@@ -48,5 +48,5 @@ fn between(lang: Language, ports: &[PortName], home: &HostName) -> String {
     let names: Vec<String> = ports.iter().map(|port| plain(&port.to_string())).collect();
     let several = ports.iter().any(|port| port.host.as_ref().is_some_and(|host| host != home));
     let of = if several { String::new() } else { said!(lang, "parties-of-host", host = plain(&home.0)) };
-    said!(lang, "parties-device", ports = listed(lang, &names), value = of)
+    said!(lang, "parties-device", count = names.len(), ports = listed(lang, &names), value = of)
 }

@@ -39,7 +39,10 @@ fn of_flows(lang: Language, record: &Record, result: &FlowResult<'_>) -> Vec<Str
         nfs::corruption(lang, result),
         loaded_latency::sentence(lang, result),
         cpu(lang, result),
-        busiest_cores(lang, result).map(|busy| said!(lang, "results-busiest-core", busy = busy)),
+        busiest_cores(lang, result).map(|busy| match result.task {
+            TaskKind::Stream => said!(lang, "results-busiest-core", busy = busy),
+            _ => said!(lang, "results-busiest-core-of-requests", busy = busy),
+        }),
     ];
     let mut all = found(lang, record, result);
     all.extend(rest.into_iter().flatten());

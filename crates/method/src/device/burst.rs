@@ -171,7 +171,7 @@ impl BurstTest {
         }
         if !self.found.is_empty() && self.repeats < STANDARD_REPEATS {
             let text = format!(
-                "the burst was searched for {} times; RFC 2544 section 26.4 asks for {STANDARD_REPEATS}: give --repeats \
+                "the number of searches was {}; RFC 2544 section 26.4 asks for {STANDARD_REPEATS}: give --repeats \
                  {STANDARD_REPEATS} for a figure to be compared with others",
                 self.found.len()
             );

@@ -37,7 +37,7 @@ impl EchoTest {
             for caveat in caveats.iter_mut().filter(|caveat| caveat.kind == CaveatKind::NotCalibrated) {
                 caveat.text = format!(
                     "how many frames the tester's port can send and take in is not known: `linerate device calibrate \
-                     --sizes {}` between two of its ports tells",
+                     --sizes {}` between two of its ports measures it",
                     found.frame_bytes
                 );
             }

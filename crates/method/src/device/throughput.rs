@@ -198,7 +198,7 @@ impl ThroughputTest {
         match (&plan.test, &tester_limit) {
             (DeviceTest::Calibrate, _) => caveats.push(Caveat::new(
                 CaveatKind::TesterLimit,
-                "this is the tester's limit, measured without the device: no result through a device can be higher",
+                "this is the tester limit, measured without the device: no result through a device can be higher",
             )),
             (_, None) => caveats.push(Caveat::new(
                 CaveatKind::NotCalibrated,

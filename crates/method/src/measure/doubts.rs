@@ -99,7 +99,7 @@ pub(super) fn caveats(
     }
     if result.main.runs < 3 {
         let text = format!(
-            "{} only: nothing is known of the spread; make three runs or more",
+            "{} only: too few to know the spread; make three runs or more",
             if result.main.runs == 1 { "one run" } else { "two runs" }
         );
         add(CaveatKind::FewRuns, &text);

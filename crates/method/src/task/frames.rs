@@ -46,7 +46,7 @@ impl Kind for Frames {
         let (mut load, mut caveats) = (load.clone(), Vec::new());
         if sharing {
             load.task = Task::Frames(FramesTask { engine: FrameEngine::PacketSocket, ..task.clone() });
-            let text = "packet sockets stood in for XDP, as both sending hosts are one machine, where two XDP senders would \
+            let text = "packet sockets were used instead of XDP, because both sending hosts are one machine, where two XDP senders would \
                         take each other's core: they send and receive far fewer frames a second; send one way, or from two \
                         machines";
             caveats.push(Caveat::new(CaveatKind::Fallback, text));

@@ -251,10 +251,10 @@ fn the_senders_and_the_receivers_counts_become_one() {
 fn a_doubt_names_its_host_and_the_slower_engine_is_the_wholes() {
     let [a, mut b] = both_ways();
     part_of(&mut b).engine = FrameEngine::PacketSocket;
-    b.caveats.push(Caveat::new(CaveatKind::Fallback, "packet sockets stood in for XDP"));
+    b.caveats.push(Caveat::new(CaveatKind::Fallback, "packet sockets were used instead of XDP"));
     let result = joined([a, b]).expect("both hosts are there");
     assert_eq!(result.frames().map(|run| run.counts.engine), Some(FrameEngine::PacketSocket));
-    assert_eq!(result.caveats[0].text, "on b: packet sockets stood in for XDP");
+    assert_eq!(result.caveats[0].text, "on b: packet sockets were used instead of XDP");
 }
 
 #[test]

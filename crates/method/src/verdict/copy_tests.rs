@@ -100,7 +100,10 @@ fn what_the_disk_and_those_who_wait_for_it_show_is_said() {
     let blocked = [(CopyStage::Read, share(0.97, 0.03, 0.0))];
     let source = CopyEnd { disk, stalled: Some(0.88), ..CopyEnd::default() };
     let said = is(&CopyFacts { source, ..with(&blocked) }, Limit::StorageRead, Confidence::High);
-    assert!(said.evidence[0].contains("vda had work for 93 %, and some task of that host waited for storage for 88 %"));
+    assert!(
+        said.evidence[0]
+            .contains("vda was busy for 93 %, and at least one task of that host waited for storage for 88 %")
+    );
 }
 
 #[test]

@@ -102,7 +102,7 @@ pub(super) fn of_stages(facts: &CopyFacts, end: &CopyEnd, stages: &[CopyStage], 
     }
     let (stage, WorkShare { cpu, queued, .. }) = facts.computes(stages)?;
     let mut text = format!(
-        "Of the {whose} stages, to {} took a core for {} of the time and waited for one for {}.",
+        "Of the {whose} stages, {} used the CPU most: it was on a core for {} of the time and waited for one for {}.",
         stage.name(),
         percent(cpu),
         percent(queued)

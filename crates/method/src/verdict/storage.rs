@@ -14,7 +14,8 @@ pub(super) fn stopped(does: &str) -> Opinion {
 /// What the disk itself counted, where there is one, and what the kernel says of those that wait for it.
 pub(super) fn of_disk(end: &CopyEnd) -> String {
     let Some((name, busy)) = &end.disk else { return String::new() };
-    let stalled =
-        end.stalled.map(|share| format!(", and some task of that host waited for storage for {}", percent(share)));
-    format!("; its disk {name} had work for {}{}", percent(*busy), stalled.unwrap_or_default())
+    let stalled = end
+        .stalled
+        .map(|share| format!(", and at least one task of that host waited for storage for {}", percent(share)));
+    format!("; its disk {name} was busy for {}{}", percent(*busy), stalled.unwrap_or_default())
 }

@@ -19,7 +19,7 @@ pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
     let stage = stage?;
     let disk = of_disk(&facts.source);
     let text =
-        format!("To {} files waited for the source's storage for {} of the time{disk}.", stage.name(), percent(share));
+        format!("Stage {} waited for the source's storage for {} of the time{disk}.", stage.name(), percent(share));
     let next = "Copy with --from memory to know what the rest of the path can do; a faster disk, a warm cache (--cache warm) or \
                 more lanes (--lanes) read more.";
     // What the hypervisor took looks like waiting.

@@ -21,7 +21,7 @@ pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
     let share = (written + synced).min(1.0);
     let disk = of_disk(&facts.destination);
     let text = format!(
-        "To {} files waited for the destination's storage for {} of the time, to make all durable for {}{disk}.",
+        "Stage {} waited for the destination's storage for {} of the time, stage sync for {}{disk}.",
         stage?.name(),
         percent(written),
         percent(synced)

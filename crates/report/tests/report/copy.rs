@@ -65,7 +65,7 @@ pub(crate) fn record() -> Record {
         quantity: Quantity::PayloadBps,
         main: sample::summary(640e6, 0.025),
         tester_limit: None,
-        verdict: Verdict::new(Limit::StorageWrite, Confidence::High, vec!["To write files waited.".into()]),
+        verdict: Verdict::new(Limit::StorageWrite, Confidence::High, vec!["stage write waited for storage".into()]),
         caveats: vec![],
         detail: Detail::Copy(Box::new(found)),
     };

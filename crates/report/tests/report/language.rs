@@ -282,7 +282,7 @@ fn one_thing_is_not_told_in_the_plural() {
     let linerate_model::Detail::Copy(found) = &mut record.results[0].detail else { panic!("a copy") };
     (found.files, found.faults_total) = (1, 1);
     let shown = linerate_report::markdown(english, &record);
-    for said in ["1 file of 1.36 GB", "1 item was not copied."] {
+    for said in ["1 file (1.36 GB)", "1 item was not copied."] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
     let compared = |figures: u64| {
