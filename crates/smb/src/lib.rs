@@ -3,10 +3,10 @@
 //! A [`Session`] is one connection, logged in to one share. Its calls may be made by several threads at once, and each thread's are
 //! answered in their own time. Content goes over it in large pieces, several of them on their way: [`Reader`], [`Writer`].
 //!
-//! It speaks MS-SMB2 from version 2.0.2 to 3.1.1, as a client that asks for no leases and follows no links: logging in (`login`), the
-//! messages (`request`, `answer`, `wire`), their protection (`crypto`), and the connection that they share (`connection`, `receiver`). Messages are
-//! signed and encrypted as the server demands; they are never compressed. By 3.1.1 the login and what was negotiated are protected in
-//! any case, but for guests.
+//! It speaks MS-SMB2 from version 2.0.2 to 3.1.1, as a client that asks for no leases and follows no links: logging in by NTLM
+//! (`login`, `spnego`, `ntlm`), the messages (`request`, `answer`, `wire`), their protection (`crypto`), and the connection that they
+//! share (`connection`, `receiver`). Messages are signed and encrypted as the server demands; they are never compressed. By 3.1.1 the
+//! login and what was negotiated are protected in any case, but for guests.
 //!
 //! Paths are below the share, `/` between the names. What SMB cannot hold as a name is refused, never changed (`path`).
 
@@ -16,12 +16,14 @@ mod crypto;
 mod error;
 mod listing;
 mod login;
+mod ntlm;
 mod path;
 mod pieces;
 mod reader;
 mod receiver;
 mod request;
 mod session;
+mod spnego;
 mod wire;
 mod writer;
 

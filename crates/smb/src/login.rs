@@ -4,12 +4,12 @@ use crate::answer::{Answer, Negotiated};
 use crate::connection::{Connection, Keys};
 use crate::crypto::{Cipher, Sealer, Signer, Transcript, claims_signature, derive};
 use crate::error::{CallError, SmbError, status};
+use crate::file_time;
+use crate::ntlm::{AuthenticationError, Chosen, Credentials};
 use crate::request::{Offer, Request};
-use sspi::{
-    AuthIdentity, BufferType, ClientRequestFlags, CredentialUse, Credentials, CredentialsBuffers, DataRepresentation,
-    Negotiate, NegotiateConfig, SecurityBuffer, SecurityStatus, Sspi, SspiImpl as _, Username,
-};
+use crate::spnego;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Versions of SMB: 2.0.2, 2.1, 3.0, 3.0.2 and 3.1.1.
 const DIALECTS: [u16; 5] = [0x202, 0x210, 0x300, 0x302, V3_1_1];
@@ -22,10 +22,6 @@ const SIGNING: [u16; 2] = [GMAC, 1];
 const CIPHERS: [u16; 3] = [2, 4, 1];
 /// A server of version 3.0 that can encrypt.
 const ENCRYPTION: u32 = 0x40;
-/// Steps of a login, at most.
-const STEPS: usize = 8;
-/// What this machine is called to the server.
-const WORKSTATION: &str = "linerate";
 
 /// A user of a server. `guest` is one that needs no password, where the server lets guests in.
 #[derive(Clone, PartialEq, Eq)]
@@ -61,20 +57,20 @@ pub(crate) fn log_in(connection: &Arc<Connection>, server: &str, login: &Login) 
     let mut transcript = Transcript::new();
     let negotiated = negotiate(connection, &mut transcript).map_err(no_server)?;
 
-    let username = Username::parse(&login.user)
-        .map_err(|error| refused(format!("it is no user name ({error})"), "write NAME, DOMAIN\\NAME or NAME@DOMAIN"))?;
-    let identity = AuthIdentity { username, password: login.password.clone().into() };
-    let not_ours = |error: sspi::Error| refused(error.to_string(), "does it take NTLM? linerate has no Kerberos");
-    let mut proof = Proof::of(identity).map_err(not_ours)?;
-    let mut token = proof.step(&[]).map_err(not_ours)?;
-    let mut steps = 0..STEPS;
+    let credentials = Credentials::parse(&login.user, &login.password)
+        .map_err(|error| refused(error.to_string(), "write NAME, DOMAIN\\NAME or NAME@DOMAIN"))?;
+    let not_ours =
+        |error: AuthenticationError| refused(error.to_string(), "does it take NTLM? linerate has no Kerberos");
+    let client = spnego::Client::new(credentials);
+    let mut token = client.begin();
+    let mut proved = None;
     let (mut last, flags) = loop {
         let request = Request::session_setup(&token);
         let answer = connection.submit_and(request, |sent| transcript.add(sent)).and_then(|asked| asked.wait_any());
         let answer = answer.map_err(no_server)?;
         connection.be_of(answer.session());
         let more = match answer.status() {
-            status::MORE if steps.next().is_some() => true,
+            status::MORE if proved.is_none() => true,
             0 => false,
             other => {
                 let remedy = match other {
@@ -90,7 +86,8 @@ pub(crate) fn log_in(connection: &Arc<Connection>, server: &str, login: &Login) 
         if !more {
             break (answer, flags);
         }
-        token = proof.step(server_token).map_err(not_ours)?;
+        let (answer_token, proof) = client.prove(server_token, &chosen()).map_err(not_ours)?;
+        (token, proved) = (answer_token, Some(proof));
         transcript.add(answer.message());
     };
     const GUEST: u16 = 1;
@@ -107,16 +104,13 @@ pub(crate) fn log_in(connection: &Arc<Connection>, server: &str, login: &Login) 
         }
         return Ok(Welcome { negotiated, guest, sealed: false });
     }
-    let key = proof.key().map_err(|error| unverified(error.to_string()))?;
-    let keys = keys(&negotiated, &key, &transcript.0, last.session());
+    let proved = proved.ok_or_else(|| unverified(String::from("it asked for no proof of the password")))?;
+    let keys = keys(&negotiated, proved.key(), &transcript.0, last.session());
     if !verify(&mut last, &keys, negotiated.dialect) {
         return Err(unverified(String::from("its signature is wrong")));
     }
-    if let Ok((_, token)) = last.set_up()
-        && !token.is_empty()
-    {
-        proof.step(token).map_err(|error| unverified(error.to_string()))?;
-    }
+    let (_, token) = last.set_up().map_err(no_server)?;
+    proved.verify(token).map_err(|error| unverified(error.to_string()))?;
     connection.protect(keys);
     Ok(Welcome { negotiated, guest, sealed: flags & ENCRYPT != 0 })
 }
@@ -172,52 +166,8 @@ fn keys(negotiated: &Negotiated, key: &[u8; 16], transcript: &[u8; 64], session:
     Keys { signer, sealer }
 }
 
-/// Proves who it is, by NTLM (MS-NLMP) within SPNEGO (RFC 4178).
-struct Proof {
-    negotiate: Negotiate,
-    credentials: Option<CredentialsBuffers>,
-}
-
-impl Proof {
-    fn of(identity: AuthIdentity) -> sspi::Result<Self> {
-        let methods = Some(String::from("ntlm,!kerberos,!pku2u"));
-        let config = NegotiateConfig::new(Box::<sspi::ntlm::NtlmConfig>::default(), methods, WORKSTATION.to_owned());
-        let mut negotiate = Negotiate::new_client(config)?;
-        let acquired = negotiate
-            .acquire_credentials_handle()
-            .with_credential_use(CredentialUse::Outbound)
-            .with_auth_data(&Credentials::AuthIdentity(identity))
-            .execute(&mut negotiate)?;
-        Ok(Self { negotiate, credentials: acquired.credentials_handle })
-    }
-
-    /// The answer to a token of the server.
-    fn step(&mut self, token: &[u8]) -> sspi::Result<Vec<u8>> {
-        let flags =
-            ClientRequestFlags::MUTUAL_AUTH | ClientRequestFlags::INTEGRITY | ClientRequestFlags::USE_SESSION_KEY;
-        let mut output = [SecurityBuffer::new(Vec::new(), BufferType::Token)];
-        let mut input = [SecurityBuffer::new(token.to_vec(), BufferType::Token)];
-        let mut context = self
-            .negotiate
-            .initialize_security_context()
-            .with_credentials_handle(&mut self.credentials)
-            .with_context_requirements(flags)
-            .with_target_data_representation(DataRepresentation::Native)
-            .with_output(&mut output)
-            .with_input(&mut input);
-        let done = self.negotiate.initialize_security_context_impl(&mut context)?.resolve_to_result()?;
-        match done.status {
-            SecurityStatus::Ok | SecurityStatus::ContinueNeeded => {
-                let [output] = output;
-                Ok(output.buffer)
-            }
-            other => Err(sspi::Error::new(sspi::ErrorKind::InternalError, format!("NTLM ended with {other:?}"))),
-        }
-    }
-
-    fn key(&self) -> sspi::Result<[u8; 16]> {
-        let key = self.negotiate.query_context_session_key()?;
-        let first = key.session_key.as_ref().first_chunk().copied();
-        first.ok_or_else(|| sspi::Error::new(sspi::ErrorKind::InternalError, "the session's key is too short"))
-    }
+/// What the client chooses for this login.
+fn chosen() -> Chosen {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
+    Chosen { challenge: rand::random(), session_key: rand::random(), time: file_time(now) }
 }
