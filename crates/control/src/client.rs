@@ -1,18 +1,21 @@
 //! The agent as its caller sees it.
 
+use crate::http::{Http, HttpError, json};
 use crate::sse::Events;
 use crate::{AgentError, ApiError, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve, SessionHandle, pin};
 use futures_util::{Stream, StreamExt as _};
+use http_body_util::BodyExt as _;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::{Method, Response};
 use linerate_model::{AgentUrl, Assignment, Host, HostCounters, HostCounts, Mac, Order, PortInfo, SessionId, Stage};
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Method, RequestBuilder, Response, Url};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
 use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long an agent may take to end a session and remove what it made.
@@ -21,8 +24,8 @@ const CLOSING: Duration = Duration::from_secs(3_600);
 /// Agents send something this often while events are awaited, three times over.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Shorter than agents keep idle connections, so that no request meets one that is being closed.
-const IDLE: Duration = Duration::from_secs(60);
+/// Why an agent counts as lost that did not answer.
+const NOT_IN_TIME: &str = "no answer in time";
 
 /// A connection to one agent. Clones share it.
 #[derive(Debug, Clone)]
@@ -32,8 +35,7 @@ pub struct Client {
 
 #[derive(Debug)]
 struct Shared {
-    http: reqwest::Client,
-    base: Url,
+    http: Http,
     /// host:port, for messages.
     address: String,
 }
@@ -50,25 +52,14 @@ impl Client {
             address: address.clone(),
             reason: cause(error),
         };
-        let tls = pin::client_config(&url.fingerprint).map_err(|error| unusable(&error))?;
         let mut token = HeaderValue::try_from(format!("Bearer {}", url.token)).map_err(|error| unusable(&error))?;
         token.set_sensitive(true);
-        let headers =
-            HeaderMap::from_iter([(AUTHORIZATION, token), (PROTOCOL_HEADER.parse().expect("plain"), PROTOCOL.into())]);
-        let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .default_headers(headers)
-            .user_agent(concat!("linerate/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .pool_idle_timeout(IDLE)
-            .tcp_nodelay(true)
-            .http1_only()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|error| unusable(&error))?;
-        let base = Url::parse(&format!("https://{address}/v1/")).map_err(|error| unusable(&error))?;
-        let client = Self { shared: Arc::new(Shared { http, base, address }) };
+        let name = HeaderValue::from_static(concat!("linerate/", env!("CARGO_PKG_VERSION")));
+        let protocol = PROTOCOL_HEADER.parse().expect("plain");
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, token), (protocol, PROTOCOL.into()), (USER_AGENT, name)]);
+        let http = Http::new(format!("https://{address}/v1"), &url.fingerprint, headers);
+        let http = http.map_err(|error| unusable(&error))?;
+        let client = Self { shared: Arc::new(Shared { http, address }) };
         match client.host().await {
             Ok(_) => Ok(client),
             // It had not answered before, so it was not lost.
@@ -87,7 +78,7 @@ impl Client {
     /// # Errors
     /// The agent is lost, or cannot describe its host.
     pub async fn host(&self) -> Result<Host, AgentError> {
-        self.json(self.request(Method::GET, &["host"]), "describe its host").await
+        self.get(&["host"], "describe its host").await
     }
 
     /// What the host has counted since it was started.
@@ -95,7 +86,7 @@ impl Client {
     /// # Errors
     /// The agent is lost, or cannot read its counters.
     pub async fn counters(&self) -> Result<HostCounters, AgentError> {
-        self.json(self.request(Method::GET, &["counters"]), "tell its counters").await
+        self.get(&["counters"], "tell its counters").await
     }
 
     /// What is known of the host's interfaces, for tasks with raw frames.
@@ -103,7 +94,7 @@ impl Client {
     /// # Errors
     /// The agent is lost, allows no raw frames, or has no such interface.
     pub async fn ports(&self, interfaces: &[String]) -> Result<Vec<PortInfo>, AgentError> {
-        self.json(self.request(Method::POST, &["ports"]).json(interfaces), "describe its ports").await
+        self.post(&["ports"], interfaces, "describe its ports").await
     }
 
     /// Asks a neighbour of one of the host's ports for its Ethernet address.
@@ -111,7 +102,7 @@ impl Client {
     /// # Errors
     /// The agent is lost, allows no raw frames, or the neighbour does not answer.
     pub async fn resolve(&self, ask: &Resolve) -> Result<Mac, AgentError> {
-        self.json(self.request(Method::POST, &["resolve"]).json(ask), "ask a neighbour").await
+        self.post(&["resolve"], ask, "ask a neighbour").await
     }
 
     /// Opens a session. It begins at once; its stages are told by the handle.
@@ -119,8 +110,8 @@ impl Client {
     /// # Errors
     /// The agent is lost, its limits forbid the assignment, or it cannot be meant.
     pub async fn open(&self, assignment: &Assignment) -> Result<SessionHandle, AgentError> {
-        let request = self.request(Method::POST, &["sessions"]).json(assignment);
-        let stages = self.follow(request, "do its part of the trial", Stage::is_last).await?;
+        const TASK: &str = "do its part of the trial";
+        let stages = self.follow(&["sessions"], self.body(assignment, TASK)?, TASK, Stage::is_last).await?;
         Ok(SessionHandle::new(assignment.id.clone(), stages.boxed()))
     }
 
@@ -129,9 +120,10 @@ impl Client {
     /// # Errors
     /// The agent is lost, or the session is at another stage.
     pub async fn order(&self, session: &SessionId, order: &Order) -> Result<(), AgentError> {
-        let request =
-            self.request(Method::POST, &["sessions", &session.0, "order"]).json(order).timeout(REQUEST_TIMEOUT);
-        self.send(request, "go on with the trial").await.map(|_| ())
+        const TASK: &str = "go on with the trial";
+        let path = ["sessions", &session.0, "order"];
+        let sent = async { self.send(Method::POST, &path, Some(self.body(order, TASK)?), TASK).await };
+        self.in_time(sent, TASK).await.map(|_| ())
     }
 
     /// Fetches what the host counted in a session that is done.
@@ -139,7 +131,7 @@ impl Client {
     /// # Errors
     /// The agent is lost, the session failed or is not done, or its counts were dropped.
     pub async fn counts(&self, session: &SessionId) -> Result<HostCounts, AgentError> {
-        self.json(self.request(Method::GET, &["sessions", &session.0, "counts"]), "hand over its counts").await
+        self.get(&["sessions", &session.0, "counts"], "hand over its counts").await
     }
 
     /// Ends a session at whatever stage, waits until it has let go of everything, and returns what could not be removed. Fine
@@ -150,9 +142,9 @@ impl Client {
     pub async fn close(&self, session: &SessionId) -> Result<Vec<String>, AgentError> {
         let since = Instant::now();
         while since.elapsed() < CLOSING {
-            let request = self.request(Method::DELETE, &["sessions", &session.0]);
             // The agent answers within seconds, and waits before it says "not yet".
-            let closed: Closed = self.json(request, "end the trial").await?;
+            let path = ["sessions", &session.0];
+            let closed: Closed = self.json(Method::DELETE, &path, None, "end the trial").await?;
             if closed.over {
                 return Ok(closed.remains);
             }
@@ -161,26 +153,39 @@ impl Client {
         Err(AgentError::Failed { address: self.shared.address.clone(), message })
     }
 
-    fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
-        let mut url = self.shared.base.clone();
-        url.path_segments_mut().expect("an https URL has a path").pop_if_empty().extend(path);
-        self.shared.http.request(method, url)
+    async fn get<T: DeserializeOwned>(&self, path: &[&str], task: &'static str) -> Result<T, AgentError> {
+        self.json(Method::GET, path, None, task).await
     }
 
-    /// Sends a request and reads the events it is answered with, until one that is the last.
+    async fn post<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &(impl Serialize + ?Sized),
+        task: &'static str,
+    ) -> Result<T, AgentError> {
+        self.json(Method::POST, path, Some(self.body(body, task)?), task).await
+    }
+
+    fn body(&self, value: &(impl Serialize + ?Sized), task: &'static str) -> Result<Bytes, AgentError> {
+        json(value).map_err(|error| self.lost(task, error.to_string()))
+    }
+
+    /// Posts a request and reads the events it is answered with, until one that is the last.
     async fn follow<T: DeserializeOwned + Send + 'static>(
         &self,
-        request: RequestBuilder,
+        path: &[&str],
+        body: Bytes,
         task: &'static str,
         is_last: fn(&T) -> bool,
     ) -> Result<impl Stream<Item = Result<T, AgentError>> + Send + Unpin + use<T>, AgentError> {
         // No limit on the whole, which takes as long as the trial; each piece has its own below.
-        let response = tokio::time::timeout(REQUEST_TIMEOUT, self.send(request, task))
+        let sent = self.send(Method::POST, path, Some(body), task);
+        let response = tokio::time::timeout(REQUEST_TIMEOUT, sent)
             .await
             .map_err(|_| self.lost(task, format!("no answer for {} s", REQUEST_TIMEOUT.as_secs())))??;
         let following = Following {
             client: self.clone(),
-            pieces: response.bytes_stream().boxed(),
+            pieces: response.into_body().into_data_stream(),
             events: Events::default(),
             ready: VecDeque::new(),
             ended: false,
@@ -193,19 +198,41 @@ impl Client {
         .boxed())
     }
 
-    /// Sends a request and reads the answer. The request's own time limit comes first.
-    async fn json<T: DeserializeOwned>(&self, request: RequestBuilder, task: &'static str) -> Result<T, AgentError> {
-        let (http, request) = request.build_split();
-        let mut request = request.map_err(|error| self.lost(task, cause(&error)))?;
-        request.timeout_mut().get_or_insert(REQUEST_TIMEOUT);
-        let response = self.send(RequestBuilder::from_parts(http, request), task).await?;
-        let bytes = response.bytes().await.map_err(|error| self.broken(task, &error))?;
+    /// Sends a request and reads the answer.
+    async fn json<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &[&str],
+        body: Option<Bytes>,
+        task: &'static str,
+    ) -> Result<T, AgentError> {
+        let answered = async {
+            let response = self.send(method, path, body, task).await?;
+            self.read(response, task).await
+        };
+        let bytes = self.in_time(answered, task).await?;
         serde_json::from_slice(&bytes).map_err(|error| self.not_an_agent(format!("its answer cannot be read: {error}")))
     }
 
+    async fn in_time<T>(
+        &self,
+        answered: impl Future<Output = Result<T, AgentError>>,
+        task: &'static str,
+    ) -> Result<T, AgentError> {
+        let late = |_| Err(self.lost(task, NOT_IN_TIME.to_owned()));
+        tokio::time::timeout(REQUEST_TIMEOUT, answered).await.unwrap_or_else(late)
+    }
+
     /// Sends a request; an answer that is no success becomes its error.
-    async fn send(&self, request: RequestBuilder, task: &'static str) -> Result<Response, AgentError> {
-        let response = request.send().await.map_err(|error| self.broken(task, &error))?;
+    async fn send(
+        &self,
+        method: Method,
+        path: &[&str],
+        body: Option<Bytes>,
+        task: &'static str,
+    ) -> Result<Response<Incoming>, AgentError> {
+        let response = self.shared.http.send(method, path, body).await;
+        let response = response.map_err(|error| self.broken(task, error))?;
         // Whatever else another version answers, this header is where it was.
         let theirs = response.headers().get(PROTOCOL_HEADER).map(|value| String::from_utf8_lossy(value.as_bytes()));
         if let Some(theirs) = theirs.filter(|theirs| *theirs != PROTOCOL.to_string()) {
@@ -216,11 +243,16 @@ impl Client {
             return Ok(response);
         }
         let status = response.status();
-        let bytes = response.bytes().await.map_err(|error| self.broken(task, &error))?;
+        let bytes = self.read(response, task).await?;
         match serde_json::from_slice(&bytes) {
             Ok(error) => Err(self.refused(error)),
             Err(_) => Err(self.not_an_agent(format!("it answered with HTTP status {status}"))),
         }
+    }
+
+    async fn read(&self, response: Response<Incoming>, task: &'static str) -> Result<Bytes, AgentError> {
+        let body = response.into_body().collect().await;
+        Ok(body.map_err(|error| self.broken(task, error.into()))?.to_bytes())
     }
 
     /// What the agent says went wrong, as an error here.
@@ -240,13 +272,14 @@ impl Client {
     }
 
     /// A connection that could not be made or that broke.
-    fn broken(&self, task: &'static str, error: &reqwest::Error) -> AgentError {
+    fn broken(&self, task: &'static str, error: HttpError) -> AgentError {
         let address = self.shared.address.clone();
-        match find::<rustls::Error>(error) {
+        let system = find::<std::io::Error>(&*error).map(std::io::Error::kind);
+        match find::<rustls::Error>(&*error) {
             Some(tls) if pin::is_wrong_fingerprint(tls) => AgentError::WrongFingerprint { address },
             Some(tls) => self.not_an_agent(format!("TLS: {tls}")),
-            None if error.is_timeout() => self.lost(task, "no answer in time".to_owned()),
-            None => self.lost(task, cause(error)),
+            None if system == Some(std::io::ErrorKind::TimedOut) => self.lost(task, NOT_IN_TIME.to_owned()),
+            None => self.lost(task, cause(&*error)),
         }
     }
 
@@ -268,7 +301,7 @@ struct Following<S> {
     ended: bool,
 }
 
-impl<S: Stream<Item = reqwest::Result<impl AsRef<[u8]>>> + Unpin> Following<S> {
+impl<S: Stream<Item = Result<Bytes, hyper::Error>> + Unpin> Following<S> {
     /// The next event; none after the last.
     async fn next<T: DeserializeOwned>(&mut self, task: &'static str) -> Option<Result<T, AgentError>> {
         if self.ended {
@@ -281,8 +314,8 @@ impl<S: Stream<Item = reqwest::Result<impl AsRef<[u8]>>> + Unpin> Following<S> {
             }
             let piece = tokio::time::timeout(SILENCE, self.pieces.next()).await;
             let pushed = match piece {
-                Ok(Some(Ok(piece))) => self.events.push(piece.as_ref()),
-                Ok(Some(Err(error))) => return Some(Err(self.client.broken(task, &error))),
+                Ok(Some(Ok(piece))) => self.events.push(&piece),
+                Ok(Some(Err(error))) => return Some(Err(self.client.broken(task, error.into()))),
                 Ok(None) => return Some(Err(self.client.lost(task, "it closed the connection".to_owned()))),
                 Err(_) => {
                     let reason = format!("nothing heard for {} s", SILENCE.as_secs());

@@ -10,6 +10,7 @@
 mod api_error;
 mod client;
 mod error;
+mod http;
 mod pin;
 mod resolve;
 mod session;

@@ -4,13 +4,13 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
-use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use subtle::ConstantTimeEq as _;
 
 /// The SHA-256 of a certificate, in hexadecimal digits.
 pub fn fingerprint(certificate: &CertificateDer<'_>) -> String {
-    Sha256::digest(certificate).iter().map(|byte| format!("{byte:02x}")).collect()
+    let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// TLS that talks to the holder of the certificate with that SHA-256 fingerprint only.
