@@ -9,7 +9,7 @@ use linerate_units::{BitRate, ByteCount, Nanos, grouped};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
-use unic_langid::{LanguageIdentifier, langid};
+use unic_langid::LanguageIdentifier;
 
 const ENGLISH: &str = include_str!("../locales/en.ftl");
 const JAPANESE: &str = include_str!("../locales/ja.ftl");
@@ -83,9 +83,10 @@ impl Language {
     }
 
     fn pattern(self, key: &str, attribute: Option<&str>, held: &[(&str, Held)]) -> Option<String> {
-        static ENGLISH_WORDS: LazyLock<FluentBundle<FluentResource>> = LazyLock::new(|| bundle(langid!("en"), ENGLISH));
+        static ENGLISH_WORDS: LazyLock<FluentBundle<FluentResource>> =
+            LazyLock::new(|| bundle(Language::English, ENGLISH));
         static JAPANESE_WORDS: LazyLock<FluentBundle<FluentResource>> =
-            LazyLock::new(|| bundle(langid!("ja"), JAPANESE));
+            LazyLock::new(|| bundle(Language::Japanese, JAPANESE));
         let bundle = match self {
             Self::English => &ENGLISH_WORDS,
             Self::Japanese => &JAPANESE_WORDS,
@@ -102,10 +103,11 @@ impl Language {
 }
 
 /// The words of one language.
-fn bundle(language: LanguageIdentifier, source: &str) -> FluentBundle<FluentResource> {
+fn bundle(language: Language, source: &str) -> FluentBundle<FluentResource> {
     // A message that cannot be read is left out; a test reads them all.
     let resource = FluentResource::try_new(source.to_owned()).unwrap_or_else(|(resource, _)| resource);
-    let mut bundle = FluentBundle::new_concurrent(vec![language]);
+    let tag: LanguageIdentifier = language.tag().parse().expect("a tag of BCP 47");
+    let mut bundle = FluentBundle::new_concurrent(vec![tag]);
     bundle.set_use_isolating(false);
     bundle.set_formatter(Some(|value, _| match value {
         FluentValue::Number(number) => Some(grouped(number.value as u64)),
