@@ -40,6 +40,12 @@ const CHECKS: &[Check] = &[
         remedy: "`rustup component add clippy` installs it",
     },
     Check {
+        name: "without optional features",
+        arguments: &["clippy", "-p", "linerate", "--no-default-features", "--quiet", "--", "-D", "warnings"],
+        environment: &[],
+        remedy: "code of the features png, smb and snmp stands behind them",
+    },
+    Check {
         name: "documentation",
         arguments: &["doc", "--workspace", "--no-deps", "--quiet"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],

@@ -64,7 +64,12 @@ pub(crate) enum CopyError {
     /// A file server, or serving files, failed.
     #[error(transparent)]
     Nfs(#[from] linerate_oncrpc::RpcError),
+    /// This build has no SMB.
+    #[cfg(not(feature = "smb"))]
+    #[error("this linerate was built without SMB: build it with `--features smb`")]
+    NoSmb,
     /// An SMB server did not let it in.
+    #[cfg(feature = "smb")]
     #[error(transparent)]
     Smb(#[from] linerate_smb::SmbError),
     /// Told to stop.

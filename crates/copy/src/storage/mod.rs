@@ -5,12 +5,12 @@
 
 pub(crate) mod local;
 mod nfs;
+#[cfg(feature = "smb")]
 mod smb;
 
 use crate::{Control, CopyError};
 use linerate_model::{Assignment, FileServer};
 use linerate_nfs::NfsFolder;
-use smb::SmbFolder;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -173,10 +173,13 @@ pub(crate) fn connect(
             let stopped = Box::new(move || control.is_stopped());
             (Box::new(NfsFolder::of_agent(*address, &assignment.key, stopped)?), address.to_string().into())
         }
+        #[cfg(not(feature = "smb"))]
+        FileServer::Smb(_) => return Err(CopyError::NoSmb),
+        #[cfg(feature = "smb")]
         FileServer::Smb(smb) => {
             // What a stop leaves to tidy up needs a connection that it does not close.
             let keep = Box::new(move |stream: &_| if control.is_stopped() { Ok(()) } else { control.keep(stream) });
-            let folder = SmbFolder::connect(smb, assignment.password.as_ref(), make, keep)?;
+            let folder = self::smb::SmbFolder::connect(smb, assignment.password.as_ref(), make, keep)?;
             (Box::new(folder), smb.to_string().into())
         }
     })

@@ -7,6 +7,9 @@ use std::time::Duration;
 /// A device could not be read by SNMP.
 #[derive(Debug, thiserror::Error)]
 pub enum SnmpError {
+    /// This build has no SNMP.
+    #[error("this linerate was built without SNMP: build it with `--features snmp`")]
+    NotBuilt,
     /// The host's name has no address.
     #[error("cannot read the device by SNMP: resolve {host}: {source}; give an address")]
     Resolve {

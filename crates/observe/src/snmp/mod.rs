@@ -9,15 +9,29 @@
 //! 2. HOST-RESOURCES-MIB `hrProcessorLoad`: each CPU, but an average over the last minute;
 //! 3. UCD-SNMP-MIB `ssCpuIdle`: likewise, all CPUs together.
 
+//!
+//! Without the feature `snmp` devices are named all the same, and [`Watcher::open`] fails.
+
+#[cfg(feature = "snmp")]
 mod cpu;
 mod error;
+#[cfg(feature = "snmp")]
 mod interfaces;
+#[cfg(feature = "snmp")]
 mod session;
 mod target;
+#[cfg(feature = "snmp")]
 mod watcher;
+#[cfg(feature = "snmp")]
 mod wire;
+#[cfg(not(feature = "snmp"))]
+mod without;
 
 pub use error::SnmpError;
+#[cfg(feature = "snmp")]
 pub use session::{Device, Reading, Session};
 pub use target::{Access, AuthProtocol, PrivacyProtocol, Secret, Target, TargetError};
+#[cfg(feature = "snmp")]
 pub use watcher::Watcher;
+#[cfg(not(feature = "snmp"))]
+pub use without::{Device, Watcher};

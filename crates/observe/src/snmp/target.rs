@@ -99,6 +99,7 @@ pub struct Secret(String);
 
 impl Secret {
     /// The secret itself.
+    #[cfg(feature = "snmp")]
     pub(super) fn bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
