@@ -33,7 +33,7 @@ pub(crate) enum Bench {
         /// Look for peers here before PATH, for versions the distribution does not have.
         #[arg(long)]
         peer_path: Option<PathBuf>,
-        /// Use this linerate instead of a release build made now.
+        /// Use this linerate instead of the one as it is released, built now.
         #[arg(long)]
         program: Option<PathBuf>,
     },
@@ -54,7 +54,7 @@ pub(crate) enum Bench {
         /// How long one trial measures.
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
-        /// Use this linerate instead of a release build made now.
+        /// Use this linerate instead of the one as it is released, built now.
         #[arg(long)]
         program: Option<PathBuf>,
     },
@@ -81,7 +81,7 @@ pub(crate) enum Bench {
         /// Instead: each way at 100 Mbit/s and unshaped, to one client and to three, as a table. Takes 10 minutes.
         #[arg(long)]
         table: bool,
-        /// Use this linerate instead of a release build made now.
+        /// Use this linerate instead of the one as it is released, built now.
         #[arg(long)]
         program: Option<PathBuf>,
     },
@@ -93,7 +93,7 @@ pub(crate) enum Bench {
         /// How long one trial measures.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
-        /// Use this linerate instead of a release build made now.
+        /// Use this linerate instead of the one as it is released, built now.
         #[arg(long)]
         program: Option<PathBuf>,
     },
@@ -105,7 +105,7 @@ pub(crate) enum Bench {
         /// Results of the record that is reported.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         results: u32,
-        /// Use this linerate instead of a release build made now.
+        /// Use this linerate instead of the one as it is released, built now.
         #[arg(long)]
         program: Option<PathBuf>,
     },

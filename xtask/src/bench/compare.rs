@@ -27,7 +27,7 @@ pub(super) struct Comparison<'a> {
     pub(super) seconds: u32,
     pub(super) only: Option<&'a str>,
     pub(super) peer_path: Option<&'a Path>,
-    /// The linerate to compare; a release build if none.
+    /// The linerate to compare; built as for a release if none.
     pub(super) program: Option<&'a Path>,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Comparison<'a> {
     pub(super) only: Option<&'a str>,
     /// A copy counts as done when all is durable.
     pub(super) durable: bool,
-    /// The linerate to compare; a release build if none.
+    /// The linerate to compare; built as for a release if none.
     pub(super) program: Option<&'a Path>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Lab {
 }
 
 impl Lab {
-    /// Brings up the bench `cable` with `program`, or with a release build made now. Records go to a store under `folder`.
+    /// Brings up the bench `cable` with `program`, or with the program as it is released, built now. Records go to a store under `folder`.
     pub(super) fn up(program: Option<&Path>, folder: &Path) -> Result<Self> {
         Self::up_with(program, folder, &["--bench", "cable"], &[])
     }
@@ -127,7 +127,7 @@ impl Drop for Lab {
     }
 }
 
-/// The linerate to measure: the one that was named, or a release build made now.
+/// The linerate to measure: the one that was named, or the program as it is released, built now.
 pub(super) fn find_or_build(program: Option<&Path>) -> Result<PathBuf> {
     match program {
         Some(program) => program.canonicalize().with_context(|| format!("finding {}", program.display())),
@@ -135,13 +135,13 @@ pub(super) fn find_or_build(program: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// Makes a release build of what `selection` tells cargo and finds the program `name` in it.
+/// Builds what `selection` tells cargo as for a release, by the profile `dist`, and finds the program `name` in it.
 pub(super) fn build(selection: &[&str], name: &str) -> Result<PathBuf> {
     let mut command = process::cargo();
-    command.args(["build", "--release", "--message-format", "json-render-diagnostics"]).args(selection);
+    command.args(["build", "--profile", "dist", "--message-format", "json-render-diagnostics"]).args(selection);
     let output = command.stderr(Stdio::inherit()).output().context("starting `cargo build`")?;
     if !output.status.success() {
-        bail!("the release build of {name} failed; cargo's message is above");
+        bail!("building {name} with the profile `dist` failed; cargo's message is above");
     }
     executable(&String::from_utf8_lossy(&output.stdout), name)
         .with_context(|| format!("cargo built no program called {name}"))
@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn finds_the_program_among_cargos_messages() {
         let messages = "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"serde\"},\"executable\":null}\n\
-            {\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"linerate\"},\"executable\":\"/t/release/linerate\"}\n";
-        assert_eq!(executable(messages, "linerate"), Some(PathBuf::from("/t/release/linerate")));
+            {\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"linerate\"},\"executable\":\"/t/dist/linerate\"}\n";
+        assert_eq!(executable(messages, "linerate"), Some(PathBuf::from("/t/dist/linerate")));
         assert_eq!(executable("{}\n", "linerate"), None);
     }
 }
