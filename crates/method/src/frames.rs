@@ -189,7 +189,7 @@ mod tests {
         for stream in streams_of(&mut result) {
             (stream.intended, stream.sent, stream.sent_bytes) = (501, 501, 501 * 64);
             stream.send_time = Nanos::from_millis(500);
-            (stream.received, stream.by_port_counters) = (499, false);
+            (stream.received, stream.by_port_counters, stream.receive_time) = (499, false, Nanos::default());
         }
         sweep.record(&result);
         assert_eq!(sweep.next(), Step::Done);

@@ -24,6 +24,8 @@ mod repeat;
 mod replay;
 mod retry;
 pub mod search;
+#[cfg(any(test, feature = "simulation"))]
+pub mod simulation;
 pub mod statistics;
 pub mod study;
 mod sweep;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::calibrated;
+use crate::simulation::{self, Network};
 use linerate_model::{
     Counts, FrameCounts, FrameEngine, FrameHeaders, FramePayload, Goal, Limit, Mac, Observation, Plan, PortPair,
     RecordId, Standing,
@@ -40,21 +41,10 @@ pub(crate) fn plan(test: DeviceTest, both: bool) -> DevicePlan {
 
 /// Forwards at most `device` frames/s; the tester sends at most `tester`.
 pub(crate) fn simulate(trial: Trial, device: u64, tester: u64) -> TrialResult {
-    let task = frames_of(&trial);
-    let streams: Vec<FrameStreamCounts> = task
-        .streams
-        .iter()
-        .map(|stream| {
-            let frames = |rate: u64| (u128::from(rate) * u128::from(task.time.get()) / 1_000_000_000) as u64;
-            let intended = frames(stream.rate.map_or(tester, |rate| rate.get()));
-            let sent = intended.min(frames(tester / task.streams.len() as u64));
-            let received = sent.min(frames(device / task.streams.len() as u64));
-            let mut latency = linerate_model::Histogram::default();
-            latency.record_many(1_000, received);
-            FrameStreamCounts { intended, sent, received, latency, ..FrameStreamCounts::default() }
-        })
-        .collect();
-    counted(trial, streams)
+    let (rate, latency) = (FrameRate::per_second(device), Nanos::new(1_000));
+    let device = simulation::Device { rate, latency, ..Network::default().device };
+    let network = Network { device, tester: FrameRate::per_second(tester), ..Network::default() };
+    network.attempt(&trial, 0).expect("its hosts count")
 }
 
 /// What XDP counted of each stream of `trial`.
@@ -88,7 +78,7 @@ pub(crate) fn frames_of(trial: &Trial) -> &FramesTask {
 }
 
 /// The next trial of a test.
-pub(super) fn next(test: &Device) -> Option<Trial> {
+pub(crate) fn next(test: &Device) -> Option<Trial> {
     match test.next() {
         Step::Run { trial, .. } => Some(*trial),
         Step::Done => None,
