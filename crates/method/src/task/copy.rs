@@ -119,10 +119,14 @@ impl Kind for Copies {
                 // Roles come in the order in which `assign` gave them.
                 Some(Ok(roles)) if !roles.is_empty() => match roles.remove(0) {
                     RoleCounts::Copy(counted) => counted,
-                    RoleCounts::Flows(_) | RoleCounts::Frames(_) => return Err(format!("{host} counted no copy")),
+                    RoleCounts::Flows(_) | RoleCounts::Frames(_) => {
+                        return Err(format!("{host}: its agent counted no copy: use the same linerate everywhere"));
+                    }
                 },
                 Some(Err(why)) => lost_part(why),
-                Some(Ok(_)) | None => return Err(format!("{host} gave no counts: use the same linerate everywhere")),
+                Some(Ok(_)) | None => {
+                    return Err(format!("{host}: its agent gave no counts: use the same linerate everywhere"));
+                }
             };
             let part = CopyPart { host: host.clone(), counted };
             match end {

@@ -73,9 +73,15 @@ impl Kind for Frames {
                 arrived = arrived.or(part.arrived.take());
                 flooded += part.flooded;
             }
-            let (Some(sent), Some(arrived)) = (sent, arrived) else {
-                return Err(format!("no host counted both ends of stream {index}: use the same linerate on all hosts"));
+            let stream = &task.streams[index];
+            let lacking = |port: u16, end: &str| {
+                let host = task.ports.get(usize::from(port)).map_or(&task.home, |port| task.host(port));
+                format!(
+                    "{host}: its agent did not count the frames that {end} of stream {index}: use the same linerate on all hosts"
+                )
             };
+            let sent = sent.ok_or_else(|| lacking(stream.from, "left"))?;
+            let arrived = arrived.ok_or_else(|| lacking(stream.to, "arrived"))?;
             streams.push(FrameStreamCounts::joined(sent, arrived, flooded));
         }
         // One that fell back to packet sockets is what the whole is measured by.

@@ -4,6 +4,7 @@
 mod copy;
 mod flows;
 mod frames;
+mod plausible;
 #[cfg(test)]
 mod tests;
 
@@ -184,7 +185,7 @@ pub fn figure(result: &TrialResult) -> f64 {
 /// Puts together what the hosts counted in an attempt at `trial`, load by load in its order.
 ///
 /// # Errors
-/// A host was lost that the trial does not go on without; the text says which and why.
+/// A host was lost that the trial does not go on without, or its counts cannot be; the text says which and why.
 pub fn join(trial: &Trial, attempt: u32, loads: Vec<Joining>) -> Result<TrialResult, String> {
     let mut result = TrialResult {
         trial: trial.clone(),
@@ -200,6 +201,9 @@ pub fn join(trial: &Trial, attempt: u32, loads: Vec<Joining>) -> Result<TrialRes
         let several = parts.len() > 1;
         for (host, counted) in &parts {
             let Ok(counted) = counted else { continue };
+            if let Some(why) = plausible::impossible(counted) {
+                return Err(format!("{host}: {why}"));
+            }
             let own = |caveat: &Caveat| match several {
                 true => Caveat::new(caveat.kind, format!("on {host}: {}", caveat.text)),
                 false => caveat.clone(),
