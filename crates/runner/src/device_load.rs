@@ -1,13 +1,16 @@
 //! The device's own load beside each trial: read by SNMP, or from a linerate agent on the device.
 
 use crate::AgentHandle;
+use crate::clock::Clock;
+use futures_util::future::BoxFuture;
 use linerate_control::{AgentError, Client};
 use linerate_model::{
     CoreUse, DeviceInterface, DeviceLoad, Host, HostCounters, InterfaceCounters, Task, Trial, TrialResult,
 };
 use linerate_observe::snmp::Watcher;
 use linerate_units::Nanos;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -31,7 +34,12 @@ impl DeviceWatch {
     pub fn of_agent<'a>(device: &AgentHandle, mut testers: impl Iterator<Item = &'a Host>) -> Self {
         let own = &device.host.boot_id;
         let one_machine = !own.is_empty() && testers.any(|tester| tester.boot_id == *own);
-        Self::Agent(AgentWatch { client: device.client.clone(), one_machine, polls: None })
+        Self::reading(Arc::new(device.client.clone()), one_machine)
+    }
+
+    /// A watch by what `counters` tells. Whether it runs on the tester's machine is `one_machine`.
+    pub(crate) fn reading(counters: Arc<dyn ReadCounters>, one_machine: bool) -> Self {
+        Self::Agent(AgentWatch { counters, clock: Clock::begin(), one_machine, polls: None })
     }
 
     /// Begins to look, just before `trial`.
@@ -51,11 +59,34 @@ impl DeviceWatch {
             Self::Agent(watch) => watch.stop(result).await,
         }
     }
+
+    /// Ends it where the trial came to nothing.
+    pub(crate) fn give_up(&mut self) {
+        if let Self::Agent(watch) = self {
+            watch.polls = None;
+        }
+    }
+}
+
+/// Tells what a device has counted since it was started.
+pub(crate) trait ReadCounters: Send + Sync {
+    /// Reads the counters.
+    ///
+    /// # Errors
+    /// The device does not tell them.
+    fn counters(&self) -> BoxFuture<'_, Result<HostCounters, AgentError>>;
+}
+
+impl ReadCounters for Client {
+    fn counters(&self) -> BoxFuture<'_, Result<HostCounters, AgentError>> {
+        Box::pin(self.counters())
+    }
 }
 
 /// Asks an agent on the device for its counters while a trial runs.
 pub struct AgentWatch {
-    client: Client,
+    counters: Arc<dyn ReadCounters>,
+    clock: Clock,
     /// Device and tester share a machine's cores.
     one_machine: bool,
     polls: Option<Polls>,
@@ -89,14 +120,14 @@ impl AgentWatch {
     fn start(&mut self, trial: &Trial) {
         let every = Duration::from_nanos(length(trial).0.get() / POLLS).clamp(CLOSEST, WIDEST);
         let (stop, stopped) = oneshot::channel();
-        let log = tokio::spawn(follow(self.client.clone(), every, stopped));
-        self.polls = Some(Polls { began: now(), stop, log });
+        let log = tokio::spawn(follow(Arc::clone(&self.counters), self.clock, every, stopped));
+        self.polls = Some(Polls { began: self.clock.now(), stop, log });
     }
 
     async fn stop(&mut self, result: &TrialResult) -> DeviceLoad {
         let mut load = DeviceLoad { source: "agent".into(), ..DeviceLoad::default() };
         let Some(polls) = self.polls.take() else { return load };
-        let ended = now();
+        let ended = self.clock.now();
         // If nobody listens any more, the questions have ended by themselves.
         let _ = polls.stop.send(());
         let Ok(log) = polls.log.await else {
@@ -134,13 +165,19 @@ fn sending(result: &TrialResult, asked: Nanos, answered: Nanos) -> (Nanos, Nanos
     (from, from + time)
 }
 
-async fn follow(client: Client, every: Duration, mut stopped: oneshot::Receiver<()>) -> Log {
+/// Asks again and again, until it is told to stop or nobody waits for the answers any more.
+async fn follow(
+    device: Arc<dyn ReadCounters>,
+    clock: Clock,
+    every: Duration,
+    mut stopped: oneshot::Receiver<()>,
+) -> Log {
     let mut log = Log::default();
     loop {
         let question = async {
-            let asked = now();
-            let answer = client.counters().await;
-            (asked, now(), answer)
+            let asked = clock.now();
+            let answer = device.counters().await;
+            (asked, clock.now(), answer)
         };
         tokio::select! {
             biased;
@@ -226,10 +263,6 @@ fn interface_since(now: &InterfaceCounters, then: &InterfaceCounters) -> DeviceI
         in_errors: now.rx_errors.saturating_sub(then.rx_errors),
         out_errors: now.tx_errors.saturating_sub(then.tx_errors),
     }
-}
-
-fn now() -> Nanos {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(Nanos::default(), Nanos::from)
 }
 
 #[cfg(test)]

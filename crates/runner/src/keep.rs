@@ -20,13 +20,13 @@ impl<'a> Keep<'a> {
     }
 
     /// Stores the attempts of `record` that are not stored yet. A run's row comes with its first attempt that counted something: a
-    /// run that never did leaves none.
-    pub(crate) fn trials(&mut self, record: &Record, summary: &RunSummary) {
+    /// run that never did leaves none. `summary` says what the run amounts to with them.
+    pub(crate) fn trials(&mut self, record: &Record, summary: impl FnOnce() -> RunSummary) {
         let Some(store) = self.store else { return };
         if self.live.is_none() && record.trials.iter().all(|result| result.failure().is_some()) {
             return;
         }
-        if let Err(error) = self.write(store, record, summary) {
+        if let Err(error) = self.write(store, record, &summary()) {
             self.failure = Some(error);
             self.store = None;
             self.live = None;

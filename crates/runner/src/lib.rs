@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod agents;
+mod clock;
 mod control_agents;
 mod device_load;
 mod error;

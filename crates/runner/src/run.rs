@@ -140,7 +140,7 @@ impl Run<'_> {
             }
             let after = method.record(&result);
             record.trials.push(result);
-            keep.trials(&record, &method.summary());
+            keep.trials(&record, || method.summary());
             if let Some(result) = record.trials.last() {
                 on_event(Event::Ended { result });
             }
@@ -201,6 +201,7 @@ impl Run<'_> {
         result
     }
 }
+            self.device.iter_mut().for_each(DeviceWatch::give_up);
 
 /// Which attempt at its trial comes after `last`: one that was spoilt is repeated.
 fn next_attempt(last: Option<&TrialResult>) -> u32 {
