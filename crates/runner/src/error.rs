@@ -15,26 +15,72 @@ pub enum RunError {
         /// What happened.
         source: AgentError,
     },
-    /// A session came to nothing at its agent.
-    #[error("{host}: {}", told(failure))]
-    Session {
+    /// A trial failed at one of its hosts.
+    #[error("{host}: {source} (at stage `{stage}`)")]
+    Host {
         /// Which host.
         host: HostName,
-        /// What the agent said.
-        failure: SessionFailure,
+        /// The last stage that the host's session told; `opening` before the first.
+        stage: &'static str,
+        /// What happened.
+        source: HostFailure,
+    },
+    /// A trial failed, and nothing can stand in for it.
+    #[error("{trial}: {source}")]
+    Trial {
+        /// The trial's name.
+        trial: String,
+        /// What happened.
+        source: Box<RunError>,
     },
     /// The plan names a host that no agent was given for.
     #[error("no agent is known for host `{0}`; name a lab host, `local`, or give the agent URL that its agent printed")]
     UnknownHost(HostName),
-    /// The trial cannot be shared out between the hosts, or what they counted does not fit together.
+    /// The trial cannot be shared out between the hosts.
     #[error("{0}")]
     Plan(String),
+    /// What the hosts counted does not fit together, or cannot be.
+    #[error("{0} (at stage `done`)")]
+    Counts(String),
     /// The results could not be kept.
     #[error("the results could not be kept: {0}")]
     Store(#[from] StoreError),
     /// The user stopped it.
     #[error("interrupted; what was measured until then is kept")]
     Interrupted,
+}
+
+impl RunError {
+    /// The same, named as what happened in a stage of a trial where it is an agent's.
+    pub(crate) fn in_stage(self, stage: &'static str) -> Self {
+        match self {
+            Self::Agent { host, source } => Self::Host { host, stage, source: source.into() },
+            other => other,
+        }
+    }
+}
+
+/// What happened to a session.
+#[derive(Debug, thiserror::Error)]
+pub enum HostFailure {
+    /// Its agent refused or was lost.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// It came to nothing at its agent.
+    #[error("{}", told(.0))]
+    Session(SessionFailure),
+    /// Its agent told a stage that is not due: it was ordered no further, or had passed it.
+    #[error("its agent tells the stage `{told}`, which is not due; use the same linerate on all hosts")]
+    OutOfOrder {
+        /// The stage.
+        told: &'static str,
+    },
+}
+
+impl From<SessionFailure> for HostFailure {
+    fn from(failure: SessionFailure) -> Self {
+        Self::Session(failure)
+    }
 }
 
 fn told(failure: &SessionFailure) -> String {

@@ -18,5 +18,5 @@ mod tests;
 pub use agents::{Agents, OpenSession};
 pub use control_agents::{AgentHandle, ControlAgents};
 pub use device_load::DeviceWatch;
-pub use error::RunError;
+pub use error::{HostFailure, RunError};
 pub use run::{Ended, Event, Origin, Resumed, Run};

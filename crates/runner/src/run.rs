@@ -131,7 +131,12 @@ impl Run<'_> {
                 Ok(result) => (result, None),
                 // A trial that the user stopped is not kept: it counted nothing whole.
                 Err(RunError::Interrupted) => break Some(RunError::Interrupted),
-                Err(error) => (TrialResult::failed(*trial, attempt, error.to_string()), Some(error)),
+                Err(error) => {
+                    // The attempt has the trial's name already.
+                    let reason = error.to_string();
+                    let named = RunError::Trial { trial: trial.name.clone(), source: Box::new(error) };
+                    (TrialResult::failed(*trial, attempt, reason), Some(named))
+                }
             };
             let doubt = spoilt(&result);
             retry.judge(again, attempt, doubt, &mut result);
@@ -196,12 +201,12 @@ impl Run<'_> {
             result = watched => result,
         };
         if result.is_err() {
+            self.device.iter_mut().for_each(DeviceWatch::give_up);
             remains.extend(sessions.close().await);
         }
         result
     }
 }
-            self.device.iter_mut().for_each(DeviceWatch::give_up);
 
 /// Which attempt at its trial comes after `last`: one that was spoilt is repeated.
 fn next_attempt(last: Option<&TrialResult>) -> u32 {

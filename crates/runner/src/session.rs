@@ -3,7 +3,7 @@
 //! Barriers are here alone: no session connects before all listen, none starts before all are ready, and none stops counting before
 //! all have sent.
 
-use crate::error::at;
+use crate::error::HostFailure;
 use crate::run::Event;
 use crate::{Agents, OpenSession, RunError};
 use futures_util::future::{join_all, try_join_all};
@@ -37,16 +37,29 @@ pub(crate) struct Sessions<'a> {
 /// One session.
 struct One<'a> {
     load: usize,
+    /// Its place among the sessions of the load.
+    place: usize,
     asked: &'a Load,
     host: HostName,
     part: Assignment,
     session: Box<dyn OpenSession>,
     /// The latest stage told.
     stage: Stage,
+    /// How far its orders let it go.
+    allowed: Allowed,
     listens: Endpoints,
     ready: Ready,
     /// Why the agent was lost, where the load goes on without it.
     lost: Option<String>,
+}
+
+/// How far a session may go by the orders that it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Allowed {
+    Listening,
+    Ready,
+    Sent,
+    Done,
 }
 
 impl<'a> Sessions<'a> {
@@ -59,7 +72,7 @@ impl<'a> Sessions<'a> {
     /// Opens them and leads them to their counts. When it fails, those that are open stay open: [`Sessions::close`] ends them.
     ///
     /// # Errors
-    /// A host has no address or no agent, refuses, fails or is lost.
+    /// A host has no address or no agent, refuses, fails, is lost, or tells a stage that is not due.
     pub(crate) async fn run(
         &mut self,
         attempt: u32,
@@ -82,78 +95,73 @@ impl<'a> Sessions<'a> {
             assigned.mark(rand::random());
             self.caveats.push(assigned.caveats);
             let (load, key) = (assigned.load, SessionKey(rand::random()));
-            // All agents of a load hear of it at once; those that opened are known before the first failure is told.
-            let opened = join_all(assigned.parts.into_iter().enumerate().map(async |(at, (host, roles))| {
+            let (agents, all) = (self.agents, RefCell::new(&mut self.all));
+            // All agents of a load hear of it at once. A session is known as soon as it is open, so that it is closed whatever
+            // becomes of the others.
+            let opened = join_all(assigned.parts.into_iter().enumerate().map(async |(place, (host, roles))| {
                 let part = Assignment {
-                    id: SessionId(format!("{unique:016x}-{index}-{at}")),
+                    id: SessionId(format!("{unique:016x}-{index}-{place}")),
                     key,
                     task: load.task.clone(),
                     timing: load.timing,
                     roles,
                     password: password.cloned(),
                 };
-                let session = self.agents.open(&host, &part).await?;
-                Ok::<_, RunError>((host, part, session))
+                let session = agents.open(&host, &part).await.map_err(|error| error.in_stage("opening"))?;
+                all.borrow_mut().push(One {
+                    load: index,
+                    place,
+                    asked,
+                    host,
+                    part,
+                    session,
+                    stage: Stage::Preparing { doing: String::new() },
+                    allowed: Allowed::Listening,
+                    listens: Endpoints::new(),
+                    ready: Ready::default(),
+                    lost: None,
+                });
+                Ok(())
             }))
             .await;
-            let mut failure = None;
-            for opened in opened {
-                match opened {
-                    Ok((host, part, session)) => self.all.push(One {
-                        load: index,
-                        asked,
-                        host,
-                        part,
-                        session,
-                        stage: Stage::Preparing { doing: String::new() },
-                        listens: Endpoints::new(),
-                        ready: Ready::default(),
-                        lost: None,
-                    }),
-                    Err(error) => failure = failure.or(Some(error)),
-                }
-            }
-            if let Some(error) = failure {
-                return Err(error);
-            }
+            opened.into_iter().collect::<Result<(), RunError>>()?;
         }
+        self.all.sort_by_key(|one| (one.load, one.place));
         Ok(())
     }
 
     /// Waits until every session has come to a stage that is `wanted`. The first failure ends it.
     async fn reach(&mut self, wanted: fn(&Stage) -> bool, on_event: OnEvent<'_, '_>) -> Result<(), RunError> {
-        try_join_all(self.all.iter_mut().map(|one| one.until(wanted, None, on_event))).await?;
-        Ok(())
+        all_reach(self.all.iter_mut(), wanted, None, on_event).await
     }
 
     /// Each session learns where the links it connects are listened on.
-    async fn connect(&self) -> Result<(), RunError> {
-        try_join_all(self.all.iter().map(async |one| {
-            let listened = |link: LinkId| {
-                let peers = self.all.iter().filter(|other| other.load == one.load);
-                let address = peers.filter_map(|other| other.listens.get(&link)).next();
-                address.map(|address| (link, *address)).ok_or_else(|| {
-                    RunError::Plan(format!("no host of the trial listens on link {} of {}", link.0, one.host))
-                })
-            };
-            let links = one.part.connects().map(listened).collect::<Result<Endpoints, _>>()?;
-            one.order(Order::Connect(links)).await
-        }))
-        .await?;
+    async fn connect(&mut self) -> Result<(), RunError> {
+        let listened = |one: &One<'_>, link: LinkId| {
+            let peers = self.all.iter().filter(|other| other.load == one.load);
+            let address = peers.filter_map(|other| other.listens.get(&link)).next();
+            address.map(|address| (link, *address)).ok_or_else(|| {
+                RunError::Plan(format!("no host of the trial listens on link {} of {}", link.0, one.host))
+            })
+        };
+        let links = self.all.iter().map(|one| one.part.connects().map(|link| listened(one, link)).collect());
+        let links = links.collect::<Result<Vec<Endpoints>, _>>()?;
+        try_join_all(self.all.iter_mut().zip(links).map(|(one, links)| one.order(Order::Connect(links)))).await?;
         Ok(())
     }
 
     /// Starts all sessions at the same time: agents that are further away are told a shorter delay.
-    async fn start(&self, on_event: OnEvent<'_, '_>) -> Result<(), RunError> {
+    async fn start(&mut self, on_event: OnEvent<'_, '_>) -> Result<(), RunError> {
         let files = self.all.iter().map(|one| one.ready.files).sum();
         let bytes = self.all.iter().map(|one| one.ready.bytes).sum();
         on_event.borrow_mut()(Event::Starts { files, bytes });
         let lead = self.all.iter().map(|one| one.ready.lead).max().unwrap_or_default();
-        let round_trip = |one: &One<'_>| self.agents.round_trip(&one.host);
+        let agents = self.agents;
+        let round_trip = |one: &One<'_>| agents.round_trip(&one.host);
         let furthest = self.all.iter().map(round_trip).max().unwrap_or_default();
-        try_join_all(self.all.iter().map(async |one| {
+        try_join_all(self.all.iter_mut().map(|one| {
             let head_start = Nanos::new((furthest - round_trip(one)).get() / 2);
-            one.order(Order::Start { delay: lead + head_start }).await
+            one.order(Order::Start { delay: lead + head_start })
         }))
         .await?;
         Ok(())
@@ -168,8 +176,9 @@ impl<'a> Sessions<'a> {
         // A load that drains must not wait for one that does not.
         try_join_all(loads.into_iter().zip(&self.lost).map(async |(mut ones, lost)| {
             if ones.iter().any(|one| drains(&one.asked.task)) {
-                all_sent(&mut ones, lost, on_event).await?;
-                let still = ones.iter().filter(|one| one.stage == Stage::Sent && one.lost.is_none());
+                // One that sends nothing has sent at once, and its loss is noticed while the others still send.
+                all_reach(ones.iter_mut().map(|one| &mut **one), is_sent, Some(lost), on_event).await?;
+                let still = ones.iter_mut().filter(|one| one.lost.is_none());
                 try_join_all(still.map(|one| one.order(Order::Drain))).await?;
             }
             try_join_all(ones.iter_mut().map(|one| one.until(is_done, Some(lost), on_event))).await
@@ -182,7 +191,7 @@ impl<'a> Sessions<'a> {
     async fn counts(&self, attempt: u32) -> Result<TrialResult, RunError> {
         let counted = try_join_all(self.all.iter().map(async |one| match &one.lost {
             Some(why) => Ok(Err(why.clone())),
-            None => one.session.counts().await.map(Ok).map_err(at(&one.host)),
+            None => one.session.counts().await.map(Ok).map_err(|error| one.failed(error)),
         }))
         .await?;
         let joining = |caveats: &Vec<Caveat>| Joining { caveats: caveats.clone(), parts: Vec::new() };
@@ -190,7 +199,7 @@ impl<'a> Sessions<'a> {
         for (one, counted) in self.all.iter().zip(counted) {
             loads[one.load].parts.push((one.host.clone(), counted));
         }
-        join(self.trial, attempt, loads).map_err(RunError::Plan)
+        join(self.trial, attempt, loads).map_err(RunError::Counts)
     }
 
     /// Ends all sessions that are open, those that connect first: they may have to remove from the others what they made there.
@@ -242,13 +251,24 @@ impl One<'_> {
         Ok(())
     }
 
-    async fn order(&self, order: Order) -> Result<(), RunError> {
-        self.session.order(&order).await.map_err(at(&self.host))
+    async fn order(&mut self, order: Order) -> Result<(), RunError> {
+        self.allowed = match order {
+            Order::Connect(_) => Allowed::Ready,
+            Order::Start { .. } if drains(&self.asked.task) => Allowed::Sent,
+            Order::Start { .. } | Order::Drain => Allowed::Done,
+        };
+        self.session.order(&order).await.map_err(|error| self.failed(error))
     }
 
     /// Takes the next stage.
     async fn next(&mut self, on_event: OnEvent<'_, '_>) -> Result<(), RunError> {
-        let stage = self.session.stage().await.map_err(at(&self.host))?;
+        let stage = self.session.stage().await.map_err(|error| self.failed(error))?;
+        if let Stage::Failed(failure) = stage {
+            return Err(self.failed(failure));
+        }
+        if !self.may_reach(&stage) {
+            return Err(self.failed(HostFailure::OutOfOrder { told: name(&stage) }));
+        }
         match &stage {
             Stage::Preparing { doing } => on_event.borrow_mut()(Event::Preparing { host: &self.host, doing }),
             Stage::Listening { endpoints } => self.listens.clone_from(endpoints),
@@ -256,35 +276,58 @@ impl One<'_> {
             Stage::Running(meter) if self.load == 0 => {
                 on_event.borrow_mut()(Event::Progress { host: &self.host, meter });
             }
-            Stage::Running(_) | Stage::Sent | Stage::Done => {}
-            Stage::Failed(failure) => {
-                return Err(RunError::Session { host: self.host.clone(), failure: failure.clone() });
-            }
+            Stage::Running(_) | Stage::Sent | Stage::Done | Stage::Failed(_) => {}
         }
         self.stage = stage;
         Ok(())
     }
+
+    /// Whether the session may be at `stage` now. It goes no further than it was ordered to, and never back, but for what it
+    /// prepares for its connections. Stages that wait for no order may be left out.
+    fn may_reach(&self, stage: &Stage) -> bool {
+        let needed = match stage {
+            Stage::Preparing { .. } => return matches!(self.stage, Stage::Preparing { .. } | Stage::Listening { .. }),
+            Stage::Listening { .. } => Allowed::Listening,
+            Stage::Ready(_) => Allowed::Ready,
+            Stage::Running(_) | Stage::Sent => Allowed::Sent,
+            Stage::Done | Stage::Failed(_) => Allowed::Done,
+        };
+        let sends = drains(&self.asked.task) || *stage != Stage::Sent;
+        sends && place(stage) >= place(&self.stage) && needed <= self.allowed
+    }
+
+    /// What ended the session, and in which stage.
+    fn failed(&self, source: impl Into<HostFailure>) -> RunError {
+        RunError::Host { host: self.host.clone(), stage: name(&self.stage), source: source.into() }
+    }
 }
 
-/// Follows the sessions of a load that drains until all have sent. One that sends nothing has sent at once: it is followed on,
-/// so that its loss is noticed while the others still send.
-async fn all_sent(
-    ones: &mut [&mut One<'_>],
-    lost: &RefCell<Vec<HostName>>,
+/// Follows sessions until all have come to a stage that is `wanted`. One that is there already is followed on, so that its loss
+/// is noticed while others are still on their way. Where the load can go on without a host, `lost` names those it lost.
+async fn all_reach<'a, 'b: 'a>(
+    ones: impl Iterator<Item = &'a mut One<'b>>,
+    wanted: fn(&Stage) -> bool,
+    lost: Option<&RefCell<Vec<HostName>>>,
     on_event: OnEvent<'_, '_>,
 ) -> Result<(), RunError> {
-    let sending = watch::Sender::new(ones.len());
-    try_join_all(ones.iter_mut().map(async |one| {
-        let mut others = sending.subscribe();
-        one.until(|stage| matches!(stage, Stage::Sent | Stage::Done), Some(lost), on_event).await?;
-        sending.send_modify(|sending| *sending -= 1);
+    let ones: Vec<_> = ones.collect();
+    let on_their_way = watch::Sender::new(ones.len());
+    try_join_all(ones.into_iter().map(async |one| {
+        let mut others = on_their_way.subscribe();
+        one.until(wanted, lost, on_event).await?;
+        on_their_way.send_modify(|left| *left -= 1);
         tokio::select! {
-            _ = others.wait_for(|sending| *sending == 0) => Ok(()),
-            ended = one.until(is_done, Some(lost), on_event) => ended,
+            biased;
+            _ = others.wait_for(|left| *left == 0) => Ok(()),
+            ended = one.until(is_done, lost, on_event) => ended,
         }
     }))
     .await?;
     Ok(())
+}
+
+fn is_sent(stage: &Stage) -> bool {
+    *stage == Stage::Sent
 }
 
 fn is_done(stage: &Stage) -> bool {
@@ -293,4 +336,29 @@ fn is_done(stage: &Stage) -> bool {
 
 fn left_behind(host: &HostName, text: &str) -> Caveat {
     Caveat::new(CaveatKind::LeftBehind, format!("{host}: {text}"))
+}
+
+/// The order of the stages.
+fn place(stage: &Stage) -> u8 {
+    match stage {
+        Stage::Preparing { .. } => 0,
+        Stage::Listening { .. } => 1,
+        Stage::Ready(_) => 2,
+        Stage::Running(_) => 3,
+        Stage::Sent => 4,
+        Stage::Done | Stage::Failed(_) => 5,
+    }
+}
+
+/// A stage's name, as the agents' API has it.
+fn name(stage: &Stage) -> &'static str {
+    match stage {
+        Stage::Preparing { .. } => "preparing",
+        Stage::Listening { .. } => "listening",
+        Stage::Ready(_) => "ready",
+        Stage::Running(_) => "running",
+        Stage::Sent => "sent",
+        Stage::Done => "done",
+        Stage::Failed(_) => "failed",
+    }
 }

@@ -1,23 +1,94 @@
-//! A small plan of each goal, between hosts `a` and `b`.
+//! A small plan of each kind of run, between hosts `a` and `b`.
 
+use linerate_method::ladder::LadderRequest;
+use linerate_method::simulation::{Network, Server};
+use linerate_method::{ladder, probed};
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyVerify,
-    CopyWay, CurvePlan, DevicePlan, DeviceTest, FrameEngine, FrameHeaders, FramePayload, Goal, HostName, IpVersion,
-    Mac, NfsMix, NfsTask, Path, Plan, PortPair, Repeats, StreamTask, Task, Timing, Transport, Trial,
+    CopyWay, CurvePlan, DevicePlan, DeviceTest, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream,
+    FramesTask, Goal, HostName, IpVersion, Mac, NfsMix, NfsTask, Path, Plan, Planned, PortPair, Repeats, RpcCall,
+    RpcTask, SocketOptions, StreamTask, Task, Timing, TransactTask, Transport, Trial,
 };
-use linerate_units::{BitRate, ByteCount, FrameSize, Nanos, Ratio};
+use linerate_units::{BitRate, ByteCount, FrameRate, FrameSize, Nanos, Ratio};
 
-const TIMING: Timing = Timing::of(Nanos::from_millis(10), Nanos::from_millis(100));
+/// Short, so that response times are short too, and their histograms small.
+const TIMING: Timing = Timing::of(Nanos::from_millis(1), Nanos::from_millis(10));
 
-pub(super) fn stream(name: &str) -> Trial {
-    let paths = vec![Path::between("a", "b")];
-    let task = StreamTask { paths, ..StreamTask::plain(Transport::Tcp, ByteCount::new(128 << 10)) };
+/// A server that four workers limit to 200,000 operations a second, and a queue as long as some round trips.
+pub(super) fn network() -> Network {
+    let server = Server { workers: 4, service: Nanos::new(20_000) };
+    Network { server, round_trip: Nanos::new(2_000), queue: Nanos::new(20_000), ..Network::default() }
+}
+
+/// The same plan with trials of 2 s, where they are as long as [`TIMING`].
+pub(super) fn lengthened(mut plan: Plan) -> Plan {
+    let timing = Timing::of(Nanos::from_millis(100), Nanos::from_secs(2));
+    match &mut plan.goal {
+        Goal::Sweep(sweep) => sweep.cells.iter_mut().for_each(|cell| lengthen(cell, timing)),
+        Goal::Ladder(ladder) => ladder.cells.iter_mut().for_each(|cell| lengthen(cell, timing)),
+        Goal::Curve(curve) => {
+            lengthen(&mut curve.cell, timing);
+            (curve.time, curve.response_cap) = (Nanos::from_secs(2), Nanos::from_millis(50));
+        }
+        Goal::Device(_) => {}
+    }
+    plan
+}
+
+fn lengthen(trial: &mut Trial, timing: Timing) {
+    trial.loads.iter_mut().filter(|load| load.timing == TIMING).for_each(|load| load.timing = timing);
+}
+
+fn paths() -> Vec<Path> {
+    vec![Path::between("a", "b")]
+}
+
+pub(super) fn stream(transport: Transport, name: &str) -> Trial {
+    let bytes = ByteCount::new(if transport == Transport::Udp { 1_472 } else { 128 << 10 });
+    let task = StreamTask { paths: paths(), ..StreamTask::plain(transport, bytes) };
     Trial::new(name, Task::Stream(task), TIMING)
 }
 
-/// Two streams, each so many times.
+/// Two TCP streams, each so many times.
 pub(super) fn sweep(times: u32) -> Plan {
-    Plan::sweep(vec![stream("tcp 1"), stream("tcp 2")], Repeats::Times(times))
+    let cells = ["tcp 1", "tcp 2"].map(|name| stream(Transport::Tcp, name));
+    Plan::sweep(cells.to_vec(), Repeats::Times(times))
+}
+
+/// One UDP stream, twice.
+pub(super) fn udp() -> Plan {
+    Plan::sweep(vec![stream(Transport::Udp, "udp 1472")], Repeats::Times(2))
+}
+
+/// Requests beside a TCP stream, and alone before it, twice.
+pub(super) fn loaded_latency() -> Plan {
+    let mut cell = stream(Transport::Tcp, "tcp");
+    // The probe begins later than the load, and ends before it.
+    cell.loads[0].timing = Timing::of(Nanos::from_millis(10), Nanos::from_secs(1));
+    let Task::Stream(load) = cell.task() else { unreachable!("it is a stream") };
+    let probe = TransactTask::beside(load, Transport::Udp);
+    Plan::sweep(vec![probed(cell, probe)], Repeats::Times(2))
+}
+
+pub(super) fn transact() -> Plan {
+    let task = TransactTask { paths: paths(), ..TransactTask::plain(Transport::Udp) };
+    Plan::sweep(vec![Trial::new("transact", Task::Transact(task), TIMING)], Repeats::Times(2))
+}
+
+/// Calls that write 8 KiB, 16 at a time.
+pub(super) fn rpc() -> Plan {
+    let plain = RpcTask::plain(Transport::Tcp, RpcCall::Write, ByteCount::new(8 << 10));
+    let task = RpcTask { paths: paths(), outstanding: 16, ..plain };
+    Plan::sweep(vec![Trial::new("rpc", Task::Rpc(task), TIMING)], Repeats::Times(2))
+}
+
+fn nfs_task() -> NfsTask {
+    let mix = NfsMix::named("getattr").expect("a mix");
+    NfsTask { paths: paths(), outstanding: 16, ..NfsTask::plain(Transport::Tcp, mix) }
+}
+
+pub(super) fn nfs() -> Plan {
+    Plan::sweep(vec![Trial::new("nfs", Task::Nfs(nfs_task()), TIMING)], Repeats::Times(2))
 }
 
 /// Copies to `b`, so many times.
@@ -43,35 +114,70 @@ pub(super) fn copy(sources: &[&str], on_error: CopyOnError, times: u32) -> Plan 
     Plan::sweep(vec![Trial::new("copy", Task::Copy(task), Timing::UntilDone)], Repeats::Times(times))
 }
 
+/// Response time against load.
 pub(super) fn curve() -> Plan {
-    let paths = vec![Path::between("a", "b")];
-    let task = NfsTask { paths, ..NfsTask::plain(Transport::Tcp, NfsMix::named("read").expect("a mix")) };
     Plan::of(Goal::Curve(CurvePlan {
-        cell: Trial::new("nfs", Task::Nfs(task), TIMING),
+        cell: Trial::new("nfs", Task::Nfs(nfs_task()), TIMING),
         repeats: Repeats::Times(1),
-        time: Nanos::from_millis(100),
-        response_cap: Nanos::from_millis(50),
+        time: Nanos::from_millis(10),
+        response_cap: Nanos::from_millis(1),
         steps: 4,
         shortfall: Ratio::new(1, 100),
         width: Ratio::new(5, 100),
     }))
 }
 
-/// The throughput of a device between ports of two hosts.
-pub(super) fn device() -> Plan {
-    let headers = FrameHeaders {
+fn headers() -> FrameHeaders {
+    FrameHeaders {
         source_mac: Mac([2, 0, 0, 0, 0, 1]),
         destination_mac: Mac([2, 0, 0, 0, 0, 2]),
         vlans: Vec::new(),
         source: "198.18.0.1".parse().expect("an address"),
         destination: "198.18.0.2".parse().expect("an address"),
         payload: FramePayload::Udp { source_port: 7, destination_port: 7 },
+    }
+}
+
+/// Frames of 1518 bytes at a rate, from `a` to `b`.
+fn frames_at(rate: u64) -> Trial {
+    let stream = FrameStream {
+        from: 0,
+        to: 1,
+        size: FrameSize::with_fcs(1_518).expect("a size"),
+        rate: Some(FrameRate::per_second(rate)),
+        count: None,
+        after: Nanos::default(),
+        time: None,
+        headers: headers(),
+        form: FrameForm::default(),
     };
-    Plan::of(Goal::Device(DevicePlan {
-        test: DeviceTest::Throughput,
+    let task = FramesTask {
+        home: "a".into(),
+        ports: vec!["a:eth0".into(), "b:eth0".into()],
+        streams: vec![stream],
+        time: Nanos::from_millis(100),
+        settle: Nanos::from_millis(10),
+        engine: FrameEngine::Auto,
+        hosts: Vec::new(),
+    };
+    Trial::new("frames 1518", Task::Frames(task), Timing::UntilDone)
+}
+
+pub(super) fn frames() -> Plan {
+    Plan::sweep(vec![frames_at(50_000)], Repeats::Times(2))
+}
+
+/// A test of a device between ports of two hosts.
+pub(super) fn device(test: DeviceTest) -> Plan {
+    Plan::of(Goal::Device(device_plan(test)))
+}
+
+pub(super) fn device_plan(test: DeviceTest) -> DevicePlan {
+    DevicePlan {
+        test,
         host: "a".into(),
         ports: vec!["a:p0".into(), "b:p0".into()],
-        directions: vec![PortPair { from: 0, to: 1, headers }],
+        directions: vec![PortPair { from: 0, to: 1, headers: headers() }],
         sizes: vec![FrameSize::with_fcs(64).expect("a size")],
         line: Some(BitRate::per_second(1_000_000_000)),
         search_time: Nanos::from_millis(100),
@@ -80,5 +186,20 @@ pub(super) fn device() -> Plan {
         loss: Ratio::new(0, 100),
         width: Ratio::new(5, 100),
         engine: FrameEngine::Auto,
-    }))
+    }
+}
+
+/// Every layer of a path, each trial so many times.
+pub(super) fn ladder(times: u32) -> Plan {
+    ladder::plan(&LadderRequest {
+        path: Path::between("a", "b"),
+        ip: IpVersion::V4,
+        mtu: 1_500,
+        flows: 1,
+        socket: SocketOptions::default(),
+        timing: TIMING,
+        repeats: Repeats::Times(times),
+        // What a line of 1 Gbit/s carries.
+        frames: Planned::Trial(Box::new(frames_at(81_274))),
+    })
 }
