@@ -4,6 +4,7 @@
 
 pub mod chromium;
 mod ganesha;
+mod port;
 mod samba;
 mod snmpd;
 

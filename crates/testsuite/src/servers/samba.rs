@@ -1,8 +1,9 @@
 //! A Samba server with files, passwords and a port of its own, on loopback.
 
+use super::port::ClaimedPort;
 use crate::{program, wait_until};
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
@@ -26,6 +27,7 @@ pub struct Samba {
     child: Child,
     /// Where it listens.
     pub address: SocketAddr,
+    _claim: ClaimedPort,
 }
 
 impl Samba {
@@ -40,8 +42,8 @@ impl Samba {
     /// Starts one with further lines for its section `[global]`.
     pub fn start_with(settings: &str) -> Self {
         let directory = tempfile::tempdir().expect("a folder");
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-        let address = port.expect("a free port");
+        let claim = ClaimedPort::new();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, claim.number));
         let here = directory.path().display();
         let mut conf = format!(
             "[global]\nserver role = standalone server\nmap to guest = Bad User\nsmb ports = {}\ninterfaces = lo\n\
@@ -71,7 +73,7 @@ impl Samba {
             .stderr(Stdio::null())
             .spawn()
             .expect("smbd starts");
-        let samba = Self { directory, child, address };
+        let samba = Self { directory, child, address, _claim: claim };
         wait_until("smbd listens", || TcpStream::connect(address).ok());
         samba
     }

@@ -1,7 +1,7 @@
 //! The SNMP agent snmpd of net-snmp, on a port of its own.
 
+use super::port::ClaimedPort;
 use crate::program;
-use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
@@ -13,19 +13,19 @@ pub struct Snmpd {
     /// Its UDP port on 127.0.0.1.
     pub port: u16,
     process: Child,
+    _claim: ClaimedPort,
 }
 
 impl Snmpd {
     /// Starts it with `settings` in its configuration. It needs the program `snmpd`.
     pub fn start(settings: &str) -> Self {
         let directory = TempDir::new().expect("a directory");
-        let probe = UdpSocket::bind("127.0.0.1:0").expect("a port");
-        let port = probe.local_addr().expect("an address").port();
+        let claim = ClaimedPort::new();
+        let port = claim.number;
         let settings = format!("agentaddress udp:127.0.0.1:{port}\n{settings}");
         std::fs::write(directory.path().join("snmpd.conf"), settings).expect("the configuration");
-        drop(probe);
         let process = spawn(directory.path());
-        Self { directory, port, process }
+        Self { directory, port, process, _claim: claim }
     }
 
     /// Ends the service; its port and its settings stay.
