@@ -7,12 +7,13 @@ use crate::hosts::{
 use linerate_engine::Conductor as _;
 use linerate_engine::testing::{Reached, Session, sessions};
 use linerate_model::{
-    Assignment, Direction, Endpoints, Net, SessionKey, SocketOptions, StreamTask, Task, TransactStyle, TransactTask,
-    Transport,
+    Assignment, Direction, Endpoints, Meter, Net, SessionKey, SocketOptions, StreamTask, Task, Timing, TransactStyle,
+    TransactTask, Transport,
 };
 use linerate_streams::Streams;
 use linerate_sys::clock;
-use linerate_units::OpRate;
+use linerate_testsuite::wait_until;
+use linerate_units::{Nanos, OpRate};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
@@ -37,8 +38,7 @@ fn strangers_are_turned_away_without_a_word() {
                 Transport::Udp => {
                     let stranger = UdpSocket::bind("127.0.0.1:0").expect("binds");
                     stranger.send_to(&greeting, address).expect("sends");
-                    stranger.set_read_timeout(Some(Duration::from_millis(100))).expect("sets");
-                    stranger.recv(&mut [0; 32]).expect_err("nothing is answered");
+                    no_answer(&stranger);
                 }
             }
             if transport == Transport::Tcp {
@@ -57,11 +57,19 @@ fn strangers_are_turned_away_without_a_word() {
     }
 }
 
-/// Takes the datagrams that lie in `socket` or come within 150 ms.
-fn arriving(socket: &UdpSocket) -> Vec<Vec<u8>> {
-    socket.set_read_timeout(Some(Duration::from_millis(150))).expect("sets");
+/// Waits for one datagram, and checks that no second one follows.
+fn only_answer(socket: &UdpSocket) -> Vec<u8> {
+    socket.set_read_timeout(Some(TIMEOUT)).expect("sets");
     let mut buffer = [0; 2_048];
-    std::iter::from_fn(|| socket.recv(&mut buffer).ok().map(|length| buffer[..length].to_vec())).collect()
+    let length = socket.recv(&mut buffer).expect("an answer");
+    no_answer(socket);
+    buffer[..length].to_vec()
+}
+
+/// Checks that no datagram comes within 50 ms.
+fn no_answer(socket: &UdpSocket) {
+    socket.set_read_timeout(Some(Duration::from_millis(50))).expect("sets");
+    socket.recv(&mut [0; 2_048]).expect_err("nothing is answered");
 }
 
 #[test]
@@ -78,26 +86,25 @@ fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
             let address = server_of(&client);
             let victim = UdpSocket::bind("127.0.0.1:0").expect("binds");
             victim.send_to(&greeting, address).expect("sends");
-            let answers = arriving(&victim);
-            assert_eq!(answers.len(), 1);
-            assert_eq!(answers[0].len(), greeting.len(), "no answer is longer than what asked for it");
+            let answer = only_answer(&victim);
+            assert_eq!(answer.len(), greeting.len(), "no answer is longer than what asked for it");
             // The forger does not know the answer's nonce, but may guess its port.
-            let port = SocketAddr::new(address.ip(), u16::from_be_bytes([answers[0][30], answers[0][31]]));
+            let port = SocketAddr::new(address.ip(), u16::from_be_bytes([answer[30], answer[31]]));
             let mut confirmation = greeting.clone();
             victim.send_to(&confirmation, port).expect("sends");
             confirmation[32..].copy_from_slice(&1u64.to_be_bytes());
             victim.send_to(&confirmation, port).expect("sends");
-            assert!(arriving(&victim).is_empty());
+            no_answer(&victim);
             if proves {
                 // Lost on the way, either one: asked again, the same is answered.
-                confirmation[32..].copy_from_slice(&answers[0][32..]);
+                confirmation[32..].copy_from_slice(&answer[32..]);
                 victim.send_to(&greeting, address).expect("sends");
-                assert_eq!(arriving(&victim), answers);
+                assert_eq!(only_answer(&victim), answer);
                 for _ in 0..2 {
                     victim.send_to(&confirmation, port).expect("sends");
-                    let told = arriving(&victim);
-                    assert_eq!((told.len(), &told[0][30..32]), (1, &[0, 0][..]));
-                    assert_eq!(told[0][32..], answers[0][32..]);
+                    let told = only_answer(&victim);
+                    assert_eq!(told[30..32], [0, 0]);
+                    assert_eq!(told[32..], answer[32..]);
                 }
                 start_server(&client);
                 victim.set_read_timeout(Some(TIMEOUT)).expect("sets");
@@ -106,7 +113,7 @@ fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
                 // The real client is not kept out.
                 let connecting = start(scope, &client);
                 window(&server);
-                assert!(arriving(&victim).is_empty());
+                no_answer(&victim);
                 client.stop("enough");
                 assert!(was_stopped(connecting.join().expect("no panic")));
             }
@@ -119,7 +126,7 @@ fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
         let serving = start(scope, &server);
         let victim = UdpSocket::bind("127.0.0.1:0").expect("binds");
         victim.send_to(&greeting, server_of(&client)).expect("sends");
-        assert_eq!(arriving(&victim).len(), 1);
+        only_answer(&victim);
         start_server(&client);
         let error = failure(serving.join().expect("no panic"));
         assert!(error.contains("0 of 1 flows"), "nobody confirmed: {error}");
@@ -179,8 +186,9 @@ fn many_flows_connect_and_listeners_end_together() {
             let begun = clock::now();
             all[1].stop("enough");
             assert!(was_stopped(serving.join().expect("no panic")));
+            // One after the other, 30 listeners that look ten times a second would take 3 s.
             let took = clock::now() - begun;
-            assert!(took < 200_000_000, "{transport}: {} ms", took / 1_000_000);
+            assert!(took < 1_500_000_000, "{transport}: {} ms", took / 1_000_000);
             assert!(was_stopped(connecting.join().expect("no panic")));
         });
     }
@@ -215,6 +223,17 @@ fn a_stop_ends_the_connecting() {
     }
 }
 
+/// The same with a window that is long enough for what the test does within it.
+fn long(part: Assignment) -> Assignment {
+    Assignment { timing: Timing::of(Nanos::from_millis(100), Nanos::from_secs(30)), ..part }
+}
+
+/// Whether a session has moved data within its window.
+fn has_traffic(session: &Session) -> Option<()> {
+    let moved = |meter: Meter| meter.sent_bytes + meter.received_bytes + meter.operations > 0;
+    session.meter().is_some_and(moved).then_some(())
+}
+
 #[test]
 fn a_peer_that_goes_away_is_named() {
     for task in [
@@ -227,11 +246,10 @@ fn a_peer_that_goes_away_is_named() {
         Task::Transact(TransactTask { style: TransactStyle::Connect, ..TransactTask::plain(Transport::Tcp) }),
     ] {
         let (own, theirs) = parts(&task);
-        let (client, server) = pair(own, theirs);
+        let (client, server) = pair(long(own), long(theirs));
         thread::scope(|scope| {
             let (running, serving) = (start(scope, &client), start(scope, &server));
-            // Before the window: an end 250 ms before its close could be the other clock's.
-            clock::sleep_until(window(&client).0 - 50_000_000);
+            wait_until("there is traffic", || has_traffic(&client));
             let begun = clock::now();
             server.stop("enough");
             assert!(was_stopped(serving.join().expect("no panic")));
@@ -251,23 +269,21 @@ fn stopping_is_quick_and_leaves_no_thread() {
         Task::Transact(TransactTask::plain(Transport::Udp)),
     ] {
         let (own, theirs) = parts(&task);
-        let (client, server) = pair(own, theirs);
+        let (client, server) = pair(long(own), long(theirs));
         thread::scope(|scope| {
             let (running, serving) = (start(scope, &client), start(scope, &server));
-            let opens = window(&client).0;
+            window(&client);
             window(&server);
             let threads: Vec<_> = client.threads().into_iter().chain(server.threads()).collect();
             assert!(threads.iter().any(|thread| thread.sends) && threads.iter().any(|thread| !thread.sends));
             let path = |tid: i32| format!("/proc/self/task/{tid}");
             assert!(threads.iter().all(|thread| std::fs::exists(path(thread.tid)).expect("stat")), "{threads:?}");
-            clock::sleep_until(opens + 50_000_000);
-            let meter = |session: &Session| session.meter().expect("it is at work");
-            assert!(!client.has_ended() && meter(&client).elapsed.get() >= 50_000_000);
+            wait_until("there is traffic", || has_traffic(&client));
             if matches!(task, Task::Stream(_)) {
-                assert!(meter(&client).sent_bytes > 0 && meter(&server).received_bytes > 0);
-            } else {
-                assert!(meter(&client).operations > 0);
+                let received = |meter: Meter| (meter.received_bytes > 0).then_some(());
+                wait_until("the server receives", || server.meter().and_then(received));
             }
+            assert!(!client.has_ended());
             let begun = clock::now();
             client.stop("enough");
             assert!(was_stopped(running.join().expect("no panic")));
