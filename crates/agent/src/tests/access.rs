@@ -2,6 +2,7 @@
 
 use super::*;
 use linerate_control::{AgentError, ApiError, ErrorKind, fingerprint};
+use linerate_testsuite::wait_until;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
@@ -191,15 +192,17 @@ async fn connections_without_the_token_are_few() {
     let agent = agent(|_| ()).await;
     let client = connect(&agent).await;
     let unadmitted: Vec<_> = (0..crate::connection_gate::UNADMITTED + 10).map(|_| knock(&agent)).collect();
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let closed = unadmitted.iter().filter(|socket| is_closed(socket, Duration::from_millis(10))).count();
+    let closed = wait_until("connections beyond the limit are closed", || {
+        let closed = unadmitted.iter().filter(|socket| is_closed(socket, Duration::from_millis(10))).count();
+        (closed >= 10).then_some(closed)
+    });
     assert_eq!(closed, 10, "of {} connections", unadmitted.len());
     refused(&agent, |_| ()).await;
     client.host().await.expect("who was admitted goes on");
     drop(unadmitted);
     let since = std::time::Instant::now();
     while let Err(error) = Client::connect(agent.url()).await {
-        assert!(since.elapsed() < Duration::from_secs(5), "there is room again: {error}");
+        assert!(since.elapsed() < Duration::from_secs(60), "there is room again: {error}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     // Admitted connections take no slots, however many.
@@ -244,7 +247,7 @@ fn ask(stream: &mut Tls, token: &str) -> String {
 /// The token has to come soon; after that a connection may idle.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_without_the_token_are_closed_soon() {
-    let timeouts = Timeouts { unadmitted: Duration::from_millis(400), ..Timeouts::default() };
+    let timeouts = Timeouts { unadmitted: Duration::from_millis(800), ..Timeouts::default() };
     let agent = agent(|options| options.timeouts = timeouts).await;
     assert_eq!(Timeouts::default().unadmitted, Duration::from_secs(10));
     let token = agent.url().token.clone();
@@ -262,10 +265,10 @@ async fn connections_without_the_token_are_closed_soon() {
     assert_eq!(ask(&mut wrong, &token), "", "one guess for each connection");
 
     let mut right = tls(&agent);
-    for _ in 0..2 {
-        assert_eq!(ask(&mut right, &token), "HTTP/1.1 200 OK");
-        tokio::time::sleep(2 * timeouts.unadmitted).await;
-    }
+    assert_eq!(ask(&mut right, &token), "HTTP/1.1 200 OK");
+    // The time that it idles is what is tested.
+    tokio::time::sleep(timeouts.unadmitted * 3 / 2).await;
+    assert_eq!(ask(&mut right, &token), "HTTP/1.1 200 OK");
 }
 
 #[tokio::test]

@@ -87,7 +87,7 @@ async fn an_engine_of_a_dozen_lines_counts_over_the_wire() {
             other => panic!("{other:?} while it runs"),
         })
         .collect();
-    assert!((2..=8).contains(&meters.len()) && meters.is_sorted(), "{meters:?} in 0.7 s");
+    assert!((1..=8).contains(&meters.len()) && meters.is_sorted(), "{meters:?} in 0.7 s");
 
     let counts = client.counts(&assignment.id).await.expect("counts");
     let RoleCounts::Flows(end) = &counts.roles[0] else { panic!("{counts:?}") };

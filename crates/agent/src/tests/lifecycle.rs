@@ -274,7 +274,7 @@ async fn shutting_down_at_any_stage_awaits_the_session() {
 #[tokio::test]
 async fn a_session_that_nobody_orders_is_stopped() {
     let engine = Scripted::new();
-    let timeouts = Timeouts { unordered: Duration::from_millis(100), ..Timeouts::default() };
+    let timeouts = Timeouts { unordered: Duration::from_millis(500), ..Timeouts::default() };
     let agent = agent_with(engine.boxed(), |options| options.timeouts = timeouts).await;
     let client = connect(&agent).await;
     for (order, verb) in [(None, "connect"), (Some(connect_nothing()), "start")] {
@@ -285,7 +285,7 @@ async fn a_session_that_nobody_orders_is_stopped() {
         }
         let failure = failure(last(session).await);
         assert_eq!(failure.kind, FailureKind::Stopped);
-        assert!(failure.message.contains(&format!("nobody ordered it to {verb} for 100 ms")), "{failure:?}");
+        assert!(failure.message.contains(&format!("nobody ordered it to {verb} for 500 ms")), "{failure:?}");
     }
     assert_eq!(engine.under_way(), 0);
 }

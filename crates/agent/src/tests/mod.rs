@@ -25,7 +25,7 @@ use std::time::Duration;
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Longer than anything takes that a test waits for.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 /// An agent of its own for one test, with the agent's own engines.
 async fn agent(change: impl FnOnce(&mut AgentOptions)) -> Agent {
