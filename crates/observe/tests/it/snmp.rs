@@ -187,13 +187,13 @@ fn an_error_says_where_and_what_to_check() {
             assert!(!text.contains("-word"), "{text}");
             (error, text)
         };
-        let asked = Instant::now();
-        let (kind, text) = error("snmp://no-word", "").await;
+        // net-snmp does not answer what it cannot decrypt.
+        let undecrypted = "?auth=sha256:auth-word&priv=aes128:wrong-word";
+        let ((kind, text), (undecrypted, of_undecrypted)) =
+            tokio::join!(error("snmp://no-word", ""), error("snmp+v3://sha256aes", undecrypted));
         assert!(matches!(kind, SnmpError::Silent { .. }) && text.contains("community"), "{text}");
         assert!(text.contains("no answer within 2 s, asked 3 times"), "{text}");
-        assert!(asked.elapsed() < Duration::from_secs(9), "{:?}", asked.elapsed());
-        // net-snmp does not answer what it cannot decrypt.
-        let (kind, text) = error("snmp+v3://sha256aes", "?auth=sha256:auth-word&priv=aes128:wrong-word").await;
+        let (kind, text) = (undecrypted, of_undecrypted);
         assert!(matches!(kind, SnmpError::Silent { .. }) && text.contains("password of priv="), "{text}");
         let refused = [
             ("snmp+v3://sha256aes", "?auth=sha256:wrong-word&priv=aes128:priv-word"),
@@ -240,12 +240,13 @@ fn cpu_use_is_that_of_the_window() {
     let cores = std::thread::available_parallelism().expect("cores").get() as f64;
     block_on(async {
         let mut session = agent.open("snmp://public", "").await;
-        let (quiet, truth) = both(&mut session).await;
-        println!("quiet: {:?}, /proc/stat {truth}", quiet.cpu);
-        assert!((quiet.cpu.expect("renewed") - truth).abs() < 0.08, "{quiet:?}, /proc/stat {truth}");
-
+        let mut watcher = agent.watcher().await.settle(Duration::ZERO);
         let burner = Burner::start();
+        // Its window has both renewals that are waited for here; net-snmp renews every 5 s, and no setting changes that.
+        watcher.start().await;
         let (busy, truth) = both(&mut session).await;
+        let load = watcher.stop().await;
+        drop(burner);
         println!("busy: {:?}, /proc/stat {truth}", busy.cpu);
         assert!((busy.cpu.expect("renewed") - truth).abs() < 0.08, "{busy:?}, /proc/stat {truth}");
         assert_eq!(busy.source, "snmp UCD raw counters");
@@ -255,22 +256,16 @@ fn cpu_use_is_that_of_the_window() {
         assert!(has_note(&busy, "1-minute averages: the busiest was at 90 %"), "{:?}", busy.notes);
 
         // The same by watcher. Whatever else this machine does, one core is busy.
-        let mut watcher = Watcher::new(session).settle(Duration::ZERO);
-        watcher.start().await;
-        tokio::time::sleep(Duration::from_millis(11_500)).await;
-        let load = watcher.stop().await;
-        drop(burner);
         println!("watched: {load:?}");
         assert!(load.cpu.is_some_and(|cpu| cpu > 0.8 / cores && cpu <= 1.0), "{load:?}");
         assert!(!has_note(&load, "only once") && !has_note(&load, "did not move"), "{load:?}");
-        assert!(load.window.as_secs_f64() > 11.0 && load.window.as_secs_f64() < 14.0, "{load:?}");
-        // net-snmp renews every 5 s, and we look twice a second.
+        assert!(load.window.as_secs_f64() > 5.0, "{load:?}");
+        // Two renewals, each up to half a second late, for so often is looked.
         let shortest = watcher.shortest_window().expect("two renewals seen").as_secs_f64();
-        assert!((9.0..=13.0).contains(&shortest), "{shortest}");
+        assert!((9.0..=15.0).contains(&shortest), "{shortest}");
 
         // Too short to hold two renewals: said, not made up.
         watcher.start().await;
-        tokio::time::sleep(Duration::from_secs(1)).await;
         let load = watcher.stop().await;
         match load.cpu {
             None => assert!(has_note(&load, "did not move"), "{load:?}"),
@@ -294,8 +289,6 @@ fn interfaces_count_what_was_sent() {
             let agent = Agent::start();
             block_on(async {
                 let mut watcher = agent.watcher().await;
-                // Let the table read at the opening go old.
-                tokio::time::sleep(Duration::from_secs(4)).await;
                 watcher.start().await;
                 let receiver = UdpSocket::bind("127.0.0.1:0").expect("a socket");
                 let source = UdpSocket::bind("127.0.0.1:0").expect("a socket");
@@ -332,8 +325,9 @@ fn a_device_that_falls_silent_costs_the_figures_only() {
     let mut agent = Agent::start();
     block_on(async {
         let mut watcher = agent.watcher().await.settle(Duration::ZERO);
+        // The time that it has run is what tells it from one that started anew.
         tokio::time::sleep(Duration::from_secs(4)).await;
-        // One that started anew: what it counts now is no difference to what it counted before.
+        // What it counts now is no difference to what it counted before.
         watcher.start().await;
         agent.snmpd.restart();
         agent.open("snmp://public", "").await;
@@ -342,10 +336,9 @@ fn a_device_that_falls_silent_costs_the_figures_only() {
 
         watcher.start().await;
         agent.snmpd.end();
-        tokio::time::sleep(Duration::from_secs(1)).await;
         let load = watcher.stop().await;
         assert!(has_note(&load, "unanswered") && has_note(&load, &agent.snmpd.port.to_string()), "{load:?}");
-        assert!(load.cpu.is_none() && load.interfaces.is_empty() && load.window.as_secs_f64() >= 1.0, "{load:?}");
+        assert!(load.cpu.is_none() && load.interfaces.is_empty(), "{load:?}");
         let load = watcher.stop().await;
         assert!(has_note(&load, "not watched"), "{load:?}");
     });
@@ -457,11 +450,11 @@ fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     [&[tag, 0x82], &length[..], content].concat()
 }
 
-/// Answers each question for a table with rows that never end.
+/// Answers each question for a table with rows that never end, until an empty datagram comes.
 fn endless(socket: &UdpSocket) {
     let mut buffer = [0; 4096];
     let mut row = 0u32;
-    while let Ok((length, asker)) = socket.recv_from(&mut buffer) {
+    while let Ok((length @ 1.., asker)) = socket.recv_from(&mut buffer) {
         let whole = elements(&buffer[..length])[0].1;
         let [version, community, (kind, question)] = elements(whole)[..] else { panic!("no message of version 2c") };
         let parts = elements(question);
@@ -493,10 +486,10 @@ fn endless(socket: &UdpSocket) {
 fn a_table_without_end_is_an_error() {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = socket.local_addr().expect("an address");
-    socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
     let device = std::thread::spawn(move || endless(&socket));
     let target = format!("snmp://public@{address}").parse().expect("a target");
     let error = block_on(Session::open(&target)).err().expect("it never ends");
     assert!(error.to_string().contains("more than 65536 rows"), "{error}");
+    UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.send_to(&[], address)).expect("sent");
     device.join().expect("the device ended");
 }
