@@ -73,6 +73,19 @@ impl Tester {
         start.elapsed()
     }
 
+    /// Sends `count` frames from port 0, each when it is due at `rate` a second or, if this thread has to wait for its core, as soon
+    /// as it can: more than the device forwards is there all the time. Gives the time from the first to the last.
+    fn overload(&self, frame: &[u8], count: u32, rate: f64) -> Duration {
+        let start = Instant::now();
+        for number in 0..count {
+            while start.elapsed() < Duration::from_secs_f64(f64::from(number) / rate) {
+                thread::yield_now();
+            }
+            self.ports[0].send(frame).expect("send");
+        }
+        start.elapsed()
+    }
+
     /// The device learns that `mac` is behind `port`, each port's frames by a thread of its own.
     fn teach(&self, port: usize, mac: [u8; 6]) {
         self.ports[port].send(&frame([2, 9, 9, 9, 9, 9], mac, TEST, &[0; 46])).expect("send");
@@ -96,9 +109,13 @@ fn sum(bytes: &[u8]) -> u16 {
     ((folded & 0xffff) + (folded >> 16)) as u16
 }
 
-fn near(got: f64, planted: f64, tolerance: f64, what: &str) {
-    eprintln!("{what}: {got:.2} of {planted}, {:.4}", got / planted);
-    assert!((got / planted - 1.0).abs() <= tolerance, "{what}: {got} instead of {planted}");
+/// Checks a count against a limit that was offered twice as much for `span`: never more, besides `waiting` that pass after it. A
+/// sender that waits for its core leaves the device idle now and then, so it may be less.
+fn keeps(passed: usize, per_second: f64, span: Duration, waiting: usize, what: &str) {
+    let (passed, limit) = (passed as f64, per_second * span.as_secs_f64());
+    eprintln!("{what}: {passed} in {span:?}, {:.4} of the limit", passed / limit);
+    assert!(passed <= limit * 1.001 + waiting as f64 + 1.0, "{what}: {passed} in {span:?} exceed {per_second}/s");
+    assert!(passed >= limit * 0.5, "{what}: only {passed} in {span:?} of {per_second}/s");
 }
 
 #[lab_test]
@@ -122,38 +139,36 @@ fn it_loses_exactly_what_is_planted() {
     tester.teach(1, mac(1, 1));
     assert_eq!(tester.arrived(0).len(), 1, "learnt before the others come");
     let to_known = frame(mac(1, 1), mac(0, 1), TEST, &[0; 46]);
-    // With the frame that taught it, 20,000.
-    tester.send(&to_known, 19_999, 40_000.0);
-    assert_eq!(tester.arrived(1).len(), 19_999 - 60);
+    // With the frame that taught it, 4,000.
+    tester.send(&to_known, 3_999, 5_000.0);
+    assert_eq!(tester.arrived(1).len(), 3_999 - 12);
     assert_eq!(tester.arrived(2).len(), 1, "only the first went to every port");
 }
 
 #[lab_test]
 fn it_forwards_so_many_frames_and_no_more() {
     let _alone = alone();
-    let tester = Tester::new("max-frames=10000", TEST);
+    let tester = Tester::new("max-frames=2000", TEST);
     let to_known = frame(mac(1, 1), mac(0, 1), TEST, &[0; 46]);
     tester.teach(1, mac(1, 1));
-    tester.send(&to_known, 9_000, 9_000.0);
-    assert_eq!(tester.arrived(1).len(), 9_000, "below the limit");
-    let span = tester.send(&to_known, 20_000, 20_000.0);
-    // What waits at the end passed too: the queue and the one in service.
-    let passed = tester.arrived(1).len() - QUEUE - 1;
-    near(passed as f64 / span.as_secs_f64(), 10_000.0, 0.01, "frames a second");
+    tester.send(&to_known, 500, 1_000.0);
+    assert_eq!(tester.arrived(1).len(), 500, "below the limit");
+    let span = tester.overload(&to_known, 4_000, 4_000.0);
+    // What waits at the end passes too: the queue and the one in service.
+    keeps(tester.arrived(1).len(), 2_000.0, span, QUEUE + 1, "frames");
 }
 
 #[lab_test]
 fn it_forwards_so_many_bits_and_no_more() {
     let _alone = alone();
-    let tester = Tester::new("max-rate=10Mbit/s", TEST);
+    let tester = Tester::new("max-rate=2Mbit/s", TEST);
     tester.teach(1, mac(1, 1));
     for payload in [46, 986] {
         let to_known = frame(mac(1, 1), mac(0, 1), TEST, &vec![0; payload]);
         let bits = (payload + 14 + 24) as f64 * 8.0;
-        let rate = 10e6 / bits;
-        let span = tester.send(&to_known, (3.0 * rate) as u64, 2.0 * rate);
-        let passed = tester.arrived(1).len() - QUEUE - 1;
-        near(passed as f64 * bits / span.as_secs_f64(), 10e6, 0.01, &format!("bits a second, payload {payload}"));
+        let rate = 2e6 / bits;
+        let span = tester.overload(&to_known, (2.0 * rate) as u32, 2.0 * rate);
+        keeps(tester.arrived(1).len(), rate, span, QUEUE + 1, &format!("frames with a payload of {payload} bytes"));
     }
 }
 
@@ -203,7 +218,7 @@ fn it_answers_for_its_address() {
 #[lab_test]
 fn it_answers_so_many_echoes_and_no_more() {
     let _alone = alone();
-    let tester = Tester::new("echo=1000", IPV4);
+    let tester = Tester::new("echo=200", IPV4);
     let own = mac(0, 1);
     let mut ip = [&[0x45, 0, 0, 60, 0, 0, 0, 0, 64, 1, 0, 0][..], &[198, 18, 0, 1], &[198, 18, 0, 254]].concat();
     let checksum = (!sum(&ip)).to_be_bytes();
@@ -213,18 +228,17 @@ fn it_answers_so_many_echoes_and_no_more() {
     message[2..4].copy_from_slice(&checksum);
     let request = frame(DEVICE_MAC, own, IPV4, &[ip, message.clone()].concat());
 
-    tester.send(&request, 900, 900.0);
+    tester.send(&request, 60, 100.0);
     let answers = tester.arrived(0);
-    assert_eq!(answers.len(), 900, "below the limit");
+    assert_eq!(answers.len(), 60, "below the limit");
     let answer = &answers[0];
     assert_eq!(answer[..14], frame(own, DEVICE_MAC, IPV4, &[]));
     assert_eq!((sum(&answer[14..34]), &answer[26..34]), (0xffff, &[198, 18, 0, 254, 198, 18, 0, 1][..]));
     assert_eq!((sum(&answer[34..]), answer[34], &answer[38..]), (0xffff, 0, &message[4..]));
 
-    let span = tester.send(&request, 4_000, 2_000.0);
+    let span = tester.overload(&request, 400, 400.0);
     // The most that may bunch: eight, and the one being answered.
-    let passed = tester.arrived(0).len() - 9;
-    near(passed as f64 / span.as_secs_f64(), 1_000.0, 0.01, "echoes a second");
+    keeps(tester.arrived(0).len(), 200.0, span, 9, "echoes");
 }
 
 #[lab_test]
