@@ -1,7 +1,7 @@
 //! Frames of other forms over a virtual cable: what varies takes exactly its values, checksums stay right, sizes come in
 //! their shares, and raw frames arrive byte for byte.
 
-use crate::ports::{ENGINES, UDP, counts, failure, stream, trial, with_ports};
+use crate::ports::{AMPLE, ENGINES, UDP, counted, counts, failure, stream, trial, with_ports};
 use etherparse::{LaxSlicedPacket, TransportSlice};
 use linerate_model::{
     CaveatKind, FrameEngine, FrameForm, FrameMix, FramePayload, FrameStream, FramesTask, RawFrame, Vary,
@@ -41,7 +41,7 @@ fn captured(
     ear.hear_all().unwrap();
     ear.stamp_and_hold(16 << 20).unwrap();
     stream.to = 1;
-    let mut trial = trial(engine, 2_000, vec![stream]);
+    let mut trial = trial(engine, AMPLE, vec![stream]);
     trial.ports = vec!["left".into(), "aside".into()];
     let sent = counts(&trial).streams[0].sent;
     let (mut incoming, mut frames) = (Incoming::new(64), Vec::new());
@@ -157,10 +157,10 @@ fn what_varies_is_counted_like_any_frame() {
     with_ports(|_| {
         for engine in ENGINES {
             for payload in [UDP, TCP] {
-                let mut wish = stream(0, 0, 128, Some(5_000), payload);
+                let mut wish = counted(128, 5_000, payload, 500);
                 wish.headers.vlans = vec![100, 7];
                 wish.form = vary(&["vlan:50", "dst-ip:1000:random"]);
-                let counts = counts(&trial(engine, 200, vec![wish]));
+                let counts = counts(&trial(engine, AMPLE, vec![wish]));
                 let result = &counts.streams[0];
                 let seen = (result.received, result.duplicates, result.reordered, result.received_bytes);
                 assert_eq!(seen, (result.sent, 0, 0, result.sent * 128), "{engine:?} {payload:?} {result:?}");
@@ -186,7 +186,7 @@ fn a_mix_has_its_shares_and_its_bytes() {
             let mut back = wish.clone();
             (back.from, back.to) = (1, 0);
             back.form.vary = vary(&["src-port:9"]).vary;
-            let counts = counts(&trial(engine, 300, vec![wish, back]));
+            let counts = counts(&trial(engine, AMPLE, vec![wish, back]));
             for result in &counts.streams {
                 assert_eq!((result.received, result.received_bytes), (result.sent, result.sent_bytes), "{engine:?}");
                 assert!(result.sent > 0);
@@ -217,17 +217,17 @@ fn raw_frames_arrive_as_they_are() {
             assert!(captured(engine, wish.clone(), namespace).iter().all(|frame| *frame == bytes), "{engine:?}");
 
             // Only the port's counter tells of it, and the result says so.
-            let counted = counts(&trial(engine, 1_000, vec![wish.clone()]));
-            let result = &counted.streams[0];
+            let all = counts(&trial(engine, AMPLE, vec![wish.clone()]));
+            let result = &all.streams[0];
             assert!(result.by_port_counters && result.sent == 100, "{result:?}");
             assert!((100..130).contains(&result.received), "{engine:?}: {result:?}");
-            assert!(counted.caveats.iter().any(|caveat| caveat.kind == CaveatKind::PortCountersOnly));
+            assert!(all.caveats.iter().any(|caveat| caveat.kind == CaveatKind::PortCountersOnly));
             let twice = trial(engine, 100, vec![wish.clone(), wish.clone()]);
             assert!(failure(&twice).to_string().contains("cannot tell them apart"));
 
             // Signed it is counted one by one, and its checksum is as right or wrong as it was.
             wish.form = raw(bytes.clone(), true);
-            let result = &counts(&trial(engine, 1_000, vec![wish])).streams[0];
+            let result = &counts(&trial(engine, AMPLE, vec![wish])).streams[0];
             assert_eq!(
                 (result.received, result.by_port_counters, result.latency.count()),
                 (100, false, 100),

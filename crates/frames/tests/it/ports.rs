@@ -53,6 +53,14 @@ pub(crate) fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, pay
     }
 }
 
+/// A stream of so many frames, from the first port to the second. Its trial may take long, for a sender that waits for its core.
+pub(crate) fn counted(size: u32, rate: u64, payload: FramePayload, frames: u64) -> FrameStream {
+    FrameStream { count: Some(frames), ..stream(0, 0, size, Some(rate), payload) }
+}
+
+/// Time enough for a few frames on a busy machine, milliseconds. A trial ends when all its frames are sent.
+pub(crate) const AMPLE: u64 = 10_000;
+
 pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameStream>) -> FramesTask {
     FramesTask {
         home: "left".into(),

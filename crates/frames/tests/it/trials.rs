@@ -1,42 +1,33 @@
 //! Trials over a pair of virtual ports in a namespace of their own: what is counted must be what is true.
 
-use crate::ports::{Counts, ENGINES, FAR, OWN, UDP, counts, failure, session, stream, trial, with_ports};
+use crate::ports::{AMPLE, ENGINES, FAR, OWN, UDP, counted, counts, failure, session, stream, trial, with_ports};
 use linerate_engine::FailedBy;
 use linerate_engine::testing::Reached;
 use linerate_frames::{FrameError, Frames, port, resolve};
-use linerate_model::{CaveatKind, FrameEngine, FramePayload, FramesTask, Meter};
+use linerate_model::{CaveatKind, FrameEngine, FramePayload, Meter};
 use linerate_sys::clock;
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::{NetNamespace, set_network_setting};
 use linerate_sys::netlink::Route;
 use linerate_sys::shaping::Way;
-use linerate_testsuite::lab_test;
+use linerate_testsuite::{lab_test, wait_until};
 use linerate_units::{Nanos, Ratio};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
-
-/// Sends at a rate until nothing was skipped or put off: another program may take the core away for longer than is made up for.
-fn undisturbed(trial: &FramesTask) -> Counts {
-    for _ in 0..20 {
-        let counts = counts(trial);
-        if counts.streams.iter().all(|stream| stream.sent == stream.intended && stream.held_up == Nanos::default()) {
-            return counts;
-        }
-    }
-    panic!("this host was never quiet for as long as the trial {trial:?}");
-}
 
 #[lab_test(Bpf)]
 fn every_frame_is_counted() {
     with_ports(|_| {
         for engine in ENGINES {
             for (family, size) in [(0, 64), (0, 512), (0, 1518), (1, 84), (1, 1518)] {
-                let trial = trial(engine, 200, vec![stream(0, family, size, Some(10_000), UDP)]);
+                let mut stream = stream(0, family, size, Some(5_000), UDP);
+                stream.count = Some(500);
+                let trial = trial(engine, AMPLE, vec![stream]);
                 let counts = counts(&trial);
                 assert_eq!(counts.engine, engine);
                 let [result] = &counts.streams[..] else { panic!("{counts:?}") };
-                assert_eq!(result.intended, 2_000, "{engine:?} {size}");
+                assert_eq!(result.intended, 500, "{engine:?} {size}");
                 assert!(result.sent > 0, "{engine:?} {size}: {result:?}");
                 assert_eq!((result.received, result.duplicates, result.reordered), (result.sent, 0, 0), "{result:?}");
                 assert_eq!((result.latency.count(), result.flooded), (result.received, 0), "{result:?}");
@@ -62,7 +53,7 @@ fn headers_of_all_kinds_are_recognised() {
                 let mut stream = stream(1, family, 256, None, payload);
                 stream.headers.vlans = vlans.to_vec();
                 stream.count = Some(500);
-                let [result] = &counts(&trial(engine, 1_000, vec![stream])).streams[..] else { panic!("one stream") };
+                let [result] = &counts(&trial(engine, AMPLE, vec![stream])).streams[..] else { panic!("one stream") };
                 let seen = (result.intended, result.sent, result.received);
                 assert_eq!(seen, (500, 500, 500), "{engine:?} {family} {payload:?} {vlans:?}");
             }
@@ -71,16 +62,18 @@ fn headers_of_all_kinds_are_recognised() {
 }
 
 #[lab_test(Bpf)]
-fn the_rate_is_kept() {
+fn the_rate_is_not_exceeded() {
     with_ports(|_| {
         for engine in ENGINES {
             let rate = 7_001;
-            let [result] = &undisturbed(&trial(engine, 300, vec![stream(0, 0, 64, Some(rate), UDP)])).streams[..]
-            else {
+            let [result] = &counts(&trial(engine, 300, vec![stream(0, 0, 64, Some(rate), UDP)])).streams[..] else {
                 panic!("one stream")
             };
-            let measured = (result.sent - 1) as f64 / result.send_time.as_secs_f64();
-            assert!((measured / rate as f64 - 1.0).abs() < 0.001, "{engine:?}: {measured} frames/s");
+            assert_eq!(result.intended, 2_101, "{engine:?}: {result:?}");
+            // The first frame may be late, and with it none of the others. `cargo xtask bench frames` says how exact the rate is.
+            let most = rate as f64 * (result.send_time.as_secs_f64() + 0.03);
+            assert!(result.sent as f64 <= most && result.sent <= result.intended, "{engine:?}: {result:?}");
+            assert!(result.sent > result.intended / 4, "{engine:?}: {result:?}");
         }
     });
 }
@@ -90,9 +83,10 @@ fn streams_of_both_ways_and_sizes_share_a_trial() {
     with_ports(|_| {
         for engine in ENGINES {
             let streams = [(0, 64), (1, 1518), (0, 1000), (1, 64), (0, 333)];
-            let mut streams = streams.map(|(from, size)| stream(from, 0, size, Some(3_000), UDP)).to_vec();
+            let mut streams = streams.map(|(from, size)| stream(from, 0, size, Some(1_000), UDP)).to_vec();
             streams[4].to = 0;
-            let counts = counts(&trial(engine, 200, streams));
+            streams.iter_mut().for_each(|stream| stream.count = Some(200));
+            let counts = counts(&trial(engine, AMPLE, streams));
             for result in &counts.streams[..4] {
                 assert_eq!(result.received, result.sent, "{engine:?} {result:?}");
                 assert!(result.sent > 0 && result.flooded == 0, "{engine:?} {result:?}");
@@ -135,17 +129,17 @@ fn planted_loss_is_found() {
                 .map(|qdisc| qdisc.drops)
                 .sum::<u64>()
         };
-        let mut lossy = stream(0, 0, 64, Some(20_000), UDP);
+        let mut lossy = counted(64, 5_000, UDP, 1_000);
         [lossy.headers.source_mac, lossy.headers.destination_mac] = ["in", "out"].map(|name| port(name).unwrap().mac);
         for engine in ENGINES {
             let before = drops();
-            let mut trial = trial(engine, 200, vec![lossy.clone()]);
+            let mut trial = trial(engine, AMPLE, vec![lossy.clone()]);
             trial.ports = vec!["in".into(), "out".into()];
             let counts = counts(&trial);
             let [result] = &counts.streams[..] else { panic!("one stream") };
             let (lost, dropped) = (result.sent - result.received, drops() - before);
             assert!(lost > result.sent / 8 && lost < result.sent / 2, "{engine:?} {result:?}");
-            // One of the last thousand frames was lost, if chance is not mad: 3/4 to the thousandth power.
+            // One of the last 250 frames was lost, if chance is not mad: 3/4 to the 250th power.
             let last_gap = result.last_gap.unwrap_or_else(|| panic!("{engine:?}: no gap"));
             assert!(last_gap <= result.send_time && last_gap > result.send_time - Nanos::from_millis(50), "{result:?}");
             // Three learning frames go that way too, and may be lost.
@@ -172,10 +166,7 @@ fn a_stop_ends_the_trial_and_takes_the_programs_away() {
                     let stage = if frames.is_some() { Reached::Sent } else { Reached::Running };
                     assert!(session.wait_for(stage, Duration::from_secs(20)), "{engine:?}");
                     let arrived = |meter: Meter| meter.received_bytes > 100 * 64 && meter.operations > 100;
-                    while !session.meter().is_some_and(arrived) {
-                        assert!(clock::now() - began < 20_000_000_000, "{engine:?}: nothing arrives");
-                        thread::sleep(Duration::from_millis(5));
-                    }
+                    wait_until("frames arrive", || session.meter().is_some_and(arrived).then_some(()));
                     assert_eq!(attached(), engine == FrameEngine::Xdp);
                     session.stop("enough");
                     running.join().unwrap()
@@ -195,7 +186,7 @@ fn large_frames_fall_back_to_packet_sockets() {
             let done = Command::new("ip").args(["link", "set", name, "mtu", "9000"]).status().unwrap();
             assert!(done.success());
         }
-        let mut large = trial(FrameEngine::Xdp, 100, vec![stream(0, 0, 9_018, Some(1_000), UDP)]);
+        let mut large = trial(FrameEngine::Xdp, AMPLE, vec![counted(9_018, 1_000, UDP, 100)]);
         let error = failure(&large).to_string();
         assert!(error.contains("9018 bytes is too large for XDP"), "{error}");
         large.engine = FrameEngine::Auto;
