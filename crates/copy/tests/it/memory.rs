@@ -1,8 +1,9 @@
-//! A tree is never held: ten times the files take no more memory. Alone in its program, for the peak is the process's.
+//! A tree is never held: ten times the files take no more memory.
 
 use crate::pair::{OPTIONS, alone, folder, made};
 use linerate_model::{CopyFrom, CopyInto, CopyTree};
 use std::fs;
+use std::process::Command;
 use tempfile::{tempdir, tempdir_in};
 
 /// What the process may take more for 36,000 files more, bytes: a path held for each would be some 100 bytes, with what belongs to it.
@@ -17,8 +18,31 @@ fn peak() -> u64 {
     kib.and_then(|kib| kib.parse::<u64>().ok()).expect("a number") * 1024
 }
 
+/// Tells the program of this test to measure.
+const CHILD: &str = "LINERATE_TEST_MEMORY";
+
+/// In a program of its own, for the peak is the process's, and other tests run in this one.
 #[test]
 fn a_tree_of_ten_times_the_files_takes_no_more_memory() {
+    let output = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", "memory::the_copying_program", "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .expect("starts");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+/// What the test above starts; nothing by itself.
+#[test]
+fn the_copying_program() {
+    if std::env::var_os(CHILD).is_some() {
+        ten_times_the_files_take_no_more_memory();
+    }
+}
+
+fn ten_times_the_files_take_no_more_memory() {
     let peaks = [400, 4_000, 40_000].map(|files| {
         // Where there is storage in memory, no disk is waited for; it is not the process's own.
         let [tree, copy] = [(); 2].map(|()| tempdir_in("/dev/shm").or_else(|_| tempdir()).expect("a folder"));

@@ -113,7 +113,7 @@ fn a_file_that_changes_while_it_is_read_is_named_and_left_out() {
     let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
     fs::write(from.path().join("steady"), "s").expect("written");
     let changing = from.path().join("changing");
-    fs::write(&changing, vec![1; 96 << 20]).expect("written");
+    fs::write(&changing, vec![1; 32 << 20]).expect("written");
     let done = AtomicBool::new(false);
     let copied = thread::scope(|scope| {
         scope.spawn(|| {
