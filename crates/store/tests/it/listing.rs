@@ -126,6 +126,6 @@ fn a_hundred_thousand_records_list_fast() {
     let start = std::time::Instant::now();
     assert_eq!(store.list(&Query::default(), 99_990, 50).expect("find").len(), 11);
     println!("the last page: {:?}", start.elapsed());
-    // A scan or a parse of the bodies would take far longer, even here in a debug build.
-    assert!(some.as_millis() < 50, "{some:?}");
+    // A scan or a parse of the bodies would take as long as all of them.
+    assert!(some < whole / 10, "{some:?} for 20, {whole:?} for all");
 }

@@ -11,19 +11,22 @@ use std::thread;
 use std::time::Duration;
 
 const CHILD: &str = "LINERATE_TEST_STORE";
+const TRIALS: &str = "LINERATE_TEST_STORE_TRIALS";
 
-/// Another program that stores the trials 0, 1 ... of a run until it is killed, and says so after each.
+/// Another program that stores the trials 0, 1 ... of a run, and says so after each.
 struct Writer {
     child: Child,
     said: Lines<BufReader<ChildStdout>>,
 }
 
 impl Writer {
-    /// Starts this test binary again, told by [`CHILD`] to write.
-    fn start(path: &Path) -> Self {
+    /// Starts this test binary again, told by [`CHILD`] to write so many trials, and then to wait until it is killed.
+    fn start(path: &Path, trials: u64) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("this program"))
             .args(["--exact", "live_run::the_other_program", "--nocapture"])
             .env(CHILD, path)
+            .env(TRIALS, trials.to_string())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("starts");
@@ -50,10 +53,12 @@ fn the_other_program() {
     let Some(path) = std::env::var_os(CHILD) else { return };
     let store = open(Path::new(&path));
     let mut live = store.begin(&record("theirs", 1)).expect("begin");
-    for number in 0.. {
+    let trials = std::env::var(TRIALS).expect("it is set").parse().expect("a number");
+    for number in 0..trials {
         live.trial(&trial(number), &summary(number as f64)).expect("trial");
         println!("stored {number}");
     }
+    let _ = std::io::stdin().read_line(&mut String::new());
 }
 
 fn state(store: &Store, name: &str) -> State {
@@ -62,13 +67,13 @@ fn state(store: &Store, name: &str) -> State {
 
 #[test]
 fn a_run_killed_at_any_moment_keeps_every_trial_and_is_known_as_killed_at_once() {
-    for _ in 0..50 {
+    for _ in 0..15 {
         let folder = folder();
         let path = folder.path().join("results.db");
-        let mut writer = Writer::start(&path);
+        let mut writer = Writer::start(&path, u64::MAX);
         let random = RandomState::new().hash_one(0);
         let before = (0..=random % 5).map(|_| writer.stored().expect("it writes")).last().expect("one at least");
-        // Not to wait for anything: so the end falls anywhere between two trials, or within one.
+        // Not to wait for something: so the end falls anywhere between two trials, or within one.
         thread::sleep(Duration::from_micros(random / 5 % 5000));
         let last = writer.kill().unwrap_or(before);
 
@@ -94,7 +99,8 @@ fn a_run_killed_at_any_moment_keeps_every_trial_and_is_known_as_killed_at_once()
 fn a_run_of_another_program_can_neither_be_resumed_nor_deleted_until_it_is_killed() {
     let folder = folder();
     let path = folder.path().join("results.db");
-    let mut writer = Writer::start(&path);
+    // It stores no more, for one that never pauses hardly lets others write.
+    let mut writer = Writer::start(&path, 1);
     assert_eq!(writer.stored(), Some(0));
     let store = open(&path);
     assert_eq!(state(&store, "theirs"), State::Running);
