@@ -4,8 +4,10 @@
 use linerate_method::{After, Step, calibrated, of, read_record, replay};
 use linerate_model::{CopyFigures, Goal, Measurement, Outcome, Record};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Where the records are. Its README.md says which command made which.
 fn folder() -> PathBuf {
@@ -39,6 +41,18 @@ fn names() -> Vec<String> {
         records.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// All records, upgraded once for all tests, by name.
+fn records() -> &'static BTreeMap<String, Record> {
+    static RECORDS: LazyLock<BTreeMap<String, Record>> = LazyLock::new(|| {
+        let upgraded = |name: String| {
+            let record = upgraded(&name).expect("it is listed");
+            (name, record)
+        };
+        names().into_iter().map(upgraded).collect()
+    });
+    &RECORDS
 }
 
 /// Demands that two values agree; where they do not, the first field that differs is named.
@@ -188,25 +202,23 @@ fn compare(name: &str, held: &Value, record: &Record) -> Result<(), String> {
 
 #[test]
 fn every_record_replays_to_what_it_held() {
-    let names = names();
-    assert!(names.len() > 50, "{} records", names.len());
+    let records = records();
+    assert!(records.len() > 50, "{} records", records.len());
     let mut differ = Vec::new();
-    for name in &names {
+    for (name, record) in records {
         // The demonstration joined runs of several goals, held against different calibrations, which it did not keep.
         if name == "demonstration" {
             continue;
         }
-        let (held, record) = (kept(name).expect("it is listed"), upgraded(name).expect("it is listed"));
-        differ.extend(compare(name, &held, &record).err());
+        differ.extend(compare(name, &kept(name).expect("it is listed"), record).err());
     }
-    assert!(differ.is_empty(), "{} of {} differ:\n{}", differ.len(), names.len(), differ.join("\n"));
+    assert!(differ.is_empty(), "{} of {} differ:\n{}", differ.len(), records.len(), differ.join("\n"));
 }
 
 /// Asked anew, a method asks for the trials of the record, in their order.
 #[test]
 fn a_method_asks_for_the_trials_that_were_run() {
-    for name in names() {
-        let Some(record) = upgraded(&name).filter(|_| name != "demonstration") else { continue };
+    for (name, record) in records().iter().filter(|(name, _)| *name != "demonstration") {
         let mut method = of(&record.plan, &record.hosts);
         for (at, result) in record.trials.iter().enumerate() {
             match method.next() {
@@ -223,19 +235,18 @@ fn a_method_asks_for_the_trials_that_were_run() {
 
 #[test]
 fn the_demonstration_keeps_its_ladder_and_streams() {
-    let record = upgraded("demonstration").expect("it is kept");
+    let record = &records()["demonstration"];
     assert!(record.ladder().is_some() && record.results.len() > 10, "{} results", record.results.len());
 }
 
 /// A record that is replayed again stays as it is, and is read as it was written.
 #[test]
 fn replaying_again_changes_nothing() {
-    for name in names() {
-        let record = upgraded(&name).expect("it is listed");
+    for (name, record) in records() {
         let mut again = record.clone();
         replay(&mut again);
-        same(&name, &json!(again), &json!(record)).unwrap_or_else(|differs| panic!("{differs}"));
+        same(name, &json!(again), &json!(record)).unwrap_or_else(|differs| panic!("{differs}"));
         let read = read_record(&json!(record).to_string()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        same(&name, &json!(read), &json!(record)).unwrap_or_else(|differs| panic!("{differs}"));
+        same(name, &json!(read), &json!(record)).unwrap_or_else(|differs| panic!("{differs}"));
     }
 }
