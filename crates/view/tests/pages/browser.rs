@@ -3,9 +3,11 @@
 use crate::place::{TestView, stream_record, trial};
 use linerate_model::{Caveat, CaveatKind, RunSummary};
 use linerate_store::Ending;
-use linerate_testsuite::server_test;
 use linerate_testsuite::servers::chromium;
+use linerate_testsuite::{server_test, wait_until};
 use serde_json::Value;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 /// What a browser made of a page.
@@ -20,20 +22,27 @@ struct Seen {
 /// Opens a page, lets its scripts run for a while, and looks.
 fn opened(place: &TestView, page: &str, timeout: Duration) -> Seen {
     let folder = tempfile::tempdir().expect("a folder");
-    let log = folder.path().join("net.json");
-    let options = [format!("--log-net-log={}", log.display())];
-    let (document, console) = chromium::dump(folder.path(), &place.url(page), timeout, &options);
-    let log = std::fs::read_to_string(log).expect("the browser wrote its log");
-    Seen { document, console, asked: asked(&log, place) }
+    opened_in(folder.path(), place, page, timeout)
 }
 
-/// The addresses in the browser's log that a page of ours asked for, and those it was sent to.
-fn asked(log: &str, place: &TestView) -> Vec<String> {
-    // A browser that is stopped may leave the end of the list out.
-    let log: Value = serde_json::from_str(log)
+/// The same with the browser's files in `folder`.
+fn opened_in(folder: &Path, place: &TestView, page: &str, timeout: Duration) -> Seen {
+    let options = [format!("--log-net-log={}", folder.join(LOG).display())];
+    let (document, console) = chromium::dump(folder, &place.url(page), timeout, &options);
+    Seen { document, console, asked: asked(folder, place.address).expect("the browser wrote its log") }
+}
+
+/// The file with the browser's log.
+const LOG: &str = "net.json";
+
+/// The addresses in the browser's log that a page of ours asked for, and those it was sent to; none if the log cannot be read yet.
+fn asked(folder: &Path, address: SocketAddr) -> Option<Vec<String>> {
+    let log = std::fs::read_to_string(folder.join(LOG)).ok()?;
+    // A browser that has not ended, or was stopped, leaves the end of the list out.
+    let log: Value = serde_json::from_str(&log)
         .or_else(|_| serde_json::from_str(&format!("{}]}}", log.trim_end().trim_end_matches(','))))
-        .expect("the log is JSON");
-    let ours = format!("http://{}", place.address);
+        .ok()?;
+    let ours = format!("http://{address}");
     let events = log["events"].as_array().expect("the log has events");
     let starts = events.iter().filter(|event| {
         let params = &event["params"];
@@ -41,7 +50,7 @@ fn asked(log: &str, place: &TestView) -> Vec<String> {
         let of_ours = params["url"].as_str().is_some_and(|url| url.starts_with(&ours));
         by_page || (of_ours && params["initiator"].is_string())
     });
-    starts.filter_map(|event| event["params"]["url"].as_str().map(str::to_owned)).collect()
+    Some(starts.filter_map(|event| event["params"]["url"].as_str().map(str::to_owned)).collect())
 }
 
 fn only_from(place: &TestView, seen: &Seen) {
@@ -84,16 +93,19 @@ fn a_watched_run_renews_itself_and_becomes_its_report() {
     let mut run = stream_record("run", 1, &[]);
     let mut live = place.store.begin(&run).expect("begin");
     live.trial(&trial(941_000_000), &RunSummary::default()).expect("trial");
+    let folder = tempfile::tempdir().expect("a folder");
+    let (address, events) = (place.address, place.url("events?id=run"));
+    let so_far = || asked(folder.path(), address);
     let seen = std::thread::scope(|scope| {
         scope.spawn(|| {
-            std::thread::sleep(Duration::from_secs(4));
+            let before = wait_until("the page waits for events", || so_far().filter(|asked| asked.contains(&events)));
             live.trial(&trial(942_000_000), &RunSummary::default()).expect("trial");
-            std::thread::sleep(Duration::from_secs(2));
+            wait_until("the page renews itself", || so_far().filter(|asked| asked.len() > before.len()));
             run.caveats.push(Caveat::new(CaveatKind::Interrupted, "the run ended early: interrupted"));
             live.end(&run, Ending::Interrupted).expect("end");
         });
         // The browser's time stands still while an answer is under way, and events are one until the run's end.
-        opened(&place, "record?id=run", Duration::from_secs(3))
+        opened_in(folder.path(), &place, "record?id=run", Duration::from_secs(3))
     });
     assert!(seen.document.contains("Download the record (JSON)"), "{:?} {}", seen.console, seen.document);
     assert!(!seen.document.contains("Under way") && seen.document.contains("2 runs"), "{}", seen.document);
