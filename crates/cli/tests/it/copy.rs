@@ -1,14 +1,12 @@
 //! Copies of folder trees through the command line: in the lab over real links, between agents, and when an agent is killed.
 
 use crate::program::{TestFolder, number, wait_until_gone, words};
-use linerate_testsuite::lab_test;
+use linerate_testsuite::{lab_test, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 /// Every file below `root` with its content.
 fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -50,14 +48,14 @@ const STAGES: [&str; 10] = ["list", "open", "read", "hash", "send", "receive", "
 #[lab_test]
 fn a_tree_goes_from_host_to_host_in_the_lab() {
     let record = TestFolder::new()
-        .measure(&words("lab -- copy --tree files=300,folders=12,bytes=6M a b --over linerate --repeats 2 --json"));
+        .measure(&words("lab -- copy --tree files=100,folders=12,bytes=2M a b --over linerate --repeats 2 --json"));
     let outcome = &record["results"][0];
-    for (field, value) in [("files", 300.0), ("folders", 12.0), ("bytes", 6e6), ("files_verified", 300.0)] {
+    for (field, value) in [("files", 100.0), ("folders", 12.0), ("bytes", 2e6), ("files_verified", 100.0)] {
         assert_eq!(number(outcome, &format!("/{field}")), value, "{field}");
     }
     assert_eq!(outcome["verified"], true);
     let (rate, time) = (number(outcome, "/bytes_per_s"), number(outcome, "/time_ns"));
-    assert!((rate * time / 1e9 - 6e6).abs() < 1e3, "{rate} for {time}");
+    assert!((rate * time / 1e9 - 2e6).abs() < 1e3, "{rate} for {time}");
     assert_eq!(record["trials"].as_array().map(Vec::len), Some(2));
     check_stages(&record, &STAGES);
 }
@@ -65,13 +63,13 @@ fn a_tree_goes_from_host_to_host_in_the_lab() {
 #[lab_test]
 fn a_slow_link_shows_in_the_sending_stage() {
     let record = TestFolder::new()
-        .measure(&words("lab --link 30Mbit/s -- copy --tree files=200,folders=5,bytes=15M --from memory --to discard --lanes 1 a b --repeats 1 --json"));
+        .measure(&words("lab --hosts 2 --link 10Mbit/s -- copy --tree files=20,folders=5,bytes=1500k --from memory --to discard --lanes 1 a b --repeats 1 --json"));
     assert_eq!(record["results"][0]["busiest_stage"], "send");
     let busy = |stage: &str| number(&record, &format!("/results/0/stages/{stage}/busy"));
-    assert!(busy("send") > 0.6, "sending was busy {} of the time", busy("send"));
-    assert!(busy("write") < 0.3 && busy("read") < 0.3, "{} {}", busy("write"), busy("read"));
+    assert!(busy("send") > busy("write").max(busy("read")), "{}", record["results"][0]["stages"]);
+    // What the link's own queue and the sockets hold may be sent at once.
     let rate = number(&record, "/results/0/bytes_per_s");
-    assert!((1.5e6..3.75e6).contains(&rate), "{rate} B/s over 3.75 MB/s");
+    assert!(rate < 1.25e6, "{rate} B/s over 1.25 MB/s");
 }
 
 #[lab_test]
@@ -176,7 +174,7 @@ fn an_agent_allows_only_the_folders_it_was_given() {
 /// A kill leaves no file under its final name that is not whole, and the copy goes on afterwards to the same tree.
 #[test]
 fn a_killed_agent_leaves_nothing_half_written_under_its_name() {
-    const TREE: &str = "files=6000,folders=60,bytes=150M";
+    const TREE: &str = "files=2000,folders=60,bytes=50M";
     let place = TestFolder::new();
     fs::create_dir(place.path("allowed")).expect("made");
     let whole = place.path("whole");
@@ -197,11 +195,7 @@ fn a_killed_agent_leaves_nothing_half_written_under_its_name() {
     };
     let (killed, line) = agent();
     let copying = copy(&line, &[]);
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !target.exists() || fs::read_dir(&target).expect("listed").count() < 20 {
-        assert!(Instant::now() < deadline, "nothing arrives");
-        sleep(Duration::from_millis(1));
-    }
+    wait_until("files arrive", || (fs::read_dir(&target).ok()?.count() >= 5).then_some(()));
     let pid = killed.pid();
     killed.signal(Signal::SIGKILL);
     wait_until_gone(&[pid]);

@@ -16,9 +16,8 @@ fn check_schema(record: &Value) {
 #[test]
 fn every_promised_field_is_there() {
     let place = TestFolder::new();
-    let brief = ["--time", "200ms", "--warmup", "50ms", "--json"];
     let run = |arguments: &[&str]| {
-        let record = place.measure(&[arguments, &brief].concat());
+        let record = place.measure(&[arguments, &["--time", "50ms", "--warmup", "10ms", "--json"]].concat());
         check_schema(&record);
         assert_eq!(record["schema"], "linerate.record/2");
         record["results"][0].clone()
@@ -53,9 +52,12 @@ fn every_promised_field_is_there() {
     let latency = ["/latency_ns/p50", "/latency_ns/p99", "/latency_ns/p999", "/latency_ns/max"];
     for (arguments, promised) in [
         (&["stream", "local"][..], [&both[..], &stream].concat()),
-        (&["stream", "local", "--udp", "-6"], [&both[..], &stream, &loss].concat()),
-        (&["transact", "local"], [&both[..], &latency].concat()),
-        (&["rpc", "local", "--sizes", "1K"], [&both[..], &stream[..5], &calls, &latency].concat()),
+        (&["stream", "local", "--udp", "-6", "--repeats", "1"], [&both[..], &stream, &loss].concat()),
+        (&["transact", "local", "--repeats", "1"], [&both[..], &latency].concat()),
+        (
+            &["rpc", "local", "--tcp", "--call", "read", "--sizes", "1K", "--repeats", "1"],
+            [&both[..], &stream[..5], &calls, &latency].concat(),
+        ),
     ] {
         let result = run(arguments);
         for field in promised {
@@ -65,7 +67,11 @@ fn every_promised_field_is_there() {
             );
         }
         if let Some(payload) = result.pointer("/received/payload_bps") {
-            assert_eq!(payload["runs"], 3, "three runs are the default");
+            assert_eq!(
+                payload["runs"],
+                if arguments.contains(&"--repeats") { 1 } else { 3 },
+                "three runs are the default"
+            );
             assert!(number(payload, "/low") <= number(payload, "/median"));
             assert!(number(payload, "/median") <= number(payload, "/high"));
         }
@@ -75,8 +81,9 @@ fn every_promised_field_is_there() {
 #[test]
 fn records_are_kept_listed_reported_and_deleted() {
     let place = TestFolder::new();
-    let record =
-        place.measure(&["stream", "local", "--udp", "--sizes", "64,512", "--time", "100ms", "-r", "2", "--json"]);
+    let record = place.measure(&[
+        "stream", "local", "--udp", "--sizes", "64,512", "--time", "50ms", "--warmup", "0s", "-r", "2", "--json",
+    ]);
     let id = record["id"].as_str().expect("a record has an id");
     assert_eq!(place.run(&["results", "show", "--json"]).json(), record, "the kept record is the printed one");
     assert!(place.run(&["results"]).out.contains(id));
