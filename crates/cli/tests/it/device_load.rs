@@ -1,12 +1,11 @@
 //! What a device says of its own load, and what a device test does when its link or its expectations fail.
 
 use crate::program::{TestFolder, close, number, words};
+use linerate_observe::snmp::{Session, Target};
 use linerate_testsuite::servers::Snmpd;
-use linerate_testsuite::{alone, lab_test, server_test};
+use linerate_testsuite::{alone, lab_test, server_test, wait_until};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 /// A community that must be seen nowhere.
 const COMMUNITY: &str = "c0mmunity-s3cret";
@@ -53,21 +52,21 @@ fn an_agent_on_the_device_tells_its_cpu_and_its_interfaces() {
     let place = bench();
     let burning = Burning::start();
     let record = place.measure(&words(
-        "device latency --ports tester:p0,tester:p1 --sizes 64 --rate 20k --time 3s --device-agent device --json",
+        "device latency --ports tester:p0,tester:p1 --sizes 64 --rate 1k --time 3s --device-agent device --json",
     ));
     drop(burning);
     let trial = first_counted(&record);
     let load = &trial["device_load"];
     assert_eq!(load["source"], "agent");
     let window = number(load, "/window") / 1e9;
-    assert!((1.5..=3.0).contains(&window), "the load is of the trial's 3 s: {window}");
+    assert!((1.0..=3.0).contains(&window), "the load is of the trial's 3 s: {window}");
     // A core burns all the time, so the busiest is no idler than that.
     assert!(number(load, "/busiest_cpu") > 0.8, "{load}");
-    // What the device took in within the window is what was sent in it. A tester that is held up sends less than asked.
+    // What the device took in within the window is about what was sent in it. A tester that is held up sends less than asked.
     let stream = &trial["counts"][0]["frames"]["streams"][0];
     let sent = number(stream, "/sent") * window / (number(stream, "/send_time") / 1e9).max(window);
-    close("frames in", number(interface(load, "tester-p0"), "/in_frames"), sent, 0.1);
-    close("frames out", number(interface(load, "tester-p1"), "/out_frames"), sent, 0.1);
+    close("frames in", number(interface(load, "tester-p0"), "/in_frames"), sent, 0.3);
+    close("frames out", number(interface(load, "tester-p1"), "/out_frames"), sent, 0.3);
     let found = &record["outcome"]["latency"][0];
     assert_eq!(found["device_load"], *load);
     assert!(found["caveats"].to_string().contains("the tester's machine"), "{}", found["caveats"]);
@@ -77,13 +76,22 @@ fn an_agent_on_the_device_tells_its_cpu_and_its_interfaces() {
     place.run(&own).says(2, &["--device-agent tester", "the tester itself"]);
 }
 
+/// Waits until the service has renewed its counters of CPU time, which it does from 5 s after its start on.
+fn wait_until_cpu_is_counted(target: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let target = target.parse::<Target>().expect("a target");
+    let mut session = wait_until("snmpd answers", || runtime.block_on(Session::open(&target)).ok());
+    let mut sample = || runtime.block_on(session.sample()).expect("it answers");
+    let first = sample();
+    wait_until("snmpd counts CPU time", || sample().load_since(&first).cpu);
+}
+
 #[server_test(Root, Program("snmpd"))]
 fn snmp_tells_the_cpu_and_its_community_is_kept_nowhere() {
     let snmpd = Snmpd::start(&format!("rocommunity {COMMUNITY} 127.0.0.1\n"));
-    // It counts CPU time from its first renewal on, 5 s after its start.
-    sleep(Duration::from_secs(6));
     let _alone = alone();
     let place = bench();
+    wait_until_cpu_is_counted(&format!("snmp://{COMMUNITY}@127.0.0.1:{}", snmpd.port));
     let measure = |time: &str, community: &str| {
         let target = format!("snmp://{community}@127.0.0.1:{}", snmpd.port);
         let line = "device latency --ports tester:p0,tester:p1 --sizes 64 --rate 20k --json --time";
@@ -128,18 +136,14 @@ fn a_link_that_goes_down_is_named_and_what_was_measured_is_kept() {
     let _alone = alone();
     let place = bench();
     let running =
-        place.start(&words("device latency --ports tester:p0,tester:p1 --sizes 64,128,256 --rate 1k --time 6s"));
-    // Once a trial counts, the second is under way.
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while place.run(&words("results --json")).json()[0]["trials"].as_u64().unwrap_or(0) < 1 {
-        assert!(Instant::now() < deadline, "no trial ended");
-        sleep(Duration::from_millis(200));
-    }
-    sleep(Duration::from_secs(1));
+        place.start(&words("device latency --ports tester:p0,tester:p1 --sizes 64,128,256 --rate 1k --time 3s"));
+    wait_until("a trial counts", || (place.trials() > 0).then_some(()));
+    let before = place.packets_received("tester", "p1");
+    wait_until("the second trial is under way", || {
+        (place.packets_received("tester", "p1") > before + 200).then_some(())
+    });
     place.run(&words("lab shell tester -- ip link set p1 down")).says(0, &[]);
-    let down = Instant::now();
     running.end().says(3, &["port p1 lost its link"]);
-    assert!(down.elapsed() < Duration::from_secs(5), "it is noticed at once, not at the trial's end");
     let record = place.run(&words("results show --json")).json();
     let sizes: Vec<_> =
         record["outcome"]["latency"].as_array().expect("found").iter().map(|cell| &cell["frame_bytes"]).collect();
@@ -149,6 +153,7 @@ fn a_link_that_goes_down_is_named_and_what_was_measured_is_kept() {
     assert!(record["caveats"].to_string().contains("p1 lost its link"), "{}", record["caveats"]);
     let cut = record["trials"].as_array().and_then(|trials| trials.last()).expect("the attempt that failed is kept");
     assert_eq!((&cut["trial"]["name"], &cut["standing"]["is"]), (&"latency 128".into(), &"failed".into()));
+    assert!(cut["counts"].as_array().is_none_or(Vec::is_empty), "it is noticed at once, not at the trial's end: {cut}");
     let again = place.run(&words("device latency --ports tester:p0,tester:p1 --rate 1k"));
     again.says(3, &["p1", "down or has no carrier"]);
 }
@@ -157,7 +162,7 @@ fn a_link_that_goes_down_is_named_and_what_was_measured_is_kept() {
 fn expectations_of_a_device_decide_the_exit_code() {
     let _alone = alone();
     let place = bench();
-    let line = "device latency --ports tester:p0,tester:p1 --sizes 64,128 --rate 1k --time 1s --expect";
+    let line = "device latency --ports tester:p0,tester:p1 --sizes 64,128 --rate 1k --time 200ms --expect";
     let expect = |condition: &str| place.run(&[&words(line)[..], &[condition]].concat());
     expect("latency.max<=10s").says(0, &["expected: 64 bytes: ", "expected: 128 bytes: ", " meets latency.max<=10s"]);
     expect("p50<=1ns").says(1, &["64 bytes: ", " misses p50<=1ns"]);

@@ -1,12 +1,11 @@
 //! Bad input and faults: a clear message, the right exit code, what was measured kept, nothing left behind.
 
 use crate::program::{TestFolder, wait_until_gone, words};
-use linerate_testsuite::lab_test;
+use linerate_testsuite::{lab_test, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
-use std::time::{Duration, Instant};
 
 #[test]
 fn what_cannot_be_asked_is_refused_with_its_remedy() {
@@ -75,11 +74,7 @@ fn a_killed_lab_leaves_no_quota_and_no_neighbour() {
     let own = linerate_sys::cgroup::cpu_groups().into_iter().next().expect("the cpu controller is mounted");
     let groups: Vec<_> = children.iter().map(|pid| own.join(format!("linerate-{pid}"))).collect();
     let planted = || groups.iter().filter(|group| group.exists()).count();
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while planted() == 0 {
-        assert!(Instant::now() < deadline, "no quota was planted");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("a quota is planted", || (planted() > 0).then_some(()));
     running.signal(Signal::SIGKILL);
     wait_until_gone(&children);
     assert_eq!(planted(), 0, "{groups:?}");
@@ -92,9 +87,9 @@ fn an_agent_that_cannot_be_used_is_named_with_the_reason() {
     let join = agent.line();
     let (address, secrets) = join.split_once('#').expect("an agent URL has secrets");
     let (token, fingerprint) = secrets.split_once('.').expect("a token and a fingerprint");
-    let stream = |join: &str| place.run(&["stream", join, "--time", "200ms", "--warmup", "0s", "--repeats", "1"]);
+    let stream = |join: &str| place.run(&["stream", join, "--time", "50ms", "--warmup", "0s", "--repeats", "1"]);
 
-    assert_eq!(stream(&join).code, Some(0), "the line as printed works: {}", stream(&join).err);
+    stream(&join).says(0, &[]);
     stream(&format!("{address}#{}.{fingerprint}", "0".repeat(32))).says(3, &["token", "agent URL"]);
     stream(&format!("{address}#{token}.{}", "0".repeat(64))).says(3, &["certificate"]);
     place.run(&["stream", &join, "--time", "5s"]).says(3, &["--max-time"]);
@@ -111,9 +106,9 @@ fn an_agent_that_cannot_be_used_is_named_with_the_reason() {
 #[lab_test]
 fn an_agent_killed_in_mid_trial_leaves_what_was_measured() {
     let place = TestFolder::new();
-    let lab = place.start(&words("lab --hosts 2 -- stream a b --time 1s --repeats 30 --json"));
+    let lab = place.start(&words("lab --hosts 2 -- stream a b --time 500ms --warmup 0s --repeats 300 --json"));
     let agents = lab.wait_for_children(2);
-    std::thread::sleep(Duration::from_secs(4));
+    wait_until("a trial counts", || (place.trials() > 0).then_some(()));
     kill(Pid::from_raw(agents[1]), Signal::SIGKILL).expect("the agent runs");
     let ran = lab.end();
     ran.says(3, &["lost"]);
@@ -121,7 +116,7 @@ fn an_agent_killed_in_mid_trial_leaves_what_was_measured() {
     let attempts = record["trials"].as_array().expect("a record has trials");
     let standing = |standing: &str| attempts.iter().filter(|attempt| attempt["standing"]["is"] == standing).count();
     let trials = standing("counted");
-    assert!((1..30).contains(&trials), "{trials} trials were done before the agent was killed");
+    assert!((1..300).contains(&trials), "{trials} trials were done before the agent was killed");
     assert_eq!(standing("failed"), 1, "the trial that it was killed in");
     let caveats = record["caveats"].as_array().expect("a record has caveats");
     assert!(caveats.iter().any(|caveat| caveat["kind"] == "interrupted"), "{caveats:?}");
@@ -136,16 +131,17 @@ fn an_agent_killed_in_mid_trial_leaves_what_was_measured() {
 
 #[lab_test]
 fn ctrl_c_keeps_what_was_measured_and_takes_the_lab_down() {
-    for delay in [100, 700, 4_000] {
+    // While the lab is built, once its agents run, and once a trial counts.
+    for (agents, trials) in [(1, 0), (2, 0), (2, 1)] {
         let place = TestFolder::new();
-        let lab = place.start(&words("lab --hosts 2 -- stream a b --udp --time 1s --repeats 30"));
-        let agents = if delay > 500 { lab.wait_for_children(2) } else { Vec::new() };
-        std::thread::sleep(Duration::from_millis(delay));
+        let lab = place.start(&words("lab --hosts 2 -- stream a b --udp --time 500ms --warmup 0s --repeats 300"));
+        let agents = lab.wait_for_children(agents);
+        wait_until("a trial counts", || (trials == 0 || place.trials() >= trials).then_some(()));
         lab.signal(Signal::SIGINT);
         let ran = lab.end();
         assert!(matches!(ran.code, Some(3) | None), "{:?} {}", ran.code, ran.err);
         wait_until_gone(&agents);
-        if delay > 3_000 {
+        if trials > 0 {
             assert!(ran.err.contains("interrupted"), "{}", ran.err);
             assert!(ran.out.contains("payload"), "what was measured is shown: {}", ran.out);
         }
@@ -157,23 +153,21 @@ fn ctrl_c_keeps_what_was_measured_and_takes_the_lab_down() {
 fn ctrl_c_stops_agents_of_others_too() {
     let place = TestFolder::new();
     place.run(&["lab", "--keep", "--hosts", "2"]).says(0, &["lab down"]);
-    let stream = place.start(&words("stream a b --time 60s --repeats 1"));
-    std::thread::sleep(Duration::from_secs(3));
+    let stream = place.start(&words("stream a b --time 300s --repeats 1"));
+    let before = place.packets_received("b", "eth0");
+    wait_until("the trial runs", || (place.packets_received("b", "eth0") > before + 2_000).then_some(()));
     stream.signal(Signal::SIGINT);
     stream.end().says(3, &["interrupted"]);
-    let count = || place.packets_received("b");
-    let before = count();
-    std::thread::sleep(Duration::from_millis(500));
-    assert!(count() < before + 50, "the trial still runs: {before} packets, then {}", count());
+    place.wait_for_silence("b");
     place.run(&["lab", "down"]).says(0, &["is down"]);
 }
 
 #[lab_test]
 fn kill_nine_leaves_nothing_behind() {
     let place = TestFolder::new();
-    let lab = place.start(&words("lab --link 100Mbit/s -- stream a b --time 500ms --repeats 100"));
+    let lab = place.start(&words("lab --link 100Mbit/s -- stream a b --time 500ms --warmup 0s --repeats 300"));
     let agents = lab.wait_for_children(4);
-    std::thread::sleep(Duration::from_secs(4));
+    wait_until("a trial counts", || (place.trials() > 0).then_some(()));
     lab.signal(Signal::SIGKILL);
     assert_eq!(lab.end().code, None);
     wait_until_gone(&agents);
@@ -193,7 +187,7 @@ fn a_kept_lab_serves_until_it_is_taken_down() {
     assert!(shown.code == Some(0) && shown.out.contains("198.18.0.1"), "{}{}", shown.out, shown.err);
     assert_eq!(place.run(&["lab", "shell", "a", "--", "sh", "-c", "exit 7"]).code, Some(7));
     place.run(&["lab", "shell", "z"]).says(2, &["z", "a, b"]);
-    place.measure(&words("transact a b --time 200ms --repeats 1 --json"));
+    place.measure(&words("transact a b --time 100ms --warmup 0s --repeats 1 --json"));
     place.run(&["lab", "down"]).says(0, &["is down"]);
     place.run(&["lab", "down"]).says(0, &["no lab is up"]);
     place.run(&["stream", "a", "b"]).says(2, &["no lab is up"]);
@@ -209,7 +203,7 @@ fn an_ordinary_user_has_a_lab_too() {
     std::os::unix::fs::chown(place.directory.path(), Some(NOBODY), Some(NOBODY)).expect("root may chown");
     let mut command = std::process::Command::new(program);
     command
-        .args(["lab", "--link", "100Mbit/s", "--", "stream", "a", "b", "--time", "1s", "--repeats", "1", "--json"])
+        .args(["lab", "--link", "10Mbit/s", "--", "stream", "a", "b", "--time", "500ms", "--repeats", "1", "--json"])
         .current_dir(place.directory.path())
         .env("LINERATE_STORE", place.path("results.db"))
         .env("XDG_RUNTIME_DIR", place.directory.path())
@@ -221,8 +215,8 @@ fn an_ordinary_user_has_a_lab_too() {
     crate::program::close(
         "as nobody",
         crate::program::number(&ran.json(), "/results/0/received/payload_bps/median"),
-        1e8 * 1448.0 / 1538.0,
-        0.01,
+        1e7 * 1448.0 / 1538.0,
+        0.2,
     );
 }
 
@@ -235,7 +229,7 @@ fn a_full_disk_costs_the_store_not_the_measurement() {
         std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k", "none"]).arg(&disk).status();
     assert!(mount.is_ok_and(|status| status.success()), "root may mount");
     let store = disk.join("results.db").display().to_string();
-    let ran = place.run(&words(&format!("stream local --udp --sizes 64,128,256,512 --rate 1Mbit/s --time 100ms --warmup 0s --repeats 20 --json --store {store}")));
+    let ran = place.run(&words(&format!("stream local --udp --sizes 64,128,256,512 --rate 1Mbit/s --time 50ms --warmup 0s --repeats 20 --json --store {store}")));
     let unmounted = std::process::Command::new("umount").arg(&disk).status();
     assert!(unmounted.is_ok_and(|status| status.success()), "nothing holds the disk");
     ran.says(3, &["no space left", "results.db", "--store"]);
@@ -246,7 +240,7 @@ fn a_full_disk_costs_the_store_not_the_measurement() {
 fn an_expectation_decides_the_exit_code() {
     let place = TestFolder::new();
     let stream = |condition: &str| {
-        place.run(&["stream", "local", "--time", "200ms", "--warmup", "0s", "--repeats", "1", "--expect", condition])
+        place.run(&["stream", "local", "--time", "50ms", "--warmup", "0s", "--repeats", "1", "--expect", condition])
     };
     stream("throughput>=1kbit/s").says(0, &["meets"]);
     stream("throughput>=900Tbit/s").says(1, &["misses"]);

@@ -11,17 +11,18 @@ fn server(record: &Value) -> &Value {
     results.iter().find(|result| result["name"] == *name).unwrap_or_else(|| panic!("no result {name}"))
 }
 
-/// A server that takes 4 ms for a call, one at a time, does 250 a second: that is its peak, and the load past it names it.
+/// A server that takes 10 ms for a call, one at a time, does 100 a second: that is its peak, and the load past it names it.
 #[lab_test]
 fn the_peak_is_what_the_server_can_do() {
     let _alone = alone();
     let place = TestFolder::new();
     let record = place.measure(&words(
-        "lab --slow-server b,service-time=4ms,at-once=1 -- nfs b --mix getattr --curve --time 1s --response-cap 100ms --json",
+        "lab --hosts 2 --slow-server b,service-time=10ms,at-once=1 -- nfs b --mix getattr --curve --time 400ms --warmup 100ms --response-cap 200ms --json",
     ));
     let outcome = &record["outcome"];
-    close("the peak", number(outcome, "/peak/achieved_ops"), 250.0, 0.1);
-    assert!(number(outcome, "/peak/mean_ms") <= 100.0, "{}", outcome["peak"]);
+    let peak = number(outcome, "/peak/achieved_ops");
+    assert!((50.0..110.0).contains(&peak), "{peak} operations a second of 100");
+    assert!(number(outcome, "/peak/mean_ms") <= 200.0, "{}", outcome["peak"]);
     let curve = outcome["curve"].as_array().expect("a curve");
     let of = |field: &str| curve.iter().map(|point| number(point, field)).collect::<Vec<f64>>();
     assert!(curve.len() >= 8 && of("/intended_ops").is_sorted(), "{:?}", of("/intended_ops"));
@@ -29,7 +30,7 @@ fn the_peak_is_what_the_server_can_do() {
     assert!(curve.iter().any(|point| point["missed"] != Value::Null), "a load that is not held ends it");
     let server = server(&record);
     assert!(number(server, "/operations/getattr/count") > 0.0);
-    assert!(number(server, "/classes/other/mean_ms") >= 4.0, "{}", server["classes"]);
+    assert!(number(server, "/classes/other/mean_ms") >= 10.0, "{}", server["classes"]);
     // Each load is a cell and a result, and the tester limit stands beside it.
     let results = record["results"].as_array().expect("results");
     assert_eq!(results.len(), curve.len() + 1);
@@ -54,7 +55,9 @@ fn the_peak_is_what_the_server_can_do() {
 fn a_load_has_its_operations_and_classes() {
     let _alone = alone();
     let place = TestFolder::new();
-    let record = place.measure(&words("lab -- nfs a b --mix sfs97-like --rate 400 --time 3s --repeats 1 --json"));
+    let record = place.measure(&words(
+        "lab --hosts 2 -- nfs a b --mix sfs97-like --rate 400 --time 1s --repeats 1 --no-tester-limit --json",
+    ));
     assert_eq!(record["outcome"], serde_json::json!({ "kind": "sweep" }), "one load is no curve");
     let result = &record["results"][0];
     assert_eq!((record["results"].as_array().map(Vec::len), &result["name"]), (Some(1), &"nfs 400 ops/s".into()));
@@ -62,11 +65,13 @@ fn a_load_has_its_operations_and_classes() {
         let of = |field: &str| number(result, &format!("/classes/{class}/{field}"));
         assert!(of("count") > 0.0 && of("mean_ms") > 0.0 && of("p99_ms") > 0.0, "{class}: {}", result["classes"]);
     }
-    close("the share of lookups", number(result, "/operations/lookup/share"), 0.27, 0.15);
-    close("the load", number(result, "/transactions_per_s/median"), 400.0, 0.12);
+    // Four standard deviations of 400 draws.
+    close("the share of lookups", number(result, "/operations/lookup/share"), 0.27, 0.33);
+    close("the load", number(result, "/transactions_per_s/median"), 400.0, 0.2);
     assert_eq!(result["failed"], 0);
-    let missed = place
-        .run(&words("lab -- nfs b --mix null --rate 100 --time 300ms --repeats 1 --no-tester-limit --expect p99<1ns"));
+    let missed = place.run(&words(
+        "lab --hosts 2 -- nfs b --mix null --rate 100 --time 300ms --repeats 1 --no-tester-limit --expect p99<1ns",
+    ));
     assert_eq!(missed.code, Some(1), "{}", missed.err);
 }
 

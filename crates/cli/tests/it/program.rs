@@ -1,5 +1,6 @@
 //! The program as a user runs it: its own store and runtime directory, its exit code, what it prints where.
 
+use linerate_testsuite::wait_until;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -7,7 +8,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// No run of a test takes so long, even on a slow machine.
@@ -71,11 +72,27 @@ impl TestFolder {
         ran.json()
     }
 
-    /// Packets that `host` of the kept lab has received so far.
-    pub(crate) fn packets_received(&self, host: &str) -> u64 {
+    /// How many trials of the latest run count, as far as the store says.
+    pub(crate) fn trials(&self) -> u64 {
+        self.run(&["results", "list", "--json"]).json()[0]["trials"].as_u64().unwrap_or(0)
+    }
+
+    /// Packets that an interface of a host of the kept lab has received so far.
+    pub(crate) fn packets_received(&self, host: &str, interface: &str) -> u64 {
         let shown = self.run(&["lab", "shell", host, "--", "cat", "/proc/net/dev"]);
-        let line = shown.out.lines().find(|line| line.contains("eth0:")).expect("it has eth0");
-        line.split_whitespace().nth(2).and_then(|packets| packets.parse().ok()).expect("a count of packets")
+        let counts = shown.out.lines().find_map(|line| line.trim_start().strip_prefix(interface)?.strip_prefix(':'));
+        let counts = counts.unwrap_or_else(|| panic!("{host} has no {interface}"));
+        counts.split_whitespace().nth(1).and_then(|packets| packets.parse().ok()).expect("a count of packets")
+    }
+
+    /// Waits until `host` of the kept lab receives next to nothing any more. Probes alone would be 100 packets a second.
+    pub(crate) fn wait_for_silence(&self, host: &str) {
+        wait_until("nothing is sent any more", || {
+            let before = self.packets_received(host, "eth0");
+            // What comes within this time is what is looked at.
+            std::thread::sleep(Duration::from_millis(500));
+            (self.packets_received(host, "eth0") < before + 25).then_some(())
+        });
     }
 
     /// Starts the program and leaves it running.
@@ -137,15 +154,9 @@ impl Running {
 
     /// Waits until the program's children number `count`; a lab has one for each host.
     pub(crate) fn wait_for_children(&self, count: usize) -> Vec<i32> {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        loop {
-            let children = children(self.pid());
-            if children.len() >= count {
-                return children;
-            }
-            assert!(Instant::now() < deadline, "the program has {} children, not {count}", children.len());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until(&format!("the program has {count} children"), || {
+            Some(children(self.pid())).filter(|children| children.len() >= count)
+        })
     }
 
     /// One line of standard output.
@@ -210,15 +221,7 @@ pub(crate) fn alive(pid: i32) -> bool {
 
 /// Waits until none of the processes runs any more.
 pub(crate) fn wait_until_gone(pids: &[i32]) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while pids.iter().any(|pid| alive(*pid)) {
-        assert!(
-            Instant::now() < deadline,
-            "still there: {:?}",
-            pids.iter().filter(|pid| alive(**pid)).collect::<Vec<_>>()
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the processes end", || pids.iter().all(|pid| !alive(*pid)).then_some(()));
 }
 
 /// A command line as typed, without quotes.

