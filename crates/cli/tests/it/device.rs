@@ -145,7 +145,7 @@ fn the_suite_is_one_record() {
     assert!(number(recovery, "/mean_ns") >= 0.0, "{recovery}");
     let trials = record["trials"].as_array().expect("trials");
     let counted = trials.iter().filter(|trial| trial["standing"]["is"] == "counted");
-    let searches = counted.filter(|trial| trial["trial"]["name"] == "throughput 512").count();
+    let searches = counted.filter(|trial| trial["trial"]["name"] == "throughput 64").count();
     assert_eq!(searches as f64, number(outcome, "/throughput/0/trials"), "the throughput is found once");
 }
 

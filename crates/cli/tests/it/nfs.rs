@@ -17,7 +17,7 @@ fn the_peak_is_what_the_server_can_do() {
     let _alone = alone();
     let place = TestFolder::new();
     let record = place.measure(&words(
-        "lab --hosts 2 --slow-server b,service-time=10ms,at-once=1 -- nfs b --mix getattr --curve --time 400ms --warmup 100ms --response-cap 200ms --json",
+        "lab --hosts 2 --slow-server b,service-time=10ms,at-once=1 -- nfs b --mix getattr --files 5 --curve --time 300ms --warmup 50ms --response-cap 200ms --json",
     ));
     let outcome = &record["outcome"];
     let peak = number(outcome, "/peak/achieved_ops");
@@ -56,7 +56,7 @@ fn a_load_has_its_operations_and_classes() {
     let _alone = alone();
     let place = TestFolder::new();
     let record = place.measure(&words(
-        "lab --hosts 2 -- nfs a b --mix sfs97-like --rate 400 --time 1s --repeats 1 --no-tester-limit --json",
+        "lab --hosts 2 -- nfs a b --mix sfs97-like --files 20 --rate 400 --time 1s --repeats 1 --no-tester-limit --json",
     ));
     assert_eq!(record["outcome"], serde_json::json!({ "kind": "sweep" }), "one load is no curve");
     let result = &record["results"][0];
@@ -70,7 +70,7 @@ fn a_load_has_its_operations_and_classes() {
     close("the load", number(result, "/transactions_per_s/median"), 400.0, 0.2);
     assert_eq!(result["failed"], 0);
     let missed = place.run(&words(
-        "lab --hosts 2 -- nfs b --mix null --rate 100 --time 300ms --repeats 1 --no-tester-limit --expect p99<1ns",
+        "lab --hosts 2 -- nfs b --mix null --rate 100 --time 200ms --repeats 1 --no-tester-limit --expect p99<1ns",
     ));
     assert_eq!(missed.code, Some(1), "{}", missed.err);
 }

@@ -8,11 +8,12 @@ use linerate_testsuite::lab_test;
 fn a_verdict_is_put_to_the_test() {
     let place = TestFolder::new();
     for (lab, load, limit, change) in [
-        ("--device reference,loss=1/20", "2Mbit/s", "path-loss", "half the load"),
+        ("--device reference,loss=1/100", "10Mbit/s", "path-loss", "half the load"),
         ("--device router --shape 4Mbit/s", "8Mbit/s", "shaper", "a load of"),
     ] {
-        let line =
-            format!("lab --hosts 2 {lab} -- stream a b --udp --rate {load} --time 1s --repeats 1 --prove --json");
+        let line = format!(
+            "lab --hosts 2 {lab} -- stream a b --udp --size 256 --rate {load} --time 1s --repeats 1 --prove --json"
+        );
         let record = place.measure(&words(&line));
         let verdict = &record["results"][0]["verdict"];
         assert_eq!((&verdict["limit"], &verdict["proofs"][0]["held"]), (&limit.into(), &true.into()), "{verdict}");
