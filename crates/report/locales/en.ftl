@@ -604,6 +604,18 @@ copy-way-linerate = from agent to agent over { $lanes } TCP connections to each 
 copy-way-nfs = by NFS version 3 over TCP and { $lanes } pipelines
 copy-way-path = within the host by { $lanes } pipelines
 copy-way-smb = by SMB over TCP and { $lanes } pipelines
+demo-cable = cable
+demo-frames = Raw frames: p0 ---- device of { $known } ---- p1, links of { $link }
+demo-links = links of { $rate }
+demo-links-differ = links of several rates
+demo-next = Where to go on
+demo-next-explain = the evidence for each limit
+demo-next-report = every figure, with charts and caveats
+demo-next-results = all runs that are kept
+demo-next-stream = one measurement in the lab
+demo-next-text = the report as text; --out FILE writes it
+demo-path = The path: { $path }
+demo-tester-limit = Tester limit: { $path }
 device-at-least = at least { $entries }
 device-caption-directions = Each direction on its own
 device-caption-latency = Latency, port to port
@@ -1004,6 +1016,14 @@ nfs-section = NFS
 nfs-tester-limit = This is { $share } of the tester limit, { $limit } getattr operations a second from a server on the tester's own host.
 nfs-tester-limit-reached = This is { $share } of the tester limit, { $limit } getattr operations a second from a server on the tester's own host. The tester is the limit, not the server.
 nfs-verdict-past-peak = past the peak ({ $result })
+overview-doubts = { $doubts ->
+        [one] One caveat applies to these results; the report says what to do about it.
+       *[other] { $doubts } caveats apply to these results; the report says what to do about each.
+    }
+overview-frame-latency = { $bytes }-byte p50
+overview-frames = { $bytes }-byte frames
+overview-limit-count = { $named } ({ $count })
+overview-limits = Limits of the { $results } results: { $limits }.
 parties-device = { $count ->
         [1] device at port { $ports }{ $value }
        *[other] device between ports { $ports }{ $value }

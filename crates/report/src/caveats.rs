@@ -20,6 +20,11 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     Section::summary("caveats", said!(lang, "section-caveats"), vec![Block::Caveats(all)])
 }
 
+/// How many doubts there are, the same one of several results once.
+pub(crate) fn count(record: &Record) -> usize {
+    by_results(record).len()
+}
+
 /// The doubts about a result, and about each way of its frames.
 pub(crate) fn of_result(result: &Measurement) -> impl Iterator<Item = &Caveat> {
     result.caveats.iter().chain(result.frames().iter().flat_map(|flow| &flow.caveats))

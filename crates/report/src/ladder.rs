@@ -31,7 +31,7 @@ fn bits(value: f64) -> Option<String> {
 }
 
 /// How a layer is called in a table or beside a bar.
-fn label(lang: Language, name: LayerName) -> String {
+pub(crate) fn label(lang: Language, name: LayerName) -> String {
     lang.named("ladder-layer", name)
 }
 
@@ -87,11 +87,7 @@ fn lengths(ladder: &Ladder) -> Vec<f64> {
 
 /// What the ladder says: the widest gap and what to try, what headers take, what was not measured.
 fn sentences(lang: Language, ladder: &Ladder) -> Vec<String> {
-    let mut all = match &ladder.widest_gap {
-        Some(gap) => widest(lang, ladder, gap),
-        None if ladder.layers.iter().all(|layer| layer.below.is_none()) => vec![said!(lang, "ladder-one-layer")],
-        None => vec![said!(lang, "ladder-no-gap")],
-    };
+    let mut all = gap(lang, ladder);
     all.extend(ladder.widest_gap.as_ref().map(|gap| sentences::sentence(&gap.advice)));
     all.extend(header_of_tcp(lang, ladder));
     let above_udp = |layer: &&LadderLayer| {
@@ -99,12 +95,31 @@ fn sentences(lang: Language, ladder: &Ladder) -> Vec<String> {
     };
     let above_udp = ladder.layers.iter().filter(above_udp);
     all.extend(above_udp.map(|layer| said!(lang, "ladder-above-udp", layer = label(lang, layer.name))));
+    all.extend(missing(lang, ladder));
+    all
+}
+
+/// The widest gap, and the layers that were not measured.
+pub(crate) fn in_short(lang: Language, ladder: &Ladder) -> Vec<String> {
+    gap(lang, ladder).into_iter().take(1).chain(missing(lang, ladder)).collect()
+}
+
+/// The widest gap, or that there is none.
+fn gap(lang: Language, ladder: &Ladder) -> Vec<String> {
+    match &ladder.widest_gap {
+        Some(gap) => widest(lang, ladder, gap),
+        None if ladder.layers.iter().all(|layer| layer.below.is_none()) => vec![said!(lang, "ladder-one-layer")],
+        None => vec![said!(lang, "ladder-no-gap")],
+    }
+}
+
+/// Each layer that was not measured, and why.
+fn missing(lang: Language, ladder: &Ladder) -> impl Iterator<Item = String> {
     let missing = ladder.layers.iter().filter_map(|layer| Some((layer.name, plain(layer.missing.as_ref()?))));
-    all.extend(missing.map(|(name, why)| match name {
+    missing.map(move |(name, why)| match name {
         LayerName::Limit => sentences::sentence(&said!(lang, "ladder-line-unknown", why = why)),
         name => sentences::sentence(&said!(lang, "ladder-not-measured", layer = label(lang, name), why = why)),
-    }));
-    all
+    })
 }
 
 /// `The widest gap is between UDP (957 Mbit/s) and TCP (478 Mbit/s), a factor of 2.00.`, and headers' part in it.

@@ -36,6 +36,7 @@ mod measuring;
 mod mesh;
 mod neighbours;
 mod nfs;
+pub mod overview;
 mod page_shell;
 mod parties;
 mod picture;

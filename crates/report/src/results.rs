@@ -35,7 +35,7 @@ pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
 }
 
 /// The one figure of a result.
-fn figure(result: &Measurement) -> Option<String> {
+pub(crate) fn figure(result: &Measurement) -> Option<String> {
     match &result.detail {
         Detail::Copy(found) => copy::bytes_per_s(found.bytes_per_s),
         Detail::Frames { .. } => frames::frames_per_s(result.main.median),

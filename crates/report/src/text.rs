@@ -92,6 +92,18 @@ impl Page {
         }
     }
 
+    /// A line as it is.
+    pub(crate) fn raw(&mut self, line: &str) {
+        self.text.push_str(line);
+    }
+
+    /// A line that is read last.
+    pub(crate) fn dim(&mut self, line: &str) {
+        let line = self.styled("2", line);
+        self.raw(&line);
+        self.blank();
+    }
+
     /// Text behind a mark, wrapped under itself.
     pub(crate) fn paragraph(&mut self, mark: &str, text: &str) {
         let indent = mark.width();
@@ -195,9 +207,7 @@ impl Page {
             line.trim_end().to_owned()
         };
         let head = aligned(kept.iter().map(|column| table.columns[*column].title(self.language)).collect());
-        let head = self.styled("2", &head);
-        self.text.push_str(&head);
-        self.blank();
+        self.dim(&head);
         for row in &table.rows {
             let line = aligned(kept.iter().map(|column| shown(row, *column)).collect());
             self.text.push_str(&line);
@@ -248,6 +258,13 @@ fn blocks(kept: &[usize], widths: &[usize], width: usize) -> Vec<Vec<usize>> {
 /// What `text` lacks of a width.
 fn spaces(width: usize, text: &str) -> impl Iterator<Item = char> {
     std::iter::repeat_n(' ', width.saturating_sub(text.width()))
+}
+
+/// `text` in exactly `width` columns: cut if it is longer, else at their right or left end.
+pub(crate) fn cell(text: &str, width: usize, right: bool) -> String {
+    let text = cut(text, width);
+    let room: String = spaces(width, &text).collect();
+    if right { room + &text } else { text + &room }
 }
 
 /// `text` in at most `width` columns.

@@ -13,6 +13,7 @@ mod large;
 mod limits;
 mod nfs;
 mod outputs;
+mod overview;
 mod page_outline;
 mod pictures;
 mod recorded;
