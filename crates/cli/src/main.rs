@@ -13,6 +13,7 @@ mod nfs_service;
 mod output;
 mod picture;
 mod progress;
+mod result_lines;
 mod resume;
 mod rig;
 mod session;

@@ -6,11 +6,12 @@ use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, ReachedAgents};
 use crate::output::{print, say, style};
 use crate::progress::Bar;
+use crate::result_lines::ResultLines;
 use crate::resume;
 use linerate_method::{Expectation, Judgement, curve};
 use linerate_model::{Password, Plan, Record};
 use linerate_observe::snmp::Target;
-use linerate_runner::{DeviceWatch, Ended, Origin, Resumed, Run};
+use linerate_runner::{Agents as _, DeviceWatch, Ended, Event, Origin, Resumed, Run};
 use linerate_store::Store;
 use tokio::sync::watch;
 
@@ -45,6 +46,8 @@ pub(crate) async fn reach(
 pub(crate) struct RunRequest {
     pub(crate) origin: Origin,
     pub(crate) store: Store,
+    /// Each result is printed in a line when it is known, also that of a calibration.
+    pub(crate) in_lines: bool,
     /// The run to resume, as it was stored; none begins a new one.
     resumed: Option<Record>,
 }
@@ -74,7 +77,7 @@ impl RunRequest {
         results.out.as_deref().map_or(Ok(()), check_report_file)?;
         let store = results.store.open()?;
         let resumed = results.resume.as_deref().map(|name| resume::find(&store, name)).transpose()?;
-        Ok(Self { origin: origin(results), store, resumed })
+        Ok(Self { origin: origin(results), store, in_lines: false, resumed })
     }
 
     /// [`RunRequest::of`] for the cells of `plan`.
@@ -136,9 +139,21 @@ impl RunRequest {
         cancel: watch::Receiver<bool>,
     ) -> Ended {
         let (agents, store) = (&agents.control, Some(&self.store));
-        let run = Run { plan, origin, agents, store, password, device, resumed };
         let mut bar = Bar::new();
-        run.execute(&mut |event| bar.note(&event), cancel).await
+        let mut lines = self.in_lines.then(|| ResultLines::new(plan.clone(), agents.hosts()));
+        let run = Run { plan, origin, agents, store, password, device, resumed };
+        let note = &mut |event: Event<'_>| {
+            bar.note(&event);
+            if let (Some(lines), Event::Ended { result }) = (&mut lines, event) {
+                bar.beside(|| lines.take(result).iter().for_each(|line| print(line)));
+            }
+        };
+        let ended = run.execute(note, cancel).await;
+        drop(bar);
+        if let Some(mut lines) = lines {
+            lines.rest(&ended.record).iter().for_each(|line| print(line));
+        }
+        ended
     }
 }
 
@@ -170,11 +185,16 @@ pub(crate) fn show(
     } else if counted {
         print(&linerate_report::text(records, &style()));
     }
-    let written = match &results.out {
-        Some(file) if counted => write_report(records, file),
-        _ => Ok(()),
-    };
+    let written = write_out(records, results);
     failed().and(written)
+}
+
+/// Writes the report of records, where one was asked for and something was measured.
+pub(crate) fn write_out(records: &[Record], results: &Results) -> Result<(), Failure> {
+    match &results.out {
+        Some(file) if records.iter().any(has_counted) => write_report(records, file),
+        _ => Ok(()),
+    }
 }
 
 /// Holds each expectation against the results that have its figure.

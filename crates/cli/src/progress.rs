@@ -103,6 +103,11 @@ impl Bar {
         }
     }
 
+    /// Does something that writes to the terminal, the bar out of its way.
+    pub(crate) fn beside(&self, write: impl FnOnce()) {
+        self.bar.suspend(write);
+    }
+
     fn show(&self, message: &str) {
         self.bar.set_position(self.done as u64 * STEPS + self.within());
         self.bar.set_message(message.to_owned());

@@ -141,7 +141,7 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
 }
 
 /// What the clients themselves can do; nothing if that could not be measured, which the user is told.
-pub(super) async fn tester_limits(
+async fn tester_limits(
     plan: &Plan,
     asked: &RunRequest,
     agents: &ReachedAgents,
@@ -260,7 +260,7 @@ impl Files {
 }
 
 /// The curve of `task`: its scale is found by a closed loop, in a window of at most [`PROBE_TIME`].
-pub(super) fn curve(task: NfsTask, timing: Timing, repeats: Repeats, response_cap: Nanos) -> CurvePlan {
+fn curve(task: NfsTask, timing: Timing, repeats: Repeats, response_cap: Nanos) -> CurvePlan {
     let Window { warmup, measure } = timing.window().unwrap_or_default();
     let probe = Timing::of(warmup, PROBE_TIME.min(measure));
     CurvePlan {
