@@ -7,6 +7,8 @@ mod copy_smb;
 mod device;
 mod device_hosts;
 mod device_load;
+#[cfg(feature = "snmp")]
+mod device_snmp;
 mod faults;
 mod frames;
 mod hosts;
