@@ -2,7 +2,7 @@
 
 use crate::program::{Ran, TestFolder, number, words};
 use linerate_testsuite::servers::Ganesha;
-use linerate_testsuite::{lab_test, server_test};
+use linerate_testsuite::{lab_test, server_test, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -11,8 +11,6 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 /// Everything below `root`: mode, and where that is kept the time, and what files and links hold.
 fn census(root: &Path) -> BTreeMap<PathBuf, (u32, i64, Vec<u8>)> {
@@ -115,11 +113,7 @@ fn a_server_that_is_killed_is_named() {
     let target = server.exported().join("new");
     let pid = Pid::from_raw(i32::try_from(server.pid()).expect("a process id fits"));
     let killer = std::thread::spawn(move || {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !target.exists() || fs::read_dir(&target).map_or(0, Iterator::count) < 20 {
-            assert!(Instant::now() < deadline, "nothing arrives");
-            sleep(Duration::from_millis(1));
-        }
+        wait_until("files arrive", || (fs::read_dir(&target).ok()?.count() >= 20).then_some(()));
         kill(pid, Signal::SIGKILL).expect("it runs");
     });
     let line =
