@@ -42,7 +42,7 @@ fn a_slower_link_is_worse_and_the_same_link_is_not() {
 #[test]
 fn different_measurements_are_refused() {
     let place = TestFolder::new();
-    let brief = ["--time", "50ms", "--warmup", "0s", "--repeats", "2", "--json"];
+    let brief = ["--time", "300ms", "--warmup", "0s", "--repeats", "2", "--json"];
     let measure = |arguments: &[&str]| {
         let record = place.measure(&[arguments, &brief].concat());
         record["id"].as_str().expect("a record has a name").to_owned()

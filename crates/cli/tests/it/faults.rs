@@ -87,7 +87,7 @@ fn an_agent_that_cannot_be_used_is_named_with_the_reason() {
     let join = agent.line();
     let (address, secrets) = join.split_once('#').expect("an agent URL has secrets");
     let (token, fingerprint) = secrets.split_once('.').expect("a token and a fingerprint");
-    let stream = |join: &str| place.run(&["stream", join, "--time", "50ms", "--warmup", "0s", "--repeats", "1"]);
+    let stream = |join: &str| place.run(&["stream", join, "--time", "300ms", "--warmup", "0s", "--repeats", "1"]);
 
     stream(&join).says(0, &[]);
     stream(&format!("{address}#{}.{fingerprint}", "0".repeat(32))).says(3, &["token", "agent URL"]);
@@ -187,7 +187,7 @@ fn a_kept_lab_serves_until_it_is_taken_down() {
     assert!(shown.code == Some(0) && shown.out.contains("198.18.0.1"), "{}{}", shown.out, shown.err);
     assert_eq!(place.run(&["lab", "shell", "a", "--", "sh", "-c", "exit 7"]).code, Some(7));
     place.run(&["lab", "shell", "z"]).says(2, &["z", "a, b"]);
-    place.measure(&words("transact a b --time 100ms --warmup 0s --repeats 1 --json"));
+    place.measure(&words("transact a b --time 300ms --warmup 0s --repeats 1 --json"));
     place.run(&["lab", "down"]).says(0, &["is down"]);
     place.run(&["lab", "down"]).says(0, &["no lab is up"]);
     place.run(&["stream", "a", "b"]).says(2, &["no lab is up"]);
@@ -229,7 +229,7 @@ fn a_full_disk_costs_the_store_not_the_measurement() {
         std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=160k", "none"]).arg(&disk).status();
     assert!(mount.is_ok_and(|status| status.success()), "root may mount");
     let store = disk.join("results.db").display().to_string();
-    let ran = place.run(&words(&format!("stream local --udp --sizes 64,128,256,512 --rate 1Mbit/s --time 50ms --warmup 0s --repeats 5 --json --store {store}")));
+    let ran = place.run(&words(&format!("stream local --udp --sizes 64,128,256,512 --rate 1Mbit/s --time 100ms --warmup 0s --repeats 5 --json --store {store}")));
     let unmounted = std::process::Command::new("umount").arg(&disk).status();
     assert!(unmounted.is_ok_and(|status| status.success()), "nothing holds the disk");
     ran.says(3, &["no space left", "results.db", "--store"]);
@@ -240,7 +240,7 @@ fn a_full_disk_costs_the_store_not_the_measurement() {
 fn an_expectation_decides_the_exit_code() {
     let place = TestFolder::new();
     let stream = |condition: &str| {
-        place.run(&["stream", "local", "--time", "50ms", "--warmup", "0s", "--repeats", "1", "--expect", condition])
+        place.run(&["stream", "local", "--time", "300ms", "--warmup", "0s", "--repeats", "1", "--expect", condition])
     };
     stream("throughput>=1kbit/s").says(0, &["meets"]);
     stream("throughput>=900Tbit/s").says(1, &["misses"]);

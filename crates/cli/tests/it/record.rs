@@ -17,7 +17,7 @@ fn check_schema(record: &Value) {
 fn every_promised_field_is_there() {
     let place = TestFolder::new();
     let run = |arguments: &[&str]| {
-        let record = place.measure(&[arguments, &["--time", "50ms", "--warmup", "10ms", "--json"]].concat());
+        let record = place.measure(&[arguments, &["--time", "300ms", "--warmup", "10ms", "--json"]].concat());
         check_schema(&record);
         assert_eq!(record["schema"], "linerate.record/2");
         record["results"][0].clone()
@@ -82,7 +82,7 @@ fn every_promised_field_is_there() {
 fn records_are_kept_listed_reported_and_deleted() {
     let place = TestFolder::new();
     let record = place.measure(&[
-        "stream", "local", "--udp", "--sizes", "64,512", "--time", "50ms", "--warmup", "0s", "-r", "2", "--json",
+        "stream", "local", "--udp", "--sizes", "64,512", "--time", "300ms", "--warmup", "0s", "-r", "2", "--json",
     ]);
     let id = record["id"].as_str().expect("a record has an id");
     assert_eq!(place.run(&["results", "show", "--json"]).json(), record, "the kept record is the printed one");

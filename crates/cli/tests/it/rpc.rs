@@ -91,7 +91,7 @@ fn what_is_wrong_is_said_before_anything_runs() {
     place.run(&words("rpc local --udp --sizes 61K,1M")).says(2, &["at most 61440 bytes"]);
     place.run(&words("rpc local --call erase")).says(2, &["null, write, read, echo"]);
     place.run(&words("agent --portmap")).says(2, &["--rpc-port"]);
-    let ran = place.run(&words("rpc local --call null --time 100ms --warmup 50ms --repeats 1 --json"));
+    let ran = place.run(&words("rpc local --call null --time 300ms --warmup 50ms --repeats 1 --json"));
     assert_eq!(ran.json()["results"].as_array().map(Vec::len), Some(2), "{}", ran.err);
     assert_eq!(ran.json()["results"][0]["received"], Value::Null, "a null call carries nothing");
 }

@@ -18,7 +18,7 @@ fn get(url: &str) -> String {
 #[test]
 fn a_measured_record_is_listed_and_opened_until_interrupted() {
     let place = TestFolder::new();
-    let record = place.measure(&["stream", "local", "--time", "50ms", "--warmup", "0s", "-r", "2", "--json"]);
+    let record = place.measure(&["stream", "local", "--time", "300ms", "--warmup", "0s", "-r", "2", "--json"]);
     let id = record["id"].as_str().expect("a record has an id");
     let mut view = place.start(&["view"]);
     let url = view.line();
@@ -43,7 +43,7 @@ fn a_port_that_is_taken_is_named_with_the_remedy() {
 #[test]
 fn records_are_found_by_words() {
     let place = TestFolder::new();
-    let brief = ["--time", "50ms", "--warmup", "0s", "-r", "1", "--json"];
+    let brief = ["--time", "300ms", "--warmup", "0s", "-r", "1", "--json"];
     let [stream, transact] = ["stream", "transact"].map(|command| {
         let record = place.measure(&[&[command, "local"], &brief[..]].concat());
         record["id"].as_str().expect("a record has an id").to_owned()
