@@ -66,10 +66,11 @@ fn known(address: IpAddr) -> Option<Mac> {
     text.split_whitespace().skip_while(|word| *word != "lladdr").nth(1)?.parse().ok()
 }
 
-fn pings(address: IpAddr, bytes: u32) -> bool {
-    let size = bytes.to_string();
+/// Whether an address answers one echo request within so many seconds.
+fn pings(address: IpAddr, bytes: u32, within: u32) -> bool {
+    let (size, within) = (bytes.to_string(), within.to_string());
     let ping =
-        Command::new("ping").args(["-n", "-q", "-c", "1", "-W", "5", "-s", &size, &address.to_string()]).output();
+        Command::new("ping").args(["-n", "-q", "-c", "1", "-W", &within, "-s", &size, &address.to_string()]).output();
     ping.expect("ping: `make test` installs it").status.success()
 }
 
@@ -78,7 +79,7 @@ fn ask() {
     for v6 in [false, true] {
         for index in [0, 2_345, HOSTS - 1] {
             let address = host(v6, index);
-            assert!(pings(address, 56) && pings(address, 1_400), "{address} does not answer");
+            assert!(pings(address, 56, 20) && pings(address, 1_400, 20), "{address} does not answer");
             assert_eq!(known(address), Some(FIRST_MAC.plus(index)), "{address}");
         }
         let (nobody, socket) = (host(v6, HOSTS), UdpSocket::bind(if v6 { "[::]:0" } else { "0.0.0.0:0" }).unwrap());
@@ -126,7 +127,7 @@ fn a_kernel_host_finds_and_pings_simulated_hosts() {
                     asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                     assert!(matches!(ended.unwrap_err().error, FailedBy::Stop(_)), "{engine:?}");
                 });
-                let after = asker.enter(|| pings(host(false, 1), 56)).unwrap();
+                let after = asker.enter(|| pings(host(false, 1), 56, 1)).unwrap();
                 assert!(!after, "{engine:?}: it answers after the trial is over");
             }
         })

@@ -104,6 +104,10 @@ fn counting_fields_take_each_value_in_turn() {
                 if port && payload == FramePayload::Echo {
                     continue;
                 }
+                // No checksum covers an Ethernet address.
+                if field.ends_with("mac") && (family, payload) != (0, UDP) {
+                    continue;
+                }
                 let mut wish = stream(0, family, 110, None, payload);
                 let count = if field == "dst-port" && payload == UDP { 3 } else { 300 };
                 let total = if field == "dst-port" && payload == TCP { 1 } else { 2 * count + 1 };
