@@ -245,8 +245,12 @@ fn replaying_again_changes_nothing() {
     for (name, record) in records() {
         let mut again = record.clone();
         replay(&mut again);
-        same(name, &json!(again), &json!(record)).unwrap_or_else(|differs| panic!("{differs}"));
+        if again != *record {
+            same(name, &json!(again), &json!(record)).unwrap_or_else(|differs| panic!("{differs}"));
+        }
         let read = read_record(&json!(record).to_string()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        same(name, &json!(read), &json!(record)).unwrap_or_else(|differs| panic!("{differs}"));
+        if read != *record {
+            same(name, &json!(read), &json!(record)).unwrap_or_else(|differs| panic!("{differs}"));
+        }
     }
 }
