@@ -55,3 +55,45 @@ fn frames(part: &FramePartCounts) -> Extremes {
 fn copy(part: &CopyCounts) -> Extremes {
     extremes(part.sides.iter().map(|side| (side.bytes.max(side.files), side.time)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::{CopySide, FrameEngine, FrameStreamPart, FramesSent, Observation, Received, Transactions};
+
+    fn why(role: RoleCounts) -> Option<String> {
+        let (observation, caveats, remains) = (Observation::default(), Vec::new(), Vec::new());
+        impossible(&HostCounts { roles: vec![role], observation, started_unix_ns: 0, caveats, remains })
+    }
+
+    fn received(payload_bytes: u64, window: Nanos) -> RoleCounts {
+        let received = Some(Received { payload_bytes, window, ..Received::default() });
+        RoleCounts::Flows(Box::new(EndCounts { received, ..EndCounts::default() }))
+    }
+
+    #[test]
+    fn numbers_that_no_host_counts_are_told_from_large_ones() {
+        let second = Nanos::from_secs(1);
+        assert_eq!(why(received(MOST, second)), None);
+        assert!(why(received(MOST + 1, second)).is_some_and(|why| why.contains("72057594037927937")));
+        let sent = FramesSent { intended: u64::MAX, ..FramesSent::default() };
+        let streams = vec![FrameStreamPart { sent: Some(sent), ..FrameStreamPart::default() }];
+        assert!(why(RoleCounts::Frames(FramePartCounts { engine: FrameEngine::Xdp, streams })).is_some());
+    }
+
+    #[test]
+    fn something_takes_time_and_nothing_takes_none() {
+        let none = Nanos::default();
+        assert_eq!(why(received(0, none)), None);
+        assert!(why(received(1, none)).is_some_and(|why| why.contains("in no time")));
+        let transactions = Some(Transactions { completed: 1, ..Transactions::default() });
+        assert!(why(RoleCounts::Flows(Box::new(EndCounts { transactions, ..EndCounts::default() }))).is_some());
+        let sides = |bytes| vec![CopySide { bytes, ..CopySide::default() }];
+        let copy = |bytes| RoleCounts::Copy(CopyCounts { sides: sides(bytes), faults: Vec::new(), faults_total: 0 });
+        assert_eq!((why(copy(0)).is_some(), why(copy(1)).is_some()), (false, true));
+        // One frame alone takes no time from the first to the last.
+        let sent = FramesSent { intended: 1, sent: 1, bytes: 64, ..FramesSent::default() };
+        let streams = vec![FrameStreamPart { sent: Some(sent), ..FrameStreamPart::default() }];
+        assert_eq!(why(RoleCounts::Frames(FramePartCounts { engine: FrameEngine::Xdp, streams })), None);
+    }
+}

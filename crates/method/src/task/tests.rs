@@ -340,7 +340,7 @@ fn the_parts_of_a_copy_are_told_apart() {
     assert_eq!((sources[1].counted.sides.len(), destinations[1].counted.sides.len()), (1, 2), "roles are in order");
     assert!(servers.is_empty() && result.started_unix_ns == 3);
     assert!(figure(&result) > 0.0);
-    assert!(all(vec![copied(2)]).expect_err("a role is missing").starts_with("b gave no counts"));
+    assert!(all(vec![copied(2)]).expect_err("a role is missing").starts_with("b: its agent gave no counts"));
 }
 
 #[test]
