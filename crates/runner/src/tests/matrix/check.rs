@@ -91,10 +91,10 @@ fn state(store: &Store) -> Option<State> {
     store.row("latest").ok().map(|run| run.state)
 }
 
-/// Asserts that the store has every attempt of the record, in order.
+/// Asserts that the store has every attempt of the record, in order, and what they came to.
 fn assert_kept(ended: &Ended, store: &Store) {
     let kept = store.load("latest").expect("the run was kept");
-    assert_eq!(kept.trials, ended.record.trials);
+    assert_eq!(attempts_of(&kept.trials), attempts_of(&ended.record.trials));
     assert_eq!(kept.results, ended.record.results);
     assert_eq!(kept.outcome, ended.record.outcome);
 }
