@@ -193,8 +193,8 @@ fn wilson(hits: u32, all: u32) -> (f64, f64) {
     let n = f64::from(all.max(1));
     let share = f64::from(hits) / n;
     let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-    let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-    ((centre - half).max(0.0), (centre + half).min(1.0))
+    let margin = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    ((centre - margin).max(0.0), (centre + margin).min(1.0))
 }
 
 impl std::fmt::Display for Matrix {

@@ -177,7 +177,7 @@ mod tests {
         Client::new(Credentials::parse("anna", "secret").expect("a user"))
     }
 
-    /// A challenge which grants what the client asks for, and tells nothing.
+    /// A challenge which grants what the client asks for, without target information.
     fn challenge() -> Vec<u8> {
         let mut message = b"NTLMSSP\0\x02\0\0\0\0\0\0\0\x30\0\0\0".to_vec();
         message.u32(0xe288_8237);

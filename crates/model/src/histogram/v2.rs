@@ -10,9 +10,9 @@ type Counts = hdrhistogram::Histogram<u64>;
 /// The version, and that slots are numbers of up to nine bytes.
 const COOKIE: u32 = 0x1c84_9313;
 const HEADER: usize = 40;
-/// Slots below this hold one value each. Above, there are half as many for each power of two.
+/// Slots below this hold one value each. Above, there are 1,024 for each power of two.
 const SINGLE: u64 = 2048;
-const HALF: u32 = SINGLE.ilog2() - 1;
+const PART_BITS: u32 = SINGLE.ilog2() - 1;
 
 /// Encodes counts.
 pub(super) fn encode(counts: &Counts) -> Vec<u8> {
@@ -76,14 +76,14 @@ pub(super) fn decode(bytes: &[u8], counts: &mut Counts) -> Result<(), &'static s
 
 /// The slot that counts `value`.
 fn slot(value: u64) -> u64 {
-    let power = value.max(SINGLE / 2).ilog2() - HALF;
-    (u64::from(power) << HALF) + (value >> power)
+    let power = value.max(SINGLE / 2).ilog2() - PART_BITS;
+    (u64::from(power) << PART_BITS) + (value >> power)
 }
 
 /// The least value that a slot counts; none beyond 64 bits.
 fn value(slot: u64) -> Option<u64> {
-    let Some(power) = (slot >> HALF).checked_sub(1) else { return Some(slot) };
-    let top = slot - (power << HALF);
+    let Some(power) = (slot >> PART_BITS).checked_sub(1) else { return Some(slot) };
+    let top = slot - (power << PART_BITS);
     let power = u32::try_from(power).ok().filter(|power| *power <= top.leading_zeros())?;
     Some(top << power)
 }

@@ -67,7 +67,7 @@ fn found(record: &Record) -> f64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_device_that_tells_nothing_of_itself_is_tested_all_the_same() {
+async fn a_device_without_a_load_reader_is_tested_without_one() {
     let undisturbed =
         execute(plans::device(DeviceTest::Throughput), &FakeAgents::new(&["a", "b"]), None, None, None, &mut |_| ())
             .await;

@@ -23,7 +23,7 @@ use tokio::sync::watch;
 
 /// An agent that does not answer a request is given up after this, as the client of the agents' API does.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// An agent that tells nothing is given up after this, as that client does.
+/// An agent without news is given up after this, as that client does.
 pub(super) const SILENCE: Duration = Duration::from_secs(15);
 
 /// Decides what happens at a moment.

@@ -282,7 +282,7 @@ impl OpenSession for FakeSession {
             let beside = self.world.beside(&self.assignment.id.0);
             let mut counts = self.world.network.counts(&self.assignment, &beside);
             match act {
-                Act::Spoil => counts.observation.cores = vec![half_stolen(counts.observation.window)],
+                Act::Spoil => counts.observation.cores = vec![partly_stolen(counts.observation.window)],
                 Act::Count(garbage) => garbage.put_in(&mut counts),
                 _ => {}
             }
@@ -302,8 +302,8 @@ impl OpenSession for FakeSession {
     }
 }
 
-/// A core of which a hypervisor took half.
-fn half_stolen(window: Nanos) -> CoreUse {
-    let half = Nanos::new(window.get() / 2);
-    CoreUse { steal: half, idle: half, ..CoreUse::default() }
+/// A core of which a hypervisor took 50 %.
+fn partly_stolen(window: Nanos) -> CoreUse {
+    let stolen = Nanos::new(window.get() / 2);
+    CoreUse { steal: stolen, idle: stolen, ..CoreUse::default() }
 }

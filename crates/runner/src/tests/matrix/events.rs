@@ -79,8 +79,8 @@ pub(super) fn all() -> Vec<Event> {
     let second = Duration::from_secs(1);
     let mut events = Vec::new();
     for step in Step::ALL {
-        let patience = if step.is_stage() { SILENCE } else { REQUEST_TIMEOUT };
-        let mut acts = vec![Act::Fail, Act::Lose, Act::Silence, Act::Delay(patience - second), Act::Interrupt];
+        let timeout = if step.is_stage() { SILENCE } else { REQUEST_TIMEOUT };
+        let mut acts = vec![Act::Fail, Act::Lose, Act::Silence, Act::Delay(timeout - second), Act::Interrupt];
         if step.is_stage() {
             acts.push(Act::WrongStage);
         }
