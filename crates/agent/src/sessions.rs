@@ -184,8 +184,10 @@ impl Sessions {
             Err(_) => SessionEvent::Failed,
         };
         self.metrics.count(session.task, event);
+        // Whoever learns that the session is over finds the oldest gone already.
+        let mut held = self.held();
         session.settle(outcome);
-        self.make_room();
+        make_room(&mut held);
     }
 
     /// Stops a session that takes too long, and drops its counts when nobody fetches them.
@@ -214,17 +216,6 @@ impl Sessions {
         }
     }
 
-    /// Forgets the oldest sessions that are over, beyond those that are kept.
-    fn make_room(&self) {
-        let mut held = self.held();
-        let over = held.values().filter_map(|session| Some((session.outcome()?.1, session.id.clone())));
-        let mut over: Vec<(Instant, SessionId)> = over.collect();
-        over.sort();
-        for (_, id) in over.iter().rev().skip(KEPT) {
-            held.remove(id);
-        }
-    }
-
     fn get(&self, id: &SessionId) -> Result<Arc<Session>, ApiError> {
         self.held().get(id).cloned().ok_or_else(|| {
             let message = format!(
@@ -236,6 +227,16 @@ impl Sessions {
 
     fn held(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Session>>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets the oldest sessions that are over, beyond those that are kept.
+fn make_room(held: &mut BTreeMap<SessionId, Arc<Session>>) {
+    let over = held.values().filter_map(|session| Some((session.outcome()?.1, session.id.clone())));
+    let mut over: Vec<(Instant, SessionId)> = over.collect();
+    over.sort();
+    for (_, id) in over.iter().rev().skip(KEPT) {
+        held.remove(id);
     }
 }
 
