@@ -65,10 +65,7 @@ fn a_queue_of_known_length_adds_its_delay() {
 fn requests_that_are_lost_stay_in_the_percentiles() {
     let _alone = alone();
     let place = TestFolder::new();
-    let bench = place.file(
-        "lossy.toml",
-        "name = \"lossy\"\nhosts = [\"a\", \"b\"]\n[device]\nkind = \"bridge\"\n[[fault]]\nkind = \"loss\"\nat = \"device:b\"\nratio = \"1/10\"\n",
-    );
+    let bench = place.lossy_bench();
     let record = place.measure(&words(&format!(
         "lab --bench {bench} -- stream a b --udp --rate 1Mbit/s --loaded-latency --time 2s --repeats 1 --json"
     )));

@@ -49,6 +49,13 @@ impl TestFolder {
         self.path(name).to_str().expect("the path is UTF-8").to_owned()
     }
 
+    /// The file of a bench whose bridge drops a tenth of what goes to host b.
+    pub(crate) fn lossy_bench(&self) -> String {
+        let fault = "[[fault]]\nkind = \"loss\"\nat = \"device:b\"\nratio = \"1/10\"\n";
+        let bench = format!("name = \"lossy\"\nhosts = [\"a\", \"b\"]\n[device]\nkind = \"bridge\"\n{fault}");
+        self.file("lossy.toml", &bench)
+    }
+
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_linerate"));
         command

@@ -47,10 +47,7 @@ fn three_senders_share_a_link_that_they_fill() {
 fn a_planted_drop_is_counted_and_placed_on_the_wire() {
     let _alone = alone();
     let place = TestFolder::new();
-    let bench = place.file(
-        "lossy.toml",
-        "name = \"lossy\"\nhosts = [\"a\", \"b\"]\n[device]\nkind = \"bridge\"\n[[fault]]\nkind = \"loss\"\nat = \"device:b\"\nratio = \"1/10\"\n",
-    );
+    let bench = place.lossy_bench();
     let record = place.measure(&words(&format!(
         "lab --bench {bench} -- stream a b --udp --size 256 --rate 2kpps --time 1s --repeats 1 --no-offload --json"
     )));

@@ -1,6 +1,7 @@
 //! What every output must say, and must never say, of records as runs leave them.
 
 use crate::sample;
+use crate::snapshots::fields;
 use linerate_report::Language;
 
 use linerate_model::{Caveat, CaveatKind, HostName, Plan, Record, Repeats};
@@ -255,20 +256,6 @@ fn the_record_in_the_page_and_the_json_is_the_record() {
         let inside = &inside[..inside.find("</script>").expect("it ends")];
         assert!(serde_json::from_str::<Record>(inside).expect("it reads") == record, "{name}");
     }
-}
-
-/// The fields of one CSV line, quotes undone.
-fn fields(line: &str) -> Vec<String> {
-    let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => all.push(std::mem::take(&mut field)),
-            c => field.push(c),
-        }
-    }
-    all.push(field);
-    all
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn turned(csv: &str) -> String {
 }
 
 /// The fields of one CSV line, quotes undone.
-fn fields(line: &str) -> Vec<String> {
+pub(crate) fn fields(line: &str) -> Vec<String> {
     let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
     for c in line.chars() {
         match c {
