@@ -1,5 +1,7 @@
 //! Sessions led within one process, for tests of engines: what runner and agents do for the hosts of a load.
 
+pub mod one_path;
+
 use crate::{Conductor, Counted, Engine, EngineFailure, Stop, Stopped, Work};
 use linerate_model::{Assignment, Endpoints, Meter, Ready};
 use linerate_sys::clock;

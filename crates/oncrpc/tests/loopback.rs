@@ -1,70 +1,25 @@
 //! Callers and servers in one process, over loopback: every kind of call, and what goes wrong with them.
 
-use linerate_engine::testing::{Reached, Session, sessions};
-use linerate_engine::{Conductor as _, Counted, Engine as _, EngineFailure, FailedBy, Stopped};
-use linerate_model::{
-    Arrivals, Assignment, EndCounts, IpVersion, LinkId, Listen, Net, Path, Role, RoleCounts, RoleKind, RpcCall,
-    RpcTask, SessionId, SessionKey, Task, Timing, Transport,
-};
+use linerate_engine::testing::one_path::{self, LINK, TIMEOUT, counts, failure, was_stopped};
+use linerate_engine::testing::{Reached, Session};
+use linerate_engine::{Conductor as _, Engine as _};
+use linerate_model::{Arrivals, Assignment, EndCounts, IpVersion, Net, RpcCall, RpcTask, Task, Transport};
 use linerate_oncrpc::OncRpc;
 use linerate_sys::clock;
 use linerate_testsuite::wait_until;
 use linerate_units::{ByteCount, Nanos, OpRate};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::thread;
-use std::time::Duration;
 
 const MEASURE: u64 = 200_000_000;
-const LINK: LinkId = LinkId(0);
-/// Longer than anything here takes.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
-fn part(task: &RpcTask, measure: u64, role: Role) -> Assignment {
-    Assignment {
-        id: SessionId("test".into()),
-        key: SessionKey([5; 16]),
-        task: Task::Rpc(RpcTask { paths: vec![Path::between("client", "server")], ..task.clone() }),
-        timing: Timing::of(Nanos::from_millis(100), Nanos::new(measure)),
-        roles: vec![role],
-        password: None,
-    }
-}
-
-fn client(task: &RpcTask, measure: u64) -> Assignment {
-    part(task, measure, Role { kind: RoleKind::Client { path: 0 }, listens: Vec::new(), connects: vec![LINK] })
+fn parts(task: &RpcTask, measure: u64) -> [Assignment; 2] {
+    one_path::parts(&Task::Rpc(task.clone()), Nanos::new(measure))
 }
 
 /// The sessions of a client and of a server.
 fn pair(task: &RpcTask, measure: u64) -> [Session; 2] {
-    let address = match task.net.ip {
-        IpVersion::V4 => IpAddr::from(Ipv4Addr::LOCALHOST),
-        IpVersion::V6 => IpAddr::from(Ipv6Addr::LOCALHOST),
-    };
-    let listens = vec![Listen { link: LINK, address, folder: None }];
-    let server = part(task, measure, Role { kind: RoleKind::Server { path: 0 }, listens, connects: Vec::new() });
-    sessions([client(task, measure), server]).try_into().ok().expect("two")
-}
-
-type Ended = Result<Counted, EngineFailure>;
-
-fn counts(ended: Ended) -> EndCounts {
-    let mut counted = ended.expect("it ends with counts");
-    assert!(counted.remains.is_empty() && counted.roles.len() == 1);
-    match counted.roles.remove(0) {
-        RoleCounts::Flows(counts) => *counts,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn failure(ended: Ended) -> String {
-    match ended.expect_err("it fails").error {
-        FailedBy::Task(error) => error.to_string(),
-        FailedBy::Stop(stopped) => panic!("{stopped}"),
-    }
-}
-
-fn was_stopped(ended: Ended) -> bool {
-    matches!(ended, Err(EngineFailure { error: FailedBy::Stop(Stopped), .. }))
+    one_path::pair(parts(task, measure))
 }
 
 fn run(task: &RpcTask) -> (EndCounts, EndCounts) {
@@ -143,7 +98,7 @@ fn what_cannot_work_is_named_with_its_remedy() {
         (RpcTask { outstanding: 0, ..plain(Transport::Tcp, 1) }, "choose 1 or more"),
         (RpcTask { rate: Some(OpRate::per_second(0)), ..plain(Transport::Tcp, 1) }, "choose 1 to 100000000"),
     ] {
-        let error = OncRpc.demand(&client(&spec, MEASURE)).expect_err(needle).to_string();
+        let error = OncRpc.demand(&parts(&spec, MEASURE)[0]).expect_err(needle).to_string();
         assert!(error.contains(needle), "{error}");
     }
 }
@@ -157,7 +112,7 @@ fn a_server_that_goes_away_ends_the_trial_with_its_name() {
             let [calling, serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&OncRpc)));
             wait_until("calls are answered", || client.meter().filter(|meter| meter.operations > 0));
             server.stop("enough");
-            assert!(was_stopped(serving.join().expect("no panic")));
+            assert!(was_stopped(&serving.join().expect("no panic")));
             let error = failure(calling.join().expect("no panic"));
             assert!(error.contains("went away") && error.contains("into the window"), "{transport}: {error}");
         });
@@ -177,7 +132,7 @@ fn a_server_that_does_not_answer_is_told_before_the_start_or_waited_for_until_a_
                 silent.recv(&mut [0; 1_024]).expect("it calls");
                 let begun = clock::now();
                 client.stop("enough");
-                assert!(was_stopped(calling.join().expect("no panic")));
+                assert!(was_stopped(&calling.join().expect("no panic")));
                 assert!(clock::now() - begun < 1_000_000_000);
             } else {
                 let error = failure(calling.join().expect("no panic"));

@@ -1,49 +1,20 @@
 //! NFS trials over loopback: linerate's load against linerate's own server, in one process.
 
-use linerate_engine::testing::{Reached, Session, sessions};
-use linerate_engine::{Counted, EngineFailure, FailedBy, Stopped};
-use linerate_model::{
-    Assignment, EndCounts, FileSet, IpVersion, LinkId, Listen, Net, NfsMix, NfsOperation, NfsTask, Path, Role,
-    RoleCounts, RoleKind, SessionId, SessionKey, Task, Timing, Transport,
-};
+use linerate_engine::testing::one_path::{self, TIMEOUT, counts, failure, was_stopped};
+use linerate_engine::testing::{Reached, Session};
+use linerate_engine::{FailedBy, Stopped};
+use linerate_model::{EndCounts, FileSet, IpVersion, Net, NfsMix, NfsOperation, NfsTask, Task, Transport};
 use linerate_nfs::Nfs;
 use linerate_nfsd::{NfsService, ServiceTime};
 use linerate_sys::clock;
 use linerate_testsuite::wait_until;
 use linerate_units::{ByteCount, Nanos, OpRate};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
-
-const LINK: LinkId = LinkId(0);
-/// Longer than anything here takes.
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-fn part(task: &NfsTask, measure_ms: u64, role: Role) -> Assignment {
-    Assignment {
-        id: SessionId("test".into()),
-        key: SessionKey([5; 16]),
-        task: Task::Nfs(NfsTask { paths: vec![Path::between("client", "server")], ..task.clone() }),
-        timing: Timing::of(Nanos::from_millis(100), Nanos::from_millis(measure_ms)),
-        roles: vec![role],
-        password: None,
-    }
-}
-
-fn client(task: &NfsTask, measure_ms: u64) -> Assignment {
-    part(task, measure_ms, Role { kind: RoleKind::Client { path: 0 }, listens: Vec::new(), connects: vec![LINK] })
-}
 
 /// The sessions of a client and of a server.
 fn pair(task: &NfsTask, measure_ms: u64) -> [Session; 2] {
-    let address = match task.net.ip {
-        IpVersion::V4 => IpAddr::from(Ipv4Addr::LOCALHOST),
-        IpVersion::V6 => IpAddr::from(Ipv6Addr::LOCALHOST),
-    };
-    let listens = vec![Listen { link: LINK, address, folder: None }];
-    let server = part(task, measure_ms, Role { kind: RoleKind::Server { path: 0 }, listens, connects: Vec::new() });
-    sessions([client(task, measure_ms), server]).try_into().ok().expect("two")
+    one_path::pair(one_path::parts(&Task::Nfs(task.clone()), Nanos::from_millis(measure_ms)))
 }
 
 /// NFS with this server of linerate's own.
@@ -51,35 +22,13 @@ fn serving(service: NfsService) -> Nfs {
     Nfs { server: Arc::new(service), paced: false }
 }
 
-type Ended = Result<Counted, EngineFailure>;
-
-fn counts(counted: Counted) -> EndCounts {
-    let role = counted.roles.into_iter().next().expect("one role");
-    match role {
-        RoleCounts::Flows(counts) => *counts,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn failure(ended: Ended) -> String {
-    match ended.expect_err("it fails").error {
-        FailedBy::Task(error) => error.to_string(),
-        FailedBy::Stop(stopped) => panic!("{stopped}"),
-    }
-}
-
-fn was_stopped(ended: &Ended) -> bool {
-    matches!(ended, Err(EngineFailure { error: FailedBy::Stop(Stopped), .. }))
-}
-
 fn run(task: &NfsTask, measure_ms: u64, nfs: &Nfs) -> EndCounts {
     let [client, server] = pair(task, measure_ms);
     let [asked, served] = thread::scope(|scope| {
         let ended = [&client, &server].map(|session| scope.spawn(|| session.run(nfs)));
-        ended.map(|ended| ended.join().expect("no panic").expect("it ends with counts"))
+        ended.map(|ended| counts(ended.join().expect("no panic")))
     });
-    assert_eq!((&asked.remains, &served.remains), (&Vec::new(), &Vec::new()));
-    let (result, served) = (counts(asked), counts(served).service.expect("it serves"));
+    let (result, served) = (asked, served.service.expect("it serves"));
     let done = result.transactions.as_ref().expect("it asks").completed;
     assert!(served.calls.abs_diff(done) <= done / 5 + 64, "{} served, {done} completed", served.calls);
     result
@@ -214,15 +163,15 @@ fn what_a_server_that_goes_away_leaves_is_named_and_what_was_counted_is_kept() {
         let spec = NfsTask { rate: Some(OpRate::per_second(500)), ..small(transport, "sfs97-like") };
         let [client, server] = pair(&spec, 1_000);
         let nfs = serving(NfsService::default());
-        let counted = thread::scope(|scope| {
+        let mut counted = thread::scope(|scope| {
             let [asking, serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&nfs)));
             wait_until("50 operations are done", || client.meter().filter(|meter| meter.operations >= 50));
             server.stop("enough");
             assert!(was_stopped(&serving.join().expect("no panic")));
             asking.join().expect("no panic").expect("counts all the same")
         });
-        let remains = counted.remains.join(", ");
-        let result = counts(counted);
+        let remains = std::mem::take(&mut counted.remains).join(", ");
+        let result = counts(Ok(counted));
         let done = result.transactions.expect("it asked");
         assert!(done.completed >= 50 && done.completed < 450, "{transport}: {}", done.completed);
         assert!(done.not_sent + done.failed > 50, "{transport}: {} not sent, {} failed", done.not_sent, done.failed);

@@ -115,7 +115,7 @@ fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
                 window(&server);
                 no_answer(&victim);
                 client.stop("enough");
-                assert!(was_stopped(connecting.join().expect("no panic")));
+                assert!(was_stopped(&connecting.join().expect("no panic")));
             }
             server.stop("enough");
             serving.join().expect("no panic").expect_err("stopped, or its client is gone");
@@ -166,7 +166,7 @@ fn a_client_repeats_what_was_lost() {
         assert!(client.wait_for(Reached::Ready, TIMEOUT));
         assert_eq!(client.reached(), Reached::Ready, "it is connected");
         client.stop("enough");
-        assert!(was_stopped(connecting.join().expect("no panic")));
+        assert!(was_stopped(&connecting.join().expect("no panic")));
     });
     answering.join().expect("answers");
 }
@@ -185,11 +185,11 @@ fn many_flows_connect_and_listeners_end_together() {
             assert_eq!(all[0].reached(), Reached::Ready, "all flows are connected");
             let begun = clock::now();
             all[1].stop("enough");
-            assert!(was_stopped(serving.join().expect("no panic")));
+            assert!(was_stopped(&serving.join().expect("no panic")));
             // One after the other, 30 listeners that look ten times a second would take 3 s.
             let took = clock::now() - begun;
             assert!(took < 1_500_000_000, "{transport}: {} ms", took / 1_000_000);
-            assert!(was_stopped(connecting.join().expect("no panic")));
+            assert!(was_stopped(&connecting.join().expect("no panic")));
         });
     }
 }
@@ -216,7 +216,7 @@ fn a_stop_ends_the_connecting() {
             let _stream = greeted.expect("is greeted");
             let begun = clock::now();
             client.stop("enough");
-            assert!(was_stopped(connecting.join().expect("no panic")));
+            assert!(was_stopped(&connecting.join().expect("no panic")));
             let took = clock::now() - begun;
             assert!(took < 1_000_000_000, "{transport}: {} ms", took / 1_000_000);
         });
@@ -252,7 +252,7 @@ fn a_peer_that_goes_away_is_named() {
             wait_until("there is traffic", || has_traffic(&client));
             let begun = clock::now();
             server.stop("enough");
-            assert!(was_stopped(serving.join().expect("no panic")));
+            assert!(was_stopped(&serving.join().expect("no panic")));
             let error = failure(running.join().expect("no panic"));
             assert!(error.contains("127.0.0.1") && error.contains("went away"), "{task:?}: {error}");
             assert!(clock::now() - begun < 2_000_000_000, "{task:?}");
@@ -286,7 +286,7 @@ fn stopping_is_quick_and_leaves_no_thread() {
             assert!(!client.has_ended());
             let begun = clock::now();
             client.stop("enough");
-            assert!(was_stopped(running.join().expect("no panic")));
+            assert!(was_stopped(&running.join().expect("no panic")));
             server.stop("enough");
             serving.join().expect("no panic").expect_err("stopped, or its client is gone");
             assert!(clock::now() - begun < 1_000_000_000, "{} ms", (clock::now() - begun) / 1_000_000);

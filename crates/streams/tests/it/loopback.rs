@@ -255,7 +255,7 @@ fn an_open_loop_beyond_what_is_possible_ends_in_time_and_can_be_stopped() {
             clock::sleep_until(window(&client).0);
             let begun = clock::now();
             client.stop("enough");
-            assert!(was_stopped(asking.join().expect("no panic")));
+            assert!(was_stopped(&asking.join().expect("no panic")));
             server.stop("enough");
             answering.join().expect("no panic").expect_err("stopped, or its client is gone");
             clock::now() - begun
