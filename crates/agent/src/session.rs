@@ -3,12 +3,12 @@
 //! The engine runs on a thread of its own and waits here for orders; requests and time limits come from the agent's event loop.
 //! Everything that decides stands in [`State`], under one lock.
 
-use crate::watching::Watching;
+use crate::watching::{Seen, Signal, Watching};
 use linerate_control::{ApiError, ErrorKind};
-use linerate_engine::{Conductor, Counted, Demand, Engine, EngineFailure, FailedBy, Stop, Stopped, Work};
+use linerate_engine::{Conductor, Counted, Demand, Engine, EngineFailure, FailedBy, Stop, Stopped, Timeline, Work};
 use linerate_model::{
-    Assignment, Endpoints, FailureKind, HostCounts, LinkId, Meter, Observation, Order, Ready, SessionFailure,
-    SessionId, Stage, TaskKind,
+    Assignment, Endpoints, FailureKind, HostCounts, LinkId, Order, Ready, Sampling, SessionFailure, SessionId,
+    SessionProgress, Stage, TaskKind,
 };
 use linerate_sys::clock;
 use linerate_units::Nanos;
@@ -51,6 +51,8 @@ struct State {
     start: Option<u64>,
     /// When the start was, or will be, on this lock's own clock.
     started: Option<Instant>,
+    /// The times of the load that runs, and what wakes its watch; none where it has no window, or does not run.
+    timeline: Option<(Timeline, Arc<Signal>)>,
     all_sent: bool,
     /// Why the agent stopped it; the first reason counts.
     stopped: Option<(FailureKind, String)>,
@@ -93,6 +95,7 @@ impl Session {
             endpoints: None,
             start: None,
             started: None,
+            timeline: None,
             all_sent: false,
             stopped: None,
             outcome: None,
@@ -176,10 +179,25 @@ impl Session {
                 state.started = Some(instant + Duration::from(delay));
             }
             (Order::Drain, Some(Awaited::Drain)) => state.all_sent = true,
+            (Order::Open { delay }, None) => {
+                if Duration::from(delay) > longest_delay {
+                    let longest = Nanos::from(longest_delay);
+                    return bad(format!("a window can be opened {longest} from now at most, not {delay}"));
+                }
+                let Some((timeline, signal)) = &state.timeline else {
+                    return Err(self.conflict("has no window to open"));
+                };
+                if !timeline.set_open(now.saturating_add(delay.get())) {
+                    return Err(self.conflict("has opened its window"));
+                }
+                signal.window_is_set();
+                return Ok(());
+            }
             (order, _) => {
                 let verb = match order {
                     Order::Connect(_) => "connect",
                     Order::Start { .. } => "start",
+                    Order::Open { .. } => "open its window",
                     Order::Drain => "drain",
                 };
                 let stage = self.describe_stage(&state);
@@ -253,7 +271,7 @@ impl Session {
 
     /// Runs `engine` to its end and returns what the session has come to. Called once, on a thread of its own.
     pub(crate) fn run(self: &Arc<Self>, engine: &dyn Engine, assignment: &Assignment) -> Outcome {
-        let lead = Lead { session: self, watching: Mutex::default() };
+        let lead = Lead { session: self, sampling: assignment.sampling, watching: Mutex::default() };
         let ran = catch_unwind(AssertUnwindSafe(|| engine.run(assignment, &lead)));
         let seen = lead.stop_watching();
         match ran {
@@ -276,13 +294,21 @@ impl Session {
         self.changed.notify_one();
     }
 
-    fn counted(&self, counted: Counted, seen: Option<Observation>) -> Outcome {
+    fn counted(&self, counted: Counted, seen: Seen) -> Outcome {
         let Counted { roles, started_unix_ns, caveats, remains } = counted;
         // Stopped too late for the engine to notice: whoever stopped it waits for no counts.
         if let Some((kind, message)) = self.orders.lock().stopped.clone() {
             return Err(SessionFailure { kind, message, remains });
         }
-        Ok(HostCounts { roles, observation: seen.unwrap_or_default(), started_unix_ns, caveats, remains })
+        let Seen { observation, series } = seen;
+        Ok(HostCounts {
+            roles,
+            observation: observation.unwrap_or_default(),
+            series,
+            started_unix_ns,
+            caveats,
+            remains,
+        })
     }
 
     fn failed(&self, failure: EngineFailure) -> SessionFailure {
@@ -330,10 +356,10 @@ impl Session {
     }
 
     /// Tells progress, if it is at work.
-    fn progress(&self, meter: Meter) {
+    fn progress(&self, progress: SessionProgress) {
         self.stage.send_if_modified(|stage| match stage {
-            Stage::Running(last) if *last != meter => {
-                *last = meter;
+            Stage::Running(last) if *last != progress => {
+                *last = progress;
                 true
             }
             _ => false,
@@ -380,13 +406,14 @@ impl Awaited {
 /// Leads the engine through one session.
 struct Lead<'a> {
     session: &'a Arc<Session>,
+    sampling: Sampling,
     watching: Mutex<Option<Watching>>,
 }
 
 impl Lead<'_> {
-    fn stop_watching(&self) -> Option<Observation> {
+    fn stop_watching(&self) -> Seen {
         let watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner).take();
-        watching.and_then(Watching::end)
+        watching.map(Watching::end).unwrap_or_default()
     }
 }
 
@@ -406,10 +433,14 @@ impl Conductor for Lead<'_> {
     fn runs(&self, work: Work) {
         // An engine that gives way to another begins anew.
         self.stop_watching();
-        self.session.reach(Stage::Running(Meter::default()), None);
         let session = Arc::clone(self.session);
-        match Watching::begin(work, move |meter| session.progress(meter)) {
-            Ok(watching) => *self.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching),
+        let window = work.window.clone();
+        match Watching::begin(work, self.sampling, move |progress| session.progress(progress)) {
+            Ok(watching) => {
+                self.session.orders.lock().timeline = window.map(|window| (window, watching.signal()));
+                *self.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching);
+                self.session.reach(Stage::Running(SessionProgress::default()), None);
+            }
             Err(error) => {
                 self.session.stop(FailureKind::Task, format!("starting the thread that watches the host: {error}"))
             }
@@ -453,6 +484,7 @@ mod tests {
             timing: Timing::UntilDone,
             roles: Vec::new(),
             password: None,
+            sampling: linerate_model::Sampling::default(),
         };
         let (flows, needs) = (1, Needs::default());
         let demand = Demand { sends: None, receives: None, time, flows, needs, exclusive: None, set_up };
@@ -483,7 +515,7 @@ mod tests {
         assert_eq!(bound(&session), (600 + 100, FailureKind::Stopped), "other hosts may prepare as long");
         session.order(Order::Start { delay: Nanos::default() }, Duration::from_secs(30)).expect("it is ready");
         assert_eq!(bound(&session), (600, FailureKind::Limit), "for the end of what has none");
-        session.reach(Stage::Running(Meter::default()), None);
+        session.reach(Stage::Running(SessionProgress::default()), None);
         assert_eq!(bound(&session), (600, FailureKind::Limit), "work does not move it");
 
         let session = ready(time, set_up);

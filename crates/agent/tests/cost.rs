@@ -45,6 +45,7 @@ fn assignment(role: Role) -> Assignment {
         timing: Timing::of(Nanos::from_millis(100), Nanos::from_secs(2)),
         roles: vec![role],
         password: None,
+        sampling: linerate_model::Sampling::default(),
     }
 }
 

@@ -107,9 +107,10 @@ pub(crate) struct Repetition {
     #[arg(long, short = 't', value_name = "TIME", default_value = "3s")]
     pub(crate) time: Nanos,
 
-    /// Warm-up before each window, excluded from results
-    #[arg(long, value_name = "TIME", default_value = "500ms")]
-    warmup: Nanos,
+    /// Warm-up before each window, excluded from results [default: until the rate is steady, at least 500ms and 10 round
+    /// trips, at most 10s]
+    #[arg(long, value_name = "TIME")]
+    warmup: Option<Nanos>,
 
     /// Number of runs; results are the median with the spread [default: 3; each load of a curve: 1]
     #[arg(long, short = 'r', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -145,7 +146,7 @@ impl Repetition {
     pub(crate) fn brief(time: Nanos, warmup: Nanos, repeats: u32) -> Self {
         Self {
             time,
-            warmup,
+            warmup: Some(warmup),
             repeats: Some(repeats),
             confidence: None,
             within: None,
@@ -159,7 +160,7 @@ impl Repetition {
         if self.time < SHORTEST {
             return Err(format!("--time {} is too short to measure anything; give at least {SHORTEST}", self.time));
         }
-        Ok(Timing::of(self.warmup, self.time))
+        Ok(self.warmup.map_or(Timing::when_steady(self.time), |warmup| Timing::of(warmup, self.time)))
     }
 
     /// The plan that measures each of `cells`.

@@ -1,7 +1,7 @@
 //! A progress bar on standard error; silent when that is not a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use linerate_model::{FramesTask, HostName, Meter, Task, Trial};
+use linerate_model::{FramesTask, HostName, Meter, SessionProgress, Task, Trial};
 use linerate_runner::Event;
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate, grouped};
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub(crate) struct Bar {
     /// Files and bytes of the copy that runs.
     files: u64,
     bytes: u64,
-    meters: BTreeMap<HostName, Meter>,
+    told: BTreeMap<HostName, SessionProgress>,
 }
 
 /// What is shown of the meters.
@@ -64,7 +64,7 @@ impl Bar {
             at_most: None,
             files: 0,
             bytes: 0,
-            meters: BTreeMap::new(),
+            told: BTreeMap::new(),
         }
     }
 
@@ -76,7 +76,7 @@ impl Bar {
                 self.length = length(trial);
                 (self.done, self.at_most) = (progress.done, progress.at_most);
                 (self.files, self.bytes) = (0, 0);
-                self.meters.clear();
+                self.told.clear();
                 self.doing = doing(trial, &progress.known);
                 let template = if self.at_most.is_some() { COUNTED } else { OPEN };
                 self.bar
@@ -94,8 +94,8 @@ impl Bar {
                 self.bar.reset_eta();
                 self.show(&self.doing);
             }
-            Event::Progress { host, meter } => {
-                self.meters.insert((*host).clone(), **meter);
+            Event::Progress { host, progress } => {
+                self.told.insert((*host).clone(), (*progress).clone());
                 self.show(&format!("{}  {}", self.doing, self.rate()));
             }
             Event::Repeating { reason } => self.show(&format!("{}  measured again: {}", self.doing, reason.text)),
@@ -124,16 +124,16 @@ impl Bar {
     }
 
     fn elapsed(&self) -> Nanos {
-        self.meters.values().map(|meter| meter.elapsed).max().unwrap_or_default()
+        self.told.values().filter_map(|told| told.measured).max().unwrap_or_default()
     }
 
     fn sum(&self, count: impl Fn(&Meter) -> u64) -> u64 {
-        self.meters.values().map(count).sum()
+        self.told.values().map(|told| count(&told.meter)).sum()
     }
 
-    /// Returns the mean rate of all hosts in this trial so far; empty before the window opened.
+    /// Returns the mean rate of all hosts in this trial so far, warm-up included; empty before it began.
     fn rate(&self) -> String {
-        let time = self.elapsed();
+        let time = self.told.values().map(|told| told.running).max().unwrap_or_default();
         let bits = |bytes| BitRate::of(ByteCount::new(bytes), time).map(|rate| rate.to_string());
         let (bytes, operations) = (self.sum(|meter| meter.received_bytes), self.sum(|meter| meter.operations));
         match self.shown {
@@ -195,8 +195,10 @@ mod tests {
         let progress = Progress { done: 3, at_most: Some(6), known: String::new() };
         bar.note(&Event::Begins { trial: &trial, attempt: 0, progress });
         assert_eq!((bar.bar.position(), bar.bar.length()), (3 * STEPS, Some(6 * STEPS)));
-        let meter = Meter { elapsed: Nanos::from_secs(1), received_bytes: 125_000_000, ..Meter::default() };
-        bar.note(&Event::Progress { host: &"b".into(), meter: &meter });
+        let meter = Meter { received_bytes: 125_000_000, ..Meter::default() };
+        let second = Nanos::from_secs(1);
+        let progress = SessionProgress { running: second, measured: Some(second), meter, ..SessionProgress::default() };
+        bar.note(&Event::Progress { host: &"b".into(), progress: &progress });
         assert_eq!(bar.bar.position(), 3 * STEPS + STEPS / 2);
         assert_eq!(bar.rate(), "1 Gbit/s");
     }

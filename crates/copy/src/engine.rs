@@ -123,8 +123,8 @@ impl Copy {
             Ready { files: ready.files + files, bytes: ready.bytes + bytes, ..ready }
         });
         let start = host.ready(ready)?;
-        progress.begin(start);
-        host.runs(Work { window: None, threads: Vec::new(), disks: disks.into_iter().collect(), meters: progress });
+        let disks = disks.into_iter().collect();
+        host.runs(Work { start, window: None, threads: Vec::new(), disks, meters: progress });
         if !host.stop().sleep_until(start) {
             return Err(Stopped.into());
         }

@@ -3,8 +3,8 @@
 //! An engine is one blocking function with waiting points: it listens, waits for its peers, becomes ready, waits for the start,
 //! works, and returns what it counted. The agent decides when it goes on, watches the host meanwhile, and can stop it at any point.
 
-use crate::Stop;
-use linerate_model::{Assignment, Caveat, Endpoints, Meter, Ready, RoleCounts, Task};
+use crate::{Stop, Timeline};
+use linerate_model::{Assignment, Caveat, Endpoints, Meter, Readings, Ready, RoleCounts, Task};
 use linerate_sys::thread::EngineThread;
 use linerate_units::{BitRate, Nanos};
 use std::sync::Arc;
@@ -67,9 +67,11 @@ pub trait Conductor: Sync {
 
 /// Work under way.
 pub struct Work {
-    /// The measured window, nanoseconds on the clock of [`linerate_sys::clock::now`]; none runs from now until the engine
-    /// returns.
-    pub window: Option<(u64, u64)>,
+    /// When the load begins, nanoseconds on the clock of [`linerate_sys::clock::now`].
+    pub start: u64,
+    /// When it is measured; none is measured from now until the engine returns. Where the warm-up ends when the load is steady,
+    /// the agent opens the window.
+    pub window: Option<Timeline>,
     /// The threads that do it, whose CPU time is told apart.
     pub threads: Vec<EngineThread>,
     /// Device numbers of the disks in use.
@@ -80,8 +82,11 @@ pub struct Work {
 
 /// Progress of work under way. Reading it must not slow the work: relaxed loads.
 pub trait Meters: Send + Sync {
-    /// What was done so far.
+    /// What was done since the load began.
     fn read(&self) -> Meter;
+
+    /// Adds what else is sampled to `readings`: TCP's own account, response times, how far a sender is behind.
+    fn sample(&self, _readings: &mut Readings) {}
 
     /// Whether all threads have ended, as they do when a peer goes away before the window closes.
     fn has_ended(&self) -> bool {

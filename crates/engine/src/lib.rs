@@ -13,6 +13,7 @@ mod stop;
 mod tcp_flow;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod timeline;
 mod workers;
 
 pub use check::{MOST_BITS_PER_SECOND, MOST_PER_SECOND, check_assignment, check_rate};
@@ -26,4 +27,5 @@ pub use path_rates::{PathRates, bits_per_second};
 pub use socket::{SocketSpec, socket};
 pub use stop::Stop;
 pub use tcp_flow::tcp_flow;
+pub use timeline::Timeline;
 pub use workers::{Ended, Worker, Workers};

@@ -96,6 +96,7 @@ mod tests {
             timing: Timing::UntilDone,
             roles: vec![role],
             password: None,
+            sampling: linerate_model::Sampling::default(),
         };
         path_ends(&assignment).map_err(|error| error.to_string())
     }

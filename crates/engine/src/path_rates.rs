@@ -31,7 +31,7 @@ impl PathRates {
         Demand {
             sends: sum(self.forward, self.backward),
             receives: sum(self.backward, self.forward),
-            time: Some(window.warmup + window.measure),
+            time: Some(window.longest()),
             flows: flows_each.saturating_mul(ends.len() as u64),
             needs: Needs::default(),
             exclusive: None,

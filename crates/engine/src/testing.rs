@@ -2,7 +2,7 @@
 
 pub mod one_path;
 
-use crate::{Conductor, Counted, Engine, EngineFailure, Stop, Stopped, Work};
+use crate::{Conductor, Counted, Engine, EngineFailure, Stop, Stopped, Timeline, Work};
 use linerate_model::{Assignment, Endpoints, Meter, Ready};
 use linerate_sys::clock;
 use linerate_sys::thread::EngineThread;
@@ -142,8 +142,8 @@ impl Session {
     }
 
     /// The measured window; none before its work began, or if it has none.
-    pub fn window(&self) -> Option<(u64, u64)> {
-        self.load.state().sessions[self.index].work.as_ref().and_then(|work| work.window)
+    pub fn window(&self) -> Option<Timeline> {
+        self.load.state().sessions[self.index].work.as_ref().and_then(|work| work.window.clone())
     }
 
     /// The threads that do its work; empty before it began.
@@ -278,7 +278,7 @@ mod tests {
             let start = host.ready(Ready { lead: Nanos::from_millis(10), ..Ready::default() })?;
             assert_eq!(host.ready(Ready::default())?, start, "asked again, it is the same");
             assert!(host.stop().sleep_until(start));
-            host.runs(Work { window: None, threads: Vec::new(), disks: Vec::new(), meters: Arc::new(Still) });
+            host.runs(Work { start, window: None, threads: Vec::new(), disks: Vec::new(), meters: Arc::new(Still) });
             host.sent()?;
             Ok(Counted { roles: Vec::new(), started_unix_ns: start, caveats: Vec::new(), remains: Vec::new() })
         }
@@ -306,6 +306,7 @@ mod tests {
                 connects: connects.iter().copied().map(LinkId).collect(),
             }],
             password: None,
+            sampling: linerate_model::Sampling::default(),
         }
     }
 

@@ -218,6 +218,7 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<FrameStreamCoun
             connects: Vec::new(),
         }],
         password: None,
+        sampling: linerate_model::Sampling::default(),
     };
     let counted = testing::run(&Frames, [assignment]).remove(0)?;
     let Some(RoleCounts::Frames(part)) = counted.roles.into_iter().next() else {

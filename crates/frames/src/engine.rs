@@ -159,6 +159,7 @@ mod tests {
                 connects: Vec::new(),
             }],
             password: None,
+            sampling: linerate_model::Sampling::default(),
         }
     }
 

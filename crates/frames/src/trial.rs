@@ -66,10 +66,10 @@ impl Attempt<'_> {
     pub(crate) fn begin(&self, lead: u64) -> Result<u64, FrameError> {
         let start = self.host.ready(Ready { lead: Nanos::new(lead + HEARING), ..Ready::default() })?;
         let start = start.max(clock::now() + lead);
-        self.progress.begin(start);
+        self.progress.begin();
         if !self.under_way.replace(true) {
             let (meters, threads, disks) = (Arc::clone(&self.progress) as _, Vec::new(), Vec::new());
-            self.host.runs(Work { window: None, threads, disks, meters });
+            self.host.runs(Work { start, window: None, threads, disks, meters });
         }
         Ok(start)
     }

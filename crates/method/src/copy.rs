@@ -300,6 +300,8 @@ pub(crate) mod tests {
             started_unix_ns: 1,
             counts: vec![Counts::Copy(parts)],
             hosts: BTreeMap::new(),
+            series: Vec::new(),
+            clocks: BTreeMap::new(),
             device_load: None,
             caveats: Vec::new(),
         }

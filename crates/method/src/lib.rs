@@ -27,6 +27,7 @@ pub mod search;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod statistics;
+mod steady;
 pub mod study;
 mod sweep;
 mod task;
@@ -47,6 +48,7 @@ pub use metric::{Metric, NoOneValue};
 pub use read_record::{BadRecord, read_record};
 pub use replay::{replay, summary};
 pub use retry::Retry;
+pub use steady::SteadyState;
 pub use sweep::Sweep;
 pub use task::{Addresses, Assigned, Joining, assign, drains, figure, join, spoilt, survives};
 pub use transfer::{Transfer, transfers};

@@ -12,8 +12,7 @@ use linerate_units::Nanos;
 const IDLE_WARMUP: Nanos = Nanos::from_millis(200);
 /// Probes beside the load count from so long after its warm-up on, ...
 const LATER: Nanos = Nanos::from_millis(150);
-/// ... and until so long before its end: UDP rests for 100 ms before its window, and the two trials' starts differ by what
-/// a request to an agent takes.
+/// ... and until so long before its end: the two loads' windows differ by what a request to an agent takes.
 const EARLIER: Nanos = Nanos::from_millis(50);
 /// Of the round trips of a minute the slowest twentieth is left out: TMP of draft-ietf-ippm-responsiveness-04 section 4.2.
 const TRIMMED: f64 = 0.95;
@@ -25,7 +24,7 @@ const UNSENT_BEARABLE: f64 = 0.005;
 /// without a window is returned as it is.
 pub fn probed(mut trial: Trial, probe: TransactTask) -> Trial {
     if let Some(Window { warmup, measure }) = trial.window() {
-        let timing = Timing::of(warmup + LATER, measure - (LATER + EARLIER));
+        let timing = Timing::Window(Window { warmup: warmup.and(LATER), measure: measure - (LATER + EARLIER) });
         trial.loads.push(Load { task: Task::Transact(probe), timing });
     }
     trial
@@ -271,8 +270,8 @@ pub(crate) mod tests {
         let load = cell.window().expect("a window");
         let Window { warmup, measure } = cell.loads[1].timing.window().expect("a window");
         // UDP rests for 100 ms between warm-up and window.
-        assert!(warmup > load.warmup + Nanos::from_millis(100));
-        assert!(warmup + measure < load.warmup + load.measure);
+        assert!(warmup.longest() > load.warmup.longest() + Nanos::from_millis(100));
+        assert!(warmup.longest() + measure < load.longest());
         let idle = idle_trial(&cell).expect("there is a probe");
         assert_eq!(idle.window().map(|window| window.measure), Some(measure), "both phases weigh the same");
         assert_eq!((idle.task(), idle.loads.len()), (&cell.loads[1].task, 1));

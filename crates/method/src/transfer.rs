@@ -123,6 +123,8 @@ pub(crate) mod tests {
             started_unix_ns: 0,
             counts: vec![Counts::Flows(vec![ends])],
             hosts: BTreeMap::from([("a".into(), Observation::default()), ("b".into(), Observation::default())]),
+            series: Vec::new(),
+            clocks: BTreeMap::new(),
             device_load: None,
             caveats: Vec::new(),
         }

@@ -38,6 +38,7 @@ mod proof;
 mod record;
 mod result;
 mod run_summary;
+mod series;
 mod session;
 mod stack;
 mod study;
@@ -92,9 +93,13 @@ pub use proof::{Counterproof, Expects, Proof};
 pub use record::{Record, RecordId, SCHEMA};
 pub use result::{FramesRun, Standing, TrialResult};
 pub use run_summary::{Headline, HeadlineVerdict, RunSummary};
+pub use series::{
+    ClockOffset, LatencyBuckets, Readings, Sampling, Series, SeriesBuilder, SeriesQuantity, SeriesUnit, SessionSeries,
+    Span, Track,
+};
 pub use session::{
     Assignment, Endpoints, FailureKind, HostCounts, LinkId, Listen, Meter, Order, Ready, Role, RoleCounts, RoleKind,
-    SessionFailure, SessionId, SessionKey, Stage,
+    SessionFailure, SessionId, SessionKey, SessionProgress, Stage,
 };
 pub use stack::{BadStack, Stack};
 pub use study::{
@@ -111,5 +116,5 @@ pub use task::{
     Service, SimulatedHosts, SocketOptions, StreamTask, Task, TaskKind, TransactStyle, TransactTask, TreeKind, Vary,
     VaryField, VaryOrder,
 };
-pub use trial::{Load, Timing, Trial, Window};
+pub use trial::{Load, Timing, Trial, Warmup, Window};
 pub use verdict::{Confidence, Limit, Support, Verdict, Weighed};

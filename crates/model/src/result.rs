@@ -1,8 +1,8 @@
 //! What an attempt at a trial counted, and whether its figures count.
 
 use crate::{
-    Caveat, CopyParts, Counts, DeviceLoad, FrameCounts, FrameStream, FrameStreamCounts, HostName, Observation,
-    PathCounts, Task, Trial,
+    Caveat, ClockOffset, CopyParts, Counts, DeviceLoad, FrameCounts, FrameStream, FrameStreamCounts, HostName,
+    Observation, PathCounts, SessionSeries, Task, Trial,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,12 @@ pub struct TrialResult {
     pub counts: Vec<Counts>,
     /// What each host saw during the window.
     pub hosts: BTreeMap<HostName, Observation>,
+    /// The course of the attempt: what each session sampled, in the order of the loads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<SessionSeries>,
+    /// Each host's clock against the runner's. It puts all series on one axis.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clocks: BTreeMap<HostName, ClockOffset>,
     /// What the device said of its own load meanwhile; none if it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_load: Option<DeviceLoad>,
@@ -58,6 +64,8 @@ impl TrialResult {
             started_unix_ns: 0,
             counts: Vec::new(),
             hosts: BTreeMap::new(),
+            series: Vec::new(),
+            clocks: BTreeMap::new(),
             device_load: None,
             caveats: Vec::new(),
         }

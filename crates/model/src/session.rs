@@ -3,7 +3,10 @@
 //! A session goes through the stages of [`Stage`] in their order. The runner orders the next step when all sessions of the trial
 //! have reached a stage: connect when all listen, start when all are ready, drain when all have sent. None of this is kept.
 
-use crate::{Caveat, CopyCounts, EndCounts, FramePartCounts, Observation, Password, Task, Timing};
+use crate::{
+    Caveat, CopyCounts, EndCounts, FramePartCounts, LatencyBuckets, Observation, Password, Sampling, Series, Task,
+    Timing,
+};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,6 +54,8 @@ pub struct Assignment {
     /// For the file server in the task, where that wants one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Password>,
+    /// How the host samples it.
+    pub sampling: Sampling,
 }
 
 impl Assignment {
@@ -142,8 +147,8 @@ pub enum Stage {
     },
     /// It is connected and could begin. It waits for [`Order::Start`].
     Ready(Ready),
-    /// It is at work.
-    Running(Meter),
+    /// It is at work. Where its warm-up ends when the load is steady, it waits for [`Order::Open`] meanwhile.
+    Running(SessionProgress),
     /// It has sent all it had to. It waits for [`Order::Drain`]. Tasks that need no drain leave this out.
     Sent,
     /// It is over; its counts are to be fetched.
@@ -196,17 +201,41 @@ pub struct Ready {
     pub bytes: u64,
 }
 
-/// How much a session has done since its window opened.
+/// What a session that runs tells of itself a few times a second.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionProgress {
+    /// Time since the load began.
+    pub running: Nanos,
+    /// Time since the measured window opened, at most its length; none in the warm-up. Where there is no window, time since the
+    /// load began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Nanos>,
+    /// What was done since the load began.
+    pub meter: Meter,
+    /// TCP: smoothed round-trip time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub srtt: Option<Nanos>,
+    /// Busy share of the host's busiest core in the latest sample, percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busiest_core: Option<u8>,
+    /// Response times since the load began; none where none are taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencyBuckets>,
+}
+
+/// How much a session has done since its load began, warm-up included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Meter {
-    /// Since the measured window opened; zero before.
-    pub elapsed: Nanos,
     /// Payload bytes sent; frames: bytes of frames.
     pub sent_bytes: u64,
     /// Payload bytes received; copies: bytes of files in place.
     pub received_bytes: u64,
     /// Transactions, calls or operations completed; copies: files in place; frames: frames sent.
     pub operations: u64,
+    /// TCP: segments retransmitted; RPC over UDP: calls sent again.
+    pub retransmits: u64,
+    /// UDP streams: datagrams missing at this receiver, by their numbers.
+    pub lost: u64,
 }
 
 /// What the runner orders a session to do.
@@ -220,6 +249,11 @@ pub enum Order {
         /// From hearing the order to the start.
         delay: Nanos,
     },
+    /// To one that runs and whose warm-up ends when the load is steady: open the measured window `delay` from now.
+    Open {
+        /// From hearing the order to the opening.
+        delay: Nanos,
+    },
     /// To one that has sent: count what still arrives, and end.
     Drain,
 }
@@ -231,6 +265,8 @@ pub struct HostCounts {
     pub roles: Vec<RoleCounts>,
     /// What the host saw.
     pub observation: Observation,
+    /// The course of it.
+    pub series: Series,
     /// When the window opened, nanoseconds since 1970 by this host's clock.
     pub started_unix_ns: u64,
     /// Doubts.

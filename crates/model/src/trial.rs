@@ -94,9 +94,14 @@ pub enum Timing {
 }
 
 impl Timing {
-    /// A warm-up and a measured window.
+    /// A warm-up of fixed length and a measured window.
     pub const fn of(warmup: Nanos, measure: Nanos) -> Self {
-        Self::Window(Window { warmup, measure })
+        Self::Window(Window { warmup: Warmup::Fixed(warmup), measure })
+    }
+
+    /// A warm-up that ends when the load is steady, and a measured window.
+    pub const fn when_steady(measure: Nanos) -> Self {
+        Self::Window(Window { warmup: Warmup::STEADY, measure })
     }
 
     /// The window; none where the task ends by itself.
@@ -112,7 +117,57 @@ impl Timing {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     /// Warm-up, excluded from results.
-    pub warmup: Nanos,
+    pub warmup: Warmup,
     /// The measured window.
     pub measure: Nanos,
+}
+
+impl Window {
+    /// How long warm-up and window take at the most.
+    pub fn longest(self) -> Nanos {
+        self.warmup.longest() + self.measure
+    }
+}
+
+/// When a warm-up ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Warmup {
+    /// After this time.
+    Fixed(Nanos),
+    /// When the load is steady.
+    Steady {
+        /// After this time in any case.
+        at_most: Nanos,
+        /// So much later, as for requests beside a load whose window has opened.
+        #[serde(default, skip_serializing_if = "Nanos::is_zero")]
+        then: Nanos,
+    },
+}
+
+impl Warmup {
+    /// Ends when the load is steady, after 10 s in any case.
+    pub const STEADY: Self = Self::Steady { at_most: Nanos::from_secs(10), then: Nanos::new(0) };
+
+    /// Its length at the most.
+    pub fn longest(self) -> Nanos {
+        match self {
+            Self::Fixed(time) => time,
+            Self::Steady { at_most, then } => at_most + then,
+        }
+    }
+
+    /// The same, and `more` beyond it.
+    pub fn and(self, more: Nanos) -> Self {
+        match self {
+            Self::Fixed(time) => Self::Fixed(time + more),
+            Self::Steady { at_most, then } => Self::Steady { at_most, then: then + more },
+        }
+    }
+}
+
+impl Default for Warmup {
+    fn default() -> Self {
+        Self::Fixed(Nanos::default())
+    }
 }

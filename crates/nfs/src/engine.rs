@@ -101,6 +101,7 @@ mod tests {
                     connects: vec![LinkId(0)],
                 }],
                 password: None,
+                sampling: linerate_model::Sampling::default(),
             };
             let nfs = Nfs { server: Arc::new(NoServer), paced: false };
             (nfs.demand(&assignment).expect("it can be meant"), set_up_timeout)

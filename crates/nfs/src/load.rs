@@ -217,7 +217,7 @@ impl<'a> Operating<'a> {
     fn new(load: &'a Operations, shared: &'a Shared, index: usize, work: Work) -> Self {
         let (spec, flow) = (&load.spec, &shared.flows[index]);
         let schedule = |rate| {
-            let (start, flows) = (shared.timeline.start, (flow.number, spec.net.flows));
+            let (start, flows) = (shared.timeline.start(), (flow.number, spec.net.flows));
             Schedule::new(rate, spec.arrivals, start, flows, work.arrivals())
         };
         Self {
@@ -228,7 +228,7 @@ impl<'a> Operating<'a> {
             work,
             tally: Tally::new(shared, index),
             operations: BTreeMap::new(),
-            edges: Edges::new(shared.timeline),
+            edges: Edges::new(shared.timeline.clone()),
             under_way: Waiting::default(),
             written: 0,
             read: 0,
@@ -237,8 +237,8 @@ impl<'a> Operating<'a> {
     }
 
     fn run(&mut self, caller: &mut Caller) -> Result<(), RpcError> {
-        let (shared, close) = (self.shared, self.shared.timeline.close);
-        if !shared.stop.sleep_until(shared.timeline.start) {
+        let shared = self.shared;
+        if !shared.stop.sleep_until(shared.timeline.start()) {
             return Err(RpcError::Stopped);
         }
         self.under_way = Waiting::starting_at(caller.next_xid());
@@ -249,6 +249,7 @@ impl<'a> Operating<'a> {
             }
             let now = clock::now();
             self.edges.sample(caller, now)?;
+            let close = shared.timeline.close();
             let asks = self.schedule.as_ref().map_or(now < close, |schedule| schedule.goes_on(now, close));
             if !asks && (caller.outstanding() == 0 || now > close + DRAIN_NS) {
                 return Ok(());
@@ -267,7 +268,7 @@ impl<'a> Operating<'a> {
     /// Queues the operations that are due and have a slot, a burst of them at the most. The others' time runs on in the
     /// schedule.
     fn ask(&mut self, caller: &mut Caller, most: usize) -> usize {
-        let close = self.shared.timeline.close;
+        let close = self.shared.timeline.close();
         for queued in 0..BURST {
             if caller.outstanding() >= most {
                 return queued;

@@ -140,14 +140,14 @@ fn work(
     let start = host.ready(Ready { lead: LEAD, ..Ready::default() })?;
     let timeline = job.timeline(start);
     for server in servers {
-        server.begin(job.net().flows.into(), timeline)?;
+        server.begin(job.net().flows.into(), &timeline)?;
     }
-    let mut running = Running::spawn(Shared::new(job.clone(), timeline, flows), callers, servers, host.stop())?;
+    let mut running = Running::spawn(Shared::new(job.clone(), timeline.clone(), flows), callers, servers, host.stop())?;
     host.runs(running.work());
     let outcomes = running.wait();
     // Servers stay until their callers have removed what they made.
     loads.finish();
-    Ok((running.counts(&outcomes)?, timeline.open))
+    Ok((running.counts(&outcomes)?, timeline.open()))
 }
 
 /// Makes what the calls of this host's clients need on their servers, and connects their flows.
@@ -222,6 +222,7 @@ mod tests {
                 timing: Timing::of(Nanos::from_secs(1), Nanos::from_secs(10)),
                 roles: vec![Role { kind, listens: Vec::new(), connects: vec![LinkId(0)] }],
                 password: None,
+                sampling: linerate_model::Sampling::default(),
             };
             let demand = OncRpc.demand(&assignment).expect("it can be meant");
             let rates = (demand.sends.map(BitRate::get), demand.receives.map(BitRate::get));

@@ -2,9 +2,8 @@
 
 use crate::error::RpcError;
 use crate::protocol::Protocol;
-use linerate_engine::{MOST_PER_SECOND, PathEnd, check_assignment, check_rate, path_ends};
+use linerate_engine::{MOST_PER_SECOND, PathEnd, Timeline, check_assignment, check_rate, path_ends};
 use linerate_model::{Assignment, IpVersion, Net, SessionId, SessionKey, SocketOptions, Task, Transport, Window};
-use linerate_pace::Timeline;
 use linerate_units::OpRate;
 
 /// What this host is to do.
@@ -79,7 +78,6 @@ impl Job {
 
     /// The times of a load that starts at `start`. Calls are timed one by one, so nothing has to drain before the window.
     pub fn timeline(&self, start: u64) -> Timeline {
-        let open = start + self.window.warmup.get();
-        Timeline { start, warm_until: open, open, close: open + self.window.measure.get() }
+        Timeline::new(start, self.window)
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::message::{Refused, Rest, put, put_opaque};
 use crate::server::{Call, Moved, Program};
+use linerate_engine::Timeline;
 use linerate_model::{RpcCall, RpcTask, SessionKey, Transport};
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Its number, out of the range that RFC 5531 leaves to users (0x20000000 to 0x3fffffff).
 pub const PROGRAM: u32 = 0x2000_4c52;
@@ -54,9 +54,15 @@ pub(crate) struct TestProgram {
     /// Whom data are carried for; none carries none.
     key: Option<SessionKey>,
     data: Vec<u8>,
-    open: AtomicU64,
-    close: AtomicU64,
-    moved: Mutex<(Moved, Seen)>,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// Whose window counts; none counts every call.
+    timeline: Option<Timeline>,
+    moved: Moved,
+    seen: Seen,
 }
 
 impl TestProgram {
@@ -64,17 +70,16 @@ impl TestProgram {
     pub(crate) fn new(key: Option<SessionKey>) -> Self {
         let mut data = vec![0; if key.is_some() { RpcTask::TCP_MAXIMUM as usize } else { 0 }];
         rand::fill(&mut data[..]);
-        Self { key, data, open: AtomicU64::new(0), close: AtomicU64::new(u64::MAX), moved: Mutex::default() }
+        Self { key, data, counts: Mutex::default() }
     }
 
     fn count(&self, call: &Call<'_>, received: Option<usize>, sent: Option<usize>) {
-        let mut held = self.moved.lock().expect("no holder panics");
-        let (moved, seen) = &mut *held;
-        let is_copy = call.transport == Transport::Udp && !seen.is_new((call.peer, call.xid));
-        let window = self.open.load(Ordering::Relaxed)..self.close.load(Ordering::Relaxed);
-        if !window.contains(&call.arrived_ns) {
+        let mut counts = self.counts.lock().expect("no holder panics");
+        let is_copy = call.transport == Transport::Udp && !counts.seen.is_new((call.peer, call.xid));
+        if counts.timeline.as_ref().is_some_and(|timeline| !timeline.in_window(call.arrived_ns)) {
             return;
         }
+        let moved = &mut counts.moved;
         if is_copy {
             moved.duplicates += 1;
             return;
@@ -142,15 +147,14 @@ impl Program for TestProgram {
         Ok(None)
     }
 
-    fn observe(&self, open: u64, close: u64) {
-        let mut moved = self.moved.lock().expect("no holder panics");
-        moved.0 = Moved::default();
-        self.open.store(open, Ordering::Relaxed);
-        self.close.store(close, Ordering::Relaxed);
+    fn observe(&self, timeline: &Timeline) {
+        let mut counts = self.counts.lock().expect("no holder panics");
+        counts.moved = Moved::default();
+        counts.timeline = Some(timeline.clone());
     }
 
     fn moved(&self) -> Option<Moved> {
-        Some(self.moved.lock().expect("no holder panics").0)
+        Some(self.counts.lock().expect("no holder panics").moved)
     }
 }
 

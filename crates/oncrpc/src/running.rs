@@ -5,12 +5,10 @@ use crate::error::RpcError;
 use crate::flow::{Meter, Outcome, Shared};
 use crate::running_server::RunningServer;
 use crate::server::ServerMeter;
-use linerate_engine::{Ended, Meters, Stop, Work, Worker, Workers};
+use linerate_engine::{Ended, Meters, Stop, Timeline, Work, Worker, Workers};
 use linerate_model::{EndCounts, Received, RoleCounts, Sent, Transactions};
 use linerate_observe::interface_of;
-use linerate_pace::Timeline;
 use linerate_sys::{affinity, clock};
-use linerate_units::Nanos;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -36,9 +34,7 @@ struct Progress {
 
 impl Meters for Progress {
     fn read(&self) -> linerate_model::Meter {
-        let Timeline { open, close, .. } = self.timeline;
-        let elapsed = Nanos::new(clock::now().min(close).saturating_sub(open));
-        let mut meter = linerate_model::Meter { elapsed, ..linerate_model::Meter::default() };
+        let mut meter = linerate_model::Meter::default();
         for flow in &self.flows[..] {
             meter.sent_bytes += flow.sent_bytes.load(Ordering::Relaxed);
             meter.received_bytes += flow.received_bytes.load(Ordering::Relaxed);
@@ -53,7 +49,7 @@ impl Meters for Progress {
 
     fn has_ended(&self) -> bool {
         // A server has nothing to be done with before the window closes.
-        self.ended.all() && (self.servers.is_empty() || clock::now() >= self.timeline.close)
+        self.ended.all() && (self.servers.is_empty() || clock::now() >= self.timeline.close())
     }
 }
 
@@ -78,7 +74,7 @@ impl<'a> Running<'a> {
             let work = move || {
                 let outcome = work(&shared, index, &mut caller);
                 if outcome.is_ok() {
-                    shared.stop.sleep_until(shared.timeline.close + OBSERVED_NS);
+                    shared.stop.sleep_until(shared.timeline.close() + OBSERVED_NS);
                 }
                 outcome.map_err(|error| shared.stop.set(error)).ok()
             };
@@ -90,17 +86,17 @@ impl<'a> Running<'a> {
 
     /// What is under way, for whoever watches it: the threads of the flows and those of the servers.
     pub(crate) fn work(&self) -> Work {
-        let timeline = self.shared.timeline;
+        let timeline = self.shared.timeline.clone();
         let mut threads = self.workers.threads().to_vec();
         threads.extend(self.servers.iter().flat_map(RunningServer::threads));
         threads.sort_by_key(|thread| thread.tid);
         let progress = Progress {
-            timeline,
+            timeline: timeline.clone(),
             flows: Arc::clone(&self.shared.meters),
             servers: self.servers.iter().map(RunningServer::meter).collect(),
             ended: self.workers.ended(),
         };
-        Work { window: Some((timeline.open, timeline.close)), threads, disks: Vec::new(), meters: Arc::new(progress) }
+        Work { start: timeline.start(), window: Some(timeline), threads, disks: Vec::new(), meters: Arc::new(progress) }
     }
 
     /// Waits for the last replies. Returns what each flow counted, if it counted anything.
@@ -112,7 +108,7 @@ impl<'a> Running<'a> {
     /// [`Running::wait`] gave.
     pub(crate) fn counts(&self, outcomes: &[Option<Outcome>]) -> Result<Vec<RoleCounts>, RpcError> {
         for server in self.servers {
-            server.stay(self.shared.timeline, || self.shared.stop.is_set());
+            server.stay(&self.shared.timeline, || self.shared.stop.is_set());
         }
         if let Some(error) = self.shared.stop.take_reason() {
             return Err(error);
@@ -125,7 +121,7 @@ impl<'a> Running<'a> {
 
     fn end_counts(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> EndCounts {
         if let Some(server) = self.servers.iter().find(|server| server.end == end) {
-            return server.counts(&self.shared.job, self.shared.timeline);
+            return server.counts(&self.shared.job, &self.shared.timeline);
         }
         let flows = self.shared.flows.iter().zip(outcomes).filter(|(flow, _)| flow.end == end);
         let local = flows.clone().map(|(flow, _)| flow.local.ip().to_canonical()).next();

@@ -5,13 +5,11 @@ use crate::job::Job;
 use crate::load::TICK_NS;
 use crate::protocol::Protocol;
 use crate::server::{Server, ServerMeter, ServerOptions};
-use linerate_engine::SocketSpec;
+use linerate_engine::{SocketSpec, Timeline};
 use linerate_model::{EndCounts, LinkId, Received, Sent, Task, Transport};
 use linerate_observe::interface_of;
-use linerate_pace::Timeline;
 use linerate_sys::clock;
 use linerate_sys::thread::EngineThread;
-use linerate_units::Nanos;
 use std::net::{IpAddr, SocketAddr};
 use std::thread;
 
@@ -68,12 +66,12 @@ impl RunningServer {
     }
 
     /// Begins the window of `timeline`; `flows` connections must have come.
-    pub(crate) fn begin(&self, flows: usize, timeline: Timeline) -> Result<(), RpcError> {
+    pub(crate) fn begin(&self, flows: usize, timeline: &Timeline) -> Result<(), RpcError> {
         let arrived = self.server.connections();
         if self.transport == Transport::Tcp && arrived < flows {
             return Err(linerate_engine::FlowsMissing { path: self.path, arrived, expected: flows }.into());
         }
-        self.server.observe(timeline.open, timeline.close);
+        self.server.observe(timeline);
         Ok(())
     }
 
@@ -83,15 +81,15 @@ impl RunningServer {
     }
 
     /// Waits after the window of `timeline` until no more calls are to be expected, unless `stopped`.
-    pub(crate) fn stay(&self, timeline: Timeline, stopped: impl Fn() -> bool) {
+    pub(crate) fn stay(&self, timeline: &Timeline, stopped: impl Fn() -> bool) {
         loop {
             let now = clock::now();
             let done = match self.transport {
                 Transport::Tcp => self.server.connections() == 0,
-                Transport::Udp => now > self.server.last_reply().max(timeline.close) + QUIET_NS,
+                Transport::Udp => now > self.server.last_reply().max(timeline.close()) + QUIET_NS,
             };
             let done = done && !self.server.is_in_use();
-            if stopped() || (now > timeline.close && done) || now > timeline.close + self.stay_ns {
+            if stopped() || (now > timeline.close() && done) || now > timeline.close() + self.stay_ns {
                 return;
             }
             clock::sleep_until(now + TICK_NS / 5);
@@ -99,8 +97,8 @@ impl RunningServer {
     }
 
     /// Returns this end's counts.
-    pub(crate) fn counts(&self, job: &Job, timeline: Timeline) -> EndCounts {
-        let window = Nanos::new(timeline.close - timeline.open);
+    pub(crate) fn counts(&self, job: &Job, timeline: &Timeline) -> EndCounts {
+        let window = timeline.measure();
         let mut result = EndCounts {
             path: self.path,
             interface: interface_of(self.address().ip().to_canonical()),

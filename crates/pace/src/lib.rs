@@ -3,8 +3,6 @@
 
 mod pace;
 mod schedule;
-mod timeline;
 
 pub use pace::Pace;
 pub use schedule::Schedule;
-pub use timeline::Timeline;

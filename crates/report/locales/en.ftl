@@ -975,6 +975,7 @@ method-median = Each result is the median of up to { $times } runs; the range of
 method-one-run = Each result is one run; its spread is unknown.
 method-repeated-until = Each result was repeated until the { $confidence_percent } % confidence interval of its mean was within { $within } either side, at least { $at_least } and at most { $at_most } times.
 method-run = Each run measured { $measure } without a warm-up.
+method-run-when-steady = Each run measured { $measure } once its rate was steady, after { $at_most } at most. The warm-up before is excluded from results.
 method-run-warmed-up = Each run measured { $measure } after a warm-up of { $warmup }, which is excluded from results.
 method-set-rate = At a set rate, latency counts from when a request was due, so that a stall cannot hide its own delay.
 method-some-ipv6 = Some results are over IPv4, some over IPv6.

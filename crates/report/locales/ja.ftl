@@ -939,6 +939,7 @@ method-median = 各結果は最大 { $times } 回の中央値で、各回の範�
 method-one-run = 各結果は 1 回の測定で、ばらつきは不明です。
 method-repeated-until = 各結果は、平均の { $confidence_percent } % 信頼区間が片側 { $within } 以内になるまで、{ $at_least } 回以上 { $at_most } 回以下繰り返しました。
 method-run = 各回はウォームアップなしで { $measure } 測定しました。
+method-run-when-steady = 各回は、レートが安定してから(遅くとも { $at_most } 後に){ $measure } 測定しました。その前のウォームアップは結果に含めません。
 method-run-warmed-up = 各回は、結果に含めない { $warmup } のウォームアップの後、{ $measure } 測定しました。
 method-set-rate = レートを指定した場合、停止が自らの遅れを隠さないように、遅延は要求の予定時刻から数えます。
 method-some-ipv6 = 結果には IPv4 によるものと IPv6 によるものがあります。

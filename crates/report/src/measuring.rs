@@ -5,7 +5,7 @@ use crate::figures::{MISSING, percent, plain};
 use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::{copy, device, frames, loaded_latency, said, tasks};
-use linerate_model::{IpVersion, Record, Repeats, TaskKind, Trial};
+use linerate_model::{IpVersion, Record, Repeats, TaskKind, Trial, Warmup};
 use std::collections::BTreeSet;
 
 /// How it was measured, and the command.
@@ -47,9 +47,12 @@ fn repeated(lang: Language, repeats: Repeats) -> String {
 
 /// For how long, where a task does not end by itself.
 fn windows(lang: Language, trials: &[&Trial]) -> impl Iterator<Item = String> {
-    trials.iter().filter_map(|trial| trial.window()).map(move |window| match window.warmup.get() {
-        0 => said!(lang, "method-run", measure = window.measure),
-        _ => said!(lang, "method-run-warmed-up", measure = window.measure, warmup = window.warmup),
+    trials.iter().filter_map(|trial| trial.window()).map(move |window| match window.warmup {
+        Warmup::Fixed(none) if none.is_zero() => said!(lang, "method-run", measure = window.measure),
+        Warmup::Fixed(warmup) => said!(lang, "method-run-warmed-up", measure = window.measure, warmup = warmup),
+        Warmup::Steady { at_most, .. } => {
+            said!(lang, "method-run-when-steady", measure = window.measure, at_most = at_most)
+        }
     })
 }
 

@@ -5,7 +5,8 @@ use crate::session::Sessions;
 use crate::{Agents, DeviceWatch, RunError};
 use linerate_method::{After, Again, Progress, Retry, Step, spoilt};
 use linerate_model::{
-    Caveat, CaveatKind, HostName, Meter, Password, Plan, Record, RecordId, Standing, StudyRun, Trial, TrialResult,
+    Caveat, CaveatKind, HostName, Password, Plan, Record, RecordId, SessionProgress, Standing, StudyRun, Trial,
+    TrialResult,
 };
 use linerate_store::{Ending, LiveRun, Store};
 use std::cell::RefCell;
@@ -42,7 +43,7 @@ pub enum Event<'a> {
         /// The host.
         host: &'a HostName,
         /// How far it is.
-        meter: &'a Meter,
+        progress: &'a SessionProgress,
     },
     /// An attempt was spoilt by the tester, and the trial is run again.
     Repeating {

@@ -7,10 +7,10 @@ use crate::error::HostFailure;
 use crate::run::Event;
 use crate::{Agents, OpenSession, RunError};
 use futures_util::future::{join_all, try_join_all};
-use linerate_method::{Joining, assign, drains, join, survives};
+use linerate_method::{Joining, SteadyState, assign, drains, join, survives};
 use linerate_model::{
     Assignment, Caveat, CaveatKind, Endpoints, HostName, LinkId, Load, Order, Password, Ready, SessionId, SessionKey,
-    Stage, Trial, TrialResult,
+    SessionProgress, Stage, Trial, TrialResult, Warmup,
 };
 use linerate_units::Nanos;
 use std::cell::RefCell;
@@ -19,6 +19,9 @@ use tokio::sync::watch;
 
 /// Agents that do not answer within this when told to stop are left to their own bounds.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A window that opens when the load is steady opens so long after that was found: all hosts have to hear of it.
+const OPENING: Nanos = Nanos::from_millis(50);
 
 /// Where events go. Sessions are followed side by side, and each may have something to tell.
 pub(crate) type OnEvent<'a, 'b> = &'a RefCell<&'b mut dyn FnMut(Event<'_>)>;
@@ -32,6 +35,30 @@ pub(crate) struct Sessions<'a> {
     lost: Vec<RefCell<Vec<HostName>>>,
     /// Doubts about each load that arose when it was shared out.
     caveats: Vec<Vec<Caveat>>,
+    warm_up: WarmUp,
+}
+
+/// The warm-up of a trial whose windows open when it is steady.
+struct WarmUp {
+    /// None where its length is fixed.
+    state: RefCell<Option<SteadyState>>,
+    is_over: watch::Sender<bool>,
+}
+
+impl WarmUp {
+    fn of(trial: &Trial) -> Self {
+        Self { state: RefCell::new(SteadyState::of(trial)), is_over: watch::Sender::new(false) }
+    }
+
+    /// Takes what `host` told of the measured load.
+    fn take(&self, host: &HostName, progress: &SessionProgress) {
+        if let Some(state) = &mut *self.state.borrow_mut() {
+            state.take(host, progress);
+            if state.is_over() {
+                self.is_over.send_if_modified(|is_over| !std::mem::replace(is_over, true));
+            }
+        }
+    }
 }
 
 /// One session.
@@ -47,6 +74,8 @@ struct One<'a> {
     stage: Stage,
     /// How far its orders let it go.
     allowed: Allowed,
+    /// How long after the warm-up its window opens; none once it was told, or where it opens by itself.
+    opens: Option<Nanos>,
     listens: Endpoints,
     ready: Ready,
     /// Why the agent was lost, where the load goes on without it.
@@ -66,7 +95,7 @@ impl<'a> Sessions<'a> {
     /// Sessions for `trial`, none of them open.
     pub(crate) fn new(trial: &'a Trial, agents: &'a dyn Agents) -> Self {
         let lost = trial.loads.iter().map(|_| RefCell::default()).collect();
-        Self { trial, agents, all: Vec::new(), lost, caveats: Vec::new() }
+        Self { trial, agents, all: Vec::new(), lost, caveats: Vec::new(), warm_up: WarmUp::of(trial) }
     }
 
     /// Opens them and leads them to their counts. When it fails, those that are open stay open: [`Sessions::close`] ends them.
@@ -106,6 +135,7 @@ impl<'a> Sessions<'a> {
                     timing: load.timing,
                     roles,
                     password: password.cloned(),
+                    sampling: linerate_model::Sampling::default(),
                 };
                 let session = agents.open(&host, &part).await.map_err(|error| error.in_stage("opening"))?;
                 all.borrow_mut().push(One {
@@ -117,6 +147,7 @@ impl<'a> Sessions<'a> {
                     session,
                     stage: Stage::Preparing { doing: String::new() },
                     allowed: Allowed::Listening,
+                    opens: None,
                     listens: Endpoints::new(),
                     ready: Ready::default(),
                     lost: None,
@@ -132,7 +163,7 @@ impl<'a> Sessions<'a> {
 
     /// Waits until every session has come to a stage that is `wanted`. The first failure ends it.
     async fn reach(&mut self, wanted: fn(&Stage) -> bool, on_event: OnEvent<'_, '_>) -> Result<(), RunError> {
-        all_reach(self.all.iter_mut(), wanted, None, on_event).await
+        all_reach(self.all.iter_mut(), wanted, None, &self.warm_up, on_event).await
     }
 
     /// Each session learns where the links it connects are listened on.
@@ -161,6 +192,8 @@ impl<'a> Sessions<'a> {
         let furthest = self.all.iter().map(round_trip).max().unwrap_or_default();
         try_join_all(self.all.iter_mut().map(|one| {
             let head_start = Nanos::new((furthest - round_trip(one)).get() / 2);
+            let opens = one.part.timing.window().is_some_and(|window| matches!(window.warmup, Warmup::Steady { .. }));
+            one.opens = opens.then_some(OPENING + head_start);
             one.order(Order::Start { delay: lead + head_start })
         }))
         .await?;
@@ -173,15 +206,16 @@ impl<'a> Sessions<'a> {
         for one in &mut self.all {
             loads[one.load].push(one);
         }
+        let warm_up = &self.warm_up;
         // A load that drains must not wait for one that does not.
         try_join_all(loads.into_iter().zip(&self.lost).map(async |(mut ones, lost)| {
             if ones.iter().any(|one| drains(&one.asked.task)) {
                 // One that sends nothing has sent at once, and its loss is noticed while the others still send.
-                all_reach(ones.iter_mut().map(|one| &mut **one), is_sent, Some(lost), on_event).await?;
+                all_reach(ones.iter_mut().map(|one| &mut **one), is_sent, Some(lost), warm_up, on_event).await?;
                 let still = ones.iter_mut().filter(|one| one.lost.is_none());
                 try_join_all(still.map(|one| one.order(Order::Drain))).await?;
             }
-            try_join_all(ones.iter_mut().map(|one| one.until(is_done, Some(lost), on_event))).await
+            try_join_all(ones.iter_mut().map(|one| one.until(is_done, Some(lost), warm_up, on_event))).await
         }))
         .await?;
         Ok(())
@@ -233,10 +267,11 @@ impl One<'_> {
         &mut self,
         wanted: fn(&Stage) -> bool,
         lost: Option<&RefCell<Vec<HostName>>>,
+        warm_up: &WarmUp,
         on_event: OnEvent<'_, '_>,
     ) -> Result<(), RunError> {
         while self.lost.is_none() && !wanted(&self.stage) {
-            match self.next(on_event).await {
+            match self.next(warm_up, on_event).await {
                 Ok(()) => {}
                 Err(error) => {
                     let Some(lost) = lost else { return Err(error) };
@@ -253,6 +288,7 @@ impl One<'_> {
 
     async fn order(&mut self, order: Order) -> Result<(), RunError> {
         self.allowed = match order {
+            Order::Open { .. } => self.allowed,
             Order::Connect(_) => Allowed::Ready,
             Order::Start { .. } if drains(&self.asked.task) => Allowed::Sent,
             Order::Start { .. } | Order::Drain => Allowed::Done,
@@ -261,8 +297,18 @@ impl One<'_> {
     }
 
     /// Takes the next stage.
-    async fn next(&mut self, on_event: OnEvent<'_, '_>) -> Result<(), RunError> {
-        let stage = self.session.stage().await.map_err(|error| self.failed(error))?;
+    async fn next(&mut self, warm_up: &WarmUp, on_event: OnEvent<'_, '_>) -> Result<(), RunError> {
+        let mut is_over = warm_up.is_over.subscribe();
+        let stage = tokio::select! {
+            biased;
+            Ok(_) = is_over.wait_for(|is_over| *is_over), if self.opens.is_some() => None,
+            stage = self.session.stage() => Some(stage),
+        };
+        let Some(stage) = stage else {
+            let delay = self.opens.take().unwrap_or_default();
+            return self.order(Order::Open { delay }).await;
+        };
+        let stage = stage.map_err(|error| self.failed(error))?;
         if let Stage::Failed(failure) = stage {
             return Err(self.failed(failure));
         }
@@ -273,8 +319,9 @@ impl One<'_> {
             Stage::Preparing { doing } => on_event.borrow_mut()(Event::Preparing { host: &self.host, doing }),
             Stage::Listening { endpoints } => self.listens.clone_from(endpoints),
             Stage::Ready(ready) => self.ready = *ready,
-            Stage::Running(meter) if self.load == 0 => {
-                on_event.borrow_mut()(Event::Progress { host: &self.host, meter });
+            Stage::Running(progress) if self.load == 0 => {
+                warm_up.take(&self.host, progress);
+                on_event.borrow_mut()(Event::Progress { host: &self.host, progress });
             }
             Stage::Running(_) | Stage::Sent | Stage::Done | Stage::Failed(_) => {}
         }
@@ -308,18 +355,19 @@ async fn all_reach<'a, 'b: 'a>(
     ones: impl Iterator<Item = &'a mut One<'b>>,
     wanted: fn(&Stage) -> bool,
     lost: Option<&RefCell<Vec<HostName>>>,
+    warm_up: &WarmUp,
     on_event: OnEvent<'_, '_>,
 ) -> Result<(), RunError> {
     let ones: Vec<_> = ones.collect();
     let on_their_way = watch::Sender::new(ones.len());
     try_join_all(ones.into_iter().map(async |one| {
         let mut others = on_their_way.subscribe();
-        one.until(wanted, lost, on_event).await?;
+        one.until(wanted, lost, warm_up, on_event).await?;
         on_their_way.send_modify(|left| *left -= 1);
         tokio::select! {
             biased;
             _ = others.wait_for(|left| *left == 0) => Ok(()),
-            ended = one.until(is_done, lost, on_event) => ended,
+            ended = one.until(is_done, lost, warm_up, on_event) => ended,
         }
     }))
     .await?;

@@ -2,7 +2,7 @@
 
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
-use crate::window::{Edge, Timeline, Window};
+use crate::window::{Edge, Window};
 use linerate_model::{FlowCounts, Offered, ReceiveBy, Received, SendBy, Sent, StreamTask, TcpFlow};
 use linerate_pace::Pace;
 use linerate_sys::tcp::{self, Info};
@@ -47,12 +47,11 @@ pub(crate) fn send(
     spec: &StreamTask,
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
-    let timeline = shared.timeline;
+    let timeline = &shared.timeline;
     let mut supply = Supply::new(spec)?;
     let mut pacing = Pacing::new(shared, index, spec);
     let mut account = Account::new(shared, index, stream);
-    let end = timeline.close + COOL_DOWN_NS;
-    shared.stop.sleep_until(timeline.start);
+    shared.stop.sleep_until(timeline.start());
     let wait = Duration::from_nanos(LONG_CALL_NS);
     stream.set_write_timeout(Some(wait)).map_err(StreamError::socket("setting a timeout"))?;
     let (mut call, mut before) = (usize::MAX, clock::now());
@@ -72,7 +71,7 @@ pub(crate) fn send(
             }
         }
         let now = account.sample()?;
-        if now >= end && account.window.is_closed() {
+        if now >= timeline.close() + COOL_DOWN_NS && account.window.is_closed() {
             break;
         }
         let (sent, took) = (account.total - sent_before, now - before);
@@ -109,7 +108,7 @@ pub(crate) fn receive(
 ) -> Result<Outcome, StreamError> {
     let mut buffer = vec![0; RECEIVE_BUFFER];
     let mut account = Account { takes: true, ..Account::new(shared, index, stream) };
-    let mut heard = shared.timeline.start;
+    let mut heard = shared.timeline.start();
     let mut reader = stream;
     loop {
         if shared.stop.is_set() {
@@ -132,7 +131,7 @@ pub(crate) fn receive(
                 if now > heard + SILENCE_NS && !account.window.is_closed() {
                     return Err(shared.gone(index, format!("nothing arrived for 5 s, after {} bytes", account.total)));
                 }
-                if now > shared.timeline.close + END_NS && account.window.is_closed() {
+                if now > shared.timeline.close() + END_NS && account.window.is_closed() {
                     break;
                 }
                 continue;
@@ -141,7 +140,7 @@ pub(crate) fn receive(
             Err(error) => return Err(shared.gone(index, format!("{error}, after {} bytes had arrived", account.total))),
         }
         heard = account.sample()?.max(heard);
-        if heard > shared.timeline.close + END_NS && account.window.is_closed() {
+        if heard > shared.timeline.close() + END_NS && account.window.is_closed() {
             break;
         }
     }
@@ -179,7 +178,7 @@ pub(crate) struct Account<'a> {
 
 impl<'a> Account<'a> {
     pub(crate) fn new(shared: &'a Shared, index: usize, stream: &'a TcpStream) -> Self {
-        let window = Window::new(shared.timeline);
+        let window = Window::new(shared.timeline.clone());
         Self { total: 0, window, takes: false, shared, index, stream, before: Info::default(), after: Info::default() }
     }
 
@@ -212,10 +211,9 @@ impl<'a> Account<'a> {
     /// The window's bytes, its length, and what TCP did in it.
     pub(crate) fn close(&self) -> Result<(u64, Nanos, TcpFlow), StreamError> {
         let (bytes, length) = self.window.counted().ok_or_else(|| {
-            let Timeline { open, close, .. } = self.shared.timeline;
             StreamError::InvalidRequest(format!(
                 "no call ended within the window of {}; measure longer",
-                Nanos::new(close - open)
+                self.shared.timeline.measure()
             ))
         })?;
         Ok((bytes, length, linerate_engine::tcp_flow(self.stream, &self.before, &self.after)))
@@ -275,7 +273,7 @@ impl Pacing {
             Offered::PayloadBps(rate) => rate.get(),
             Offered::MessagesPerS(rate) => rate.get().saturating_mul(spec.message_bytes.get()).saturating_mul(8),
         };
-        let start = shared.timeline.start;
+        let start = shared.timeline.start();
         let flow = shared.flows[index].hello.flow;
         let pace = Pace::new(Offered::PayloadBps(BitRate::per_second(per_second)), 1, start, flow, spec.net.flows);
         // Full segments, where the rate allows.
@@ -308,7 +306,8 @@ mod tests {
     use crate::flow::{Flow, Link};
     use crate::hello::Hello;
     use crate::job::Job;
-    use linerate_model::{Assignment, SessionId, SessionKey, Task, Timing, Transport};
+    use crate::window::Timeline;
+    use linerate_model::{Assignment, SessionId, SessionKey, Task, Timing, Transport, Warmup};
     use linerate_units::ByteCount;
     use std::net::TcpListener;
 
@@ -318,7 +317,15 @@ mod tests {
         let timing = Timing::of(Nanos::new(0), Nanos::new((close - open).unsigned_abs()));
         let task = Task::Stream(spec.clone());
         let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
-        let assignment = Assignment { id, key, task, timing, roles: Vec::new(), password: None };
+        let assignment = Assignment {
+            id,
+            key,
+            task,
+            timing,
+            roles: Vec::new(),
+            password: None,
+            sampling: linerate_model::Sampling::default(),
+        };
         let job = Job::check(&assignment).expect("valid");
         let timeline = job.timeline(clock::now().saturating_add_signed(open));
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
@@ -344,8 +351,9 @@ mod tests {
     /// At 64 KiB in 40 ms a call of a mebibyte takes longer than the window.
     #[test]
     fn who_takes_little_is_sent_little_at_a_time() {
-        let (mut shared, spec, sender, mut receiver) = connected(2_500_000_000, 2_800_000_000);
-        shared.timeline.start = clock::now();
+        let (mut shared, spec, sender, mut receiver) = connected(0, 300_000_000);
+        let (warmup, measure) = (Warmup::Fixed(Nanos::from_millis(2_500)), Nanos::from_millis(300));
+        shared.timeline = Timeline::new(clock::now(), linerate_model::Window { warmup, measure });
         let reading = std::thread::spawn(move || {
             let mut piece = vec![0; 64 << 10];
             while receiver.read(&mut piece).is_ok_and(|read| read > 0) {
@@ -372,7 +380,7 @@ mod tests {
         account.sample().expect("samples");
         assert_eq!(shared.meters[0].bytes.load(Ordering::Relaxed), 0);
         sender.write_all(&[0; 500]).expect("sends");
-        shared.stop.sleep_until(shared.timeline.close);
+        shared.stop.sleep_until(shared.timeline.close());
         while tcp::waiting(&receiver).expect("counts") < 500 {}
         account.sample().expect("closes: 500 wait");
         assert_eq!(account.close().expect("counted").0, 500);

@@ -4,7 +4,6 @@ use crate::bulk_tcp::is_timeout;
 use crate::datagram::{self, HEADER, Header, WARM_UP};
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
-use crate::job::PAUSE_NS;
 use crate::sequence::Sequence;
 use linerate_model::{FlowCounts, Received, Sent, StreamTask};
 use linerate_pace::Pace;
@@ -60,16 +59,16 @@ pub(crate) fn send(
     spec: &StreamTask,
     socket: &UdpSocket,
 ) -> Result<Outcome, StreamError> {
-    let timeline = shared.timeline;
+    let timeline = &shared.timeline;
     let mut sender = Sender::new(shared, index, spec, socket)?;
-    shared.stop.sleep_until(timeline.start);
-    sender.phase(timeline.start, timeline.warm_until, WARM_UP)?;
-    shared.stop.sleep_until(timeline.open);
-    let counts = sender.phase(timeline.open, timeline.close, 0)?;
+    shared.stop.sleep_until(timeline.start());
+    sender.phase(timeline.start(), || timeline.open(), WARM_UP)?;
+    shared.stop.sleep_until(timeline.open());
+    let counts = sender.phase(timeline.open(), || timeline.close(), 0)?;
     let payload_bytes = counts.sent * spec.message_bytes.get();
     Ok(Outcome {
         sent: Some(Sent {
-            window: Nanos::new(timeline.close - timeline.open),
+            window: timeline.measure(),
             payload_bytes,
             messages: counts.sent,
             not_sent: counts.not_sent,
@@ -124,7 +123,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Sends from `begin` to `end`; `mark` goes into every sequence number.
-    fn phase(&mut self, begin: u64, end: u64, mark: u64) -> Result<Counts, StreamError> {
+    fn phase(&mut self, begin: u64, end: impl Fn() -> u64, mark: u64) -> Result<Counts, StreamError> {
         match self.spec.offered {
             None => self.full_speed(end, mark),
             Some(offered) => {
@@ -135,11 +134,11 @@ impl<'a> Sender<'a> {
         }
     }
 
-    fn full_speed(&mut self, end: u64, mark: u64) -> Result<Counts, StreamError> {
+    fn full_speed(&mut self, end: impl Fn() -> u64, mark: u64) -> Result<Counts, StreamError> {
         let mut counts = Counts::default();
         loop {
             let now = clock::now();
-            if now >= end {
+            if now >= end() {
                 return Ok(counts);
             }
             let capacity = self.outgoing.capacity();
@@ -147,29 +146,34 @@ impl<'a> Sender<'a> {
         }
     }
 
-    fn paced(&mut self, pace: Pace, begin: u64, end: u64, mark: u64) -> Result<Counts, StreamError> {
-        let total = if end > begin { pace.due_by(end - 1) } else { 0 };
+    fn paced(&mut self, pace: Pace, begin: u64, end: impl Fn() -> u64, mark: u64) -> Result<Counts, StreamError> {
+        // Where the end is not known yet, what is due within a second is.
+        let due_before = |now: u64| match end().min(now + 1_000_000_000) {
+            end if end > begin => pace.due_by(end - 1),
+            _ => 0,
+        };
         let burst = pace.within(PACED_BURST_NS).min(self.outgoing.capacity() as u64);
         let most_behind = pace.within(CATCH_UP_NS).max(burst);
         let mut counts = Counts::default();
-        let mut next = 0;
+        let (mut next, mut total) = (0, due_before(begin));
         while next < total {
             let at = pace.due((next + burst).min(total) - 1);
             if !self.wait_until(at) {
                 return Err(StreamError::Stopped);
             }
             let now = clock::now();
-            if now >= end + CATCH_UP_NS {
+            if now >= end() + CATCH_UP_NS {
                 break;
             }
-            let due = pace.due_by(now).min(total) - next;
+            total = due_before(now);
+            let due = pace.due_by(now).min(total).saturating_sub(next);
             let forgone = due.saturating_sub(most_behind);
             counts.not_sent += forgone;
             next += forgone;
             let batch = (due - forgone).min(self.outgoing.capacity() as u64);
             next += self.batch(batch as usize, now, mark, &mut counts)? as u64;
         }
-        counts.not_sent += total - next;
+        counts.not_sent += total.saturating_sub(next);
         Ok(counts)
     }
 
@@ -268,8 +272,8 @@ pub(crate) fn receive(
     spec: &StreamTask,
     socket: &UdpSocket,
 ) -> Result<Outcome, StreamError> {
-    let timeline = shared.timeline;
-    let measure = timeline.close - timeline.open;
+    let timeline = &shared.timeline;
+    let measure = timeline.measure().get();
     // Joining needs Linux 5.0.
     let joins = spec.offload && udp::join(socket).is_ok();
     let (buffers, bytes) = if joins {
@@ -282,7 +286,7 @@ pub(crate) fn receive(
     let mut incoming = Incoming::new(buffers, bytes);
     let mut arrivals = Arrivals::new(datagram::tag(&shared.job.key, shared.flows[index].hello.flow), measure);
     // Where the thread starts too late to read the count in the pause, it counts from the making of the socket.
-    let mut drops_before = (clock::now() >= timeline.open).then_some(0);
+    let mut drops_before = (clock::now() >= timeline.open()).then_some(0);
     // A small buffer asked for must be emptied at once.
     let mut nap = (!joins && spec.net.socket.receive_buffer.is_none()).then(Nap::default);
     loop {
@@ -308,10 +312,10 @@ pub(crate) fn receive(
             Err(error) => return Err(StreamError::socket("recvmmsg")(error)),
         }
         // Within the pause, when the warm-up has drained and the measured phase has not begun.
-        if drops_before.is_none() && now + PAUSE_NS / 2 >= timeline.open {
+        if drops_before.is_none() && now >= timeline.open() {
             drops_before = Some(socket::drops(socket.as_fd())?);
         }
-        let end = arrivals.first.map_or(timeline.close, |first| timeline.close.max(first + measure));
+        let end = arrivals.first.map_or(timeline.close(), |first| timeline.close().max(first + measure));
         let heard = arrivals.last.max(end);
         if now >= heard + QUIET_NS || now >= end + STRAGGLE_NS {
             break;

@@ -58,11 +58,11 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamE
     }
     let job = Arc::into_inner(job).expect("the accepting threads have ended and gave up theirs");
     let timeline = job.timeline(start);
-    let running = Running::spawn(Shared::new(job, timeline, flows), host.stop())?;
+    let running = Running::spawn(Shared::new(job, timeline.clone(), flows), host.stop())?;
     host.runs(running.work());
     Ok(Counted {
         roles: running.join()?,
-        started_unix_ns: clock::unix_at(timeline.open),
+        started_unix_ns: clock::unix_at(timeline.open()),
         caveats: Vec::new(),
         remains: Vec::new(),
     })
@@ -130,7 +130,15 @@ mod tests {
     fn demand(task: Task, roles: &[Role]) -> Demand {
         let timing = Timing::of(Nanos::from_secs(1), Nanos::from_secs(10));
         let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
-        let assignment = Assignment { id, key, task, timing, roles: roles.to_vec(), password: None };
+        let assignment = Assignment {
+            id,
+            key,
+            task,
+            timing,
+            roles: roles.to_vec(),
+            password: None,
+            sampling: linerate_model::Sampling::default(),
+        };
         Streams.demand(&assignment).expect("it can be meant")
     }
 

@@ -10,8 +10,6 @@ use linerate_model::{
 };
 use linerate_units::OpRate;
 
-/// UDP streams: between warm-up and window, for what is under way to arrive.
-pub(crate) const PAUSE_NS: u64 = 100_000_000;
 /// The largest UDP message over IPv6: 65,535 less the UDP header.
 const UDP_MAXIMUM_V6: u64 = 65_527;
 /// Requests under way that an 8-bit number can tell apart with room for late answers.
@@ -81,10 +79,7 @@ impl Job {
 
     /// The times of a load that starts at `start`.
     pub(crate) fn timeline(&self, start: u64) -> Timeline {
-        let drains = matches!(&self.task, Task::Stream(spec) if spec.net.transport == Transport::Udp);
-        let warm_until = start + self.window.warmup.get();
-        let open = warm_until + if drains { PAUSE_NS } else { 0 };
-        Timeline { start, warm_until, open, close: open + self.window.measure.get() }
+        Timeline::new(start, self.window)
     }
 }
 
@@ -160,7 +155,15 @@ mod tests {
     fn check(task: Task) -> Result<Job, String> {
         let timing = Timing::of(Nanos::from_millis(200), Nanos::from_secs(1));
         let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
-        let assignment = Assignment { id, key, task, timing, roles: Vec::new(), password: None };
+        let assignment = Assignment {
+            id,
+            key,
+            task,
+            timing,
+            roles: Vec::new(),
+            password: None,
+            sampling: linerate_model::Sampling::default(),
+        };
         Job::check(&assignment).map_err(|error| error.to_string())
     }
 
@@ -214,8 +217,5 @@ mod tests {
         let hellos = job.hellos(4);
         assert_eq!(hellos.len(), 4);
         assert_eq!(hellos.iter().filter(|hello| hello.backward).count(), 2);
-        let times = job.timeline(1_000);
-        assert_eq!((times.warm_until, times.open), (200_001_000, 300_001_000));
-        assert_eq!(check(Task::Stream(stream(Transport::Tcp))).expect("valid").timeline(0).open, 200_000_000);
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::error::StreamError;
 use crate::flow::{Link, Meter, Outcome, Shared, plain};
-use crate::window::{Timeline, joint_length};
+use crate::window::joint_length;
 use crate::{bulk_tcp, bulk_udp, transact};
 use linerate_engine::{Ended, Meters, Stop, Work, Worker, Workers};
 use linerate_model::{EndCounts, Received, RoleCounts, Sent, Task, Transactions};
 use linerate_observe::interface_of;
-use linerate_sys::{affinity, clock};
+use linerate_sys::affinity;
 use linerate_units::Nanos;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,7 +25,6 @@ pub(crate) struct Running {
 
 /// How far the flows are. It holds none of their sockets, as it may be kept longer than they live.
 struct Progress {
-    timeline: Timeline,
     /// Whether each flow sends, in the order of the meters.
     sends: Vec<bool>,
     meters: Arc<[Meter]>,
@@ -34,16 +33,15 @@ struct Progress {
 
 impl Meters for Progress {
     fn read(&self) -> linerate_model::Meter {
-        let Timeline { open, close, .. } = self.timeline;
         let sum = |sends: bool| {
             let flows = self.sends.iter().zip(&self.meters[..]).filter(|(flow_sends, _)| **flow_sends == sends);
             flows.map(|(_, meter)| meter.bytes.load(Ordering::Relaxed)).sum()
         };
         linerate_model::Meter {
-            elapsed: Nanos::new(clock::now().min(close).saturating_sub(open)),
             sent_bytes: sum(true),
             received_bytes: sum(false),
             operations: self.meters.iter().map(|meter| meter.transactions.load(Ordering::Relaxed)).sum(),
+            ..linerate_model::Meter::default()
         }
     }
 
@@ -68,7 +66,7 @@ impl Running {
             let work = move || {
                 let outcome = work(&shared, index, cpu);
                 if outcome.is_ok() {
-                    shared.stop.sleep_until(shared.timeline.close + OBSERVED_NS);
+                    shared.stop.sleep_until(shared.timeline.close() + OBSERVED_NS);
                 }
                 outcome.map_err(|error| shared.stop(error)).ok()
             };
@@ -84,10 +82,11 @@ impl Running {
         let sends = flows.iter().map(|flow| flow.sends()).collect();
         let (meters, ended) = (Arc::clone(meters), self.workers.ended());
         Work {
-            window: Some((timeline.open, timeline.close)),
+            start: timeline.start(),
+            window: Some(timeline.clone()),
             threads: self.workers.threads().to_vec(),
             disks: Vec::new(),
-            meters: Arc::new(Progress { timeline: *timeline, sends, meters, ended }),
+            meters: Arc::new(Progress { sends, meters, ended }),
         }
     }
 

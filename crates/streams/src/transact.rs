@@ -8,7 +8,6 @@ use crate::error::StreamError;
 use crate::flow::{Link, Outcome, Shared};
 use linerate_model::{TransactTask, Transactions};
 use linerate_pace::Schedule;
-use linerate_units::Nanos;
 use std::sync::atomic::Ordering;
 
 /// After the window, answers are waited for so long.
@@ -49,14 +48,14 @@ struct Tally<'a> {
 
 impl<'a> Tally<'a> {
     fn new(shared: &'a Shared, index: usize, spec: &TransactTask) -> Self {
-        let window = Nanos::new(shared.timeline.close - shared.timeline.open);
+        let window = shared.timeline.measure();
         let transactions = Transactions { window, ..Transactions::default() };
         Self { shared, index, open_loop: spec.rate.is_some(), transactions }
     }
 
     #[inline]
     fn in_window(&self, at: u64) -> bool {
-        (self.shared.timeline.open..self.shared.timeline.close).contains(&at)
+        self.shared.timeline.in_window(at)
     }
 
     /// The answer to the request of `since` is complete at `now`.
@@ -81,8 +80,8 @@ impl<'a> Tally<'a> {
 
     /// The requests that `schedule` still holds were due within the window and were not sent.
     fn not_sent(&mut self, schedule: Option<&Schedule>) {
-        let timeline = self.shared.timeline;
-        self.transactions.not_sent += schedule.map_or(0, |left| left.left_within(timeline.open, timeline.close));
+        let timeline = &self.shared.timeline;
+        self.transactions.not_sent += schedule.map_or(0, |left| left.left_within(timeline.open(), timeline.close()));
     }
 
     /// What went over the wire for the completed transactions: sent and received bytes.

@@ -1,6 +1,6 @@
 //! Exact counts at the window's edges.
 
-pub(crate) use linerate_pace::Timeline;
+pub(crate) use linerate_engine::Timeline;
 use linerate_units::Nanos;
 
 /// A window is opened late beyond this part of it.
@@ -32,7 +32,7 @@ pub(crate) enum Edge {
 impl Window {
     /// A window that no sample has reached yet.
     pub(crate) fn new(timeline: Timeline) -> Self {
-        Self { timeline, before: (timeline.start, 0), opened: None, closed: None }
+        Self { before: (timeline.start(), 0), timeline, opened: None, closed: None }
     }
 
     /// Takes note that `total` stood at `now`; tells if that passed an edge.
@@ -41,20 +41,21 @@ impl Window {
         if self.closed.is_some() {
             return None;
         }
-        if now < self.timeline.open {
+        let (open, close) = (self.timeline.open(), self.timeline.close());
+        if now < open {
             self.before = (now, total);
             return None;
         }
         if self.opened.is_none() {
             let sample = (now, total);
             self.opened = Some(if self.is_nearer(self.before.0, now) { self.before } else { sample });
-            if now >= self.timeline.close {
+            if now >= close {
                 self.closed = Some(sample);
                 return Some(Edge::Closed);
             }
             return Some(Edge::Opened);
         }
-        if now < self.timeline.close {
+        if now < close {
             return None;
         }
         self.closed = Some((now, total));
@@ -64,7 +65,7 @@ impl Window {
     /// The last sample before the window tells its beginning better than the first one behind it: a thread that was kept from its core
     /// may come to that when the window is nearly over, or over.
     fn is_nearer(&self, before: u64, now: u64) -> bool {
-        let Timeline { open, close, .. } = self.timeline;
+        let (open, close) = (self.timeline.open(), self.timeline.close());
         let late = now - open;
         now >= close || late > (close - open) / LATE && open - before < late
     }
@@ -72,7 +73,7 @@ impl Window {
     /// A sample at `now` would pass an edge.
     #[inline]
     pub(crate) fn is_due(&self, now: u64) -> bool {
-        let edge = if self.opened.is_none() { self.timeline.open } else { self.timeline.close };
+        let edge = if self.opened.is_none() { self.timeline.open() } else { self.timeline.close() };
         now >= edge && self.closed.is_none()
     }
 
@@ -115,12 +116,19 @@ pub(crate) fn joint_length(counts: impl Iterator<Item = (u64, Nanos)>) -> Nanos 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::Warmup;
 
-    const TIMELINE: Timeline = Timeline { start: 0, warm_until: 100, open: 100, close: 200 };
+    /// From 0 on, with a window from 100 to 200.
+    fn unsampled() -> Window {
+        Window::new(Timeline::new(
+            0,
+            linerate_model::Window { warmup: Warmup::Fixed(Nanos::new(100)), measure: Nanos::new(100) },
+        ))
+    }
 
     #[test]
     fn counts_between_the_samples_at_the_edges() {
-        let mut window = Window::new(TIMELINE);
+        let mut window = unsampled();
         let edges: Vec<_> = [(90, 9), (99, 10), (105, 11), (150, 15), (199, 20), (206, 21), (210, 30)]
             .into_iter()
             .filter_map(|(now, total)| window.sample(now, total))
@@ -133,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_sample_is_due_at_each_edge_once() {
-        let mut window = Window::new(TIMELINE);
+        let mut window = unsampled();
         for (now, due) in [(99, false), (105, true), (150, false), (200, true), (250, false)] {
             assert_eq!(window.is_due(now), due, "{now}");
             assert_eq!(window.sample(now, 0).is_some(), due, "{now}");
@@ -143,7 +151,7 @@ mod tests {
     /// A host that is hardly let run may have a thread wait for longer than the window.
     #[test]
     fn a_call_that_outlasts_the_window_counts_over_its_own_time() {
-        let mut window = Window::new(TIMELINE);
+        let mut window = unsampled();
         assert_eq!(window.sample(90, 9), None);
         assert_eq!(window.sample(290, 29), Some(Edge::Closed));
         assert_eq!(window.counted(), Some((20, Nanos::new(200))));
@@ -157,7 +165,7 @@ mod tests {
             ((50, 5), (130, 13), Some((8, 80))),
             ((99, 9), (108, 10), Some((11, 102))),
         ] {
-            let mut window = Window::new(TIMELINE);
+            let mut window = unsampled();
             window.sample(before.0, before.1);
             assert_eq!(window.sample(late.0, late.1), Some(Edge::Opened));
             window.sample(210, 21);
@@ -167,11 +175,11 @@ mod tests {
 
     #[test]
     fn an_unfinished_window_has_no_count_and_of_a_missed_one_the_whole_counts() {
-        let mut window = Window::new(TIMELINE);
+        let mut window = unsampled();
         assert_eq!(window.since_open(5), 0);
         window.sample(150, 5);
         assert_eq!((window.is_closed(), window.counted()), (false, None));
-        let mut missed = Window::new(TIMELINE);
+        let mut missed = unsampled();
         missed.sample(310, 6);
         assert_eq!((missed.is_closed(), missed.counted()), (true, Some((6, Nanos::new(310)))));
     }

@@ -34,6 +34,11 @@ impl Nanos {
         self.0
     }
 
+    /// Whether it is no time at all.
+    pub const fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
     /// In seconds, for display and statistics.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9

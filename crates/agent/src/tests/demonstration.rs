@@ -1,8 +1,8 @@
 //! A whole engine in a dozen lines of behaviour: it counts to a number. It is led over the wire as any other.
 
 use super::*;
-use linerate_engine::{Conductor, Counted, Demand, EngineError, EngineFailure, Meters, Needs, Stopped, Work};
-use linerate_model::{EndCounts, Meter, Ready, RoleCounts, Transactions};
+use linerate_engine::{Conductor, Counted, Demand, EngineError, EngineFailure, Meters, Needs, Stopped, Timeline, Work};
+use linerate_model::{EndCounts, Meter, Ready, RoleCounts, Transactions, Window};
 use linerate_sys::clock;
 use linerate_units::BitRate;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Engine for Count {
         Ok(Demand {
             sends: none,
             receives: none,
-            time: Some(window.warmup + window.measure),
+            time: Some(window.longest()),
             flows: 0,
             needs: Needs::default(),
             exclusive: None,
@@ -45,11 +45,12 @@ impl Engine for Count {
     fn run(&self, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {
         host.listening(Endpoints::new())?;
         let opens = host.ready(Ready::default())?;
-        let measure = assignment.timing.window().map_or(0, |window| window.measure.get());
+        let measure = assignment.timing.window().map_or(Nanos::default(), |window| window.measure);
         let counter = Arc::new(Counter(AtomicU64::new(0)));
-        let window = Some((opens, opens + measure));
-        host.runs(Work { window, threads: Vec::new(), disks: Vec::new(), meters: counter.clone() });
-        while clock::now() < opens + measure {
+        let timeline = Timeline::new(opens, Window { measure, ..Window::default() });
+        let window = Some(timeline.clone());
+        host.runs(Work { start: opens, window, threads: Vec::new(), disks: Vec::new(), meters: counter.clone() });
+        while clock::now() < timeline.close() {
             let next = opens + (counter.0.load(Ordering::Relaxed) + 1) * 1_000_000;
             if !host.stop().sleep_until(next) {
                 return Err(Stopped.into());
@@ -83,7 +84,7 @@ async fn an_engine_of_a_dozen_lines_counts_over_the_wire() {
     let meters: Vec<u64> = progress
         .iter()
         .map(|stage| match stage {
-            Stage::Running(meter) => meter.operations,
+            Stage::Running(progress) => progress.meter.operations,
             other => panic!("{other:?} while it runs"),
         })
         .collect();

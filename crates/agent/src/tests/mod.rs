@@ -98,6 +98,7 @@ fn assignment(id: &str) -> Assignment {
         timing: Timing::of(Nanos::from_millis(10), Nanos::from_millis(100)),
         roles: vec![Role { kind: RoleKind::Client { path: 0 }, listens: Vec::new(), connects: Vec::new() }],
         password: None,
+        sampling: linerate_model::Sampling::default(),
     }
 }
 

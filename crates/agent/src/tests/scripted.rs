@@ -1,9 +1,9 @@
 //! An engine that goes through all stages, and panics, fails or waits where a test says.
 
 use linerate_engine::{
-    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Meters, Needs, Stopped, Work,
+    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Meters, Needs, Stopped, Timeline, Work,
 };
-use linerate_model::{Assignment, EndCounts, FlowCounts, LinkId, Meter, Ready, RoleCounts, Task};
+use linerate_model::{Assignment, EndCounts, FlowCounts, LinkId, Meter, Ready, RoleCounts, Task, Window};
 use linerate_sys::clock;
 use linerate_units::{BitRate, Nanos};
 use std::sync::{Arc, Condvar, Mutex};
@@ -134,9 +134,11 @@ impl Scripted {
         let start = host.ready(Ready { lead: Nanos::from_millis(1), files: 0, bytes: 0 })?;
         assert_eq!(host.ready(Ready::default()), Ok(start), "asked again, it gives the same answer");
         self.at(Point::Starting, host)?;
-        let closes = start.saturating_add(script.window.get());
+        let timeline = Timeline::new(start, Window { measure: script.window, ..Window::default() });
+        let closes = timeline.close();
         let work = Work {
-            window: Some((start, closes)),
+            start,
+            window: Some(timeline),
             threads: Vec::new(),
             disks: Vec::new(),
             meters: Arc::new(Elapsed(start)),
@@ -157,8 +159,7 @@ struct Elapsed(u64);
 
 impl Meters for Elapsed {
     fn read(&self) -> Meter {
-        let elapsed = Nanos::new(clock::now().saturating_sub(self.0));
-        Meter { elapsed, operations: elapsed.get() / 1_000_000, ..Meter::default() }
+        Meter { operations: clock::now().saturating_sub(self.0) / 1_000_000, ..Meter::default() }
     }
 }
 

@@ -93,7 +93,7 @@ fn check_progress(stages: &[Stage]) {
     let received: Vec<u64> = stages
         .iter()
         .filter_map(|stage| match stage {
-            Stage::Running(meter) => Some(meter.received_bytes),
+            Stage::Running(progress) => Some(progress.meter.received_bytes),
             _ => None,
         })
         .collect();
@@ -165,7 +165,8 @@ async fn closed_in_the_middle_it_lets_go_of_its_ports() {
     for transport in [Transport::Tcp, Transport::Udp] {
         let mut pair = ready(&a, &b, Task::Stream(stream(transport)), Nanos::from_secs(60)).await;
         start(&a, &b, &pair).await;
-        until(&mut pair.server, |stage| matches!(stage, Stage::Running(meter) if meter.received_bytes > 0)).await;
+        until(&mut pair.server, |stage| matches!(stage, Stage::Running(progress) if progress.meter.received_bytes > 0))
+            .await;
         assert_eq!(metric(&two, "linerate_sessions_under_way").await, 1);
         // The server first: its peer may meet a broken connection before it is closed itself.
         for (agent, session) in [(&b, pair.server), (&a, pair.client)] {
@@ -187,7 +188,8 @@ async fn a_peer_that_goes_away_in_the_middle_is_a_failure_at_the_other() {
     let (_one, two, a, b) = two_agents().await;
     let mut pair = ready(&a, &b, Task::Stream(stream(Transport::Tcp)), Nanos::from_secs(5)).await;
     start(&a, &b, &pair).await;
-    until(&mut pair.server, |stage| matches!(stage, Stage::Running(meter) if meter.received_bytes > 0)).await;
+    until(&mut pair.server, |stage| matches!(stage, Stage::Running(progress) if progress.meter.received_bytes > 0))
+        .await;
     tokio::time::timeout(SOON, two.shutdown()).await.expect("it ends");
     let Some(Stage::Failed(failure)) = stages(pair.client).await.pop() else { panic!("it went on") };
     assert_eq!(failure.kind, FailureKind::Task, "{failure:?}");

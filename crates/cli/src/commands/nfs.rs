@@ -261,12 +261,12 @@ impl Files {
 
 /// The curve of `task`: its scale is found by a closed loop, in a window of at most [`PROBE_TIME`].
 fn curve(task: NfsTask, timing: Timing, repeats: Repeats, response_cap: Nanos) -> CurvePlan {
-    let Window { warmup, measure } = timing.window().unwrap_or_default();
-    let probe = Timing::of(warmup, PROBE_TIME.min(measure));
+    let window = timing.window().unwrap_or_default();
+    let probe = Timing::Window(Window { measure: PROBE_TIME.min(window.measure), ..window });
     CurvePlan {
         cell: Trial::new(PROBE, Task::Nfs(task), probe),
         repeats,
-        time: measure,
+        time: window.measure,
         response_cap,
         steps: STEPS,
         shortfall: BEARABLE,

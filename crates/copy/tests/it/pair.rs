@@ -69,6 +69,7 @@ pub(crate) fn assignment(task: &CopyTask, roles: Vec<Role>) -> Assignment {
         timing: Timing::UntilDone,
         roles,
         password: None,
+        sampling: linerate_model::Sampling::default(),
     }
 }
 

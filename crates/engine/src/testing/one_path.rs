@@ -43,6 +43,7 @@ pub fn part(task: &Task, measure: Nanos, roles: Vec<Role>, paths: usize) -> Assi
         timing: Timing::of(Nanos::from_millis(100), measure),
         roles,
         password: None,
+        sampling: linerate_model::Sampling::default(),
     }
 }
 

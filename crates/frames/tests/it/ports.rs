@@ -90,6 +90,7 @@ pub(crate) fn assignment(task: &FramesTask, own: Vec<u16>, tag: u16) -> Assignme
         timing: Timing::UntilDone,
         roles: vec![Role { kind: RoleKind::Ports { own, tag }, listens: Vec::new(), connects: Vec::new() }],
         password: None,
+        sampling: linerate_model::Sampling::default(),
     }
 }
 

@@ -28,6 +28,7 @@ use crate::replay::tell_repeats;
 use crate::sweep::Sweep;
 use linerate_model::{
     CurvePlan, Headline, HeadlineVerdict, Host, Outcome, Plan, Record, RunSummary, Task, Timing, Trial, TrialResult,
+    Window,
 };
 use linerate_units::OpRate;
 use load::Loads;
@@ -57,7 +58,7 @@ impl Curve {
         nfs.rate = Some(OpRate::per_second(ops));
         cell.name = load::name(&cell);
         let load = cell.loads.first_mut()?;
-        load.timing = Timing::of(load.timing.window()?.warmup, *time);
+        load.timing = Timing::Window(Window { measure: *time, ..load.timing.window()? });
         Some(cell)
     }
 

@@ -78,7 +78,7 @@ impl Server {
         self.trials += 1;
         let Task::Nfs(nfs) = cell.task() else { panic!("not NFS") };
         let Window { warmup, measure } = cell.window().expect("a window");
-        let (warmup, window) = (warmup.get() as f64, measure.get() as f64);
+        let (warmup, window) = (warmup.longest().get() as f64, measure.get() as f64);
         let end = warmup + window;
         let stall =
             if self.trials.is_multiple_of(self.stumbles_every) { (warmup, warmup + SECOND) } else { (0.0, 0.0) };
@@ -136,6 +136,8 @@ impl Server {
             started_unix_ns: 0,
             counts: vec![Counts::Flows(vec![ends])],
             hosts: BTreeMap::new(),
+            series: Vec::new(),
+            clocks: BTreeMap::new(),
             device_load: None,
             caveats: Vec::new(),
         }

@@ -56,6 +56,8 @@ pub(crate) fn counted(trial: Trial, streams: Vec<FrameStreamCounts>) -> TrialRes
         started_unix_ns: 0,
         counts: vec![Counts::Frames(FrameCounts { engine: FrameEngine::Xdp, streams })],
         hosts: BTreeMap::from([("tester".into(), Observation::default())]),
+        series: Vec::new(),
+        clocks: BTreeMap::new(),
         device_load: None,
         caveats: Vec::new(),
     }

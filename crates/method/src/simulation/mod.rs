@@ -136,6 +136,7 @@ impl Network {
         let roles: Vec<RoleCounts> = assignment.roles.iter().map(|role| self.role(role, assignment, beside)).collect();
         HostCounts {
             observation: self.observation(assignment, &roles),
+            series: linerate_model::Series::default(),
             roles,
             started_unix_ns: 1_000,
             caveats: Vec::new(),
@@ -160,6 +161,7 @@ impl Network {
                     timing: assigned.load.timing,
                     roles,
                     password: None,
+                    sampling: linerate_model::Sampling::default(),
                 };
                 (host, Ok(self.counts(&assignment, &beside)))
             };
@@ -176,7 +178,7 @@ impl Network {
         match (&assignment.task, assignment.timing.window()) {
             (Task::Frames(task), _) => task.time,
             (Task::Copy(task), _) => self.copy_time(task),
-            (_, window) => window.map_or(Nanos::default(), |window| window.warmup + window.measure),
+            (_, window) => window.map_or(Nanos::default(), linerate_model::Window::longest),
         }
     }
 

@@ -11,7 +11,7 @@ mod tests;
 use crate::validity::stolen;
 use linerate_model::{
     Calibrated, Caveat, CaveatKind, Counts, Host, HostCounts, HostName, IpVersion, Load, Measurement, Observation,
-    Quantity, Repeats, Role, RoleKind, Standing, Task, TaskKind, Trial, TrialResult,
+    Quantity, Repeats, Role, RoleKind, SessionSeries, Standing, Task, TaskKind, Trial, TrialResult,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -194,10 +194,12 @@ pub fn join(trial: &Trial, attempt: u32, loads: Vec<Joining>) -> Result<TrialRes
         started_unix_ns: 0,
         counts: Vec::new(),
         hosts: BTreeMap::new(),
+        series: Vec::new(),
+        clocks: BTreeMap::new(),
         device_load: None,
         caveats: Vec::new(),
     };
-    for (load, Joining { caveats, parts }) in trial.loads.iter().zip(loads) {
+    for (index, (load, Joining { caveats, parts })) in trial.loads.iter().zip(loads).enumerate() {
         let several = parts.len() > 1;
         for (host, counted) in &parts {
             let Ok(counted) = counted else { continue };
@@ -212,6 +214,12 @@ pub fn join(trial: &Trial, attempt: u32, loads: Vec<Joining>) -> Result<TrialRes
             let left = |what: &String| Caveat::new(CaveatKind::LeftBehind, what.clone());
             result.caveats.extend(counted.remains.iter().map(left));
             // A host that takes part in several loads is told of once, by the one that is measured.
+            let series = counted.series.clone();
+            let series = if result.hosts.contains_key(host) { series.without_host() } else { series };
+            if !series.is_empty() {
+                let load = u16::try_from(index).unwrap_or(u16::MAX);
+                result.series.push(SessionSeries { load, host: host.clone(), series });
+            }
             result.hosts.entry(host.clone()).or_insert_with(|| counted.observation.clone());
             // The measured load comes first, and says when the trial began.
             if result.counts.is_empty() {

@@ -63,7 +63,14 @@ mod tests {
 
     fn why(role: RoleCounts) -> Option<String> {
         let (observation, caveats, remains) = (Observation::default(), Vec::new(), Vec::new());
-        impossible(&HostCounts { roles: vec![role], observation, started_unix_ns: 0, caveats, remains })
+        impossible(&HostCounts {
+            roles: vec![role],
+            observation,
+            series: linerate_model::Series::default(),
+            started_unix_ns: 0,
+            caveats,
+            remains,
+        })
     }
 
     fn received(payload_bytes: u64, window: Nanos) -> RoleCounts {

@@ -57,7 +57,14 @@ fn roles(assigned: &Assigned) -> Vec<(&str, Vec<Linked>)> {
 
 /// What a host counted in `roles`.
 fn counted(roles: Vec<RoleCounts>, started_unix_ns: u64) -> HostCounts {
-    HostCounts { roles, observation: Observation::default(), started_unix_ns, caveats: Vec::new(), remains: Vec::new() }
+    HostCounts {
+        roles,
+        observation: Observation::default(),
+        series: linerate_model::Series::default(),
+        started_unix_ns,
+        caveats: Vec::new(),
+        remains: Vec::new(),
+    }
 }
 
 fn joining(parts: Vec<(&str, Result<HostCounts, String>)>) -> Vec<Joining> {

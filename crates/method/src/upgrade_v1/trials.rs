@@ -54,6 +54,8 @@ fn empty(trial: Trial) -> TrialResult {
         started_unix_ns: 0,
         counts: Vec::new(),
         hosts: BTreeMap::new(),
+        series: Vec::new(),
+        clocks: BTreeMap::new(),
         device_load: None,
         caveats: Vec::new(),
     }

@@ -75,6 +75,7 @@ fn run(spec: &NfsTask) -> EndCounts {
         timing: Timing::of(Nanos::from_millis(200), Nanos::from_millis(1_000)),
         roles: vec![Role { kind: RoleKind::Client { path: 0 }, listens: Vec::new(), connects: Vec::new() }],
         password: None,
+        sampling: linerate_model::Sampling::default(),
     };
     let nfs = Nfs { server: Arc::new(NfsService::default()), paced: false };
     let counted = linerate_engine::testing::run(&nfs, [assignment]).remove(0).expect("a result");

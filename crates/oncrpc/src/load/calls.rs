@@ -83,14 +83,14 @@ impl<'a> Asking<'a> {
         let (spec, flow) = (&load.spec, &shared.flows[index]);
         let schedule = |rate| {
             let flows = (flow.number, spec.net.flows);
-            Schedule::new(rate, spec.arrivals, shared.timeline.start, flows, rand::random())
+            Schedule::new(rate, spec.arrivals, shared.timeline.start(), flows, rand::random())
         };
         Self {
             load,
             shared,
             schedule: spec.rate.map(schedule),
             tally: Tally::new(shared, index),
-            edges: Edges::new(shared.timeline),
+            edges: Edges::new(shared.timeline.clone()),
             since: Waiting::default(),
             there: 0,
             back: 0,
@@ -99,8 +99,8 @@ impl<'a> Asking<'a> {
     }
 
     fn run(&mut self, caller: &mut Caller) -> Result<(), RpcError> {
-        let (shared, close) = (self.shared, self.shared.timeline.close);
-        if !shared.stop.sleep_until(shared.timeline.start) {
+        let shared = self.shared;
+        if !shared.stop.sleep_until(shared.timeline.start()) {
             return Err(RpcError::Stopped);
         }
         self.since = Waiting::starting_at(caller.next_xid());
@@ -110,6 +110,7 @@ impl<'a> Asking<'a> {
             }
             let mut now = clock::now();
             self.edges.sample(caller, now)?;
+            let close = shared.timeline.close();
             let asks = self.schedule.as_ref().map_or(now < close, |schedule| schedule.goes_on(now, close));
             if !asks && (caller.outstanding() == 0 || now > close + DRAIN_NS) {
                 return Ok(());
@@ -127,7 +128,7 @@ impl<'a> Asking<'a> {
 
     /// Queues the calls that are due, a burst of them at the most.
     fn ask(&mut self, caller: &mut Caller, now: &mut u64) -> usize {
-        let close = self.shared.timeline.close;
+        let close = self.shared.timeline.close();
         let most = self.most();
         for queued in 0..BURST {
             if caller.outstanding() >= most {

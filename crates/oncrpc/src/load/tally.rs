@@ -3,10 +3,10 @@
 use crate::client::Caller;
 use crate::error::RpcError;
 use crate::flow::Shared;
+use linerate_engine::Timeline;
 use linerate_model::{TcpFlow, Transactions};
-use linerate_pace::{Schedule, Timeline};
+use linerate_pace::Schedule;
 use linerate_sys::tcp::{self, Info};
-use linerate_units::Nanos;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::Ordering;
 
@@ -26,13 +26,13 @@ pub struct Tally<'a> {
 impl<'a> Tally<'a> {
     /// Counts the calls of flow `index`.
     pub fn new(shared: &'a Shared, index: usize) -> Self {
-        let window = Nanos::new(shared.timeline.close - shared.timeline.open);
+        let window = shared.timeline.measure();
         let open_loop = shared.job.task.requests_per_s().is_some();
         Self { shared, index, open_loop, transactions: Transactions { window, ..Transactions::default() } }
     }
 
     fn in_window(&self, at: u64) -> bool {
-        (self.shared.timeline.open..self.shared.timeline.close).contains(&at)
+        self.shared.timeline.in_window(at)
     }
 
     /// The call of `since` was answered at `now`, as it should be. Whether that is timed, and whether it is counted.
@@ -58,7 +58,7 @@ impl<'a> Tally<'a> {
 
     /// The calls that `schedule` still holds were due within the window and were not sent.
     pub fn not_sent(&mut self, schedule: Option<&Schedule>) {
-        let Timeline { open, close, .. } = self.shared.timeline;
+        let (open, close) = (self.shared.timeline.open(), self.shared.timeline.close());
         self.transactions.not_sent += schedule.map_or(0, |left| left.left_within(open, close));
     }
 }
@@ -79,10 +79,10 @@ impl Edges {
 
     /// Looks at the connection if `now` has passed an edge.
     pub fn sample(&mut self, caller: &Caller, now: u64) -> Result<(), RpcError> {
-        if now >= self.timeline.open && self.opened.is_none() {
+        if now >= self.timeline.open() && self.opened.is_none() {
             self.opened = Some(look(caller)?);
         }
-        if now >= self.timeline.close && self.closed.is_none() {
+        if now >= self.timeline.close() && self.closed.is_none() {
             self.closed = Some(look(caller)?);
         }
         Ok(())

@@ -1,40 +1,32 @@
 //! What a server counts of the calls it served.
 
+use linerate_engine::Timeline;
 use linerate_model::Service;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts of all threads of one server. They are added to once a batch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Account {
-    open: AtomicU64,
-    close: AtomicU64,
     last: AtomicU64,
-    service: Mutex<Service>,
+    counts: Mutex<Counts>,
 }
 
-impl Default for Account {
-    /// Counts whatever is answered.
-    fn default() -> Self {
-        Self {
-            open: AtomicU64::new(0),
-            close: AtomicU64::new(u64::MAX),
-            last: AtomicU64::new(0),
-            service: Mutex::default(),
-        }
-    }
+#[derive(Debug, Default)]
+struct Counts {
+    /// Whose window counts; none counts whatever is answered.
+    timeline: Option<Timeline>,
+    service: Service,
 }
 
 impl Account {
-    pub(super) fn observe(&self, open: u64, close: u64) {
-        let mut service = self.service.lock().expect("no holder panics");
-        *service = Service::default();
-        self.open.store(open, Ordering::Relaxed);
-        self.close.store(close, Ordering::Relaxed);
+    pub(super) fn observe(&self, timeline: &Timeline) {
+        *self.counts.lock().expect("no holder panics") =
+            Counts { timeline: Some(timeline.clone()), service: Service::default() };
     }
 
     pub(super) fn service(&self) -> Service {
-        self.service.lock().expect("no holder panics").clone()
+        self.counts.lock().expect("no holder panics").service.clone()
     }
 
     /// When the last replies were sent.
@@ -48,11 +40,11 @@ impl Account {
             return;
         }
         self.last.store(now, Ordering::Relaxed);
-        let mut service = self.service.lock().expect("no holder panics");
         // Under the lock, so that none of before `observe` is counted after it.
-        if (self.open.load(Ordering::Relaxed)..self.close.load(Ordering::Relaxed)).contains(&now) {
-            service.calls += took.len() as u64;
-            took.iter().for_each(|took| service.time.record(*took));
+        let mut counts = self.counts.lock().expect("no holder panics");
+        if counts.timeline.as_ref().is_none_or(|timeline| timeline.in_window(now)) {
+            counts.service.calls += took.len() as u64;
+            took.iter().for_each(|took| counts.service.time.record(*took));
         }
         took.clear();
     }

@@ -11,6 +11,7 @@ mod udp;
 use crate::error::RpcError;
 use crate::message::{BadCall, Presented, Refused, put_accepted, put_refused, read_call};
 use account::Account;
+use linerate_engine::Timeline;
 use linerate_model::{Service, Transport};
 use linerate_sys::clock;
 use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
@@ -44,9 +45,8 @@ pub trait Program: Send + Sync {
     /// thing twice remembers it.
     fn call(&self, call: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused>;
 
-    /// Counts calls that arrive within `open..close` by [`linerate_sys::clock::now`], and forgets others. Programs that
-    /// count nothing ignore it.
-    fn observe(&self, _open: u64, _close: u64) {}
+    /// Counts calls that arrive within the window of `timeline`, and forgets others. Programs that count nothing ignore it.
+    fn observe(&self, _timeline: &Timeline) {}
 
     /// Returns the data it carried since it began, or within the window of [`Program::observe`]; `None` if it does not count
     /// them.
@@ -237,11 +237,11 @@ impl Server {
         self.address
     }
 
-    /// Counts calls whose replies are sent within `open..close` by [`linerate_sys::clock::now`], and forgets others. Its
-    /// programs count over the same window.
-    pub fn observe(&self, open: u64, close: u64) {
-        self.shared.programs.iter().for_each(|program| program.observe(open, close));
-        self.shared.account.observe(open, close);
+    /// Counts calls whose replies are sent within the window of `timeline`, and forgets others. Its programs count over the same
+    /// window.
+    pub fn observe(&self, timeline: &Timeline) {
+        self.shared.programs.iter().for_each(|program| program.observe(timeline));
+        self.shared.account.observe(timeline);
     }
 
     /// What it counted since it began, or within the window of [`Server::observe`].

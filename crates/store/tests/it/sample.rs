@@ -49,6 +49,8 @@ pub(crate) fn trial(started_unix_ns: u64) -> TrialResult {
         started_unix_ns,
         counts: Vec::new(),
         hosts: BTreeMap::new(),
+        series: Vec::new(),
+        clocks: BTreeMap::new(),
         device_load: None,
         caveats: Vec::new(),
     }

@@ -28,20 +28,20 @@ const BUFFER: usize = 64 << 10;
 
 /// Connects, asks and reads until the window closes.
 pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactTask) -> Result<Outcome, StreamError> {
-    let timeline = shared.timeline;
+    let timeline = &shared.timeline;
     let flow = &shared.flows[index];
-    let mut schedule = schedule(spec, timeline.start, flow.hello.flow);
+    let mut schedule = schedule(spec, timeline.start(), flow.hello.flow);
     let mut tally = Tally::new(shared, index, spec);
     let mut out = flow.hello.encode(&shared.job.key).to_vec();
     out.resize(hello::BYTES + spec.request_bytes.get() as usize, 0);
     rand::fill(&mut out[hello::BYTES..]);
     let mut into = vec![0; BUFFER];
-    shared.stop.sleep_until(timeline.start);
+    shared.stop.sleep_until(timeline.start());
     let mut answered = clock::now();
     loop {
         let goes_on = |schedule: &Option<Schedule>| {
             let now = clock::now();
-            schedule.as_ref().map_or(now < timeline.close, |schedule| schedule.goes_on(now, timeline.close))
+            schedule.as_ref().map_or(now < timeline.close(), |schedule| schedule.goes_on(now, timeline.close()))
         };
         if !goes_on(&schedule) {
             break;
@@ -64,7 +64,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactTask) -> Result<
             Err(Failure::Peer(source)) => {
                 let now = clock::now();
                 let refused = source.kind() == io::ErrorKind::ConnectionRefused;
-                if now + SKEW_NS < timeline.close && (refused || now > answered + SILENCE_NS) {
+                if now + SKEW_NS < timeline.close() && (refused || now > answered + SILENCE_NS) {
                     let completed = tally.transactions.completed;
                     return Err(shared.gone(index, format!("{source}, after {completed} transactions")));
                 }
@@ -148,7 +148,7 @@ pub(super) fn answer(
     spec: &TransactTask,
     listener: &TcpListener,
 ) -> Result<Outcome, StreamError> {
-    let timeline = shared.timeline;
+    let timeline = &shared.timeline;
     let mut out = vec![0; BUFFER];
     rand::fill(&mut out[..]);
     let mut into = vec![0; BUFFER];
@@ -161,11 +161,11 @@ pub(super) fn answer(
             Ok((stream, _)) => {
                 // A connection that fails is the asking end's to count.
                 if serve(shared, spec, stream, &out, &mut into).is_ok() {
-                    answered += u64::from((timeline.open..timeline.close).contains(&clock::now()));
+                    answered += u64::from(timeline.in_window(clock::now()));
                 }
             }
             Err(error) if is_timeout(&error) => {
-                if clock::now() > timeline.close + SKEW_NS.min(DRAIN_NS) {
+                if clock::now() > timeline.close() + SKEW_NS.min(DRAIN_NS) {
                     break;
                 }
                 if !spec.busy_poll {
@@ -177,7 +177,7 @@ pub(super) fn answer(
                 return Err(StreamError::socket(format!("accept on {}", shared.flows[index].local))(error));
             }
         }
-        if clock::now() > timeline.close + DRAIN_NS {
+        if clock::now() > timeline.close() + DRAIN_NS {
             break;
         }
     }
@@ -244,7 +244,15 @@ mod tests {
         let timing = Timing::of(Nanos::new(0), Nanos::from_millis(100));
         let task = Task::Transact(spec.clone());
         let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
-        let assignment = Assignment { id, key, task, timing, roles: Vec::new(), password: None };
+        let assignment = Assignment {
+            id,
+            key,
+            task,
+            timing,
+            roles: Vec::new(),
+            password: None,
+            sampling: linerate_model::Sampling::default(),
+        };
         let job = Job::check(&assignment).expect("valid");
         let timeline = job.timeline(clock::now());
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");

@@ -26,9 +26,9 @@ pub(super) fn ask(
     spec: &TransactTask,
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
-    let timeline = shared.timeline;
+    let timeline = &shared.timeline;
     let (request, response) = (spec.request_bytes.get(), spec.response_bytes.get());
-    let mut schedule = schedule(spec, timeline.start, shared.flows[index].hello.flow);
+    let mut schedule = schedule(spec, timeline.start(), shared.flows[index].hello.flow);
     let mut tally = Tally::new(shared, index, spec);
     let mut account = Account::new(shared, index, stream);
     let (mut out, mut into) = (vec![0; BUFFER], vec![0; BUFFER]);
@@ -36,14 +36,14 @@ pub(super) fn ask(
     // When the requests that are not yet answered were made or due.
     let mut waiting: VecDeque<u64> = VecDeque::new();
     let (mut unsent, mut read) = (0u64, 0u64);
-    shared.stop.sleep_until(timeline.start);
+    shared.stop.sleep_until(timeline.start());
     let mut now = account.sample()?;
     let mut heard = now;
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
-        let asks = schedule.as_ref().map_or(now < timeline.close, |schedule| schedule.goes_on(now, timeline.close));
+        let asks = schedule.as_ref().map_or(now < timeline.close(), |schedule| schedule.goes_on(now, timeline.close()));
         if asks {
             let before = waiting.len();
             match &mut schedule {
@@ -51,7 +51,7 @@ pub(super) fn ask(
                     // What has no room in the buffer either could not be sent yet.
                     let room = (BUFFER as u64).saturating_sub(unsent).div_ceil(request) as usize;
                     let most = (waiting.len() + room).min(WAITING_MAXIMUM);
-                    while schedule.due() <= now && schedule.goes_on(now, timeline.close) && waiting.len() < most {
+                    while schedule.due() <= now && schedule.goes_on(now, timeline.close()) && waiting.len() < most {
                         waiting.push_back(schedule.due());
                         schedule.advance();
                     }
@@ -59,7 +59,7 @@ pub(super) fn ask(
                 None => waiting.resize(waiting.len().max(spec.outstanding.into()), now),
             }
             unsent += (waiting.len() - before) as u64 * request;
-        } else if waiting.is_empty() || now > timeline.close + DRAIN_NS {
+        } else if waiting.is_empty() || now > timeline.close() + DRAIN_NS {
             break;
         }
         if unsent > 0 {
@@ -82,7 +82,7 @@ pub(super) fn ask(
             }
         }
         match tcp::receive(stream, &mut into, sleeps_in_read) {
-            Ok(0) if waiting.is_empty() && clock::now() + SKEW_NS > timeline.close => break,
+            Ok(0) if waiting.is_empty() && clock::now() + SKEW_NS > timeline.close() => break,
             Ok(0) => return Err(gone(shared, index, &io::ErrorKind::UnexpectedEof.into(), &tally)),
             Ok(taken) => {
                 read += taken as u64;
@@ -133,7 +133,7 @@ pub(super) fn answer(
     spec: &TransactTask,
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
-    let timeline = shared.timeline;
+    let timeline = &shared.timeline;
     let (request, response) = (spec.request_bytes.get(), spec.response_bytes.get());
     let mut account = Account::new(shared, index, stream);
     let (mut out, mut into) = (vec![0; BUFFER], vec![0; BUFFER]);
@@ -141,13 +141,13 @@ pub(super) fn answer(
     let most = into.len().min(usize::try_from((ANSWERS_BYTES / response).max(1) * request).unwrap_or(BUFFER));
     // Parts of the request that is being read and of the response that is being written, and what is owed.
     let (mut read, mut written, mut owed) = (0u64, 0u64, 0u64);
-    let mut heard = timeline.start;
+    let mut heard = timeline.start();
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
         let now = account.sample()?;
-        if now > timeline.close + DRAIN_NS + SKEW_NS {
+        if now > timeline.close() + DRAIN_NS + SKEW_NS {
             break;
         }
         let done = if owed > 0 {
@@ -162,7 +162,7 @@ pub(super) fn answer(
                 account.total += written / response * request;
                 written %= response;
             }
-            Ok(0) if now + SKEW_NS > timeline.close => break,
+            Ok(0) if now + SKEW_NS > timeline.close() => break,
             Ok(0) => return Err(shared.gone(index, "it ended the connection")),
             Ok(taken) => {
                 read += taken as u64;
@@ -175,11 +175,11 @@ pub(super) fn answer(
                 socket::wait_writable(stream.as_fd(), 100_000_000)?;
             }
             Err(error) if is_timeout(&error) => {
-                if spec.rate.is_none() && now > heard + SILENCE_NS && now < timeline.close {
+                if spec.rate.is_none() && now > heard + SILENCE_NS && now < timeline.close() {
                     return Err(shared.gone(index, "no request for 5 s"));
                 }
             }
-            Err(_) if now > timeline.close => break,
+            Err(_) if now > timeline.close() => break,
             Err(error) => return Err(shared.gone(index, error.to_string())),
         }
     }

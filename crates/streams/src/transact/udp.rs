@@ -144,9 +144,9 @@ pub(super) fn ask(
     spec: &TransactTask,
     socket: &UdpSocket,
 ) -> Result<Outcome, StreamError> {
-    let timeline = shared.timeline;
+    let timeline = &shared.timeline;
     let numbers = Numbers::of(shared, index, spec);
-    let mut schedule = schedule(spec, timeline.start, shared.flows[index].hello.flow);
+    let mut schedule = schedule(spec, timeline.start(), shared.flows[index].hello.flow);
     let mut tally = Tally::new(shared, index, spec);
     prepare(shared, socket)?;
     let (mut request, mut response) =
@@ -158,22 +158,22 @@ pub(super) fn ask(
     if numbers == Numbers::Narrow {
         socket.set_read_timeout(Some(LOOK)).map_err(StreamError::socket("setsockopt(SO_RCVTIMEO)"))?;
     }
-    shared.stop.sleep_until(timeline.start);
+    shared.stop.sleep_until(timeline.start());
     'asking: loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
         let mut now = clock::now();
-        let asks = schedule.as_ref().map_or(now < timeline.close, |schedule| schedule.goes_on(now, timeline.close));
-        if !asks && (waiting.unanswered == 0 || now > timeline.close + reply_timeout) {
+        let asks = schedule.as_ref().map_or(now < timeline.close(), |schedule| schedule.goes_on(now, timeline.close()));
+        if !asks && (waiting.unanswered == 0 || now > timeline.close() + reply_timeout) {
             break;
         }
         // The number of requests in the queue, not only those unanswered, bounds what one byte can tell apart.
         for _ in 0..BURST.min(most.saturating_sub(waiting.requests.len())) {
             now = clock::now();
             let since = match &mut schedule {
-                Some(schedule) if schedule.due() <= now && schedule.goes_on(now, timeline.close) => schedule.due(),
-                None if waiting.unanswered < spec.outstanding.into() && now < timeline.close => now,
+                Some(schedule) if schedule.due() <= now && schedule.goes_on(now, timeline.close()) => schedule.due(),
+                None if waiting.unanswered < spec.outstanding.into() && now < timeline.close() => now,
                 _ => break,
             };
             numbers.write(waiting.next(), &mut request);
@@ -190,7 +190,7 @@ pub(super) fn ask(
                 schedule.advance();
             }
         }
-        let open_loop = schedule.as_ref().filter(|schedule| schedule.goes_on(now, timeline.close));
+        let open_loop = schedule.as_ref().filter(|schedule| schedule.goes_on(now, timeline.close()));
         if let Some(schedule) = open_loop.filter(|_| !spec.busy_poll) {
             // Without room for more, only an answer or the loss of the first request goes on.
             let full = waiting.requests.len() >= most;
@@ -218,7 +218,7 @@ pub(super) fn ask(
                     break;
                 }
                 // The answering end has gone: what is unanswered stays so.
-                Err(_) if now >= timeline.close => break 'asking,
+                Err(_) if now >= timeline.close() => break 'asking,
                 Err(error) => refused(shared, index, error, &tally)?,
             }
             // A closed loop's next request need not wait until all answers were taken.
@@ -248,17 +248,17 @@ pub(super) fn answer(
     spec: &TransactTask,
     socket: &UdpSocket,
 ) -> Result<Outcome, StreamError> {
-    let timeline = shared.timeline;
+    let timeline = &shared.timeline;
     let numbers = Numbers::of(shared, index, spec);
     prepare(shared, socket)?;
     let (mut request, mut response) =
         (vec![0; spec.request_bytes.get() as usize], vec![0; spec.response_bytes.get() as usize]);
     rand::fill(&mut response[..]);
-    let (mut answered, mut heard) = (0u64, timeline.start);
+    let (mut answered, mut heard) = (0u64, timeline.start());
     // What was asked at the window's end may be half a round trip away.
     let round_trip = shared.flows[index].round_trip_ns;
     let quiet = QUIET_NS.max(SKEW_NS).max(round_trip);
-    let end = timeline.close + (2 * DRAIN_NS).max(reply_timeout(round_trip));
+    let end = timeline.close() + (2 * DRAIN_NS).max(reply_timeout(round_trip));
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
@@ -272,23 +272,23 @@ pub(super) fn answer(
                     // An answer that cannot be sent is a lost one: the asking end counts it.
                     let _ = socket.send(&response);
                     heard = now;
-                    answered += u64::from((timeline.open..timeline.close).contains(&now));
+                    answered += u64::from(timeline.in_window(now));
                 }
             }
             Ok(_) => (),
             Err(error) if is_timeout(&error) || matches!(error.raw_os_error(), Some(ENOBUFS | ENOMEM)) => (),
             Err(error) if error.raw_os_error() == Some(ECONNREFUSED) => {
-                if now + SKEW_NS < timeline.close {
+                if now + SKEW_NS < timeline.close() {
                     return Err(shared.gone(index, "it has closed its port (ICMP port unreachable)"));
                 }
                 break;
             }
-            Err(_) if now >= timeline.close => break,
+            Err(_) if now >= timeline.close() => break,
             Err(error) => {
                 return Err(StreamError::socket(format!("datagrams from {}", shared.flows[index].peer))(error));
             }
         }
-        if now > timeline.close && (now > heard + quiet || now > end) {
+        if now > timeline.close() && (now > heard + quiet || now > end) {
             break;
         }
     }
@@ -379,7 +379,15 @@ mod tests {
         let timing = Timing::of(Nanos::new(0), Nanos::from_millis(1_000));
         let task = Task::Transact(spec.clone());
         let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
-        let assignment = Assignment { id, key, task, timing, roles: Vec::new(), password: None };
+        let assignment = Assignment {
+            id,
+            key,
+            task,
+            timing,
+            roles: Vec::new(),
+            password: None,
+            sampling: linerate_model::Sampling::default(),
+        };
         let (asking, answering) =
             (UdpSocket::bind("127.0.0.1:0").expect("binds"), UdpSocket::bind("127.0.0.1:0").expect("binds"));
         let (local, peer) = (asking.local_addr().expect("is bound"), answering.local_addr().expect("is bound"));

@@ -55,7 +55,8 @@ pub(crate) fn start<'s>(scope: &'s thread::Scope<'s, '_>, session: &'s Session) 
 /// Waits until `session` is at work, and returns its window.
 pub(crate) fn window(session: &Session) -> (u64, u64) {
     assert!(session.wait_for(Reached::Running, TIMEOUT), "it is not at work");
-    session.window().expect("streams have a window")
+    let timeline = session.window().expect("streams have a window");
+    (timeline.open(), timeline.close())
 }
 
 /// Where a server is that the test plays itself, beside the client of `session`.

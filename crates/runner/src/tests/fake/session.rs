@@ -5,8 +5,8 @@ use crate::OpenSession;
 use futures_util::future::BoxFuture;
 use linerate_control::AgentError;
 use linerate_model::{
-    Assignment, CoreUse, Endpoints, FailureKind, HostCounts, HostName, Meter, Order, Ready, SessionFailure, Stage,
-    Task, TaskKind,
+    Assignment, CoreUse, Endpoints, FailureKind, HostCounts, HostName, Order, Ready, SessionFailure, SessionProgress,
+    Stage, Task, TaskKind,
 };
 use linerate_units::Nanos;
 use std::net::SocketAddr;
@@ -208,7 +208,7 @@ impl FakeSession {
                 }
             }
             Step::Ready => Stage::Ready(Ready::default()),
-            Step::Running => Stage::Running(Meter::default()),
+            Step::Running => Stage::Running(SessionProgress::default()),
             Step::Sent => Stage::Sent,
             _ => Stage::Done,
         }
@@ -223,6 +223,7 @@ impl FakeSession {
                 complete && (told, taken) == (Step::Listening, Step::Open)
             }
             Order::Start { .. } => (told, taken) == (Step::Ready, Step::Connect),
+            Order::Open { .. } => false,
             Order::Drain => (told, taken) == (Step::Sent, Step::Start),
         }
     }
@@ -259,6 +260,10 @@ impl OpenSession for FakeSession {
                 Order::Connect(_) => Step::Connect,
                 Order::Start { .. } => Step::Start,
                 Order::Drain => Step::Drain,
+                Order::Open { .. } => {
+                    sleep(ANSWER).await;
+                    return Ok(());
+                }
             };
             if !self.waits_for(order) {
                 self.note(Told::Misordered(step));

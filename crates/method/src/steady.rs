@@ -1,0 +1,202 @@
+//! When a load is steady, so that its window may open.
+
+use linerate_model::{HostName, SessionProgress, Task, Transport, Trial, Warmup};
+use linerate_units::Nanos;
+use std::collections::{BTreeMap, VecDeque};
+
+/// No load is steady before.
+const SHORTEST: Nanos = Nanos::from_millis(500);
+/// Nor before so many of its round trips: TCP has to leave slow start behind.
+const ROUND_TRIPS: u64 = 10;
+/// What is judged: this much time, ...
+const JUDGED: Nanos = Nanos::from_millis(400);
+/// ... and so many round trips at least.
+const JUDGED_ROUND_TRIPS: u64 = 8;
+/// Rates told in each half of it, at least.
+const RATES: usize = 3;
+/// The halves differ by no more than this share of the larger one, or by no more than chance explains.
+const DIFFERENCE: f64 = 0.05;
+/// However much the rates vary, the halves do not differ by more.
+const MOST_DIFFERENCE: f64 = 0.2;
+/// Standard errors that chance explains.
+const ERRORS: f64 = 2.0;
+/// What TCP hands to a receiver at a time, bytes: of so much, a count varies by chance.
+const TCP_UNIT: u64 = 64 << 10;
+
+/// Follows the warm-up of a trial and says when its window may open.
+///
+/// The time judged is cut in two. A load is steady when the mean rate of the second half is that of the first, give or take 5 % or
+/// two standard errors of the difference. So growth is never steady, but a rate that varies about one mean is.
+#[derive(Debug, Clone)]
+pub struct SteadyState {
+    at_most: Nanos,
+    /// Whether bytes at receivers are judged, else what is completed; and of what size, in that unit.
+    bytes: bool,
+    unit: u64,
+    round_trip: Nanos,
+    hosts: BTreeMap<HostName, VecDeque<(u64, u64)>>,
+    running: Nanos,
+}
+
+impl SteadyState {
+    /// Follows `trial`; none if the length of its warm-up is fixed.
+    pub fn of(trial: &Trial) -> Option<Self> {
+        let Warmup::Steady { at_most, .. } = trial.window()?.warmup else { return None };
+        let (bytes, unit) = match trial.task() {
+            Task::Stream(task) => match task.net.transport {
+                Transport::Tcp => (true, TCP_UNIT),
+                Transport::Udp => (true, task.message_bytes.get()),
+            },
+            _ => (false, 1),
+        };
+        let (round_trip, running) = (Nanos::default(), Nanos::default());
+        Some(Self { at_most, bytes, unit: unit.max(1), round_trip, hosts: BTreeMap::new(), running })
+    }
+
+    /// Takes what `host` told of the measured load.
+    pub fn take(&mut self, host: &HostName, progress: &SessionProgress) {
+        self.running = self.running.max(progress.running);
+        self.round_trip = self.round_trip.max(progress.srtt.unwrap_or_default());
+        let done = if self.bytes { progress.meter.received_bytes } else { progress.meter.operations };
+        let judged = self.judged().get();
+        let points = self.hosts.entry(host.clone()).or_default();
+        let now = progress.running.get();
+        if points.back().is_none_or(|(last, _)| *last < now) {
+            points.push_back((now, done));
+        }
+        while points.get(1).is_some_and(|(second, _)| second + judged < now) {
+            points.pop_front();
+        }
+    }
+
+    /// Whether the window is to open.
+    pub fn is_over(&self) -> bool {
+        self.running >= self.at_most || self.is_steady()
+    }
+
+    /// Whether the load is steady.
+    pub fn is_steady(&self) -> bool {
+        let earliest = SHORTEST.get().max(ROUND_TRIPS * self.round_trip.get());
+        let mut busy = self.hosts.values().filter(|points| points.back().is_some_and(|(_, done)| *done > 0)).peekable();
+        self.running.get() >= earliest && busy.peek().is_some() && busy.all(|points| self.keeps_its_rate(points))
+    }
+
+    fn judged(&self) -> Nanos {
+        JUDGED.max(Nanos::new(JUDGED_ROUND_TRIPS * self.round_trip.get()))
+    }
+
+    fn keeps_its_rate(&self, points: &VecDeque<(u64, u64)>) -> bool {
+        let (Some((begin, _)), Some((end, _))) = (points.front(), points.back()) else { return false };
+        let middle = begin + (end - begin) / 2;
+        if end - begin < self.judged().get() * 9 / 10 {
+            return false;
+        }
+        let steps = points.iter().zip(points.iter().skip(1));
+        let (first, second): (Vec<_>, Vec<_>) = steps.partition(|((_, _), (at, _))| *at <= middle);
+        match (self.half(&first), self.half(&second)) {
+            (Some((one, error_one)), Some((other, error_other))) => {
+                let (apart, larger) = ((one - other).abs(), one.max(other));
+                let by_chance = ERRORS * error_one.hypot(error_other);
+                apart <= DIFFERENCE * larger
+                    || (apart <= by_chance && apart <= MOST_DIFFERENCE.max(self.grain(larger, begin, end)) * larger)
+            }
+            _ => false,
+        }
+    }
+
+    /// Two standard errors of a count by chance over half the time judged, as a share of it: a few requests a second differ by more
+    /// than [`MOST_DIFFERENCE`] from one half to the next.
+    fn grain(&self, rate: f64, begin: &u64, end: &u64) -> f64 {
+        let count = rate / self.unit as f64 * (end - begin) as f64 / 2e9;
+        ERRORS * (2.0 / count.max(1.0)).sqrt()
+    }
+
+    /// The mean rate of a half, a second, and its standard error: that of the rates told, or of a count by chance, whichever is larger.
+    fn half(&self, steps: &[(&(u64, u64), &(u64, u64))]) -> Option<(f64, f64)> {
+        if steps.len() < RATES {
+            return None;
+        }
+        let seconds = |from: u64, to: u64| (to - from) as f64 / 1e9;
+        let rates: Vec<f64> = steps
+            .iter()
+            .map(|((from, before), (to, after))| after.saturating_sub(*before) as f64 / seconds(*from, *to))
+            .collect();
+        let ((from, before), (to, after)) = (steps.first()?.0, steps.last()?.1);
+        let (done, time) = (after.saturating_sub(*before) as f64, seconds(*from, *to));
+        let mean = done / time;
+        let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (rates.len() - 1) as f64;
+        let by_count = (done / self.unit as f64).max(1.0).sqrt() * self.unit as f64 / time;
+        Some((mean, (variance / rates.len() as f64).sqrt().max(by_count)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::{Meter, StreamTask, Timing, TransactTask};
+    use linerate_units::ByteCount;
+
+    const TOLD_EVERY_MS: u64 = 50;
+
+    /// After how many milliseconds the window opens, of a load that has done `done` by then.
+    fn opens(task: Task, srtt_ms: u64, done: impl Fn(f64) -> f64) -> u64 {
+        let stream = matches!(task, Task::Stream(_));
+        let trial = Trial::new("t", task, Timing::when_steady(Nanos::from_secs(3)));
+        let mut steady = SteadyState::of(&trial).expect("its warm-up ends when it is steady");
+        for step in 0.. {
+            let running = Nanos::from_millis(step * TOLD_EVERY_MS);
+            let count = done(running.as_secs_f64()) as u64;
+            let meter = match stream {
+                true => Meter { received_bytes: count, ..Meter::default() },
+                false => Meter { operations: count, ..Meter::default() },
+            };
+            let srtt = Some(Nanos::from_millis(srtt_ms));
+            steady.take(&"b".into(), &SessionProgress { running, meter, srtt, ..SessionProgress::default() });
+            steady.take(&"a".into(), &SessionProgress { running, ..SessionProgress::default() });
+            if steady.is_over() {
+                return step * TOLD_EVERY_MS;
+            }
+        }
+        unreachable!("it opens after 10 s in any case")
+    }
+
+    fn tcp() -> Task {
+        Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(1 << 20)))
+    }
+
+    #[test]
+    fn a_constant_rate_is_steady_after_half_a_second() {
+        assert_eq!(opens(tcp(), 1, |s| s * 1e8), 500);
+        let udp = Task::Stream(StreamTask::plain(Transport::Udp, ByteCount::new(64)));
+        assert_eq!(opens(udp, 0, |s| s * 1e7), 500);
+        assert_eq!(opens(Task::Transact(TransactTask::plain(Transport::Tcp)), 0, |s| s * 20_000.0), 500);
+        let slow = opens(Task::Transact(TransactTask::plain(Transport::Tcp)), 0, |s| s * 25.0);
+        assert!(slow <= 1_000, "25 requests a second: {slow} ms");
+    }
+
+    #[test]
+    fn growth_is_not_steady() {
+        // Slow start doubles the rate every round trip of 150 ms, until the line is full after ten of them.
+        let grown = |s: f64| if s < 1.5 { 1e5 * 2f64.powf(s / 0.15) } else { 1e8 + (s - 1.5) * 5e8 };
+        let opened = opens(tcp(), 150, grown);
+        assert!((2_500..4_500).contains(&opened), "{opened} ms");
+        assert_eq!(opens(tcp(), 1, |s| s * s * 1e8), 10_000, "a rate that grows all the time");
+    }
+
+    #[test]
+    fn a_rate_that_varies_about_one_mean_is_steady() {
+        // 20 and 200 Mbit/s for 300 ms each.
+        let alternating = |s: f64| {
+            let (whole, rest) = ((s / 0.6).floor(), s % 0.6);
+            whole * 0.3 * 27.5e6 + rest.min(0.3) * 2.5e6 + (rest - 0.3).max(0.0) * 25e6
+        };
+        assert!(opens(tcp(), 1, alternating) < 10_000);
+    }
+
+    #[test]
+    fn ten_round_trips_are_waited_for_and_ten_seconds_at_the_most() {
+        let opened = opens(tcp(), 400, |s| s * 1e8);
+        assert!((4_000..4_200).contains(&opened), "{opened} ms");
+        assert_eq!(opens(tcp(), 1, |_| 0.0), 10_000);
+    }
+}

@@ -1,0 +1,157 @@
+//! The course of a trial on one host: what changed between one sample and the next.
+//!
+//! A sampler takes [`Readings`] again and again. A [`SeriesBuilder`] turns them into a [`Series`]: one point for each interval, one
+//! track for each quantity. Counters become growth within the interval; levels stay as they were read.
+
+mod builder;
+mod latency_buckets;
+mod quantity;
+
+pub use builder::{Readings, SeriesBuilder};
+pub use latency_buckets::LatencyBuckets;
+pub use quantity::{Quantity as SeriesQuantity, SeriesUnit};
+
+use linerate_units::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a host samples a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sampling {
+    /// Time from one sample to the next.
+    pub period: Nanos,
+    /// Points kept at the most. Where there would be more, neighbours are merged.
+    pub most_points: u32,
+}
+
+impl Sampling {
+    /// Shortest period.
+    pub const SHORTEST: Nanos = Nanos::from_millis(10);
+    /// Longest period.
+    pub const LONGEST: Nanos = Nanos::from_secs(10);
+    /// Points of one host in one trial, at the most.
+    pub const MOST_POINTS: u32 = 1_200;
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self { period: Nanos::from_millis(100), most_points: Self::MOST_POINTS }
+    }
+}
+
+/// What one host sampled in one session, from the start of its load to its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Series {
+    /// When the measured window opened, nanoseconds on the host's own monotonic clock; where there is no window, when the load
+    /// began. All other times count from here.
+    pub opened_ns: u64,
+    /// How long the window was open; where there is no window, how long the load ran. What lies outside is warm-up or drain.
+    pub window: Nanos,
+    /// When the first interval began, microseconds; negative in the warm-up.
+    pub from_us: i64,
+    /// When each interval ended, microseconds. No interval lies across an edge of the window.
+    pub at_us: Vec<i64>,
+    /// One for each quantity that was not zero throughout.
+    pub tracks: Vec<Track>,
+    /// Response times of each interval, one for each point; empty where none are taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<LatencyBuckets>,
+}
+
+/// One quantity over time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Track {
+    /// What it is.
+    pub quantity: SeriesQuantity,
+    /// Which core, thread, interface, queueing discipline, port or stage; empty where there is one only.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub subject: String,
+    /// One value for each point, in the quantity's unit.
+    pub values: Vec<u64>,
+}
+
+/// One interval of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Its beginning, microseconds from the opening of the window.
+    pub from_us: i64,
+    /// Its end.
+    pub to_us: i64,
+}
+
+impl Span {
+    /// Length in seconds.
+    pub fn seconds(self) -> f64 {
+        (self.to_us - self.from_us) as f64 / 1e6
+    }
+}
+
+impl Series {
+    /// Number of points.
+    pub fn len(&self) -> usize {
+        self.at_us.len()
+    }
+
+    /// Whether nothing was sampled.
+    pub fn is_empty(&self) -> bool {
+        self.at_us.is_empty()
+    }
+
+    /// The interval of each point.
+    pub fn spans(&self) -> impl Iterator<Item = Span> + '_ {
+        let begins = std::iter::once(self.from_us).chain(self.at_us.iter().copied());
+        begins.zip(&self.at_us).map(|(from_us, to_us)| Span { from_us, to_us: *to_us })
+    }
+
+    /// Whether each point lies within the measured window.
+    pub fn in_window(&self) -> impl Iterator<Item = bool> + '_ {
+        let end = (self.window.get() / 1_000) as i64;
+        self.spans().map(move |span| span.from_us >= 0 && span.to_us <= end)
+    }
+
+    /// The track of `quantity` without a subject; none if it was zero throughout, or was not sampled.
+    pub fn track(&self, quantity: SeriesQuantity) -> Option<&[u64]> {
+        self.tracks_of(quantity).find(|track| track.subject.is_empty()).map(|track| &track.values[..])
+    }
+
+    /// All tracks of `quantity`.
+    pub fn tracks_of(&self, quantity: SeriesQuantity) -> impl Iterator<Item = &Track> {
+        self.tracks.iter().filter(move |track| track.quantity == quantity)
+    }
+
+    /// A counter's growth per second in each interval; empty if it was zero throughout.
+    pub fn per_second(&self, quantity: SeriesQuantity) -> Vec<f64> {
+        let Some(values) = self.track(quantity) else { return Vec::new() };
+        let rate = |(value, span): (&u64, Span)| *value as f64 / span.seconds().max(f64::MIN_POSITIVE);
+        values.iter().zip(self.spans()).map(rate).collect()
+    }
+
+    /// Leaves out what the whole host says, as where another session on the same host has it.
+    pub fn without_host(mut self) -> Self {
+        self.tracks.retain(|track| !track.quantity.is_of_host());
+        self
+    }
+}
+
+/// A host's clock against the runner's, from exchanges over the control connection as in NTP (RFC 5905 section 8): the exchange with the
+/// shortest round trip counts, and half of that is the error it may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockOffset {
+    /// The host's monotonic clock less the runner's, nanoseconds, in the middle of the trial.
+    pub offset_ns: i64,
+    /// The true offset is within this of it.
+    pub uncertainty: Nanos,
+    /// Exchanges before and after the trial.
+    pub exchanges: u32,
+}
+
+/// The series of one session of an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionSeries {
+    /// The load's place in the trial.
+    pub load: u16,
+    /// Whose it is.
+    pub host: crate::HostName,
+    /// What was sampled. Those of a load beside the measured one leave out what the whole host says.
+    pub series: Series,
+}
