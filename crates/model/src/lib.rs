@@ -41,6 +41,7 @@ mod run_summary;
 mod series;
 mod session;
 mod stack;
+mod stream_event;
 mod study;
 mod summary;
 mod task;
@@ -102,6 +103,7 @@ pub use session::{
     SessionFailure, SessionId, SessionKey, SessionProgress, Stage,
 };
 pub use stack::{BadStack, Stack};
+pub use stream_event::{EndState, HostLoad, IntervalReport, STREAM_SCHEMA, StreamEvent, TrialState};
 pub use study::{
     CellLimit, Conditions, Factor, FactorOf, Level, Measure, MeasurePair, MeasureUnit, Price, STUDY_SCHEMA, Study,
     StudyCell, StudyReport, StudyRun,

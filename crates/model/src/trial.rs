@@ -129,9 +129,9 @@ impl Window {
     }
 }
 
-/// When a warm-up ends.
+/// When a warm-up ends. One of fixed length is kept as a number, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(untagged)]
 pub enum Warmup {
     /// After this time.
     Fixed(Nanos),

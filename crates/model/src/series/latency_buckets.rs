@@ -51,6 +51,13 @@ impl LatencyBuckets {
         })
     }
 
+    /// What was counted since the earlier counts `before` of the same durations.
+    pub fn since(&self, before: &Self) -> Self {
+        let earlier = |bucket: &u8| before.0.iter().find(|(own, _)| own == bucket).map_or(0, |(_, count)| *count);
+        let grown = self.0.iter().map(|(bucket, count)| (*bucket, count.saturating_sub(earlier(bucket))));
+        Self(grown.filter(|(_, count)| *count > 0).collect())
+    }
+
     /// Adds the counts of another.
     pub fn merge(&mut self, other: &Self) {
         for (bucket, count) in &other.0 {
