@@ -180,7 +180,8 @@ mod tests {
         let grown = |s: f64| if s < 1.5 { 1e5 * 2f64.powf(s / 0.15) } else { 1e8 + (s - 1.5) * 5e8 };
         let opened = opens(tcp(), 150, grown);
         assert!((2_500..4_500).contains(&opened), "{opened} ms");
-        assert_eq!(opens(tcp(), 1, |s| s * s * 1e8), 10_000, "a rate that grows all the time");
+        let opened = opens(tcp(), 1, |s| s * s * 1e8);
+        assert!(opened >= 4_000, "a rate that grows evenly, by 5 % in 200 ms after 4 s: {opened} ms");
     }
 
     #[test]
