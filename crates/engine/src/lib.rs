@@ -11,6 +11,7 @@ mod path_rates;
 mod socket;
 mod stop;
 mod tcp_flow;
+mod tcp_sample;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod timeline;
@@ -27,5 +28,6 @@ pub use path_rates::{PathRates, bits_per_second};
 pub use socket::{SocketSpec, socket};
 pub use stop::Stop;
 pub use tcp_flow::tcp_flow;
+pub use tcp_sample::{SAMPLED_CONNECTIONS, retransmits, sample_tcp};
 pub use timeline::Timeline;
 pub use workers::{Ended, Worker, Workers};
