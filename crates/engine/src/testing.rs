@@ -3,7 +3,7 @@
 pub mod one_path;
 
 use crate::{Conductor, Counted, Engine, EngineFailure, Stop, Stopped, Timeline, Work};
-use linerate_model::{Assignment, Endpoints, Meter, Ready};
+use linerate_model::{Assignment, Endpoints, Meter, Readings, Ready};
 use linerate_sys::clock;
 use linerate_sys::thread::EngineThread;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -139,6 +139,15 @@ impl Session {
     /// What it has done so far; none before its work began.
     pub fn meter(&self) -> Option<Meter> {
         self.load.state().sessions[self.index].work.as_ref().map(|work| work.meters.read())
+    }
+
+    /// What else is sampled of it now; none before its work began.
+    pub fn readings(&self) -> Option<Readings> {
+        let state = self.load.state();
+        let work = state.sessions[self.index].work.as_ref()?;
+        let mut readings = Readings::default();
+        work.meters.sample(&mut readings);
+        Some(readings)
     }
 
     /// The measured window; none before its work began, or if it has none.

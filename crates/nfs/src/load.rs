@@ -16,7 +16,6 @@ use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 /// Connecting for set-up calls takes so long at the most, beside the calls themselves.
@@ -198,17 +197,13 @@ impl Load for Operations {
 struct Operating<'a> {
     load: &'a Operations,
     shared: &'a Shared,
-    index: usize,
     schedule: Option<Schedule>,
     work: Work,
     tally: Tally<'a>,
     operations: BTreeMap<NfsOperation, OperationCounts>,
-    edges: Edges,
+    edges: Edges<'a>,
     /// Operations under way, and when each was made or due.
     under_way: Waiting<(u64, PendingCall)>,
-    /// File data written and read by the operations counted.
-    written: u64,
-    read: u64,
     /// Why the flow ended before its time.
     broken: Option<String>,
 }
@@ -223,15 +218,12 @@ impl<'a> Operating<'a> {
         Self {
             load,
             shared,
-            index,
             schedule: spec.rate.map(schedule),
             work,
             tally: Tally::new(shared, index),
             operations: BTreeMap::new(),
-            edges: Edges::new(shared.timeline.clone()),
+            edges: Edges::new(shared, index),
             under_way: Waiting::default(),
-            written: 0,
-            read: 0,
             broken: None,
         }
     }
@@ -251,6 +243,9 @@ impl<'a> Operating<'a> {
             self.edges.sample(caller, now)?;
             let close = shared.timeline.close();
             let asks = self.schedule.as_ref().map_or(now < close, |schedule| schedule.goes_on(now, close));
+            if let Some(schedule) = self.schedule.as_ref().filter(|_| asks) {
+                self.tally.on_schedule(schedule, now);
+            }
             if !asks && (caller.outstanding() == 0 || now > close + DRAIN_NS) {
                 return Ok(());
             }
@@ -268,11 +263,11 @@ impl<'a> Operating<'a> {
     /// Queues the operations that are due and have a slot, a burst of them at the most. The others' time runs on in the
     /// schedule.
     fn ask(&mut self, caller: &mut Caller, most: usize) -> usize {
-        let close = self.shared.timeline.close();
         for queued in 0..BURST {
             if caller.outstanding() >= most {
                 return queued;
             }
+            let close = self.shared.timeline.close();
             let now = clock::now();
             let since = match &mut self.schedule {
                 Some(schedule) if schedule.due() <= now && schedule.goes_on(now, close) => {
@@ -291,7 +286,7 @@ impl<'a> Operating<'a> {
     }
 
     fn take(&mut self, caller: &mut Caller, wait_ns: u64) -> Result<(), RpcError> {
-        let Self { work, tally, operations, under_way, written, read, .. } = self;
+        let Self { work, tally, operations, under_way, .. } = self;
         let (server, again) = (self.load.nfs, caller.retransmitted() > 0);
         let (mut arrived, mut failure) = (None, None);
         caller.poll(Nanos::new(wait_ns.min(TICK_NS)), &mut |xid, reply| {
@@ -303,12 +298,10 @@ impl<'a> Operating<'a> {
             match work.digest(pending, reply, server, again) {
                 Ok(digest) => match digest.failed {
                     None => {
-                        let (timed, counted) = tally.answered(since, now);
+                        let (timed, counted) = tally.answered(since, now, digest.written, digest.read);
                         if counted {
                             counts.completed += 1;
                             counts.bytes += digest.read + digest.written;
-                            *read += digest.read;
-                            *written += digest.written;
                         }
                         if timed {
                             counts.latency.record(now.saturating_sub(since));
@@ -328,9 +321,6 @@ impl<'a> Operating<'a> {
                 }
             }
         })?;
-        let meter = &self.shared.meters[self.index];
-        meter.sent_bytes.store(self.written, Ordering::Relaxed);
-        meter.received_bytes.store(self.read, Ordering::Relaxed);
         failure.map_or(Ok(()), Err)
     }
 
@@ -344,10 +334,10 @@ impl<'a> Operating<'a> {
         }
         self.tally.not_sent(self.schedule.as_ref());
         let (tcp, retransmitted) = self.edges.finish(caller)?;
-        let mut transactions = self.tally.transactions;
+        let Tally { mut transactions, sent_bytes, received_bytes, .. } = self.tally;
         transactions.retransmitted = retransmitted;
         Ok(Outcome {
-            flow: FlowCounts { sent_bytes: self.written, received_bytes: self.read, tcp },
+            flow: FlowCounts { sent_bytes, received_bytes, tcp },
             transactions: Some(transactions),
             operations: self.operations,
             broken: self.broken,

@@ -2,6 +2,7 @@
 
 use crate::client::{Caller, Retransmission};
 use crate::error::RpcError;
+use crate::flow_meter::FlowMeter;
 use crate::job::Job;
 use crate::load::Load;
 use crate::privileged::socket_from_privileged_port;
@@ -11,7 +12,6 @@ use linerate_sys::clock;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 /// A server that has not taken a connection after this does not answer.
 const FLOW_NS: u64 = 5_000_000_000;
@@ -41,21 +41,9 @@ pub struct Shared {
     /// This host's flows.
     pub flows: Vec<Flow>,
     /// One for each flow, in their order. Whoever reads them holds no socket.
-    pub meters: Arc<[Meter]>,
+    pub meters: Arc<[FlowMeter]>,
     /// Ends all of them early.
     pub stop: Stop<RpcError>,
-}
-
-/// A flow's running count since the window opened, on a cache line (pair) of its own so that no thread waits for another.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub struct Meter {
-    /// Payload bytes sent.
-    pub sent_bytes: AtomicU64,
-    /// Payload bytes received.
-    pub received_bytes: AtomicU64,
-    /// Calls answered.
-    pub calls: AtomicU64,
 }
 
 /// What one flow counted.
@@ -77,7 +65,7 @@ pub struct Outcome {
 
 impl Shared {
     pub(crate) fn new(job: Job, timeline: Timeline, flows: Vec<Flow>) -> Self {
-        let meters = flows.iter().map(|_| Meter::default()).collect();
+        let meters = flows.iter().map(|_| FlowMeter::default()).collect();
         Self { job, timeline, flows, meters, stop: Stop::default() }
     }
 

@@ -61,7 +61,10 @@ pub(crate) struct TestProgram {
 struct Counts {
     /// Whose window counts; none counts every call.
     timeline: Option<Timeline>,
+    /// Within the window.
     moved: Moved,
+    /// Since the load began.
+    moved_so_far: Moved,
     seen: Seen,
 }
 
@@ -76,21 +79,10 @@ impl TestProgram {
     fn count(&self, call: &Call<'_>, received: Option<usize>, sent: Option<usize>) {
         let mut counts = self.counts.lock().expect("no holder panics");
         let is_copy = call.transport == Transport::Udp && !counts.seen.is_new((call.peer, call.xid));
-        if counts.timeline.as_ref().is_some_and(|timeline| !timeline.in_window(call.arrived_ns)) {
-            return;
-        }
-        let moved = &mut counts.moved;
-        if is_copy {
-            moved.duplicates += 1;
-            return;
-        }
-        if let Some(bytes) = received {
-            moved.received_bytes += bytes as u64;
-            moved.received_calls += 1;
-        }
-        if let Some(bytes) = sent {
-            moved.sent_bytes += bytes as u64;
-            moved.sent_calls += 1;
+        let in_window = counts.timeline.as_ref().is_none_or(|timeline| timeline.in_window(call.arrived_ns));
+        counts.moved_so_far.add(is_copy, received, sent);
+        if in_window {
+            counts.moved.add(is_copy, received, sent);
         }
     }
 }
@@ -149,12 +141,34 @@ impl Program for TestProgram {
 
     fn observe(&self, timeline: &Timeline) {
         let mut counts = self.counts.lock().expect("no holder panics");
-        counts.moved = Moved::default();
+        (counts.moved, counts.moved_so_far) = (Moved::default(), Moved::default());
         counts.timeline = Some(timeline.clone());
     }
 
     fn moved(&self) -> Option<Moved> {
         Some(self.counts.lock().expect("no holder panics").moved)
+    }
+
+    fn moved_so_far(&self) -> Option<Moved> {
+        Some(self.counts.lock().expect("no holder panics").moved_so_far)
+    }
+}
+
+impl Moved {
+    /// Counts a call and the bytes of data that it and its reply carried; a copy of an earlier call counts as a duplicate only.
+    fn add(&mut self, is_copy: bool, received: Option<usize>, sent: Option<usize>) {
+        if is_copy {
+            self.duplicates += 1;
+            return;
+        }
+        if let Some(bytes) = received {
+            self.received_bytes += bytes as u64;
+            self.received_calls += 1;
+        }
+        if let Some(bytes) = sent {
+            self.sent_bytes += bytes as u64;
+            self.sent_calls += 1;
+        }
     }
 }
 

@@ -2,15 +2,16 @@
 
 use crate::client::Caller;
 use crate::error::RpcError;
-use crate::flow::{Meter, Outcome, Shared};
+use crate::flow::{Outcome, Shared};
+use crate::load::TICK_NS;
+use crate::progress::Progress;
 use crate::running_server::RunningServer;
-use crate::server::ServerMeter;
-use linerate_engine::{Ended, Meters, Stop, Timeline, Work, Worker, Workers};
+use linerate_engine::{Stop, Work, Worker, Workers};
 use linerate_model::{EndCounts, Received, RoleCounts, Sent, Transactions};
 use linerate_observe::interface_of;
 use linerate_sys::{affinity, clock};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::net::TcpStream;
+use std::sync::{Arc, Weak};
 
 /// A flow and its connection live on for so long after the window: the kernel forgets what an ended thread cost, and whoever
 /// watches the hosts reads it at the window's close, by clocks that may differ. The server's thread ends with the connection.
@@ -21,36 +22,9 @@ const OBSERVED_NS: u64 = 200_000_000;
 pub(crate) struct Running<'a> {
     shared: Arc<Shared>,
     workers: Workers<Option<Outcome>>,
+    /// The flows' connections.
+    connections: Vec<Weak<TcpStream>>,
     servers: &'a [RunningServer],
-}
-
-/// How far flows and servers are. It holds none of their sockets and files, as it may be kept longer than they live.
-struct Progress {
-    timeline: Timeline,
-    flows: Arc<[Meter]>,
-    servers: Vec<ServerMeter>,
-    ended: Ended,
-}
-
-impl Meters for Progress {
-    fn read(&self) -> linerate_model::Meter {
-        let mut meter = linerate_model::Meter::default();
-        for flow in &self.flows[..] {
-            meter.sent_bytes += flow.sent_bytes.load(Ordering::Relaxed);
-            meter.received_bytes += flow.received_bytes.load(Ordering::Relaxed);
-            meter.operations += flow.calls.load(Ordering::Relaxed);
-        }
-        for moved in self.servers.iter().filter_map(ServerMeter::moved) {
-            meter.sent_bytes += moved.sent_bytes;
-            meter.received_bytes += moved.received_bytes;
-        }
-        meter
-    }
-
-    fn has_ended(&self) -> bool {
-        // A server has nothing to be done with before the window closes.
-        self.ended.all() && (self.servers.is_empty() || clock::now() >= self.timeline.close())
-    }
 }
 
 impl<'a> Running<'a> {
@@ -61,7 +35,8 @@ impl<'a> Running<'a> {
         servers: &'a [RunningServer],
         stop: &Stop,
     ) -> Result<Self, RpcError> {
-        let mut running = Self { shared: Arc::new(shared), workers: Workers::default(), servers };
+        let connections = callers.iter().filter_map(|caller| Some(Arc::downgrade(caller.stream()?))).collect();
+        let mut running = Self { shared: Arc::new(shared), workers: Workers::default(), connections, servers };
         let shared = &running.shared;
         let flows = Arc::downgrade(shared);
         stop.on_stop(move || {
@@ -74,7 +49,7 @@ impl<'a> Running<'a> {
             let work = move || {
                 let outcome = work(&shared, index, &mut caller);
                 if outcome.is_ok() {
-                    shared.stop.sleep_until(shared.timeline.close() + OBSERVED_NS);
+                    outlast_window(&shared);
                 }
                 outcome.map_err(|error| shared.stop.set(error)).ok()
             };
@@ -90,12 +65,14 @@ impl<'a> Running<'a> {
         let mut threads = self.workers.threads().to_vec();
         threads.extend(self.servers.iter().flat_map(RunningServer::threads));
         threads.sort_by_key(|thread| thread.tid);
-        let progress = Progress {
-            timeline: timeline.clone(),
-            flows: Arc::clone(&self.shared.meters),
-            servers: self.servers.iter().map(RunningServer::meter).collect(),
-            ended: self.workers.ended(),
-        };
+        let progress = Progress::new(
+            timeline.clone(),
+            Arc::clone(&self.shared.meters),
+            self.shared.job.task.requests_per_s().is_some(),
+            self.connections.clone(),
+            self.servers.iter().map(RunningServer::meter).collect(),
+            self.workers.ended(),
+        );
         Work { start: timeline.start(), window: Some(timeline), threads, disks: Vec::new(), meters: Arc::new(progress) }
     }
 
@@ -148,6 +125,16 @@ fn work(shared: &Shared, index: usize, caller: &mut Caller) -> Result<Outcome, R
     }
     let flow = &shared.flows[index];
     flow.load.run(shared, index, caller)
+}
+
+/// Waits until [`OBSERVED_NS`] after the window's close, which may still be unknown, or until a stop.
+fn outlast_window(shared: &Shared) {
+    loop {
+        let (now, until) = (clock::now(), shared.timeline.close() + OBSERVED_NS);
+        if now >= until || !shared.stop.sleep_until(until.min(now + TICK_NS)) {
+            return;
+        }
+    }
 }
 
 /// Adds one flow's counts to its end's. All flows count over the same window.

@@ -3,11 +3,15 @@
 use linerate_engine::testing::one_path::{self, LINK, TIMEOUT, counts, failure, was_stopped};
 use linerate_engine::testing::{Reached, Session};
 use linerate_engine::{Conductor as _, Engine as _};
-use linerate_model::{Arrivals, Assignment, EndCounts, IpVersion, Net, RpcCall, RpcTask, Task, Transport};
+use linerate_model::{
+    Arrivals, Assignment, EndCounts, IpVersion, LatencyBuckets, Net, Readings, Ready, RpcCall, RpcTask, SeriesQuantity,
+    Task, Timing, Transport,
+};
 use linerate_oncrpc::OncRpc;
 use linerate_sys::clock;
 use linerate_testsuite::wait_until;
 use linerate_units::{ByteCount, Nanos, OpRate};
+use std::collections::HashSet;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::thread;
 
@@ -85,6 +89,96 @@ fn an_open_loop_keeps_its_rate() {
     }
 }
 
+/// The sessions of a client and of a server whose warm-up ends when it is told to.
+fn late_pair(task: &RpcTask) -> [Session; 2] {
+    let timing = Timing::when_steady(Nanos::new(MEASURE));
+    one_path::pair(parts(task, MEASURE).map(|part| Assignment { timing, ..part }))
+}
+
+/// Calls whose time is in `readings`.
+fn timed(readings: &Readings) -> u64 {
+    readings.latency().map_or(0, |counts| LatencyBuckets::of(counts).count())
+}
+
+#[test]
+fn a_window_opens_late_and_progress_counts_what_came_before_it() {
+    const WARM_UP_CALLS: u64 = 300;
+    let unit = 1_000;
+    for transport in [Transport::Tcp, Transport::Udp] {
+        for rate in [None, Some(OpRate::per_second(2_000))] {
+            let plain = RpcTask::plain(transport, RpcCall::Echo, ByteCount::new(unit));
+            let [client, server] =
+                late_pair(&RpcTask { net: Net { flows: 2, ..Net::plain(transport) }, rate, ..plain });
+            let [asked, served] = thread::scope(|scope| {
+                let ended = [&client, &server].map(|session| scope.spawn(|| session.run(&OncRpc)));
+                wait_until("calls of the warm-up", || client.meter().filter(|meter| meter.operations >= WARM_UP_CALLS));
+                let readings = client.readings().expect("it runs");
+                assert!(timed(&readings) >= WARM_UP_CALLS, "{transport}");
+                assert_eq!(readings.get(SeriesQuantity::Lateness).is_some(), rate.is_some(), "{transport}");
+                let round_trip = readings.get(SeriesQuantity::Srtt);
+                assert_eq!(round_trip.is_some_and(|micros| micros > 0), transport == Transport::Tcp);
+                let moved = server.meter().expect("it runs");
+                assert!(moved.received_bytes >= WARM_UP_CALLS * unit && moved.sent_bytes >= WARM_UP_CALLS * unit);
+                let opens = clock::now() + 20_000_000;
+                for session in [&client, &server] {
+                    assert!(session.window().expect("it has one").set_open(opens), "it was not open before");
+                }
+                ended.map(|ended| counts(ended.join().expect("no panic")))
+            });
+            let done = asked.transactions.expect("it asks");
+            let (all, moved) = (client.meter().expect("it ran"), server.meter());
+            assert!(done.completed > 0 && done.completed + WARM_UP_CALLS <= all.operations, "{transport}: {done:?}");
+            assert_eq!((all.sent_bytes, all.received_bytes), (all.operations * unit, all.operations * unit));
+            assert_eq!(asked.received.expect("of replies").payload_bytes, done.completed * unit, "{transport}");
+            let received = served.received.expect("of calls");
+            assert!(received.messages + WARM_UP_CALLS <= all.operations + 16, "{transport}: {}", received.messages);
+            assert_eq!(received.payload_bytes, received.messages * unit, "{transport}");
+            assert_eq!(moved.map(|moved| moved.sent_bytes), Some(0), "a server that has ended is not kept");
+        }
+    }
+}
+
+#[test]
+fn calls_sent_again_are_seen_while_they_are() {
+    let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("binds");
+    server.set_read_timeout(Some(one_path::TIMEOUT)).expect("sets");
+    let address = server.local_addr().expect("bound");
+    let task = RpcTask { outstanding: 1, ..RpcTask::plain(Transport::Udp, RpcCall::Null, ByteCount::new(0)) };
+    let [client, other] = pair(&task, 2 * MEASURE);
+    let done = thread::scope(|scope| {
+        let calling = scope.spawn(|| client.run(&OncRpc));
+        scope.spawn(|| {
+            // It answers the greeting, and of each later call only the second copy.
+            let (mut call, mut seen) = ([0; 1_024], HashSet::new());
+            let answer = |call: &[u8], to| {
+                // RFC 5531: xid, reply, accepted, a verifier of AUTH_NONE, success.
+                let reply = [&call[..4], &[0, 0, 0, 1], &[0; 16]].concat();
+                server.send_to(&reply, to).expect("sends");
+            };
+            let (_, from) = server.recv_from(&mut call).expect("a greeting");
+            answer(&call, from);
+            while client.reached() < Reached::Ended {
+                server.set_read_timeout(Some(std::time::Duration::from_millis(50))).expect("sets");
+                match server.recv_from(&mut call) {
+                    Ok((_, from)) if !seen.insert(call[..4].to_vec()) => answer(&call, from),
+                    _ => {}
+                }
+            }
+        });
+        other.listening([(LINK, address)].into()).expect("goes on");
+        other.ready(Ready::default()).expect("goes on");
+        let meter = wait_until("a call is sent again", || client.meter().filter(|meter| meter.retransmits > 0));
+        assert_eq!(meter.lost, 0);
+        counts(calling.join().expect("no panic")).transactions.expect("it asks")
+    });
+    let all = client.meter().expect("it ran");
+    assert!(all.retransmits >= done.retransmitted.max(1), "{} of {}", all.retransmits, done.retransmitted);
+    assert!(
+        all.retransmits >= all.operations && all.operations > 0,
+        "each is answered once it was sent twice: {all:?}"
+    );
+}
+
 #[test]
 fn what_cannot_work_is_named_with_its_remedy() {
     let plain = |transport, unit| RpcTask::plain(transport, RpcCall::Write, ByteCount::new(unit));
@@ -110,7 +204,7 @@ fn a_server_that_goes_away_ends_the_trial_with_its_name() {
         let [client, server] = pair(&RpcTask::plain(transport, RpcCall::Read, ByteCount::new(100)), 30_000_000_000);
         thread::scope(|scope| {
             let [calling, serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&OncRpc)));
-            wait_until("calls are answered", || client.meter().filter(|meter| meter.operations > 0));
+            wait_until("the window opens", || client.window().filter(|window| window.in_window(clock::now())));
             server.stop("enough");
             assert!(was_stopped(&serving.join().expect("no panic")));
             let error = failure(calling.join().expect("no panic"));

@@ -3,7 +3,9 @@
 use linerate_engine::testing::one_path::{self, TIMEOUT, counts, failure, was_stopped};
 use linerate_engine::testing::{Reached, Session};
 use linerate_engine::{FailedBy, Stopped};
-use linerate_model::{EndCounts, FileSet, IpVersion, Net, NfsMix, NfsOperation, NfsTask, Task, Transport};
+use linerate_model::{
+    Assignment, EndCounts, FileSet, IpVersion, Net, NfsMix, NfsOperation, NfsTask, Task, Timing, Transport,
+};
 use linerate_nfs::Nfs;
 use linerate_nfsd::{NfsService, ServiceTime};
 use linerate_sys::clock;
@@ -158,6 +160,27 @@ fn a_planted_service_time_is_measured_from_when_operations_were_due() {
 }
 
 #[test]
+fn a_flow_that_breaks_while_the_warm_up_lasts_ends_with_the_window() {
+    let plain = small(Transport::Tcp, "null");
+    let [client, server] = one_path::pair(
+        one_path::parts(&Task::Nfs(plain), Nanos::from_millis(100))
+            .map(|part| Assignment { timing: Timing::when_steady(Nanos::from_millis(100)), ..part }),
+    );
+    let nfs = serving(NfsService::default());
+    let result = thread::scope(|scope| {
+        let [asking, serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&nfs)));
+        wait_until("operations are done", || client.meter().filter(|meter| meter.operations > 0));
+        server.stop("enough");
+        assert!(was_stopped(&serving.join().expect("no panic")));
+        assert!(client.window().expect("it has one").set_open(clock::now()));
+        counts(asking.join().expect("no panic"))
+    });
+    assert!(result.broken.expect("it broke").contains("127.0.0.1"));
+    assert_eq!(result.transactions.expect("it asked").completed, 0);
+    assert!(client.meter().expect("it ran").operations > 0);
+}
+
+#[test]
 fn what_a_server_that_goes_away_leaves_is_named_and_what_was_counted_is_kept() {
     for transport in [Transport::Tcp, Transport::Udp] {
         let spec = NfsTask { rate: Some(OpRate::per_second(500)), ..small(transport, "sfs97-like") };
@@ -165,7 +188,9 @@ fn what_a_server_that_goes_away_leaves_is_named_and_what_was_counted_is_kept() {
         let nfs = serving(NfsService::default());
         let mut counted = thread::scope(|scope| {
             let [asking, serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&nfs)));
-            wait_until("50 operations are done", || client.meter().filter(|meter| meter.operations >= 50));
+            let is_open = || client.window().filter(|window| window.in_window(clock::now()));
+            let before = wait_until("the window opens", || is_open().and_then(|_| client.meter())).operations;
+            wait_until("50 operations are done", || client.meter().filter(|meter| meter.operations >= before + 50));
             server.stop("enough");
             assert!(was_stopped(&serving.join().expect("no panic")));
             asking.join().expect("no panic").expect("counts all the same")

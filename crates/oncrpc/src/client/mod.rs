@@ -90,8 +90,8 @@ impl Caller {
         }
     }
 
-    /// The connection; none over UDP.
-    pub fn stream(&self) -> Option<&TcpStream> {
+    /// The connection; none over UDP. Who looks at it from elsewhere must not keep it open.
+    pub fn stream(&self) -> Option<&Arc<TcpStream>> {
         match &self.link {
             Link::Tcp(tcp) => Some(&tcp.stream),
             Link::Udp(_) => None,

@@ -9,10 +9,11 @@ use linerate_sys::socket;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct TcpCaller {
-    pub(super) stream: TcpStream,
+    pub(super) stream: Arc<TcpStream>,
     server: SocketAddr,
     /// Calls queued; the first `sent` bytes are with the kernel.
     out: Vec<u8>,
@@ -29,6 +30,7 @@ impl TcpCaller {
             .and_then(|()| stream.set_nodelay(true))
             .map_err(RpcError::socket("setting up a connection"))?;
         let records = Records::new(REPLY_MAXIMUM);
+        let stream = Arc::new(stream);
         Ok(Self { stream, server, out: Vec::new(), sent: 0, records, waiting: Waiting::default(), strays: 0 })
     }
 
@@ -41,7 +43,7 @@ impl TcpCaller {
 
     pub(super) fn flush(&mut self) -> Result<(), RpcError> {
         while self.sent < self.out.len() {
-            match self.stream.write(&self.out[self.sent..]) {
+            match (&*self.stream).write(&self.out[self.sent..]) {
                 Ok(taken) => self.sent += taken,
                 Err(error) if is_timeout(&error) => {
                     // What has gone is not kept for as long as the rest waits.
@@ -70,7 +72,7 @@ impl TcpCaller {
             self.flush()?;
         }
         let room = self.records.room();
-        match self.stream.read(room) {
+        match (&*self.stream).read(room) {
             Ok(0) => {
                 let what = format!("it closed the connection with {} calls unanswered", self.waiting.count());
                 return Err(RpcError::Gone { peer: self.server, what });

@@ -11,7 +11,6 @@ use linerate_pace::Schedule;
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
 
 /// Calls queued before replies are looked for again.
 const BURST: usize = 64;
@@ -69,13 +68,9 @@ struct Asking<'a> {
     shared: &'a Shared,
     schedule: Option<Schedule>,
     tally: Tally<'a>,
-    edges: Edges,
+    edges: Edges<'a>,
     /// When each call under way was made or due.
     since: Waiting<u64>,
-    /// Data sent and received by the calls counted.
-    there: u64,
-    back: u64,
-    index: usize,
 }
 
 impl<'a> Asking<'a> {
@@ -90,11 +85,8 @@ impl<'a> Asking<'a> {
             shared,
             schedule: spec.rate.map(schedule),
             tally: Tally::new(shared, index),
-            edges: Edges::new(shared.timeline.clone()),
+            edges: Edges::new(shared, index),
             since: Waiting::default(),
-            there: 0,
-            back: 0,
-            index,
         }
     }
 
@@ -112,6 +104,9 @@ impl<'a> Asking<'a> {
             self.edges.sample(caller, now)?;
             let close = shared.timeline.close();
             let asks = self.schedule.as_ref().map_or(now < close, |schedule| schedule.goes_on(now, close));
+            if let Some(schedule) = self.schedule.as_ref().filter(|_| asks) {
+                self.tally.on_schedule(schedule, now);
+            }
             if !asks && (caller.outstanding() == 0 || now > close + DRAIN_NS) {
                 return Ok(());
             }
@@ -128,12 +123,12 @@ impl<'a> Asking<'a> {
 
     /// Queues the calls that are due, a burst of them at the most.
     fn ask(&mut self, caller: &mut Caller, now: &mut u64) -> usize {
-        let close = self.shared.timeline.close();
         let most = self.most();
         for queued in 0..BURST {
             if caller.outstanding() >= most {
                 return queued;
             }
+            let close = self.shared.timeline.close();
             *now = clock::now();
             let since = match &mut self.schedule {
                 Some(schedule) if schedule.due() <= *now && schedule.goes_on(*now, close) => {
@@ -162,16 +157,13 @@ impl<'a> Asking<'a> {
     fn take(&mut self, caller: &mut Caller, wait_ns: u64) -> Result<(), RpcError> {
         let (call, unit) = (self.load.spec.call, self.load.spec.unit_bytes.get());
         let server = self.load.server;
+        let (there, back) = (if call.carries_there() { unit } else { 0 }, if call.carries_back() { unit } else { 0 });
         let mut refused = None;
         caller.poll(Nanos::new(wait_ns.min(TICK_NS)), &mut |xid, reply| {
             let Some(since) = self.since.take(xid) else { return };
             match reply {
                 Reply::Accepted(results) if carried(call, results, unit as usize).is_some() => {
-                    let (_, counted) = self.tally.answered(since, clock::now());
-                    if counted {
-                        self.there += if call.carries_there() { unit } else { 0 };
-                        self.back += if call.carries_back() { unit } else { 0 };
-                    }
+                    self.tally.answered(since, clock::now(), there, back);
                 }
                 Reply::Accepted(results) => {
                     let what = format!("{} bytes of results to a {call} of {unit} bytes", results.len());
@@ -183,9 +175,6 @@ impl<'a> Asking<'a> {
                 }
             }
         })?;
-        let meter = &self.shared.meters[self.index];
-        meter.sent_bytes.store(self.there, Ordering::Relaxed);
-        meter.received_bytes.store(self.back, Ordering::Relaxed);
         refused.map_or(Ok(()), Err)
     }
 
@@ -195,20 +184,20 @@ impl<'a> Asking<'a> {
         }
         self.tally.not_sent(self.schedule.as_ref());
         let (tcp, retransmitted) = self.edges.finish(caller)?;
-        let mut transactions = self.tally.transactions;
+        let Tally { mut transactions, sent_bytes, received_bytes, .. } = self.tally;
         transactions.retransmitted = retransmitted;
         let (call, window, calls) = (self.load.spec.call, transactions.window, transactions.completed);
         let io_method = "calls".to_owned();
         let sent = Sent {
             window,
-            payload_bytes: self.there,
+            payload_bytes: sent_bytes,
             messages: calls,
             io_method: io_method.clone(),
             ..Sent::default()
         };
         let received = Received {
             window,
-            payload_bytes: self.back,
+            payload_bytes: received_bytes,
             messages: calls,
             arrived: calls,
             io_method,
@@ -217,7 +206,7 @@ impl<'a> Asking<'a> {
         Ok(Outcome {
             sent: call.carries_there().then_some(sent),
             received: call.carries_back().then_some(received),
-            flow: FlowCounts { sent_bytes: self.there, received_bytes: self.back, tcp },
+            flow: FlowCounts { sent_bytes, received_bytes, tcp },
             transactions: Some(transactions),
             ..Outcome::default()
         })

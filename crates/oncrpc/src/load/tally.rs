@@ -3,14 +3,12 @@
 use crate::client::Caller;
 use crate::error::RpcError;
 use crate::flow::Shared;
-use linerate_engine::Timeline;
 use linerate_model::{TcpFlow, Transactions};
 use linerate_pace::Schedule;
 use linerate_sys::tcp::{self, Info};
 use std::os::fd::AsFd as _;
-use std::sync::atomic::Ordering;
 
-/// Calls counted and timed over the window.
+/// Calls counted and timed over the window, and told to the flow's meter since the load began.
 ///
 /// A closed loop counts and times the calls answered within the window. An open loop times every call that was due within it,
 /// whenever its reply came: to leave out those that a stall pushed beyond the end would hide the stall.
@@ -21,6 +19,10 @@ pub struct Tally<'a> {
     open_loop: bool,
     /// The counts so far.
     pub transactions: Transactions,
+    /// Payload bytes of the calls counted.
+    pub sent_bytes: u64,
+    /// Payload bytes of their replies.
+    pub received_bytes: u64,
 }
 
 impl<'a> Tally<'a> {
@@ -28,25 +30,35 @@ impl<'a> Tally<'a> {
     pub fn new(shared: &'a Shared, index: usize) -> Self {
         let window = shared.timeline.measure();
         let open_loop = shared.job.task.requests_per_s().is_some();
-        Self { shared, index, open_loop, transactions: Transactions { window, ..Transactions::default() } }
+        let transactions = Transactions { window, ..Transactions::default() };
+        Self { shared, index, open_loop, transactions, sent_bytes: 0, received_bytes: 0 }
     }
 
     fn in_window(&self, at: u64) -> bool {
         self.shared.timeline.in_window(at)
     }
 
-    /// The call of `since` was answered at `now`, as it should be. Whether that is timed, and whether it is counted.
-    pub fn answered(&mut self, since: u64, now: u64) -> (bool, bool) {
+    /// The call of `since` was answered at `now`, as it should be; call and reply carried so much payload. Whether that is timed,
+    /// and whether it is counted.
+    pub fn answered(&mut self, since: u64, now: u64, sent_bytes: u64, received_bytes: u64) -> (bool, bool) {
+        let took = now.saturating_sub(since);
+        self.shared.meters[self.index].answered(took, sent_bytes, received_bytes);
         let counted = self.in_window(now);
         if counted {
             self.transactions.completed += 1;
-            self.shared.meters[self.index].calls.store(self.transactions.completed, Ordering::Relaxed);
+            self.sent_bytes += sent_bytes;
+            self.received_bytes += received_bytes;
         }
         let timed = if self.open_loop { self.in_window(since) } else { counted };
         if timed {
-            self.transactions.latency.record(now.saturating_sub(since));
+            self.transactions.latency.record(took);
         }
         (timed, counted)
+    }
+
+    /// Notes how far the flow is behind its `schedule` at `now`.
+    pub fn on_schedule(&self, schedule: &Schedule, now: u64) {
+        self.shared.meters[self.index].is_behind(now.saturating_sub(schedule.due()));
     }
 
     /// The call of `since` was refused, or will never be answered. Whether that is counted.
@@ -65,24 +77,32 @@ impl<'a> Tally<'a> {
 
 /// What the transport did between the window's edges: TCP's own account, and calls sent again.
 #[derive(Debug)]
-pub struct Edges {
-    timeline: Timeline,
+pub struct Edges<'a> {
+    shared: &'a Shared,
+    index: usize,
+    /// Calls sent again before the load began.
+    retransmitted_before: Option<u64>,
     opened: Option<(Info, u64)>,
     closed: Option<(Info, u64)>,
 }
 
-impl Edges {
-    /// Looks at the edges of the window of `timeline`.
-    pub fn new(timeline: Timeline) -> Self {
-        Self { timeline, opened: None, closed: None }
+impl<'a> Edges<'a> {
+    /// Looks at flow `index` at the edges of the window.
+    pub fn new(shared: &'a Shared, index: usize) -> Self {
+        Self { shared, index, retransmitted_before: None, opened: None, closed: None }
     }
 
-    /// Looks at the connection if `now` has passed an edge.
+    /// Looks at the connection if `now` has passed an edge, and tells the flow's meter of calls sent again. Called from the start of
+    /// the load on.
     pub fn sample(&mut self, caller: &Caller, now: u64) -> Result<(), RpcError> {
-        if now >= self.timeline.open() && self.opened.is_none() {
+        let retransmitted = caller.retransmitted();
+        let before = *self.retransmitted_before.get_or_insert(retransmitted);
+        self.shared.meters[self.index].sent_again(retransmitted - before);
+        let timeline = &self.shared.timeline;
+        if now >= timeline.open() && self.opened.is_none() {
             self.opened = Some(look(caller)?);
         }
-        if now >= self.timeline.close() && self.closed.is_none() {
+        if now >= timeline.close() && self.closed.is_none() {
             self.closed = Some(look(caller)?);
         }
         Ok(())
@@ -100,4 +120,67 @@ impl Edges {
 fn look(caller: &Caller) -> Result<(Info, u64), RpcError> {
     let info = caller.stream().map(|stream| tcp::info(stream.as_fd())).transpose()?;
     Ok((info.unwrap_or_default(), caller.retransmitted()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OncRpc;
+    use crate::flow::Flow;
+    use crate::job::Job;
+    use crate::load::Calls;
+    use linerate_engine::testing::one_path;
+    use linerate_model::{RpcCall, RpcTask, SessionKey, Task, Transport};
+    use linerate_units::{ByteCount, Nanos, OpRate};
+    use std::net::{Ipv4Addr, SocketAddr};
+    use std::sync::Arc;
+
+    const MS: u64 = 1_000_000;
+
+    /// One flow at 100 ms of warm-up and 1 s of window, from zero on.
+    fn shared(rate: Option<OpRate>) -> Shared {
+        let task = RpcTask { rate, ..RpcTask::plain(Transport::Tcp, RpcCall::Write, ByteCount::new(10)) };
+        let [part, _] = one_path::parts(&Task::Rpc(task.clone()), Nanos::from_secs(1));
+        let job = Job::check(&part, &OncRpc).expect("it can be meant");
+        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
+        let load = Arc::new(Calls::new(&task, &SessionKey([1; 16]), server));
+        let timeline = job.timeline(0);
+        Shared::new(job, timeline, vec![Flow { end: 0, path: 0, number: 0, local: server, load }])
+    }
+
+    #[test]
+    fn the_window_counts_its_own_calls_and_the_meter_all() {
+        // When a call was made, or was due, and answered, in milliseconds; whether that is timed, and counted.
+        let calls = [(50, 99), (50, 150), (200, 300), (1_000, 1_200), (50, 1_500), (1_100, 1_101)];
+        for (rate, expected) in [
+            (None, [(false, false), (true, true), (true, true), (false, false), (false, false), (false, false)]),
+            (
+                Some(OpRate::per_second(10)),
+                [(false, false), (false, true), (true, true), (true, false), (false, false), (false, false)],
+            ),
+        ] {
+            let shared = shared(rate);
+            let mut tally = Tally::new(&shared, 0);
+            let told = calls.map(|(since, now)| tally.answered(since * MS, now * MS, 10, 0));
+            assert_eq!(told, expected, "{rate:?}");
+            let timed = expected.iter().filter(|(timed, _)| *timed).count() as u64;
+            assert_eq!((tally.transactions.latency.count(), tally.transactions.completed), (timed, 2), "{rate:?}");
+            assert_eq!((tally.sent_bytes, tally.received_bytes), (20, 0), "{rate:?}");
+            let meter = shared.meters[0].read();
+            assert_eq!((meter.operations, meter.sent_bytes, meter.received_bytes), (6, 60, 0), "all of the load");
+            assert_eq!(shared.meters[0].latency().sum::<u64>(), 6);
+        }
+    }
+
+    #[test]
+    fn the_longest_delay_behind_a_schedule_is_told_once() {
+        let shared = shared(Some(OpRate::per_second(10)));
+        let tally = Tally::new(&shared, 0);
+        let schedule = Schedule::new(OpRate::per_second(10), linerate_model::Arrivals::Even, 0, (0, 1), 1);
+        for now in [0, 30, 20] {
+            tally.on_schedule(&schedule, schedule.due() + now * MS);
+        }
+        assert_eq!(shared.meters[0].take_behind(), 30 * MS);
+        assert_eq!(shared.meters[0].take_behind(), 0);
+    }
 }

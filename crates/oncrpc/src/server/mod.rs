@@ -54,6 +54,12 @@ pub trait Program: Send + Sync {
         None
     }
 
+    /// Returns the data it carried since it began, or since [`Program::observe`], before and after the window too; `None` if it
+    /// does not count them.
+    fn moved_so_far(&self) -> Option<Moved> {
+        None
+    }
+
     /// A caller has said that it is not done, and will say when it is.
     fn is_in_use(&self) -> bool {
         false
@@ -254,7 +260,7 @@ impl Server {
         self.shared.moved()
     }
 
-    /// Returns what tells the data that its programs carried. It keeps neither server nor programs.
+    /// Returns what tells the data that its programs have carried so far. It keeps neither server nor programs.
     pub fn meter(&self) -> ServerMeter {
         ServerMeter(Arc::downgrade(&self.shared))
     }
@@ -292,14 +298,14 @@ impl Drop for Server {
     }
 }
 
-/// Tells the data that a server's programs carried.
+/// Tells the data that a server's programs have carried since their load began.
 #[derive(Clone)]
 pub struct ServerMeter(Weak<Shared>);
 
 impl ServerMeter {
     /// Returns the data carried; `None` if no program counts any, or the server has ended.
     pub fn moved(&self) -> Option<Moved> {
-        self.0.upgrade()?.moved()
+        self.0.upgrade()?.programs.iter().find_map(|program| program.moved_so_far())
     }
 }
 
