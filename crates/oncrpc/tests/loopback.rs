@@ -55,7 +55,10 @@ fn each_call_moves_its_data_and_both_ends_count_the_same() {
             let (client, server) = run(&spec);
             let done = client.transactions.expect("it asks");
             assert!(done.completed > 0, "{transport} {call}");
-            assert_eq!((done.failed, done.retransmitted, done.latency.count()), (0, 0, done.completed));
+            assert_eq!((done.failed, done.retransmitted), (0, 0));
+            // Up to four calls of each flow are under way when the window closes.
+            let timed = done.latency.count();
+            assert!((done.completed..=done.completed + 8).contains(&timed), "{timed} of {}", done.completed);
             // Calls in flight at the edges are in one count or the other, and a thread that waits for its core comes late to an edge.
             let near = |count: u64| count.abs_diff(done.completed) as f64 <= done.completed as f64 * 0.5 + 16.0;
             let (served, there, back) = (server.service.expect("it serves"), server.received, client.received);
