@@ -20,8 +20,8 @@ impl CoreTimes {
     }
 
     /// Each core's time since the machine was started.
-    pub(crate) fn since_start(self) -> Vec<CoreUse> {
-        self.0
+    pub(crate) fn since_start(&self) -> &[CoreUse] {
+        &self.0
     }
 
     /// How many cores are online.

@@ -14,7 +14,7 @@ pub fn counters() -> Result<HostCounters, ObserveError> {
     let at = Nanos::new(clock::now());
     Ok(HostCounters {
         at,
-        cores: CoreTimes::parse(&stat).since_start(),
+        cores: CoreTimes::parse(&stat).since_start().to_vec(),
         interfaces: interface::since(&Route::open()?.links()?, &[]),
     })
 }

@@ -18,24 +18,30 @@ impl ProcFile {
 
     /// Its text now; none if it is missing or cannot be read.
     pub(crate) fn read(&self) -> Option<String> {
-        read_whole(self.0.as_ref()?).ok()
+        let mut buffer = Vec::new();
+        let length = fill(self.0.as_ref()?, &mut buffer).ok()?;
+        Some(String::from_utf8_lossy(&buffer[..length]).into_owned())
+    }
+
+    /// The same, in `buffer`, which is used again from one reading to the next.
+    pub(crate) fn read_into<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<&'a str> {
+        let length = fill(self.0.as_ref()?, buffer).ok()?;
+        std::str::from_utf8(&buffer[..length]).ok()
     }
 }
 
-fn read_whole(file: &File) -> io::Result<String> {
-    let mut bytes = vec![0; PIECE];
+/// Reads a whole file into `buffer`, which grows as it must, and returns the file's length.
+fn fill(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
     let mut length = 0;
     loop {
-        match file.read_at(&mut bytes[length..], length as u64)? {
-            0 => break,
+        if length == buffer.len() {
+            buffer.resize((2 * length).max(PIECE), 0);
+        }
+        match file.read_at(&mut buffer[length..], length as u64)? {
+            0 => return Ok(length),
             read => length += read,
         }
-        if length == bytes.len() {
-            bytes.resize(2 * length, 0);
-        }
     }
-    bytes.truncate(length);
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// How far a counter of 32 bits grew. It runs over from the top; from anywhere else a smaller value is a new counter (the
@@ -66,6 +72,16 @@ mod tests {
         let maps = ProcFile::open("/proc/self/smaps").read().expect("smaps");
         assert!(maps.len() > PIECE && maps.ends_with('\n'), "{}", maps.len());
         assert_eq!(ProcFile::open("/proc/nonesuch").read(), None);
+    }
+
+    #[test]
+    fn a_buffer_that_is_used_again_holds_the_latest_text_only() {
+        let mut buffer = Vec::new();
+        let long = ProcFile::open("/proc/self/smaps").read_into(&mut buffer).expect("smaps").len();
+        let short = ProcFile::open("/proc/self/comm");
+        let text = short.read_into(&mut buffer).expect("comm").to_owned();
+        assert!(long > PIECE && text.len() < 20 && text.ends_with('\n'), "{long} then {text:?}");
+        assert_eq!(short.read(), Some(text));
     }
 
     #[test]

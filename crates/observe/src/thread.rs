@@ -57,10 +57,15 @@ impl ThreadTimes {
 impl ThreadTime {
     /// None for a thread that has ended.
     fn read(tid: i32) -> Option<Self> {
-        let cpu = time(cpu_clock(tid))?;
+        let cpu = cpu_of(tid)?;
         let counts = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok();
         Some(Self { cpu, waited: counts.as_deref().and_then(queued) })
     }
+}
+
+/// CPU time so far of a thread of this process; none if it has ended.
+pub(crate) fn cpu_of(tid: i32) -> Option<Nanos> {
+    time(cpu_clock(tid))
 }
 
 /// The CPU clock of a thread of this process: MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED) of linux/posix-timers_types.h.
@@ -76,21 +81,21 @@ fn time(clock: ClockId) -> Option<Nanos> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use linerate_sys::thread::current_tid;
     use std::sync::mpsc::{self, Receiver, Sender};
     use std::thread::{self, JoinHandle};
 
     /// A thread that waits to be told how much CPU time to use up, says when it has, and waits again.
-    struct Worker {
-        engine: EngineThread,
-        orders: Sender<Nanos>,
-        done: Receiver<()>,
-        thread: JoinHandle<()>,
+    pub(crate) struct Worker {
+        pub(crate) engine: EngineThread,
+        pub(crate) orders: Sender<Nanos>,
+        pub(crate) done: Receiver<()>,
+        pub(crate) thread: JoinHandle<()>,
     }
 
-    fn worker(name: &str) -> Worker {
+    pub(crate) fn worker(name: &str) -> Worker {
         let (orders, work) = mpsc::channel::<Nanos>();
         let (report, done) = mpsc::channel();
         let (started, tid) = mpsc::channel();

@@ -4,13 +4,14 @@ use crate::cores::CoreTimes;
 use crate::disk::Disk;
 use crate::kernel_thread::{KernelThreads, KernelTimes};
 use crate::pressure::{self, PressureFiles};
-use crate::proc::{ProcFile, growth};
+use crate::proc::growth;
 use crate::quota::{QuotaCounts, Quotas};
 use crate::softnet::SoftnetCounts;
+use crate::sources::Sources;
 use crate::thread::ThreadTimes;
-use crate::{disk, interface, qdisc, udp};
+use crate::{disk, interface, qdisc};
 use linerate_model::{DiskUse, Observation, Pressure};
-use linerate_sys::netlink::{Link, Qdisc, Route};
+use linerate_sys::netlink::{Link, Qdisc};
 use linerate_sys::thread::EngineThread;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use std::time::Instant;
 pub struct Watch {
     threads: Vec<EngineThread>,
     sources: Sources,
+    cpu_sources: CpuSources,
     cpu_opened: CpuSample,
     cpu_closed: Option<CpuSample>,
     counters_opened: CounterSample,
@@ -36,27 +38,29 @@ impl Watch {
 
     /// The same, over the disks with these device numbers (`st_dev`) too.
     pub fn with_disks(threads: &[EngineThread], devices: &[u64]) -> Self {
-        let mut sources = Sources::open(devices);
+        let (mut sources, cpu_sources) = (Sources::open(), CpuSources::open(devices));
         Self {
-            cpu_opened: CpuSample::take(threads, &sources),
+            cpu_opened: CpuSample::take(threads, &mut sources, &cpu_sources),
             cpu_closed: None,
             counters_opened: CounterSample::take(&mut sources),
             links_closed: None,
             threads: threads.to_vec(),
             sources,
+            cpu_sources,
         }
     }
 
     /// Closes the window: CPU figures end here. The engine's threads must still live, or their time is lost.
     pub fn close(&mut self) {
-        self.cpu_closed = Some(CpuSample::take(&self.threads, &self.sources));
+        self.cpu_closed = Some(CpuSample::take(&self.threads, &mut self.sources, &self.cpu_sources));
         self.links_closed = self.sources.links();
     }
 
     /// Ends the counters (call it once stragglers have arrived) and says what was seen.
     pub fn finish(mut self) -> Observation {
         let counters = CounterSample::take(&mut self.sources);
-        let cpu = self.cpu_closed.unwrap_or_else(|| CpuSample::take(&self.threads, &self.sources));
+        let take = || CpuSample::take(&self.threads, &mut self.sources, &self.cpu_sources);
+        let cpu = self.cpu_closed.unwrap_or_else(take);
         let (cpu_before, before) = (&self.cpu_opened, &self.counters_opened);
         let window = cpu.at.saturating_duration_since(cpu_before.at).as_nanos();
         let links = counters.links.as_ref().zip(before.links.as_ref());
@@ -88,39 +92,22 @@ impl Watch {
     }
 }
 
-/// The places that say, kept open.
-struct Sources {
-    stat: ProcFile,
+/// Where else is read what belongs to the measured window alone, kept open.
+struct CpuSources {
     pressure: PressureFiles,
     quotas: Quotas,
     kernel_threads: KernelThreads,
     disks: Vec<Disk>,
-    route: Option<Route>,
-    softnet: ProcFile,
-    snmp: ProcFile,
-    snmp6: ProcFile,
 }
 
-impl Sources {
+impl CpuSources {
     fn open(devices: &[u64]) -> Self {
         Self {
-            stat: ProcFile::open("/proc/stat"),
             pressure: PressureFiles::open(),
             quotas: Quotas::open(),
             kernel_threads: KernelThreads::open(),
             disks: devices.iter().filter_map(|device| Disk::of(*device)).collect(),
-            route: Route::open().ok(),
-            // `thread-self`, because another thread of this process may be in another network namespace.
-            softnet: ProcFile::open("/proc/thread-self/net/softnet_stat"),
-            snmp: ProcFile::open("/proc/thread-self/net/snmp"),
-            snmp6: ProcFile::open("/proc/thread-self/net/snmp6"),
         }
-    }
-}
-
-impl Sources {
-    fn links(&mut self) -> Option<Vec<Link>> {
-        self.route.as_mut().and_then(|route| route.links().ok())
     }
 }
 
@@ -136,15 +123,15 @@ struct CpuSample {
 }
 
 impl CpuSample {
-    fn take(threads: &[EngineThread], sources: &Sources) -> Self {
+    fn take(threads: &[EngineThread], sources: &mut Sources, cpu: &CpuSources) -> Self {
         Self {
             at: Instant::now(),
             threads: ThreadTimes::read(threads),
-            cores: CoreTimes::parse(&sources.stat.read().unwrap_or_default()),
-            pressure: sources.pressure.read(),
-            quotas: sources.quotas.read(),
-            kernel_threads: sources.kernel_threads.read(),
-            disks: sources.disks.iter().map(Disk::read).collect(),
+            cores: sources.cores().unwrap_or_default(),
+            pressure: cpu.pressure.read(),
+            quotas: cpu.quotas.read(),
+            kernel_threads: cpu.kernel_threads.read(),
+            disks: cpu.disks.iter().map(Disk::read).collect(),
         }
     }
 }
@@ -161,12 +148,13 @@ struct CounterSample {
 
 impl CounterSample {
     fn take(sources: &mut Sources) -> Self {
+        let [udp_v4, udp_v6] = sources.udp_receive_buffer_errors();
         Self {
             links: sources.links(),
-            qdiscs: sources.route.as_mut().and_then(|route| route.qdiscs().ok()),
-            softnet: SoftnetCounts::parse(&sources.softnet.read().unwrap_or_default()),
-            udp_v4: sources.snmp.read().as_deref().and_then(udp::receive_buffer_errors_v4),
-            udp_v6: sources.snmp6.read().as_deref().and_then(udp::receive_buffer_errors_v6),
+            qdiscs: sources.qdiscs(),
+            softnet: sources.softnet().unwrap_or_default(),
+            udp_v4,
+            udp_v6,
         }
     }
 }

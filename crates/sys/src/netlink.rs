@@ -98,6 +98,8 @@ pub struct Qdisc {
     pub overlimits: u64,
     /// Packets queued now.
     pub backlog_packets: u64,
+    /// Bytes queued now.
+    pub backlog_bytes: u64,
 }
 
 impl Qdisc {
@@ -365,6 +367,7 @@ fn qdisc(message: &[u8]) -> Option<Qdisc> {
                         }
                         TCA_STATS_QUEUE => {
                             qdisc.backlog_packets = u64::from(u32_at(value, 0)?);
+                            qdisc.backlog_bytes = u64::from(u32_at(value, 4)?);
                             qdisc.drops = u64::from(u32_at(value, 8)?);
                             qdisc.overlimits = u64::from(u32_at(value, 16)?);
                         }

@@ -1,5 +1,6 @@
 //! Tests of the crate from outside.
 
 mod cost;
+mod sampler;
 mod snmp;
 mod traffic;

@@ -11,26 +11,37 @@ use socket2::SockRef;
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
-const A: &str = "198.18.0.1";
-const B: &str = "198.18.0.2";
+pub(crate) const A: &str = "198.18.0.1";
+pub(crate) const B: &str = "198.18.0.2";
 /// Ethernet, IPv4 and UDP headers as a kernel counts them.
-const HEADERS: u64 = 14 + 20 + 8;
+pub(crate) const HEADERS: u64 = 14 + 20 + 8;
 
-/// Two namespaces with a link between their interfaces `eth0`. Without IPv6 nothing but our own packets crosses it.
-fn pair() -> (NetNamespace, NetNamespace) {
+/// Two namespaces with a link between their interfaces `eth0`.
+pub(crate) fn pair() -> (NetNamespace, NetNamespace) {
+    let (a, b) = apart();
+    join(&a, &b);
+    (a, b)
+}
+
+/// Two namespaces. Without IPv6 nothing but our own packets will cross a link between them.
+pub(crate) fn apart() -> (NetNamespace, NetNamespace) {
     let (a, b) = (NetNamespace::new().expect("a namespace"), NetNamespace::new().expect("a namespace"));
     for namespace in [&a, &b] {
         let off = || set_network_setting("ipv6/conf/default/disable_ipv6", "1").expect("a setting");
         namespace.enter(off).expect("enter");
     }
-    a.enter(|| Route::open().expect("netlink").add_veth("eth0", "eth0", &b, 1500).expect("veth")).expect("enter");
-    for (namespace, address) in [(&a, A), (&b, B)] {
-        namespace.enter(|| bring_up("eth0", Some(address))).expect("enter");
-    }
     (a, b)
 }
 
-fn bring_up(interface: &str, address: Option<&str>) {
+/// Puts a link between the interfaces `eth0` of both.
+pub(crate) fn join(a: &NetNamespace, b: &NetNamespace) {
+    a.enter(|| Route::open().expect("netlink").add_veth("eth0", "eth0", b, 1500).expect("veth")).expect("enter");
+    for (namespace, address) in [(a, A), (b, B)] {
+        namespace.enter(|| bring_up("eth0", Some(address))).expect("enter");
+    }
+}
+
+pub(crate) fn bring_up(interface: &str, address: Option<&str>) {
     let mut route = Route::open().expect("netlink");
     let link = route.index_of(interface).expect("the interface");
     if let Some(address) = address {
@@ -43,20 +54,20 @@ fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-fn socket(address: &str) -> UdpSocket {
+pub(crate) fn socket(address: &str) -> UdpSocket {
     let socket = UdpSocket::bind((ip(address), 0)).expect("bind");
     socket.set_read_timeout(Some(Duration::from_millis(200))).expect("timeout");
     socket
 }
 
 /// How many datagrams are there to read.
-fn read_all(socket: &UdpSocket) -> u64 {
+pub(crate) fn read_all(socket: &UdpSocket) -> u64 {
     std::iter::from_fn(|| socket.recv(&mut [0; 2048]).ok()).count() as u64
 }
 
 /// Lets both learn each other's hardware address, so that later only datagrams cross the link. A link that has just come
 /// up drops what is sent at once, and asks for the address again only after a second.
-fn introduce(from: &UdpSocket, to: &UdpSocket) {
+pub(crate) fn introduce(from: &UdpSocket, to: &UdpSocket) {
     for (from, to) in [(from, to), (to, from)] {
         let met = (0..25).any(|_| {
             from.send_to(b"hello", to.local_addr().expect("address")).expect("send");
@@ -66,6 +77,17 @@ fn introduce(from: &UdpSocket, to: &UdpSocket) {
     }
     read_all(to);
     read_all(from);
+}
+
+/// Puts a token bucket with a queue of 10,000 bytes at the sending end of the link.
+pub(crate) fn shape(namespace: &NetNamespace, rate: BitRate) {
+    let shape = EthernetShape { rate, longest_frame: 1514, burst_bytes: 3200, queue_bytes: 10_000 };
+    let shaped = namespace.enter(|| {
+        let mut route = Route::open().expect("netlink");
+        let link = route.index_of("eth0").expect("eth0");
+        route.shape(link, &shape).expect("tbf");
+    });
+    shaped.expect("enter");
 }
 
 fn watch(namespace: &NetNamespace) -> Watch {
@@ -134,18 +156,7 @@ fn a_full_queue_is_counted_to_the_packet() {
     let (from, to) = (a.enter(|| socket(A)).expect("enter"), b.enter(|| socket(B)).expect("enter"));
     let peer = to.local_addr().expect("address");
     introduce(&from, &to);
-    a.enter(|| {
-        let mut route = Route::open().expect("netlink");
-        let link = route.index_of("eth0").expect("eth0");
-        let shape = EthernetShape {
-            rate: BitRate::per_second(1_000_000),
-            longest_frame: 1514,
-            burst_bytes: 3200,
-            queue_bytes: 10_000,
-        };
-        route.shape(link, &shape).expect("tbf");
-    })
-    .expect("enter");
+    shape(&a, BitRate::per_second(1_000_000));
 
     let watch = watch(&a);
     const DATAGRAMS: u64 = 100;
