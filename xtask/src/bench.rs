@@ -1,5 +1,6 @@
 //! linerate against its peers on the same link, and linerate's own cost.
 
+mod clock;
 mod compare;
 mod copy;
 mod figure;
@@ -97,6 +98,15 @@ pub(crate) enum Bench {
         #[arg(long)]
         program: Option<PathBuf>,
     },
+    /// How well the offset between the hosts' clocks is known.
+    Clock {
+        /// Trials; each gives an offset for either host.
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        trials: u32,
+        /// Use this linerate instead of the one as it is released, built now.
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
     /// How long a user waits for a store of many records, and for a report of many results.
     Store {
         /// Records in the store.
@@ -146,6 +156,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         Bench::Store { records, results, program } => {
             store::run(&store::Size { folder, records: *records, results: *results, program: program.as_deref() })
         }
+        Bench::Clock { trials, program } => clock::run(program.as_deref(), folder, *trials),
         Bench::Overhead { repeats, seconds, program } => overhead::run(program.as_deref(), folder, *seconds, *repeats),
     }
 }

@@ -3,10 +3,11 @@
 use crate::serve::Shared;
 use axum::{Extension, Router};
 use axum_server::accept::Accept;
+use linerate_sys::clock;
 use std::future::{Ready, ready};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -35,6 +36,8 @@ struct Admission {
     admitted: AtomicBool,
     /// Held until the connection is admitted or ends.
     slot: Mutex<Option<OwnedSemaphorePermit>>,
+    /// When it last had read, below TLS, on the clock of [`clock::now`].
+    read: AtomicU64,
 }
 
 impl ConnectionGate {
@@ -52,7 +55,11 @@ impl ConnectionGate {
         let slot = Arc::clone(&self.slots)
             .try_acquire_owned()
             .map_err(|_| refused("too many connections are not admitted yet"))?;
-        Ok(GatedConnection(Arc::new(Admission { admitted: AtomicBool::new(false), slot: Mutex::new(Some(slot)) })))
+        Ok(GatedConnection(Arc::new(Admission {
+            admitted: AtomicBool::new(false),
+            slot: Mutex::new(Some(slot)),
+            read: AtomicU64::new(0),
+        })))
     }
 
     fn open(&self, stream: TcpStream, service: Router) -> io::Result<(GatedStream, Router)> {
@@ -80,6 +87,11 @@ impl GatedConnection {
         self.0.admitted.store(true, Ordering::Relaxed);
         self.0.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
+
+    /// When it last read something: the request that is being answered. Nanoseconds on the clock of [`clock::now`].
+    pub(crate) fn last_read(&self) -> u64 {
+        self.0.read.load(Ordering::Relaxed)
+    }
 }
 
 /// A TCP stream that fails if its connection is not admitted in time.
@@ -98,7 +110,11 @@ impl AsyncRead for GatedStream {
         if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(context).is_ready()) {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-        Pin::new(&mut self.stream).poll_read(context, into)
+        let read = Pin::new(&mut self.stream).poll_read(context, into);
+        if read.is_ready() {
+            self.connection.0.read.store(clock::now(), Ordering::Relaxed);
+        }
+        read
     }
 }
 

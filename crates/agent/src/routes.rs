@@ -1,5 +1,6 @@
 //! What can be asked of an agent: one table, from which both the router and its OpenAPI description are made.
 
+use crate::connection_gate::GatedConnection;
 use crate::error_response::ErrorResponse;
 use crate::serve::Shared;
 use axum::body::Bytes;
@@ -9,9 +10,9 @@ use axum::middleware::{Next, from_fn};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use futures_util::{Stream, StreamExt as _};
-use linerate_control::{Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve};
+use linerate_control::{ClockReading, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve};
 use linerate_model::{Assignment, Host, HostCounters, HostCounts, Mac, Order, PortInfo, SessionId, Stage};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -76,7 +77,7 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// All of it.
-pub(crate) static ROUTES: [Route; 10] = [
+pub(crate) static ROUTES: [Route; 11] = [
     Route {
         method: Method::Get,
         path: "/v1/host",
@@ -96,6 +97,16 @@ pub(crate) static ROUTES: [Route; 10] = [
         answer: Answer::Json(schema::<HostCounters>),
         errors: &[ErrorKind::Failed],
         handler: |method| on(method, counters),
+    },
+    Route {
+        method: Method::Get,
+        path: "/v1/clock",
+        summary: "This host's monotonic clock, when the request arrived and when the answer left",
+        versioned: true,
+        body: None,
+        answer: Answer::Json(schema::<ClockReading>),
+        errors: &[],
+        handler: |method| on(method, clock),
     },
     Route {
         method: Method::Post,
@@ -251,6 +262,12 @@ async fn counters() -> Result<Json<HostCounters>, ErrorResponse> {
         Ok(Err(error)) => Err(ErrorResponse::new(ErrorKind::Failed, error.to_string())),
         Err(error) => Err(ErrorResponse::new(ErrorKind::Failed, format!("reading this host's counters: {error}"))),
     }
+}
+
+/// Runs on the event loop, so that no other thread has to be woken between the two times.
+async fn clock(Extension(connection): Extension<GatedConnection>) -> Json<ClockReading> {
+    let receive_ns = connection.last_read();
+    Json(ClockReading { receive_ns, transmit_ns: linerate_sys::clock::now() })
 }
 
 async fn open(

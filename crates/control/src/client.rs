@@ -2,13 +2,18 @@
 
 use crate::http::{Http, HttpError, json};
 use crate::sse::Events;
-use crate::{AgentError, ApiError, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve, SessionHandle, pin};
+use crate::wire_times::WireTimes;
+use crate::{
+    AgentError, ApiError, ClockReading, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve, SessionHandle, pin,
+};
 use futures_util::{Stream, StreamExt as _};
 use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
 use hyper::{Method, Response};
-use linerate_model::{AgentUrl, Assignment, Host, HostCounters, HostCounts, Mac, Order, PortInfo, SessionId, Stage};
+use linerate_model::{
+    AgentUrl, Assignment, ClockExchange, Host, HostCounters, HostCounts, Mac, Order, PortInfo, SessionId, Stage,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
@@ -87,6 +92,24 @@ impl Client {
     /// The agent is lost, or cannot read its counters.
     pub async fn counters(&self) -> Result<HostCounters, AgentError> {
         self.get(&["counters"], "tell its counters").await
+    }
+
+    /// Exchanges times with the agent. Setting up a connection is not in them.
+    ///
+    /// # Errors
+    /// The agent is lost.
+    pub async fn clock(&self) -> Result<ClockExchange, AgentError> {
+        const TASK: &str = "tell its clock";
+        let answered = async {
+            let response = self.send(Method::GET, &["clock"], None, TASK).await?;
+            let times = response.extensions().get::<WireTimes>().expect("every connection keeps its times").clone();
+            let bytes = self.read(response, TASK).await?;
+            // Nothing else goes over a connection until the answer is read, so these are the times of this exchange.
+            Ok((bytes, times.wrote(), times.read()))
+        };
+        let (bytes, origin_ns, destination_ns) = self.in_time(answered, TASK).await?;
+        let ClockReading { receive_ns, transmit_ns } = self.parse(&bytes)?;
+        Ok(ClockExchange { origin_ns, receive_ns, transmit_ns, destination_ns })
     }
 
     /// What is known of the host's interfaces, for tasks with raw frames.
@@ -210,8 +233,11 @@ impl Client {
             let response = self.send(method, path, body, task).await?;
             self.read(response, task).await
         };
-        let bytes = self.in_time(answered, task).await?;
-        serde_json::from_slice(&bytes).map_err(|error| self.not_an_agent(format!("its answer cannot be read: {error}")))
+        self.parse(&self.in_time(answered, task).await?)
+    }
+
+    fn parse<T: DeserializeOwned>(&self, answer: &[u8]) -> Result<T, AgentError> {
+        serde_json::from_slice(answer).map_err(|error| self.not_an_agent(format!("its answer cannot be read: {error}")))
     }
 
     async fn in_time<T>(

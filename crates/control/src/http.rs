@@ -1,6 +1,7 @@
 //! HTTP/1.1 over TLS to one agent, on connections that are kept for the next request.
 
 use crate::pin;
+use crate::wire_times::{TimedConnector, TimedStream};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -8,7 +9,7 @@ use hyper::{Method, Request, Response, Uri};
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::Client as Pool;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use std::error::Error as StdError;
@@ -16,7 +17,6 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tower_service::Service;
 
 /// How long TCP and TLS may take to connect.
@@ -47,7 +47,7 @@ impl Http {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        let connector = Connector(HttpsConnector::from((tcp, pin::client_config(fingerprint)?)));
+        let connector = Connector(HttpsConnector::from((TimedConnector(tcp), pin::client_config(fingerprint)?)));
         let pool =
             Pool::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).build(connector);
         Ok(Self { pool, headers, base })
@@ -80,10 +80,10 @@ impl Http {
 
 /// Connects by TCP and TLS within [`CONNECT_TIMEOUT`].
 #[derive(Debug, Clone)]
-struct Connector(HttpsConnector<HttpConnector>);
+struct Connector(HttpsConnector<TimedConnector>);
 
 impl Service<Uri> for Connector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Response = MaybeHttpsStream<TimedStream>;
     type Error = HttpError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, HttpError>> + Send>>;
 

@@ -15,13 +15,14 @@ mod pin;
 mod resolve;
 mod session;
 mod sse;
+mod wire_times;
 
 pub use api_error::{ApiError, ErrorKind};
 pub use client::Client;
 pub use error::AgentError;
 pub use pin::{client_config, fingerprint};
 pub use resolve::Resolve;
-pub use session::{Closed, SessionHandle};
+pub use session::{ClockReading, Closed, SessionHandle};
 
 /// Version of the API. Both sides send it with each request and answer, and refuse to work with another.
 pub const PROTOCOL: u32 = 3;

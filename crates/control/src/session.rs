@@ -42,6 +42,15 @@ impl fmt::Debug for SessionHandle {
     }
 }
 
+/// What an agent answers when it is asked for its clock: CLOCK_MONOTONIC of its host, nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockReading {
+    /// When the request arrived.
+    pub receive_ns: u64,
+    /// When the answer left.
+    pub transmit_ns: u64,
+}
+
 /// What an agent answers when it is asked to close a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Closed {

@@ -6,6 +6,7 @@
 
 mod account;
 mod calibrated;
+mod clock_offset;
 mod compare;
 mod contract;
 pub mod copy;
@@ -38,6 +39,7 @@ mod validity;
 mod verdict;
 
 pub use calibrated::calibrated;
+pub use clock_offset::clock_offset;
 pub use compare::compare;
 pub use contract::{After, Again, Method, Progress, Step, of};
 pub use expect::{BadExpectation, Expectation, Judgement};

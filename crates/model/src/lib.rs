@@ -7,6 +7,7 @@
 mod agent_url;
 mod carried;
 mod caveat;
+mod clock;
 mod comparison;
 mod copy_figures;
 mod counts;
@@ -51,6 +52,7 @@ mod verdict;
 pub use agent_url::{AgentUrl, BadAgentUrl};
 pub use carried::{Carried, Packet};
 pub use caveat::{Caveat, CaveatKind};
+pub use clock::{ClockExchange, ClockOffset};
 pub use comparison::{Change, ComparedFigure, Comparison, Quantity};
 pub use copy_figures::{CopyClient, CopyFigures, SizeClass, StageShare, WorkShare};
 pub use counts::{
@@ -95,8 +97,7 @@ pub use record::{Record, RecordId, SCHEMA};
 pub use result::{FramesRun, Standing, TrialResult};
 pub use run_summary::{Headline, HeadlineVerdict, RunSummary};
 pub use series::{
-    ClockOffset, LatencyBuckets, Readings, Sampling, Series, SeriesBuilder, SeriesQuantity, SeriesUnit, SessionSeries,
-    Span, Track,
+    LatencyBuckets, Readings, Sampling, Series, SeriesBuilder, SeriesQuantity, SeriesUnit, SessionSeries, Span, Track,
 };
 pub use session::{
     Assignment, Endpoints, FailureKind, HostCounts, LinkId, Listen, Meter, Order, Ready, Role, RoleCounts, RoleKind,

@@ -84,6 +84,20 @@ impl TrialResult {
         }
     }
 
+    /// Where each of [`Self::series`] lies on one axis: its zero less that of the first one, microseconds. Zero where the clocks
+    /// of the two hosts cannot be compared.
+    pub fn series_offsets_us(&self) -> Vec<i64> {
+        let Some(first) = self.series.first() else { return Vec::new() };
+        let clock = |of: &SessionSeries| self.clocks.get(&of.host).map(|clock| i128::from(clock.offset_ns));
+        let apart = |one: &SessionSeries| {
+            let clocks =
+                if one.host == first.host { Some(0) } else { clock(one).zip(clock(first)).map(|(a, b)| a - b) };
+            let ns = i128::from(one.series.opened_ns) - i128::from(first.series.opened_ns) - clocks?;
+            i64::try_from(ns.div_euclid(1_000)).ok()
+        };
+        self.series.iter().map(|one| apart(one).unwrap_or_default()).collect()
+    }
+
     /// Counts of each path of the measured load; empty for other tasks and failed attempts.
     pub fn paths(&self) -> &[PathCounts] {
         match self.counts.first() {
@@ -149,5 +163,32 @@ impl<'a> FramesRun<'a> {
             stream.sent as f64 / stream.intended.max(stream.sent).max(1) as f64 * held_up
         };
         self.streams().filter(|(_, stream)| stream.intended > 0).map(share).fold(1.0, f64::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ClockOffset, Series, StreamTask, Timing, Transport};
+    use linerate_units::{ByteCount, Nanos};
+
+    #[test]
+    fn series_lie_on_one_axis_as_far_as_clocks_are_known() {
+        let task = Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(1)));
+        let mut result = TrialResult::failed(Trial::new("t", task, Timing::UntilDone), 0, "");
+        assert_eq!(result.series_offsets_us(), Vec::<i64>::new());
+        // The clock of b is 1 s ahead of that of a; c tells none.
+        for (load, host, opened_ns) in
+            [(0, "a", 5_000_000_000), (0, "b", 6_000_200_000), (0, "c", 9), (1, "a", 4_999_000_000)]
+        {
+            let series = Series { opened_ns, ..Series::default() };
+            result.series.push(SessionSeries { load, host: host.into(), series });
+        }
+        assert_eq!(result.series_offsets_us(), [0, 0, 0, -1_000], "one host's own clock is known");
+        for (host, offset_ns) in [("a", -3_000), ("b", 999_997_000)] {
+            let clock = ClockOffset { offset_ns, uncertainty: Nanos::new(1), exchanges: 2 };
+            result.clocks.insert(host.into(), clock);
+        }
+        assert_eq!(result.series_offsets_us(), [0, 200, 0, -1_000]);
     }
 }

@@ -133,18 +133,6 @@ impl Series {
     }
 }
 
-/// A host's clock against the runner's, from exchanges over the control connection as in NTP (RFC 5905 section 8): the exchange with the
-/// shortest round trip counts, and half of that is the error it may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ClockOffset {
-    /// The host's monotonic clock less the runner's, nanoseconds, in the middle of the trial.
-    pub offset_ns: i64,
-    /// The true offset is within this of it.
-    pub uncertainty: Nanos,
-    /// Exchanges before and after the trial.
-    pub exchanges: u32,
-}
-
 /// The series of one session of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSeries {

@@ -4,7 +4,7 @@ use crate::RunError;
 use futures_util::future::BoxFuture;
 use linerate_control::AgentError;
 use linerate_method::Addresses;
-use linerate_model::{Assignment, Host, HostCounts, HostName, Order, Stage};
+use linerate_model::{Assignment, ClockExchange, Host, HostCounts, HostName, Order, Stage};
 use linerate_units::Nanos;
 
 /// The agents of a run, by the names that the plan uses.
@@ -14,6 +14,12 @@ pub trait Agents: Addresses + Send + Sync {
 
     /// Round-trip time of an agent's API; zero for a host that is not known.
     fn round_trip(&self, host: &HostName) -> Nanos;
+
+    /// Exchanges times with `host` once.
+    ///
+    /// # Errors
+    /// No agent is known for the host, or it was lost.
+    fn clock<'a>(&'a self, host: &'a HostName) -> BoxFuture<'a, Result<ClockExchange, RunError>>;
 
     /// Opens a session at `host`.
     ///

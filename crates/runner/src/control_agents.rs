@@ -6,7 +6,9 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use linerate_control::{AgentError, Client, SessionHandle};
 use linerate_method::Addresses;
-use linerate_model::{AgentUrl, Assignment, Host, HostCounts, HostName, IpVersion, Nic, Order, Path, Stage};
+use linerate_model::{
+    AgentUrl, Assignment, ClockExchange, Host, HostCounts, HostName, IpVersion, Nic, Order, Path, Stage,
+};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
@@ -102,6 +104,10 @@ impl Agents for ControlAgents {
 
     fn round_trip(&self, host: &HostName) -> Nanos {
         self.0.get(host).map(|agent| agent.round_trip).unwrap_or_default()
+    }
+
+    fn clock<'a>(&'a self, host: &'a HostName) -> BoxFuture<'a, Result<ClockExchange, RunError>> {
+        Box::pin(async move { self.find(host)?.client.clock().await.map_err(at(host)) })
     }
 
     fn open<'a>(

@@ -6,6 +6,7 @@
 
 mod agents;
 mod clock;
+mod clock_exchanges;
 mod control_agents;
 mod device_load;
 mod error;

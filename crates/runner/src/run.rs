@@ -1,5 +1,6 @@
 //! The loop: ask the method, run the trial, keep it, repeat.
 
+use crate::clock_exchanges::ClockExchanges;
 use crate::keep::Keep;
 use crate::session::Sessions;
 use crate::{Agents, DeviceWatch, RunError};
@@ -122,12 +123,12 @@ impl Run<'_> {
         }
         let mut attempt = next_attempt(record.trials.last());
 
-        let mut remains = Vec::new();
+        let mut lasting = Lasting::default();
 
         let failure = loop {
             let Step::Run { trial, again } = method.next() else { break None };
             on_event(Event::Begins { trial: &trial, attempt, progress: method.progress() });
-            let ran = self.attempt(&trial, attempt, again, &mut remains, on_event, &mut cancel).await;
+            let ran = self.attempt(&trial, attempt, again, &mut lasting, on_event, &mut cancel).await;
             let (mut result, error) = match ran {
                 Ok(result) => (result, None),
                 // A trial that the user stopped is not kept: it counted nothing whole.
@@ -156,7 +157,7 @@ impl Run<'_> {
             attempt = next_attempt(record.trials.last());
         };
         method.conclude(&mut record);
-        record.caveats.append(&mut remains);
+        record.caveats.append(&mut lasting.remains);
         if let Some(trials) = resumed_at {
             let text = format!("the run was resumed after {trials} attempts: the network may have changed in between");
             record.caveats.push(Caveat::new(CaveatKind::Interrupted, text));
@@ -174,19 +175,21 @@ impl Run<'_> {
     }
 
     /// Makes one attempt. Whatever ends it early, every session is closed before this returns; what could not be removed then is
-    /// added to `remains`.
+    /// added to `lasting`.
     async fn attempt(
         &mut self,
         trial: &Trial,
         attempt: u32,
         again: Again,
-        remains: &mut Vec<Caveat>,
+        lasting: &mut Lasting,
         on_event: &mut dyn FnMut(Event<'_>),
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<TrialResult, RunError> {
         let mut sessions = Sessions::new(trial, self.agents);
         let on_event = RefCell::new(on_event);
+        let Lasting { remains, clocks } = lasting;
         let watched = async {
+            clocks.before(trial, self.agents).await;
             if let Some(device) = &mut self.device {
                 device.start(trial).await;
             }
@@ -194,6 +197,7 @@ impl Run<'_> {
             if let Some(device) = &mut self.device {
                 result.device_load = Some(device.stop(&result, again == Again::Decides).await);
             }
+            result.clocks = clocks.after(trial, self.agents).await;
             Ok(result)
         };
         let result = tokio::select! {
@@ -207,6 +211,15 @@ impl Run<'_> {
         }
         result
     }
+}
+
+/// What outlasts an attempt.
+#[derive(Default)]
+struct Lasting {
+    /// What could not be removed.
+    remains: Vec<Caveat>,
+    /// The latest exchanges of times, which serve two trials.
+    clocks: ClockExchanges,
 }
 
 /// Which attempt at its trial comes after `last`: one that was spoilt is repeated.

@@ -31,6 +31,20 @@ async fn the_agent_url_is_enough_and_survives_text() {
     assert!(!format!("{agent:?}").contains(&agent.url().token));
 }
 
+/// Client and agent share a clock here, so that the four times follow each other.
+#[tokio::test]
+async fn an_exchange_of_times_is_that_of_the_request_and_its_answer() {
+    let agent = agent(|_| ()).await;
+    let client = connect(&agent).await;
+    let earlier = linerate_sys::clock::now();
+    for _ in 0..5 {
+        let times = client.clock().await.expect("a clock");
+        let later = linerate_sys::clock::now();
+        let order = [earlier, times.origin_ns, times.receive_ns, times.transmit_ns, times.destination_ns, later];
+        assert!(order.is_sorted(), "{order:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_wrong_token_or_fingerprint_is_told_apart() {
     let agent = agent(|_| ()).await;

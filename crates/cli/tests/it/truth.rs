@@ -83,6 +83,23 @@ fn a_delayed_path_takes_no_less_than_planted() {
     assert!(latency.is_sorted() && (10e6..20e6).contains(&latency[0]), "{latency:?} ns for a round trip of 10 ms");
 }
 
+/// Lab hosts share a clock, so the true offset is 0. How narrow the bounds are is for `cargo xtask bench clock`.
+#[lab_test]
+fn the_clock_offset_is_within_its_uncertainty_and_puts_both_ends_on_one_axis() {
+    let record = TestFolder::new()
+        .measure(&words("lab --hosts 2 --link 10Mbit/s -- stream a b --time 200ms --warmup 100ms --repeats 3 --json"));
+    let trials = record["trials"].as_array().expect("there are trials");
+    assert_eq!(trials.len(), 3);
+    for trial in trials {
+        for host in ["a", "b"] {
+            let clock = &trial["clocks"][host];
+            let (offset, uncertainty) = (number(clock, "/offset_ns"), number(clock, "/uncertainty"));
+            assert!(offset.abs() <= uncertainty, "{host}: {clock}");
+            assert!((4.0..=32.0).contains(&number(clock, "/exchanges")), "{host}: {clock}");
+        }
+    }
+}
+
 /// iperf3 and nuttcp on the same link, in the same lab, must see the same.
 #[server_test(Root, Program("iperf3"), Program("nuttcp"))]
 fn iperf3_and_nuttcp_see_the_same_rates() {

@@ -2,6 +2,7 @@
 //! run, stores that fail, resumed runs, and results held against what was planted.
 
 mod barriers;
+mod clocks;
 mod device_load;
 mod fake;
 mod matrix;

@@ -25,10 +25,12 @@ pub(in super::super) enum Step {
     Counts,
     /// It is closed before its end.
     Close,
+    /// Its host is asked for its clock, outside of any session.
+    Clock,
 }
 
 impl Step {
-    /// All of them, but for the last.
+    /// All of them, but for the last two.
     pub(in super::super) const ALL: [Self; 11] = [
         Self::Open,
         Self::Preparing,

@@ -13,13 +13,14 @@ use futures_util::future::BoxFuture;
 use linerate_control::AgentError;
 use linerate_method::Addresses;
 use linerate_method::simulation::Network;
-use linerate_model::{Assignment, Host, HostName, IpVersion, Task};
+use linerate_model::{Assignment, ClockExchange, Host, HostName, IpVersion, Task};
 use linerate_units::Nanos;
 use session::FakeSession;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// An agent that does not answer a request is given up after this, as the client of the agents' API does.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,6 +43,16 @@ struct World {
     cancel: watch::Sender<bool>,
     log: Mutex<Vec<Entry>>,
     opened: Mutex<Vec<Opened>>,
+    began: Instant,
+    exchanges: Mutex<Vec<Asked>>,
+}
+
+/// A host was asked for its clock.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) host: HostName,
+    /// How many entries the log had.
+    pub(super) entries: usize,
 }
 
 /// What was told by a session, or ordered of it.
@@ -92,6 +103,8 @@ impl FakeAgents {
             cancel: watch::channel(false).0,
             log: Mutex::default(),
             opened: Mutex::default(),
+            began: Instant::now(),
+            exchanges: Mutex::default(),
         };
         Self { world: Arc::new(world) }
     }
@@ -117,6 +130,16 @@ impl FakeAgents {
         self.world.log().clone()
     }
 
+    /// Whenever a host was asked for its clock, in order.
+    pub(super) fn exchanges(&self) -> Vec<Asked> {
+        self.world.exchanges.lock().expect("no holder panics").clone()
+    }
+
+    /// How far the clock of the host of this number is ahead of the runner's.
+    pub(super) fn clock_offset(place: usize) -> i64 {
+        (place as i64 + 1) * 1_000_000_007
+    }
+
     /// The same, attempt by attempt.
     pub(super) fn attempts(&self) -> Vec<Vec<Entry>> {
         let mut attempts: Vec<Vec<Entry>> = Vec::new();
@@ -133,6 +156,19 @@ impl FakeAgents {
 impl World {
     fn log(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.log.lock().expect("no holder panics")
+    }
+
+    /// An exchange of times with the host of this number, which takes no simulated time.
+    fn exchange(&self, place: usize) -> ClockExchange {
+        let origin_ns = self.began.elapsed().as_nanos() as u64;
+        let there = self.network.round_trip.get() / 2;
+        let receive_ns = (origin_ns + there).wrapping_add_signed(FakeAgents::clock_offset(place));
+        ClockExchange {
+            origin_ns,
+            receive_ns,
+            transmit_ns: receive_ns + 10,
+            destination_ns: origin_ns + 2 * there + 10,
+        }
     }
 
     /// Notes a session that is being opened. Returns the number of the attempt that it belongs to.
@@ -183,6 +219,27 @@ impl Agents for FakeAgents {
 
     fn round_trip(&self, _: &HostName) -> Nanos {
         self.world.network.round_trip
+    }
+
+    fn clock<'a>(&'a self, host: &'a HostName) -> BoxFuture<'a, Result<ClockExchange, RunError>> {
+        Box::pin(async move {
+            let place = self.world.hosts.iter().position(|known| known.name == *host);
+            let place = place.ok_or_else(|| RunError::UnknownHost(host.clone()))?;
+            let asked = Asked { host: host.clone(), entries: self.world.log().len() };
+            self.world.exchanges.lock().expect("no holder panics").push(asked);
+            let attempt = self.attempts().len();
+            match (self.world.script)(&Moment { attempt, host, step: Step::Clock }) {
+                Act::Silence => std::future::pending().await,
+                Act::Delay(time) => tokio::time::sleep(time).await,
+                Act::Pass => {}
+                _ => {
+                    let message = String::from("as the script has it");
+                    let source = AgentError::Failed { address: host.to_string(), message };
+                    return Err(RunError::Agent { host: host.clone(), source });
+                }
+            }
+            Ok(self.world.exchange(place))
+        })
     }
 
     fn open<'a>(

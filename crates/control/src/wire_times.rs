@@ -1,0 +1,110 @@
+//! When a connection last wrote and read, below TLS: the times of a request and its answer without what HTTP and TLS take here.
+
+use hyper::Uri;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::rt::TokioIo;
+use linerate_sys::clock;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use tokio::net::TcpStream;
+use tower_service::Service;
+
+/// The latest times of one connection, on the clock of [`clock::now`]. Every response carries those of its connection.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WireTimes(Arc<Times>);
+
+#[derive(Debug, Default)]
+struct Times {
+    wrote: AtomicU64,
+    read: AtomicU64,
+}
+
+impl WireTimes {
+    /// When the connection last began to write.
+    pub(crate) fn wrote(&self) -> u64 {
+        self.0.wrote.load(Ordering::Relaxed)
+    }
+
+    /// When it last had read.
+    pub(crate) fn read(&self) -> u64 {
+        self.0.read.load(Ordering::Relaxed)
+    }
+
+    fn writes(&self) {
+        self.0.wrote.store(clock::now(), Ordering::Relaxed);
+    }
+}
+
+/// Makes TCP connections that keep their times.
+#[derive(Debug, Clone)]
+pub(crate) struct TimedConnector(pub(crate) HttpConnector);
+
+impl Service<Uri> for TimedConnector {
+    type Response = TimedStream;
+    type Error = <HttpConnector as Service<Uri>>::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<TimedStream, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connected = self.0.call(uri);
+        Box::pin(async { Ok(TimedStream { stream: connected.await?, times: WireTimes::default() }) })
+    }
+}
+
+/// A TCP connection that keeps its times.
+#[derive(Debug)]
+pub(crate) struct TimedStream {
+    stream: TokioIo<TcpStream>,
+    times: WireTimes,
+}
+
+impl Connection for TimedStream {
+    fn connected(&self) -> Connected {
+        self.stream.connected().extra(self.times.clone())
+    }
+}
+
+impl Read for TimedStream {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.stream).poll_read(context, into);
+        if read.is_ready() {
+            self.times.0.read.store(clock::now(), Ordering::Relaxed);
+        }
+        read
+    }
+}
+
+impl Write for TimedStream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.times.writes();
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.times.writes();
+        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
