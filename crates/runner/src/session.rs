@@ -1,7 +1,7 @@
 //! One attempt at a trial through the agents: open a session for each load and host, and lead them all through their stages.
 //!
-//! Barriers are here alone: no session connects before all listen, none starts before all are ready, and none stops counting before
-//! all have sent.
+//! Barriers are here alone: no session connects before all listen, none starts before all are ready, none opens its window on order
+//! before all run, and none stops counting before all have sent.
 
 use crate::error::HostFailure;
 use crate::run::Event;
@@ -13,15 +13,19 @@ use linerate_model::{
     SessionProgress, Stage, Trial, TrialResult, Warmup,
 };
 use linerate_units::Nanos;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 /// Agents that do not answer within this when told to stop are left to their own bounds.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A window that opens when the load is steady opens so long after that was found: all hosts have to hear of it.
 const OPENING: Nanos = Nanos::from_millis(50);
+
+/// Where a warm-up is to be over after a time in any case, and no host tells how long it runs, windows open so long after that.
+const UNTOLD: Duration = Duration::from_secs(1);
 
 /// Where events go. Sessions are followed side by side, and each may have something to tell.
 pub(crate) type OnEvent<'a, 'b> = &'a RefCell<&'b mut dyn FnMut(Event<'_>)>;
@@ -40,24 +44,63 @@ pub(crate) struct Sessions<'a> {
 
 /// The warm-up of a trial whose windows open when it is steady.
 struct WarmUp {
-    /// None where its length is fixed.
+    /// None where its length is fixed, and once it is over.
     state: RefCell<Option<SteadyState>>,
+    /// Sessions whose load does not run yet.
+    left: watch::Sender<usize>,
+    /// How long after that it is over in any case, and when that is.
+    longest: Cell<Duration>,
+    latest: Cell<Instant>,
     is_over: watch::Sender<bool>,
 }
 
 impl WarmUp {
     fn of(trial: &Trial) -> Self {
-        Self { state: RefCell::new(SteadyState::of(trial)), is_over: watch::Sender::new(false) }
+        Self {
+            state: RefCell::new(SteadyState::of(trial)),
+            left: watch::Sender::default(),
+            longest: Cell::default(),
+            latest: Cell::new(Instant::now()),
+            is_over: watch::Sender::new(false),
+        }
     }
 
     /// Takes what `host` told of the measured load.
     fn take(&self, host: &HostName, progress: &SessionProgress) {
         if let Some(state) = &mut *self.state.borrow_mut() {
             state.take(host, progress);
-            if state.is_over() {
-                self.is_over.send_if_modified(|is_over| !std::mem::replace(is_over, true));
-            }
         }
+    }
+
+    /// The load of a session runs from now on.
+    fn one_runs(&self) {
+        self.latest.set(Instant::now() + self.longest.get());
+        self.left.send_modify(|left| *left = left.saturating_sub(1));
+    }
+
+    /// Ends it where the load is steady and all sessions run.
+    fn judge(&self) {
+        let mut state = self.state.borrow_mut();
+        if *self.left.borrow() == 0 && state.as_ref().is_some_and(SteadyState::is_over) {
+            *state = None;
+            self.is_over.send_replace(true);
+        }
+    }
+
+    /// Waits until a window is to be ordered open, and returns how long after the order it opens; never where it opens by itself.
+    async fn ends(&self, opening: Option<Nanos>) -> Nanos {
+        let Some(delay) = opening else { return std::future::pending().await };
+        let (mut is_over, mut left) = (self.is_over.subscribe(), self.left.subscribe());
+        let untold = async {
+            let _ = left.wait_for(|left| *left == 0).await;
+            sleep_until(self.latest.get()).await;
+        };
+        tokio::select! {
+            // It fails only if the sender is gone, and that is part of self.
+            _ = is_over.wait_for(|is_over| *is_over) => {}
+            () = untold => {}
+        }
+        delay
     }
 }
 
@@ -74,8 +117,8 @@ struct One<'a> {
     stage: Stage,
     /// How far its orders let it go.
     allowed: Allowed,
-    /// How long after the warm-up its window opens; none once it was told, or where it opens by itself.
-    opens: Option<Nanos>,
+    /// How long after the order its window opens; none once it was ordered, or where the window opens by itself.
+    opening: Option<Nanos>,
     listens: Endpoints,
     ready: Ready,
     /// Why the agent was lost, where the load goes on without it.
@@ -147,7 +190,7 @@ impl<'a> Sessions<'a> {
                     session,
                     stage: Stage::Preparing { doing: String::new() },
                     allowed: Allowed::Listening,
-                    opens: None,
+                    opening: None,
                     listens: Endpoints::new(),
                     ready: Ready::default(),
                     lost: None,
@@ -190,10 +233,13 @@ impl<'a> Sessions<'a> {
         let agents = self.agents;
         let round_trip = |one: &One<'_>| agents.round_trip(&one.host);
         let furthest = self.all.iter().map(round_trip).max().unwrap_or_default();
+        // Windows open together, also those of loads beside the measured one. What is `then` waited for, their agents add.
+        let at_most = self.trial.loads.iter().filter_map(steady_at_most).max();
+        self.warm_up.left.send_replace(self.all.len());
+        self.warm_up.longest.set(Duration::from(lead + furthest + at_most.unwrap_or_default()) + UNTOLD);
         try_join_all(self.all.iter_mut().map(|one| {
             let head_start = Nanos::new((furthest - round_trip(one)).get() / 2);
-            let opens = one.part.timing.window().is_some_and(|window| matches!(window.warmup, Warmup::Steady { .. }));
-            one.opens = opens.then_some(OPENING + head_start);
+            one.opening = steady_at_most(one.asked).map(|_| OPENING + head_start);
             one.order(Order::Start { delay: lead + head_start })
         }))
         .await?;
@@ -298,17 +344,16 @@ impl One<'_> {
 
     /// Takes the next stage.
     async fn next(&mut self, warm_up: &WarmUp, on_event: OnEvent<'_, '_>) -> Result<(), RunError> {
-        let mut is_over = warm_up.is_over.subscribe();
+        // An agent knows of the window when its load runs.
+        let opening = self.opening.filter(|_| matches!(self.stage, Stage::Running(_)));
         let stage = tokio::select! {
             biased;
-            Ok(_) = is_over.wait_for(|is_over| *is_over), if self.opens.is_some() => None,
-            stage = self.session.stage() => Some(stage),
+            delay = warm_up.ends(opening) => {
+                self.opening = None;
+                return self.order(Order::Open { delay }).await;
+            }
+            stage = self.session.stage() => stage.map_err(|error| self.failed(error))?,
         };
-        let Some(stage) = stage else {
-            let delay = self.opens.take().unwrap_or_default();
-            return self.order(Order::Open { delay }).await;
-        };
-        let stage = stage.map_err(|error| self.failed(error))?;
         if let Stage::Failed(failure) = stage {
             return Err(self.failed(failure));
         }
@@ -319,11 +364,17 @@ impl One<'_> {
             Stage::Preparing { doing } => on_event.borrow_mut()(Event::Preparing { host: &self.host, doing }),
             Stage::Listening { endpoints } => self.listens.clone_from(endpoints),
             Stage::Ready(ready) => self.ready = *ready,
-            Stage::Running(progress) if self.load == 0 => {
-                warm_up.take(&self.host, progress);
-                on_event.borrow_mut()(Event::Progress { host: &self.host, progress });
+            Stage::Running(progress) => {
+                if !matches!(self.stage, Stage::Running(_)) {
+                    warm_up.one_runs();
+                }
+                if self.load == 0 {
+                    warm_up.take(&self.host, progress);
+                    on_event.borrow_mut()(Event::Progress { host: &self.host, progress });
+                }
+                warm_up.judge();
             }
-            Stage::Running(_) | Stage::Sent | Stage::Done | Stage::Failed(_) => {}
+            Stage::Sent | Stage::Done | Stage::Failed(_) => {}
         }
         self.stage = stage;
         Ok(())
@@ -372,6 +423,14 @@ async fn all_reach<'a, 'b: 'a>(
     }))
     .await?;
     Ok(())
+}
+
+/// After which time the warm-up of a load is over in any case; none where its length is fixed.
+fn steady_at_most(load: &Load) -> Option<Nanos> {
+    match load.timing.window()?.warmup {
+        Warmup::Steady { at_most, .. } => Some(at_most),
+        Warmup::Fixed(_) => None,
+    }
 }
 
 fn is_sent(stage: &Stage) -> bool {

@@ -11,6 +11,7 @@ mod repeats;
 mod resuming;
 mod store;
 mod truth;
+mod warm_up;
 
 use crate::{DeviceWatch, Ended, Event, Origin, Resumed, Run};
 use fake::{Entry, FakeAgents, Step, Told};
@@ -75,7 +76,12 @@ fn assert_barriers(attempt: &[Entry]) {
     let misordered = attempt.iter().find(|entry| matches!(entry.told, Told::Misordered(_)));
     assert_eq!(misordered, None, "{attempt:?}");
     let sessions: BTreeSet<&str> = attempt.iter().map(|entry| entry.id.as_str()).collect();
-    for (order, needed) in [(Step::Connect, Step::Listening), (Step::Start, Step::Ready), (Step::Drain, Step::Sent)] {
+    for (order, needed) in [
+        (Step::Connect, Step::Listening),
+        (Step::Start, Step::Ready),
+        (Step::Window, Step::Running),
+        (Step::Drain, Step::Sent),
+    ] {
         let Some(first) = attempt.iter().position(|entry| entry.told == Told::Ordered(order)) else { continue };
         for session in &sessions {
             let reached = |entry: &Entry| entry.id == *session && entry.told == Told::Reached(needed);

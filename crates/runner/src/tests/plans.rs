@@ -7,7 +7,7 @@ use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyVerify,
     CopyWay, CurvePlan, DevicePlan, DeviceTest, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream,
     FramesTask, Goal, HostName, IpVersion, Mac, NfsMix, NfsTask, Path, Plan, Planned, PortPair, Repeats, RpcCall,
-    RpcTask, SocketOptions, StreamTask, Task, Timing, TransactTask, Transport, Trial,
+    RpcTask, SocketOptions, StreamTask, Task, Timing, TransactTask, Transport, Trial, Warmup,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate, FrameSize, Nanos, Ratio};
 
@@ -53,6 +53,17 @@ pub(super) fn stream(transport: Transport, name: &str) -> Trial {
 pub(super) fn sweep(times: u32) -> Plan {
     let cells = ["tcp 1", "tcp 2"].map(|name| stream(Transport::Tcp, name));
     Plan::sweep(cells.to_vec(), Repeats::Times(times))
+}
+
+/// The same plan with windows that open when the load is steady.
+pub(super) fn when_steady(mut plan: Plan) -> Plan {
+    let Goal::Sweep(sweep) = &mut plan.goal else { unreachable!("it is a sweep") };
+    for load in sweep.cells.iter_mut().flat_map(|cell| &mut cell.loads) {
+        if let Timing::Window(window) = &mut load.timing {
+            window.warmup = Warmup::STEADY;
+        }
+    }
+    plan
 }
 
 /// One UDP stream, twice.

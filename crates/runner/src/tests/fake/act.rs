@@ -17,6 +17,8 @@ pub(in super::super) enum Step {
     /// It is ordered to start.
     Start,
     Running,
+    /// It is ordered to open its window.
+    Window,
     Sent,
     /// It is ordered to drain.
     Drain,
@@ -31,7 +33,7 @@ pub(in super::super) enum Step {
 
 impl Step {
     /// All of them, but for the last two.
-    pub(in super::super) const ALL: [Self; 11] = [
+    pub(in super::super) const ALL: [Self; 12] = [
         Self::Open,
         Self::Preparing,
         Self::Listening,
@@ -39,6 +41,7 @@ impl Step {
         Self::Ready,
         Self::Start,
         Self::Running,
+        Self::Window,
         Self::Sent,
         Self::Drain,
         Self::Done,

@@ -30,6 +30,9 @@ pub(super) const SILENCE: Duration = Duration::from_secs(15);
 /// Decides what happens at a moment.
 type Script = dyn Fn(&Moment<'_>) -> Act + Send + Sync;
 
+/// What a load has done after so many seconds: bytes received, and operations.
+type Course = dyn Fn(f64) -> u64 + Send + Sync;
+
 /// All agents of a run.
 pub(super) struct FakeAgents {
     world: Arc<World>,
@@ -45,6 +48,25 @@ struct World {
     opened: Mutex<Vec<Opened>>,
     began: Instant,
     exchanges: Mutex<Vec<Asked>>,
+    /// None tells no progress.
+    course: Option<Box<Course>>,
+    windows: Mutex<Vec<FakeWindow>>,
+}
+
+/// The window of a session whose warm-up ended when it was ordered to.
+#[derive(Debug, Clone)]
+pub(super) struct FakeWindow {
+    pub(super) id: String,
+    /// From the start of the load to the opening.
+    pub(super) warm_up: Duration,
+    pub(super) opened: Instant,
+}
+
+impl FakeWindow {
+    /// The part of the session's name that all sessions of an attempt share.
+    pub(super) fn attempt(&self) -> &str {
+        attempt_of(&self.id)
+    }
 }
 
 /// A host was asked for its clock.
@@ -105,6 +127,8 @@ impl FakeAgents {
             opened: Mutex::default(),
             began: Instant::now(),
             exchanges: Mutex::default(),
+            course: Some(Box::new(|seconds| (seconds * 1e8) as u64)),
+            windows: Mutex::default(),
         };
         Self { world: Arc::new(world) }
     }
@@ -113,6 +137,17 @@ impl FakeAgents {
     pub(super) fn script(mut self, script: impl Fn(&Moment<'_>) -> Act + Send + Sync + 'static) -> Self {
         Arc::get_mut(&mut self.world).expect("nothing is open yet").script = Box::new(script);
         self
+    }
+
+    /// The same, whose loads do what `course` says; none tells no progress.
+    pub(super) fn course(mut self, course: Option<Box<Course>>) -> Self {
+        Arc::get_mut(&mut self.world).expect("nothing is open yet").course = course;
+        self
+    }
+
+    /// The windows that were ordered open, in order.
+    pub(super) fn windows(&self) -> Vec<FakeWindow> {
+        self.world.windows.lock().expect("no holder panics").clone()
     }
 
     /// What turns true when the user presses Ctrl-C.

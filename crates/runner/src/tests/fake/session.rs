@@ -1,12 +1,12 @@
 //! One session, at one agent.
 
-use super::{Act, Entry, Moment, REQUEST_TIMEOUT, SILENCE, Step, Told, World};
+use super::{Act, Entry, FakeWindow, Moment, REQUEST_TIMEOUT, SILENCE, Step, Told, World};
 use crate::OpenSession;
 use futures_util::future::BoxFuture;
 use linerate_control::AgentError;
 use linerate_model::{
-    Assignment, CoreUse, Endpoints, FailureKind, HostCounts, HostName, Order, Ready, SessionFailure, SessionProgress,
-    Stage, Task, TaskKind,
+    Assignment, CoreUse, Endpoints, FailureKind, HostCounts, HostName, Meter, Order, Ready, SessionFailure,
+    SessionProgress, Stage, Task, TaskKind, Warmup,
 };
 use linerate_units::Nanos;
 use std::net::SocketAddr;
@@ -19,6 +19,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 const ANSWER: Duration = Duration::from_millis(1);
 /// What a host takes to listen, to connect and to be ready. Each host takes longer than the one before it.
 const PREPARATION: Duration = Duration::from_millis(10);
+/// Progress is told this often while a window is waited for.
+const TELLS: Duration = Duration::from_millis(50);
 
 pub(super) struct FakeSession {
     world: Arc<World>,
@@ -33,6 +35,11 @@ pub(super) struct FakeSession {
     taken: watch::Sender<Step>,
     /// The step that is on its way, what happens then, and when.
     coming: Option<(Step, Act, Instant)>,
+    /// When the load began, and when its progress is told next.
+    began: Mutex<Option<Instant>>,
+    tells: Option<Instant>,
+    /// When its window closes, where that was ordered open.
+    closes: Mutex<Option<Instant>>,
     /// When the connection breaks.
     breaks: Option<Instant>,
 }
@@ -54,6 +61,9 @@ impl FakeSession {
             told: Mutex::new(Step::Open),
             taken: watch::Sender::new(Step::Open),
             coming: None,
+            began: Mutex::default(),
+            tells: None,
+            closes: Mutex::default(),
             breaks: None,
         }
     }
@@ -71,6 +81,14 @@ impl FakeSession {
 
     fn drains(&self) -> bool {
         self.assignment.task.kind() == TaskKind::Frames
+    }
+
+    /// How much later than ordered its window opens; none if that opens by itself.
+    fn steady(&self) -> Option<Nanos> {
+        match self.assignment.timing.window()?.warmup {
+            Warmup::Steady { then, .. } => Some(then),
+            Warmup::Fixed(_) => None,
+        }
     }
 
     fn act(&self, step: Step) -> Act {
@@ -135,6 +153,7 @@ impl FakeSession {
             Step::Ready => Step::Connect,
             Step::Running | Step::Sent => Step::Start,
             Step::Done if self.drains() => Step::Drain,
+            Step::Done if self.steady().is_some() => Step::Window,
             Step::Done => Step::Start,
             _ => Step::Open,
         }
@@ -163,15 +182,22 @@ impl FakeSession {
         let step = self.next();
         if self.coming.is_none() {
             let needed = self.order_before(step);
-            // It fails only if the sender is gone, and that is part of self.
-            let _ = self.taken.subscribe().wait_for(|taken| *taken >= needed).await;
+            let mut taken = self.taken.subscribe();
+            tokio::select! {
+                biased;
+                // It fails only if the sender is gone, and that is part of self.
+                _ = taken.wait_for(|taken| *taken >= needed) => {}
+                () = until(self.tells.filter(|_| needed == Step::Window)) => return Ok(self.progress()),
+            }
             let act = self.act(step);
             let more = match act {
                 Act::Delay(time) => time,
                 Act::Silence => SILENCE,
                 _ => Duration::ZERO,
             };
-            self.coming = Some((step, act, Instant::now() + self.time_to(step) + more));
+            let closes = self.closes.lock().expect("no holder panics").take().filter(|_| step == Step::Done);
+            let at = closes.unwrap_or_else(|| Instant::now() + self.time_to(step));
+            self.coming = Some((step, act, at + more));
         }
         let Some((_, act, at)) = self.coming else { unreachable!("it was just set") };
         sleep_until(at).await;
@@ -192,9 +218,36 @@ impl FakeSession {
             Act::Pass | Act::Delay(_) | Act::Spoil | Act::Count(_) => {}
         }
         self.coming = None;
+        if step == Step::Running {
+            *self.began.lock().expect("no holder panics") = Some(Instant::now());
+            self.tells = self.world.course.is_some().then(|| Instant::now() + TELLS);
+        }
         *self.told.lock().expect("no holder panics") = step;
         self.note(Told::Reached(step));
         Ok(self.stage_of(step))
+    }
+
+    /// Tells what was done until now.
+    fn progress(&mut self) -> Stage {
+        self.tells = Some(Instant::now() + TELLS);
+        let running = self.began.lock().expect("no holder panics").map(|began| began.elapsed()).unwrap_or_default();
+        let done = self.world.course.as_ref().map_or(0, |course| course(running.as_secs_f64()));
+        let meter = Meter { received_bytes: done, operations: done, ..Meter::default() };
+        let srtt = Some(self.world.network.round_trip);
+        Stage::Running(SessionProgress { running: running.into(), meter, srtt, ..SessionProgress::default() })
+    }
+
+    /// Its window is ordered open.
+    fn opens(&self, delay: Nanos) {
+        let Some((window, then)) = self.assignment.timing.window().zip(self.steady()) else { return };
+        let opened = Instant::now() + Duration::from(delay + then);
+        *self.closes.lock().expect("no holder panics") = Some(opened + Duration::from(window.measure));
+        let began = self.began.lock().expect("no holder panics").unwrap_or(opened);
+        self.world.windows.lock().expect("no holder panics").push(FakeWindow {
+            id: self.assignment.id.0.clone(),
+            warm_up: opened.duration_since(began),
+            opened,
+        });
     }
 
     fn stage_of(&self, step: Step) -> Stage {
@@ -223,7 +276,7 @@ impl FakeSession {
                 complete && (told, taken) == (Step::Listening, Step::Open)
             }
             Order::Start { .. } => (told, taken) == (Step::Ready, Step::Connect),
-            Order::Open { .. } => false,
+            Order::Open { .. } => self.steady().is_some() && (told, taken) == (Step::Running, Step::Start),
             Order::Drain => (told, taken) == (Step::Sent, Step::Start),
         }
     }
@@ -259,11 +312,8 @@ impl OpenSession for FakeSession {
             let step = match order {
                 Order::Connect(_) => Step::Connect,
                 Order::Start { .. } => Step::Start,
+                Order::Open { .. } => Step::Window,
                 Order::Drain => Step::Drain,
-                Order::Open { .. } => {
-                    sleep(ANSWER).await;
-                    return Ok(());
-                }
             };
             if !self.waits_for(order) {
                 self.note(Told::Misordered(step));
@@ -271,6 +321,9 @@ impl OpenSession for FakeSession {
                 return Err(AgentError::Rejected { address: self.host.to_string(), message });
             }
             self.note(Told::Ordered(step));
+            if let Order::Open { delay } = order {
+                self.opens(*delay);
+            }
             let act = self.act(step);
             sleep(ANSWER).await;
             self.answer(step, act, "go on with the trial").await?;

@@ -53,7 +53,7 @@ fn stage_before(step: Step) -> Option<&'static str> {
         Step::Preparing | Step::Listening => Some("preparing"),
         Step::Connect | Step::Ready => Some("listening"),
         Step::Start | Step::Running => Some("ready"),
-        Step::Sent => Some("running"),
+        Step::Window | Step::Sent => Some("running"),
         Step::Drain => Some("sent"),
         Step::Done | Step::Close => None,
         Step::Counts => Some("done"),

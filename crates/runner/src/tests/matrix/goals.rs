@@ -17,6 +17,8 @@ pub(super) struct Goal {
     pub(super) network: Network,
     /// Its trial that is disturbed waits for all to have sent.
     pub(super) drains: bool,
+    /// Its windows open when they are ordered to.
+    pub(super) steady: bool,
     /// A trial that failed is left out, and the others are run.
     pub(super) goes_on: bool,
     /// A trial that was spoilt is run again.
@@ -26,7 +28,18 @@ pub(super) struct Goal {
 impl Goal {
     fn new(name: &'static str, plan: Plan) -> Self {
         let (hosts, network) = (&["a", "b"], plans::network());
-        Self { name, plan, hosts, one_in: 1, every_host: false, network, drains: false, goes_on: false, repeats: true }
+        Self {
+            name,
+            plan,
+            hosts,
+            one_in: 1,
+            every_host: false,
+            network,
+            drains: false,
+            steady: false,
+            goes_on: false,
+            repeats: true,
+        }
     }
 }
 
@@ -35,6 +48,7 @@ pub(super) fn all() -> Vec<Goal> {
     let two_sources = plans::copy(&["a", "c"], CopyOnError::Stop, 2);
     vec![
         Goal { every_host: true, ..Goal::new("TCP streams", plans::sweep(1)) },
+        Goal { steady: true, ..Goal::new("streams until they are steady", plans::when_steady(plans::sweep(1))) },
         Goal::new("UDP streams", plans::udp()),
         Goal::new("latency under load", plans::loaded_latency()),
         Goal::new("transactions", plans::transact()),
