@@ -99,7 +99,7 @@ impl Bar {
                 self.show(&format!("{}  {}", self.doing, self.rate()));
             }
             Event::Repeating { reason } => self.show(&format!("{}  measured again: {}", self.doing, reason.text)),
-            Event::Ended { .. } => {}
+            Event::Started { .. } | Event::Ended { .. } | Event::Concluded { .. } => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is told while a run goes on: by `--json-stream`, and to pages that follow a run.
 
-use crate::{Host, HostName, Measurement, RecordId, Verdict};
+use crate::{Host, HostName, Measurement, Outcome, RecordId, TaskKind, Transport, Verdict};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub const STREAM_SCHEMA: &str = "linerate.stream/1";
 
 /// One event. Events of one run come in this order: `start`, a `host` for each host, then for each attempt a `trial` that begins, its
-/// `interval`s and a `trial` that ended, then a `result` and a `verdict` for each thing measured, and `end`.
+/// `interval`s and a `trial` that ended, then a `result` and a `verdict` for each thing measured, an `outcome` where there is one, and
+/// `end`. An attempt that the user stopped has no `trial` that ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum StreamEvent {
@@ -35,6 +36,11 @@ pub enum StreamEvent {
     Trial {
         /// The trial's name. Repeats have the same.
         name: String,
+        /// The task that is measured.
+        task: TaskKind,
+        /// TCP or UDP; none for frames and copies.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        transport: Option<Transport>,
         /// Attempts of this run before this one.
         number: u32,
         /// Which attempt at this repeat it is; the first is 0.
@@ -58,6 +64,11 @@ pub enum StreamEvent {
         result: String,
         /// The verdict.
         verdict: Box<Verdict>,
+    },
+    /// What was found beside the results: of a device, of the layers of a path, or of a curve.
+    Outcome {
+        /// What was found.
+        outcome: Box<Outcome>,
     },
     /// The run has ended.
     End {

@@ -14,6 +14,7 @@ mod intervals;
 mod keep;
 mod run;
 mod session;
+mod telling;
 #[cfg(test)]
 mod tests;
 
@@ -23,3 +24,4 @@ pub use device_load::DeviceWatch;
 pub use error::{HostFailure, RunError};
 pub use intervals::Intervals;
 pub use run::{Ended, Event, Origin, Resumed, Run};
+pub use telling::Telling;

@@ -16,6 +16,11 @@ use tokio::sync::watch;
 /// What happens while a run goes on.
 #[derive(Debug)]
 pub enum Event<'a> {
+    /// The run begins, or goes on.
+    Started {
+        /// What is known of it: its name, its hosts, and the attempts made before it goes on.
+        record: &'a Record,
+    },
     /// An attempt at a trial begins.
     Begins {
         /// The trial.
@@ -55,6 +60,13 @@ pub enum Event<'a> {
     Ended {
         /// What it counted.
         result: &'a TrialResult,
+    },
+    /// The run has ended, and is kept as far as it could be.
+    Concluded {
+        /// All of it.
+        record: &'a Record,
+        /// Why it ended early, or could not be kept; none otherwise.
+        failure: Option<&'a RunError>,
     },
 }
 
@@ -113,6 +125,7 @@ impl Run<'_> {
             Some(Resumed { record, live }) => (record, Some(live)),
             None => (begin(self.plan.clone(), self.origin.clone(), self.agents), None),
         };
+        on_event(Event::Started { record: &record });
         let resumed_at = live.as_ref().map(|_| record.trials.len());
         let mut keep = Keep::new(self.store, live, &record);
         let mut method = linerate_method::of(&record.plan, &record.hosts);
@@ -171,7 +184,9 @@ impl Run<'_> {
             Some(_) => Ending::Failed,
         };
         let stored = keep.end(&record, ending).map(RunError::Store);
-        Ended { record, failure: failure.or(stored) }
+        let failure = failure.or(stored);
+        on_event(Event::Concluded { record: &record, failure: failure.as_ref() });
+        Ended { record, failure }
     }
 
     /// Makes one attempt. Whatever ends it early, every session is closed before this returns; what could not be removed then is

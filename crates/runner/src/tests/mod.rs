@@ -10,6 +10,7 @@ mod plans;
 mod repeats;
 mod resuming;
 mod store;
+mod telling;
 mod truth;
 mod warm_up;
 

@@ -1,0 +1,111 @@
+//! What is told of a run while it goes on: the runner's events turned into those of [`StreamEvent`].
+
+use crate::{Event, Intervals, RunError};
+use linerate_model::{
+    EndState, HostName, Outcome, Record, STREAM_SCHEMA, SessionProgress, Standing, StreamEvent, Trial, TrialResult,
+    TrialState,
+};
+use linerate_units::Nanos;
+
+/// Turns the events of a run into those that are told.
+#[derive(Debug, Clone)]
+pub struct Telling {
+    /// Length of an interval; none leaves intervals out.
+    every: Option<Nanos>,
+    /// Attempts that have begun, those before a resumed run went on included.
+    begun: u32,
+    /// The intervals of the attempt that runs.
+    intervals: Option<Intervals>,
+}
+
+impl Telling {
+    /// Tells of intervals of `every`; none tells of no intervals.
+    pub fn new(every: Option<Nanos>) -> Self {
+        Self { every, begun: 0, intervals: None }
+    }
+
+    /// Takes an event. Returns what is told of it, in order.
+    pub fn take(&mut self, event: &Event<'_>) -> Vec<StreamEvent> {
+        match event {
+            Event::Started { record } => self.start(record),
+            Event::Begins { trial, attempt, .. } => vec![self.begin(trial, *attempt)],
+            Event::Progress { host, progress } => self.progress(host, progress),
+            Event::Ended { result } => self.end_attempt(result),
+            Event::Concluded { record, failure } => self.conclude(record, *failure),
+            // Why an attempt is repeated is told when it has ended.
+            Event::Preparing { .. } | Event::Starts { .. } | Event::Repeating { .. } => Vec::new(),
+        }
+    }
+
+    fn start(&mut self, record: &Record) -> Vec<StreamEvent> {
+        self.begun = u32::try_from(record.trials.len()).unwrap_or(u32::MAX);
+        let start = StreamEvent::Start {
+            schema: STREAM_SCHEMA.to_owned(),
+            record: record.id.clone(),
+            version: record.version.clone(),
+            command: record.command.clone(),
+            started_unix_ns: record.started_unix_ns,
+        };
+        let hosts = record.hosts.iter().map(|host| StreamEvent::Host { host: Box::new(host.clone()) });
+        std::iter::once(start).chain(hosts).collect()
+    }
+
+    fn begin(&mut self, trial: &Trial, attempt: u32) -> StreamEvent {
+        self.intervals = self.every.map(|every| Intervals::new(every, self.begun));
+        self.begun += 1;
+        self.trial(trial, attempt, TrialState::Begins, None)
+    }
+
+    fn progress(&mut self, host: &HostName, progress: &SessionProgress) -> Vec<StreamEvent> {
+        let ended = self.intervals.as_mut().and_then(|intervals| intervals.take(host, progress));
+        ended.map(StreamEvent::Interval).into_iter().collect()
+    }
+
+    fn end_attempt(&mut self, result: &TrialResult) -> Vec<StreamEvent> {
+        let (state, reason) = match &result.standing {
+            Standing::Counted => (TrialState::Counted, None),
+            Standing::Spoilt { reason } => (TrialState::Spoilt, Some(reason.text.clone())),
+            Standing::Failed { reason } => (TrialState::Failed, Some(reason.clone())),
+        };
+        let ended = self.trial(&result.trial, result.attempt, state, reason);
+        self.rest().into_iter().chain([ended]).collect()
+    }
+
+    fn conclude(&mut self, record: &Record, failure: Option<&RunError>) -> Vec<StreamEvent> {
+        let mut told: Vec<StreamEvent> = self.rest().into_iter().collect();
+        for result in &record.results {
+            let verdict =
+                StreamEvent::Verdict { result: result.name.clone(), verdict: Box::new(result.verdict.clone()) };
+            told.extend([StreamEvent::Result { result: Box::new(result.clone()) }, verdict]);
+        }
+        if record.outcome != Outcome::Sweep {
+            told.push(StreamEvent::Outcome { outcome: Box::new(record.outcome.clone()) });
+        }
+        let state = match failure {
+            // It was measured to its end, and could not be kept.
+            None | Some(RunError::Store(_)) => EndState::Finished,
+            Some(RunError::Interrupted) => EndState::Interrupted,
+            Some(_) => EndState::Failed,
+        };
+        told.push(StreamEvent::End { state, reason: failure.map(ToString::to_string) });
+        told
+    }
+
+    /// The interval that was under way when the attempt ended.
+    fn rest(&mut self) -> Option<StreamEvent> {
+        self.intervals.take()?.rest().map(StreamEvent::Interval)
+    }
+
+    /// What becomes of the attempt that began last.
+    fn trial(&self, trial: &Trial, attempt: u32, state: TrialState, reason: Option<String>) -> StreamEvent {
+        StreamEvent::Trial {
+            name: trial.name.clone(),
+            task: trial.task().kind(),
+            transport: trial.net().map(|net| net.transport),
+            number: self.begun.saturating_sub(1),
+            attempt,
+            state,
+            reason,
+        }
+    }
+}
