@@ -150,6 +150,11 @@ impl Session {
         Some(readings)
     }
 
+    /// When its work begins, as it said last; none before that.
+    pub fn begins(&self) -> Option<u64> {
+        self.load.state().sessions[self.index].work.as_ref().map(|work| work.start)
+    }
+
     /// The measured window; none before its work began, or if it has none.
     pub fn window(&self) -> Option<Timeline> {
         self.load.state().sessions[self.index].work.as_ref().and_then(|work| work.window.clone())

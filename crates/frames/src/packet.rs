@@ -60,7 +60,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
         }
         let sent: Result<Vec<_>, Error> =
             senders.into_iter().map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect();
-        let settled = if sent.is_ok() { attempt.settle(|| attempt.look()) } else { Ok(()) };
+        let settled = if sent.is_ok() { attempt.settle() } else { Ok(()) };
         over.store(true, Ordering::Relaxed);
         let accounts: Result<Vec<_>, Error> = receivers
             .into_iter()
@@ -244,8 +244,10 @@ impl Outgoing {
             self.last = time;
             self.sent += sent;
             self.next += stream.gap * u128::from(sent);
-            progress
-                .add_sent(sent, self.frames[..sent as usize].iter().map(|(_, frame)| frame.len() as u64 + FCS).sum());
+            let bytes = self.frames[..sent as usize].iter().map(|(_, frame)| frame.len() as u64 + FCS).sum();
+            if let Some(from) = stream.from {
+                progress.add_sent(from, sent, bytes);
+            }
         }
         Ok(())
     }
@@ -277,7 +279,7 @@ fn receive(
         }
         // The kernel stamps with the time since 1970.
         let offset = clock::unix_now().saturating_sub(clock::now());
-        let mut received_bytes = 0;
+        let (mut received, mut received_bytes) = (0, 0);
         for (frame, stamp) in incoming.frames() {
             let Some(signature) = find_signature(frame).filter(|signature| signature.tag == plan.tag) else { continue };
             let Some(account) = accounts.get_mut(usize::from(signature.stream)) else { continue };
@@ -286,9 +288,10 @@ fn receive(
             let bytes = stream.frames[stream.frame_of(signature.number)].len();
             account.arrived(signature.number, signature.time, at, bytes as u64);
             if stream.to == Some(port) {
+                received += 1;
                 received_bytes += bytes as u64 + FCS;
             }
         }
-        progress.add_received(received_bytes);
+        progress.add_received(port, received, received_bytes);
     }
 }

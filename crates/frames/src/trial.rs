@@ -11,13 +11,12 @@ use linerate_sys::netlink::{Link, Route};
 use linerate_sys::packet::PacketSocket;
 use linerate_sys::{Error, clock};
 use linerate_units::Nanos;
-use std::cell::Cell;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, atomic::AtomicBool};
 use std::thread;
 use std::time::Duration;
 
-/// Between looks at the counts and the ports' links.
+/// Between looks at the ports' links.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 /// From the start being known to the first frame: for the threads to be ready, nanoseconds.
 pub(crate) const LEAD: u64 = 20_000_000;
@@ -48,8 +47,6 @@ pub(crate) struct Attempt<'a> {
     carrier: &'a Carrier,
     /// How long stragglers are waited for, nanoseconds.
     settle: u64,
-    /// The host knows that the work is under way.
-    under_way: Cell<bool>,
 }
 
 impl Attempt<'_> {
@@ -67,10 +64,9 @@ impl Attempt<'_> {
         let start = self.host.ready(Ready { lead: Nanos::new(lead + HEARING), ..Ready::default() })?;
         let start = start.max(clock::now() + lead);
         self.progress.begin();
-        if !self.under_way.replace(true) {
-            let (meters, threads, disks) = (Arc::clone(&self.progress) as _, Vec::new(), Vec::new());
-            self.host.runs(Work { start, window: None, threads, disks, meters });
-        }
+        // Where packet sockets take the place of XDP, the course of the trial begins anew.
+        let (meters, threads, disks) = (Arc::clone(&self.progress) as _, Vec::new(), Vec::new());
+        self.host.runs(Work { start, window: None, threads, disks, meters });
         Ok(start)
     }
 
@@ -81,11 +77,11 @@ impl Attempt<'_> {
         }
     }
 
-    /// Once all is sent: waits until the other hosts have sent too, then for stragglers. Calls `report` meanwhile.
+    /// Once all is sent: waits until the other hosts have sent too, then for stragglers. Looks at the links meanwhile.
     ///
     /// # Errors
     /// The session was stopped.
-    pub(crate) fn settle(&self, report: impl Fn()) -> Result<(), FrameError> {
+    pub(crate) fn settle(&self) -> Result<(), FrameError> {
         let host = self.host;
         thread::scope(|scope| {
             let (told, heard) = mpsc::channel();
@@ -96,7 +92,7 @@ impl Attempt<'_> {
             loop {
                 match heard.recv_timeout(LOOK) {
                     Ok(all_sent) => return Ok::<_, FrameError>(all_sent?),
-                    Err(RecvTimeoutError::Timeout) => report(),
+                    Err(RecvTimeoutError::Timeout) => self.look(),
                     Err(RecvTimeoutError::Disconnected) => return Err(Stopped.into()),
                 }
             }
@@ -107,7 +103,7 @@ impl Attempt<'_> {
                 return Err(Stopped.into());
             }
             clock::sleep_until(until.min(clock::now() + LOOK.as_nanos() as u64));
-            report();
+            self.look();
         }
         Ok(())
     }
@@ -140,11 +136,10 @@ pub(crate) fn run(plan: &Plan, task: &FramesTask, host: &dyn Conductor) -> Resul
     let carrier = Carrier::of(plan)?;
     let attempt = Attempt {
         plan,
-        progress: Arc::default(),
+        progress: Arc::new(Progress::of(plan.ports.iter().map(|port| port.interface.clone()))),
         host,
         carrier: &carrier,
         settle: task.settle.get(),
-        under_way: Cell::new(false),
     };
     let unsigned = plan.streams.iter().any(|stream| stream.signature_at.is_none());
     let before = if unsigned { Route::open()?.links()? } else { Vec::new() };

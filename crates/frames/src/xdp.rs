@@ -1,16 +1,18 @@
 //! Frames by XDP: programs in the kernel send, count and time them; user space only starts, waits and reads.
 
-use crate::plan::{Plan, Stream, deal};
+use crate::plan::{Plan, deal};
+use crate::progress::{KernelCounts, PortCounts};
 use crate::taken::VirtualLinks;
 use crate::trial::{Attempt, Counts, FCS, LEAD, LOOK};
 use crate::{FrameError, FrameError::NoXdp};
 use linerate_engine::Stopped;
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent};
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
 use linerate_sys::xdp::{HEAD, Lane, Receiver, Reception, TransmitFrame, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, affinity, bpf, clock};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
@@ -48,6 +50,40 @@ fn filling(plan: &Plan) -> &[u8] {
     frames.max_by_key(|frame| frame.len()).map_or(&[], Vec::as_slice)
 }
 
+/// The programs at work.
+struct Programs {
+    lanes: Vec<Lane>,
+    /// Which streams each lane sends.
+    dealt: Vec<Vec<usize>>,
+    receiver: Receiver,
+    /// Each stream, and which of this host's ports sends and is to receive it.
+    streams: Vec<(FrameStream, Option<usize>, Option<usize>)>,
+}
+
+impl Programs {
+    /// Each lane with the streams that it sends: their places there and in the plan.
+    fn sending(&self) -> impl Iterator<Item = (&Lane, u32, usize)> {
+        let lanes = self.lanes.iter().zip(&self.dealt);
+        lanes.flat_map(|(lane, streams)| (0..).zip(streams).map(move |(at, &index)| (lane, at, index)))
+    }
+}
+
+impl KernelCounts for Programs {
+    fn add_to(&self, ports: &mut [PortCounts]) {
+        for (lane, at, index) in self.sending() {
+            let (wish, from, _) = &self.streams[index];
+            let (Some(from), Ok(counts)) = (from, lane.sent(at)) else { continue };
+            ports[*from].sent += counts.sent;
+            ports[*from].sent_bytes += wish.bytes(counts.sent);
+        }
+        for (index, (wish, _, to)) in (0..).zip(&self.streams) {
+            let (Some(to), Ok(counts)) = (to, self.receiver.arrived(index)) else { continue };
+            ports[*to].received += counts.received;
+            ports[*to].received_bytes += wish.bytes(counts.received);
+        }
+    }
+}
+
 /// Runs the trial.
 pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     let (plan, stop) = (attempt.plan, attempt.stop());
@@ -65,21 +101,10 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     }
     let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
     let deadline = start + plan.time + plan.late_time() + GRACE;
-    let report = || {
-        let (mut sent, mut sent_bytes) = (0, 0);
-        for (lane, indices) in lanes.iter().zip(&dealt) {
-            for (at, &index) in (0..).zip(indices) {
-                let frames = lane.sent(at).map_or(0, |sent| sent.sent);
-                sent += frames;
-                sent_bytes += plan.streams[index].wish.bytes(frames);
-            }
-        }
-        let bytes = |(at, stream): (u32, &Stream)| {
-            receiver.arrived(at).map_or(0, |arrived| stream.wish.bytes(arrived.received))
-        };
-        attempt.progress.set(sent, sent_bytes, (0..).zip(&plan.streams).map(bytes).sum());
-        attempt.look();
-    };
+    let streams = plan.streams.iter().map(|stream| (stream.wish.clone(), stream.from, stream.to)).collect();
+    let programs = Arc::new(Programs { lanes, dealt, receiver, streams });
+    let Programs { lanes, receiver, .. } = &*programs;
+    let _counting = attempt.progress.counted_by(Arc::clone(&programs) as _);
     thread::scope(|scope| {
         let mut threads = Vec::with_capacity(lanes.len());
         for (core, lane) in lanes.iter().enumerate() {
@@ -98,39 +123,35 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
         }
         while threads.iter().any(|thread| !thread.is_finished()) {
             thread::sleep(LOOK);
-            report();
+            attempt.look();
         }
         threads
             .into_iter()
             .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })?;
     let mut given = BTreeMap::<u32, u64>::new();
-    for (lane, indices) in lanes.iter().zip(&dealt) {
-        for (at, &index) in (0..).zip(indices) {
-            if let Some(port) = plan.streams[index].from {
-                *given.entry(plan.ports[port].link).or_default() += lane.sent(at)?.sent;
-            }
+    for (lane, at, index) in programs.sending() {
+        if let Some(port) = plan.streams[index].from {
+            *given.entry(plan.ports[port].link).or_default() += lane.sent(at)?.sent;
         }
     }
     if stop.load(Ordering::Relaxed) {
         return Err(Stopped.into());
     }
     virtual_links.check(|link| given.get(&link).copied().unwrap_or_default())?;
-    attempt.settle(report)?;
+    attempt.settle()?;
 
     let mut streams = vec![FrameStreamPart::default(); plan.streams.len()];
-    for (lane, indices) in lanes.iter().zip(&dealt) {
-        for (at, &index) in (0..).zip(indices) {
-            let sent = lane.sent(at)?;
-            streams[index].sent = Some(FramesSent {
-                intended: attempt.intended(index, sent.sent),
-                sent: sent.sent,
-                bytes: plan.streams[index].wish.bytes(sent.sent),
-                first: sent.first,
-                time: Nanos::new(sent.last.saturating_sub(sent.first)),
-                held_up: Nanos::new(sent.held_up),
-            });
-        }
+    for (lane, at, index) in programs.sending() {
+        let sent = lane.sent(at)?;
+        streams[index].sent = Some(FramesSent {
+            intended: attempt.intended(index, sent.sent),
+            sent: sent.sent,
+            bytes: plan.streams[index].wish.bytes(sent.sent),
+            first: sent.first,
+            time: Nanos::new(sent.last.saturating_sub(sent.first)),
+            held_up: Nanos::new(sent.held_up),
+        });
     }
     for ((index, stream), part) in (0..).zip(&plan.streams).zip(&mut streams) {
         let arrived = receiver.arrived(index)?;

@@ -1,10 +1,10 @@
 //! Trials over a pair of virtual ports in a namespace of their own: what is counted must be what is true.
 
-use crate::ports::{AMPLE, ENGINES, FAR, OWN, UDP, counted, counts, failure, session, stream, trial, with_ports};
+use crate::ports::{AMPLE, ENGINES, FAR, OWN, UDP, counted, counts, failure, part, session, stream, trial, with_ports};
 use linerate_engine::FailedBy;
 use linerate_engine::testing::Reached;
 use linerate_frames::{FrameError, Frames, port, resolve};
-use linerate_model::{CaveatKind, FrameEngine, FramePayload, Meter};
+use linerate_model::{CaveatKind, FrameEngine, FramePayload, Meter, Readings, SeriesQuantity};
 use linerate_sys::clock;
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::{NetNamespace, set_network_setting};
@@ -93,6 +93,34 @@ fn streams_of_both_ways_and_sizes_share_a_trial() {
             }
             let astray = &counts.streams[4];
             assert_eq!((astray.received, astray.flooded), (0, astray.sent), "{engine:?} {astray:?}");
+        }
+    });
+}
+
+#[lab_test(Bpf)]
+fn each_port_tells_what_it_sent_and_received() {
+    with_ports(|_| {
+        let of = |readings: &Readings, quantity, port| {
+            readings.of(quantity).find(|(subject, _)| *subject == port).map(|(_, frames)| frames)
+        };
+        for engine in ENGINES {
+            let mut streams = [0, 1].map(|from| stream(from, 0, 64, Some(1_000), UDP)).to_vec();
+            (streams[0].count, streams[1].count) = (Some(300), Some(200));
+            let session = session(&trial(engine, AMPLE, streams));
+            thread::scope(|scope| {
+                let running = scope.spawn(|| session.run(&Frames));
+                let some = |readings: &Readings| of(readings, SeriesQuantity::FramesReceived, "left") > Some(10);
+                wait_until("frames arrive", || session.readings().filter(some));
+                assert!(session.reached() < Reached::Ended, "{engine:?}");
+                running.join().unwrap().unwrap();
+            });
+            let readings = session.readings().unwrap();
+            for (port, sent, received) in [("left", 300, 200), ("right", 200, 300)] {
+                assert_eq!(of(&readings, SeriesQuantity::FramesSent, port), Some(sent), "{engine:?} {port}");
+                assert_eq!(of(&readings, SeriesQuantity::FramesReceived, port), Some(received), "{engine:?} {port}");
+            }
+            let meter = session.meter().unwrap();
+            assert_eq!((meter.operations, meter.sent_bytes, meter.received_bytes), (500, 500 * 64, 500 * 64));
         }
     });
 }
@@ -281,9 +309,17 @@ fn a_virtual_link_that_takes_no_raw_frames_is_noticed() {
         assert!(refused.contains("port left: the other end of this virtual link takes no frames"), "{refused}");
 
         trial.engine = FrameEngine::Auto;
-        let counts = counts(&trial);
-        assert_eq!((counts.engine, counts.streams[0].sent), (FrameEngine::PacketSocket, 200));
-        let fallback = counts.caveats.iter().find(|caveat| caveat.kind == CaveatKind::Fallback).unwrap();
+        let session = session(&trial);
+        let counted = session.run(&Frames).unwrap();
+        // The course of the trial is that of the packet sockets: from when they begin, and without what XDP sent before.
+        let began = clock::unix_at(session.begins().unwrap());
+        assert!(began.abs_diff(counted.started_unix_ns) < 20_000_000, "{began} and {}", counted.started_unix_ns);
+        assert_eq!(session.meter().map(|meter| (meter.operations, meter.sent_bytes)), Some((200, 200 * 128)));
+        let caveats = counted.caveats.clone();
+        let counts = part(counted);
+        let sent = counts.streams[0].sent.as_ref().map(|sent| sent.sent);
+        assert_eq!((counts.engine, sent), (FrameEngine::PacketSocket, Some(200)));
+        let fallback = caveats.iter().find(|caveat| caveat.kind == CaveatKind::Fallback).unwrap();
         assert!(fallback.text.contains("port left") && fallback.text.contains("gro on"), "{}", fallback.text);
     });
 }
