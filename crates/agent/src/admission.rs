@@ -3,7 +3,7 @@
 use crate::{Limits, ports};
 use linerate_control::{ApiError, ErrorKind};
 use linerate_engine::Demand;
-use linerate_model::TaskKind;
+use linerate_model::{Sampling, TaskKind};
 use linerate_units::BitRate;
 
 /// Weighs the `demand` of a session that does `task` against `limits`, beside the demands of the sessions `under_way`.
@@ -61,6 +61,32 @@ pub(crate) fn admit<'a>(
                 BitRate::per_second(sum)
             ));
         }
+    }
+    Ok(())
+}
+
+/// Checks that the agent can sample so.
+///
+/// # Errors
+/// Samples would come too often or too rarely, or there would be too few or too many of them.
+pub(crate) fn check_sampling(sampling: Sampling) -> Result<(), ApiError> {
+    // An edge of the window is never merged away, so that fewer points would not be kept to.
+    const FEWEST_POINTS: u32 = 4;
+    let bad = |message: String| Err(ApiError::new(ErrorKind::BadRequest, message));
+    let Sampling { period, most_points } = sampling;
+    if !(Sampling::SHORTEST..=Sampling::LONGEST).contains(&period) {
+        return bad(format!(
+            "the trial is to be sampled every {period}, and an agent takes samples every {} to {}; set another period with \
+             `--sample`",
+            Sampling::SHORTEST,
+            Sampling::LONGEST
+        ));
+    }
+    if !(FEWEST_POINTS..=Sampling::MOST_POINTS).contains(&most_points) {
+        return bad(format!(
+            "the trial's series is to have {most_points} points at most, and an agent keeps {FEWEST_POINTS} to {} of them",
+            Sampling::MOST_POINTS
+        ));
     }
     Ok(())
 }
@@ -144,6 +170,31 @@ mod tests {
         assert!(error.contains("11 Mbit/s"), "{error}");
         assert!(admit(&receives_nothing(u64::MAX), &with(8_000_000)).is_err());
         assert!(admit(&receives_nothing(8_000_000), &receives_nothing(8_000_000)).is_err());
+    }
+
+    #[test]
+    fn sampling_out_of_range_is_refused_with_the_range() {
+        let sampling = |period, most_points| check_sampling(Sampling { period, most_points });
+        for (period, most_points) in [
+            (Sampling::SHORTEST, 4),
+            (Sampling::LONGEST, Sampling::MOST_POINTS),
+            (Sampling::default().period, Sampling::default().most_points),
+        ] {
+            assert_eq!(sampling(period, most_points), Ok(()), "{period}, {most_points} points");
+        }
+        let most = Sampling::MOST_POINTS;
+        for (period, most_points, parts) in [
+            (Nanos::default(), most, ["every 0 ns", "10 ms to 10 s"]),
+            (Nanos::new(9_999_999), most, ["--sample", "10 ms to 10 s"]),
+            (Nanos::new(10_000_000_001), most, ["--sample", "10 ms to 10 s"]),
+            (Sampling::SHORTEST, 0, ["0 points", "4 to 1200"]),
+            (Sampling::SHORTEST, 3, ["3 points", "4 to 1200"]),
+            (Sampling::SHORTEST, most + 1, ["1201 points", "4 to 1200"]),
+        ] {
+            let error = sampling(period, most_points).expect_err("out of range");
+            assert_eq!(error.error, ErrorKind::BadRequest);
+            assert!(parts.iter().all(|part| error.message.contains(part)), "{parts:?} in {}", error.message);
+        }
     }
 
     #[test]

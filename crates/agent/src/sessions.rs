@@ -3,7 +3,7 @@
 //! Whoever opened a session may vanish at any moment. A session is stopped when its stream of stages is closed, when no order
 //! comes, and when it takes longer than allowed; counts that nobody fetches are dropped.
 
-use crate::admission::admit;
+use crate::admission::{admit, check_sampling};
 use crate::metrics::{Metrics, SessionEvent};
 use crate::session::{Bounds, Outcome, Session, panicked};
 use crate::{Limits, Timeouts};
@@ -137,6 +137,7 @@ impl Sessions {
     /// engine with it.
     fn admit(&self, assignment: &Assignment) -> Result<(Arc<Session>, usize), ApiError> {
         check_name(&assignment.id)?;
+        check_sampling(assignment.sampling)?;
         let task = assignment.task.kind();
         let bad = |message: String| ApiError::new(ErrorKind::BadRequest, message);
         let engine = self.engines.iter().position(|engine| engine.takes(&assignment.task));
