@@ -122,7 +122,8 @@ pub(crate) static ROUTES: [Route; 11] = [
     Route {
         method: Method::Post,
         path: "/v1/sessions/{id}/order",
-        summary: "Order the next step: connect when it listens, start when it is ready, drain when all hosts have sent",
+        summary: "Order the next step: connect when it listens, start when it is ready, open its window when the load is \
+                  steady, drain when all hosts have sent",
         versioned: true,
         body: Some(schema::<Order>),
         answer: Answer::Nothing,

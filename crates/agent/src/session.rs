@@ -179,18 +179,23 @@ impl Session {
                 state.started = Some(instant + Duration::from(delay));
             }
             (Order::Drain, Some(Awaited::Drain)) => state.all_sent = true,
-            (Order::Open { delay }, None) => {
+            (Order::Open { delay }, None) if matches!(*self.stage.borrow(), Stage::Running(_)) => {
                 if Duration::from(delay) > longest_delay {
                     let longest = Nanos::from(longest_delay);
                     return bad(format!("a window can be opened {longest} from now at most, not {delay}"));
                 }
                 let Some((timeline, signal)) = &state.timeline else {
-                    return Err(self.conflict("has no window to open"));
+                    return Err(self.conflict("has no window to open: its task runs until it is done"));
                 };
-                if !timeline.set_open(now.saturating_add(delay.get())) {
-                    return Err(self.conflict("has opened its window"));
+                // The order may come before the load begins.
+                if !timeline.set_open(now.saturating_add(delay.get()).max(timeline.start())) {
+                    let state =
+                        "has its window set already: it opens once, and after a warm-up of fixed length by itself";
+                    return Err(self.conflict(state));
                 }
                 signal.window_is_set();
+                // Its time limit moves.
+                self.changed.notify_one();
                 return Ok(());
             }
             (order, _) => {
@@ -254,17 +259,33 @@ impl Session {
                 kind: FailureKind::Limit,
                 message: format!("preparing took longer than the {} this agent allows; {beyond}", bounds.max_time),
             },
-            (None, Some(started)) => match self.demand.time {
-                None => Deadline {
+            (None, Some(started)) => match (self.demand.time, &state.timeline) {
+                (None, _) => Deadline {
                     at: started + max_time,
                     kind: FailureKind::Limit,
                     message: format!("it took longer than the {} this agent allows; {beyond}", bounds.max_time),
                 },
-                Some(time) => Deadline {
-                    at: started + Duration::from(time) + set_up + OVERDUE,
-                    kind: FailureKind::Limit,
-                    message: format!("it was to take {time} and did not end"),
-                },
+                (Some(time), Some((timeline, _))) if !timeline.is_set() => {
+                    let warmup = time - timeline.measure();
+                    Deadline {
+                        at: started + Duration::from(warmup) + bounds.unordered,
+                        kind: FailureKind::Stopped,
+                        message: format!(
+                            "nobody ordered it to open its window for {} after the {warmup} its warm-up was to take at most",
+                            Nanos::from(bounds.unordered)
+                        ),
+                    }
+                }
+                (Some(time), timeline) => {
+                    // Its window may have been opened later than it was to.
+                    let took = timeline.as_ref().map(|(times, _)| Nanos::new(times.close() - times.start()));
+                    let time = took.map_or(time, |took| took.max(time));
+                    Deadline {
+                        at: started + Duration::from(time) + set_up + OVERDUE,
+                        kind: FailureKind::Limit,
+                        message: format!("it was to take {time} and did not end"),
+                    }
+                }
             },
         })
     }
@@ -431,7 +452,8 @@ impl Conductor for Lead<'_> {
     }
 
     fn runs(&self, work: Work) {
-        // An engine that gives way to another begins anew.
+        // An engine that gives way to another begins anew. Where both have a window, both are to share its timeline, as an order
+        // to open it comes once.
         self.stop_watching();
         let session = Arc::clone(self.session);
         let window = work.window.clone();
@@ -473,7 +495,7 @@ pub(crate) fn panicked(engine: &str, panic: &(dyn Any + Send)) -> SessionFailure
 mod tests {
     use super::*;
     use linerate_engine::Needs;
-    use linerate_model::{SessionKey, Task, Timing, TransactTask, Transport};
+    use linerate_model::{SessionKey, Task, Timing, TransactTask, Transport, Warmup, Window};
 
     /// A session that waits for its start; an engine's thread would block in `wait`.
     fn ready(time: Option<Nanos>, set_up: Nanos) -> Session {
@@ -524,6 +546,23 @@ mod tests {
         session.stop(FailureKind::Stopped, "enough");
         let bounds = Bounds { unordered: Duration::ZERO, max_time: Nanos::default() };
         assert!(session.deadline(bounds).is_none(), "it is being stopped already");
+    }
+
+    #[test]
+    fn a_window_that_waits_for_its_order_moves_the_limit() {
+        let [at_most, measure] = [4, 6].map(Nanos::from_secs);
+        let session = ready(Some(at_most + measure), Nanos::from_secs(100));
+        session.order(Order::Start { delay: Nanos::default() }, Duration::from_secs(30)).expect("it is ready");
+        let start = clock::now();
+        let warmup = Warmup::Steady { at_most, then: Nanos::default() };
+        let timeline = Timeline::new(start, Window { warmup, measure });
+        session.orders.lock().timeline = Some((timeline.clone(), Arc::default()));
+        session.reach(Stage::Running(SessionProgress::default()), None);
+        assert_eq!(bound(&session), (4 + 30, FailureKind::Stopped), "for the order");
+        session.order(Order::Open { delay: Nanos::from_secs(9) }, Duration::from_secs(30)).expect("it waits for it");
+        assert_eq!(bound(&session), (9 + 6 + 100 + 20, FailureKind::Limit), "for the end, later than it was to be");
+        let again = session.order(Order::Open { delay: Nanos::default() }, Duration::from_secs(30)).expect_err("set");
+        assert!(again.message.contains("has its window set already"), "{}", again.message);
     }
 
     #[test]
