@@ -4,17 +4,17 @@ use linerate_engine::{Meters, Timeline, Work};
 use linerate_model::{
     LatencyBuckets, Observation, Readings, Sampling, Series, SeriesBuilder, SeriesQuantity, SessionProgress,
 };
-use linerate_observe::Watch;
+use linerate_observe::{HostSampler, Watch};
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// SessionProgress is told this often: often enough for a person, too rare to cost anything.
+/// Progress is told this often, nanoseconds: often enough for a person, too rare to cost anything.
 const PROGRESS_EVERY: u64 = 200_000_000;
-/// While the end of the warm-up is looked for, progress is what it is judged by.
+/// The same while the end of the warm-up is looked for, which is judged by what is told.
 const WARM_UP_PROGRESS_EVERY: u64 = 50_000_000;
 
 /// A thread that watches the host and samples the load until the window closes.
@@ -35,32 +35,42 @@ pub(crate) struct Seen {
 /// Wakes the thread.
 #[derive(Default)]
 pub(crate) struct Signal {
-    has_returned: Mutex<bool>,
+    state: Mutex<Signalled>,
     changed: Condvar,
+}
+
+#[derive(Default)]
+struct Signalled {
+    has_returned: bool,
+    /// The window was set, and the thread has not heard of it.
+    is_set: bool,
 }
 
 impl Signal {
     /// The engine has returned.
     fn engine_returned(&self) {
-        *self.has_returned.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.state().has_returned = true;
         self.changed.notify_all();
     }
 
     /// It is known now when the window opens.
     pub(crate) fn window_is_set(&self) {
-        let _held = self.has_returned.lock().unwrap_or_else(PoisonError::into_inner);
+        self.state().is_set = true;
         self.changed.notify_all();
     }
 
-    /// Waits until `until`, or until something has changed. Returns whether the engine has returned.
+    /// Waits until `until`, until the window is set, or until the engine has returned. Returns whether it has.
     fn wait_until(&self, until: u64) -> bool {
-        let held = self.has_returned.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = until.saturating_sub(clock::now());
-        if *held || left == 0 {
-            return *held;
-        }
-        let waited = self.changed.wait_timeout(held, Duration::from_nanos(left));
-        *waited.unwrap_or_else(PoisonError::into_inner).0
+        let left = Duration::from_nanos(until.saturating_sub(clock::now()));
+        let nothing = |state: &mut Signalled| !state.has_returned && !state.is_set;
+        let waited = self.changed.wait_timeout_while(self.state(), left, nothing);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.is_set = false;
+        state.has_returned
+    }
+
+    fn state(&self) -> MutexGuard<'_, Signalled> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -95,46 +105,45 @@ impl Watching {
 }
 
 fn watch(work: &Work, sampling: Sampling, signal: &Signal, tell: &dyn Fn(SessionProgress)) -> Seen {
+    // This takes a while, so that it is done before the load begins.
+    let host = HostSampler::open(&work.threads);
     while clock::now() < work.start {
         if signal.wait_until(work.start) {
             return Seen::default();
         }
     }
-    let mut sampler = Sampler::begin(work, sampling);
+    let mut sampler = Sampler::begin(work, sampling, host);
     let mut watch = None;
-    let window = || work.window.as_ref().map_or((work.start, u64::MAX), |window| (window.open(), window.close()));
     let mut told = 0;
     let has_returned = loop {
-        let now = clock::now();
-        let (opens, closes) = window();
+        let (now, opens, closes) = (clock::now(), sampler.opens(), sampler.closes());
         if watch.is_none() && now >= opens {
+            sampler.open_window();
             watch = Some(Watch::with_disks(&work.threads, &work.disks));
-            sampler.sample(true);
         }
         if now >= closes || work.meters.has_ended() {
             break false;
         }
-        if now >= sampler.due {
+        let edge = if watch.is_some() { closes } else { opens };
+        if now >= sampler.due_before(edge) {
             sampler.sample(false);
         }
-        let every = if work.window.as_ref().is_some_and(|window| !window.is_set()) {
-            WARM_UP_PROGRESS_EVERY
-        } else {
-            PROGRESS_EVERY
+        let every = match &work.window {
+            Some(window) if !window.is_set() => WARM_UP_PROGRESS_EVERY,
+            _ => PROGRESS_EVERY,
         };
         if now >= told + every {
             told = now;
             tell(sampler.progress(now));
         }
-        let next = if watch.is_none() { opens } else { closes };
-        if signal.wait_until(next.min(sampler.due).min(told + every)) {
+        if signal.wait_until(edge.min(sampler.due_before(edge)).min(told + every)) {
             break true;
         }
     };
+    let series = sampler.end();
     if let Some(watch) = &mut watch {
         watch.close();
     }
-    let series = sampler.end();
     // Counters go on until stragglers have arrived.
     while !has_returned && !signal.wait_until(u64::MAX) {}
     Seen { observation: watch.map(Watch::finish), series }
@@ -143,30 +152,64 @@ fn watch(work: &Work, sampling: Sampling, signal: &Signal, tell: &dyn Fn(Session
 /// Takes samples of a load and its host.
 struct Sampler<'a> {
     work: &'a Work,
+    host: HostSampler,
     period: u64,
-    /// When the next sample is due.
+    /// Samples are taken in step with this moment: the start, then the opening of the window.
+    step: u64,
+    /// When the next sample is due, and when the latest was taken.
     due: u64,
-    /// The latest sample and its time.
-    last: (u64, Readings),
+    latest: u64,
+    /// When the sample was taken that the window begins with; none in the warm-up.
+    opened: Option<u64>,
     series: SeriesBuilder,
-    busiest_core: Option<u8>,
 }
 
 impl<'a> Sampler<'a> {
-    fn begin(work: &'a Work, sampling: Sampling) -> Self {
-        let (now, readings) = (clock::now(), read(&*work.meters));
-        let period = sampling.period.get().max(1);
-        let series = SeriesBuilder::new(sampling, now, readings.clone());
-        Self { work, period, due: now + period, last: (now, readings), series, busiest_core: None }
+    fn begin(work: &'a Work, sampling: Sampling, mut host: HostSampler) -> Self {
+        let (now, readings) = (clock::now(), read(&*work.meters, &mut host));
+        let (period, step) = (sampling.period.get().max(1), work.start);
+        let series = SeriesBuilder::new(sampling, now, readings);
+        let mut begun = Self { work, host, period, step, due: step, latest: now, opened: None, series };
+        // Without a warm-up the window begins with this sample.
+        begun.opened = (now >= begun.opens()).then_some(now);
+        begun.step_on();
+        begun
+    }
+
+    /// When the window opens. Without one, all of the load is measured.
+    fn opens(&self) -> u64 {
+        self.work.window.as_ref().map_or(self.work.start, Timeline::open)
+    }
+
+    /// When the window closes; beyond any clock if it does not.
+    fn closes(&self) -> u64 {
+        self.work.window.as_ref().map_or(u64::MAX, Timeline::close)
+    }
+
+    /// When the next sample is due; beyond any clock if that is so close to the `edge` of the window that the one taken there serves.
+    fn due_before(&self, edge: u64) -> u64 {
+        if edge.saturating_sub(self.due) >= self.period / 2 { self.due } else { u64::MAX }
     }
 
     fn sample(&mut self, is_edge: bool) {
-        let (now, readings) = (clock::now(), read(&*self.work.meters));
-        self.series.take(now, readings.clone(), is_edge);
-        self.busiest_core = busiest_core(&self.last, now, &readings).or(self.busiest_core);
-        self.last = (now, readings);
-        // Samples stay in step, and none is made up for.
-        self.due += (now.saturating_sub(self.due) / self.period + u64::from(now >= self.due)) * self.period;
+        let (now, readings) = (clock::now(), read(&*self.work.meters, &mut self.host));
+        self.series.take(now, readings, is_edge);
+        self.latest = now;
+        self.step_on();
+    }
+
+    /// Begins the window with a sample, unless the load began with it.
+    fn open_window(&mut self) {
+        if self.opened.is_none() {
+            self.step = self.opens();
+            self.sample(true);
+            self.opened = Some(self.latest);
+        }
+    }
+
+    /// Finds when the next sample is due: in step, and none is made up for.
+    fn step_on(&mut self) {
+        self.due = self.step + (self.latest.saturating_sub(self.step) / self.period + 1) * self.period;
     }
 
     /// How far the load is at `now`.
@@ -183,21 +226,20 @@ impl<'a> Sampler<'a> {
             measured: self.work.window.as_ref().map_or(Some(running), since_open),
             meter: self.work.meters.read(),
             srtt: readings.get(SeriesQuantity::Srtt).map(|micros| Nanos::new(micros * 1_000)),
-            busiest_core: self.busiest_core,
+            busiest_core: self.host.busiest_core(),
             latency: readings.latency().map(LatencyBuckets::of),
         }
     }
 
+    /// Ends the series with a sample. The window's edges are where samples were taken, so that none of its intervals lies across one.
     fn end(mut self) -> Series {
         self.sample(true);
-        let end = self.last.0;
-        let opened = self.work.window.as_ref().map_or(self.work.start, Timeline::open);
-        self.series.finish(opened.min(end), end)
+        self.series.finish(self.opened.unwrap_or(self.latest), self.latest)
     }
 }
 
 /// What engine and host say now.
-fn read(meters: &dyn Meters) -> Readings {
+fn read(meters: &dyn Meters, host: &mut HostSampler) -> Readings {
     let mut readings = Readings::default();
     let meter = meters.read();
     for (quantity, value) in [
@@ -210,18 +252,6 @@ fn read(meters: &dyn Meters) -> Readings {
         readings.add(quantity, "", value);
     }
     meters.sample(&mut readings);
+    host.sample(&mut readings);
     readings
-}
-
-/// Busy share of the core that was busiest since the sample `before`, percent; none where cores are not read.
-fn busiest_core(before: &(u64, Readings), now: u64, readings: &Readings) -> Option<u8> {
-    const BUSY: [SeriesQuantity; 3] =
-        [SeriesQuantity::CoreUser, SeriesQuantity::CoreSystem, SeriesQuantity::CoreSoftirq];
-    let micros = (now.saturating_sub(before.0) / 1_000).max(1);
-    let busy = |of: &Readings, core: &str| -> u64 {
-        BUSY.iter().flat_map(|quantity| of.of(*quantity)).filter(|(name, _)| *name == core).map(|(_, time)| time).sum()
-    };
-    let cores = readings.of(SeriesQuantity::CoreUser);
-    let share = |core: &str| (busy(readings, core).saturating_sub(busy(&before.1, core)) * 100 / micros).min(100) as u8;
-    cores.map(|(core, _)| share(core)).max()
 }

@@ -3,7 +3,7 @@
 use super::scripted::{Fault, Point, Scripted};
 use super::*;
 use linerate_control::AgentError;
-use linerate_model::{FailureKind, HostCounts, LinkId, RoleCounts, SessionFailure};
+use linerate_model::{FailureKind, HostCounts, LinkId, RoleCounts, SessionFailure, Window};
 
 /// The stages at which an engine waits for an order, and the points at which a script can hold it.
 #[derive(Debug, Clone, Copy)]
@@ -65,12 +65,17 @@ async fn lead_to(client: &Client, engine: &Scripted, at: At) -> SessionHandle {
     session
 }
 
-async fn last(session: SessionHandle) -> Stage {
+/// A window without a warm-up.
+fn window(measure: Nanos) -> Window {
+    Window { measure, ..Window::default() }
+}
+
+pub(super) async fn last(session: SessionHandle) -> Stage {
     let all = session.map(|stage| stage.expect("the agent is there")).collect::<Vec<_>>();
     tokio::time::timeout(SOON, all).await.expect("it ends").pop().expect("a stage")
 }
 
-fn failure(stage: Stage) -> SessionFailure {
+pub(super) fn failure(stage: Stage) -> SessionFailure {
     match stage {
         Stage::Failed(failure) => failure,
         other => panic!("it ended as {other:?}"),
@@ -93,7 +98,7 @@ async fn a_session_ends_with_counts_that_can_be_fetched_again() {
     let engine = Scripted::new();
     engine.change(|script| {
         script.remains = vec![String::from("/scratch/left")];
-        script.window = Nanos::from_millis(200);
+        script.window = Some(window(Nanos::from_millis(200)));
     });
     let agent = agent_with(engine.boxed(), |_| ()).await;
     let client = connect(&agent).await;
@@ -315,7 +320,7 @@ async fn counts_that_nobody_fetches_are_dropped() {
 #[tokio::test]
 async fn the_oldest_counts_make_room() {
     let engine = Scripted::new();
-    engine.change(|script| script.window = Nanos::from_millis(1));
+    engine.change(|script| script.window = Some(window(Nanos::from_millis(1))));
     let agent = agent_with(engine.boxed(), |_| ()).await;
     let client = connect(&agent).await;
     for number in 0..18 {

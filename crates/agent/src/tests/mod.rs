@@ -6,6 +6,7 @@ mod frames;
 mod lifecycle;
 mod limits;
 mod scripted;
+mod series;
 mod streams;
 mod tasks;
 

@@ -36,6 +36,9 @@ pub(super) enum Fault {
     Ignore,
 }
 
+/// How long it is at work without a window, nanoseconds.
+const WITHOUT_WINDOW: u64 = 200_000_000;
+
 /// An engine that does what its script says. Clones share the script.
 #[derive(Clone)]
 pub(super) struct Scripted(Arc<Shared>);
@@ -53,8 +56,10 @@ pub(super) struct Script {
     pub(super) demand: Demand,
     /// What it leaves behind, however it ends.
     pub(super) remains: Vec<String>,
-    /// The length of its window.
-    pub(super) window: Nanos,
+    /// Its warm-up and window; none is at work for a fifth of a second, and measured all the while.
+    pub(super) window: Option<Window>,
+    /// It gives way to another engine, which begins anew with the same times.
+    pub(super) gives_way: bool,
     /// Links that it says it listens on.
     pub(super) listens: Vec<LinkId>,
 }
@@ -70,8 +75,15 @@ impl Scripted {
             exclusive: None,
             set_up: Nanos::default(),
         };
-        let script =
-            Script { fault: None, demand, remains: Vec::new(), window: Nanos::from_millis(20), listens: Vec::new() };
+        let window = Window { measure: Nanos::from_millis(20), ..Window::default() };
+        let script = Script {
+            fault: None,
+            demand,
+            remains: Vec::new(),
+            window: Some(window),
+            gives_way: false,
+            listens: Vec::new(),
+        };
         Self(Arc::new(Shared { script: Mutex::new(script), under_way: Mutex::default(), changed: Condvar::new() }))
     }
 
@@ -134,19 +146,25 @@ impl Scripted {
         let start = host.ready(Ready { lead: Nanos::from_millis(1), files: 0, bytes: 0 })?;
         assert_eq!(host.ready(Ready::default()), Ok(start), "asked again, it gives the same answer");
         self.at(Point::Starting, host)?;
-        let timeline = Timeline::new(start, Window { measure: script.window, ..Window::default() });
-        let closes = timeline.close();
-        let work = Work {
+        let timeline = script.window.map(|window| Timeline::new(start, window));
+        let work = || Work {
             start,
-            window: Some(timeline),
+            window: timeline.clone(),
             threads: Vec::new(),
             disks: Vec::new(),
             meters: Arc::new(Elapsed(start)),
         };
-        host.runs(work);
+        host.runs(work());
+        if script.gives_way {
+            host.runs(work());
+        }
         self.at(Point::Running, host)?;
-        if !host.stop().sleep_until(closes) {
-            return Err(Stopped.into());
+        let closes = || timeline.as_ref().map_or(start + WITHOUT_WINDOW, Timeline::close);
+        // While it is not known when the window opens, that is looked for.
+        while clock::now() < closes() {
+            if !host.stop().sleep_until(closes().min(clock::now() + 1_000_000)) {
+                return Err(Stopped.into());
+            }
         }
         host.sent()?;
         self.at(Point::Draining, host)?;

@@ -3,8 +3,8 @@
 use super::*;
 use linerate_control::AgentError;
 use linerate_model::{
-    Direction, EndCounts, FailureKind, HostCounts, LinkId, Listen, Net, Offered, Path, RoleCounts, SessionFailure,
-    TransactTask,
+    Direction, EndCounts, FailureKind, HostCounts, LinkId, Listen, Net, Offered, Path, RoleCounts, SeriesQuantity,
+    SessionFailure, TransactTask,
 };
 use linerate_units::{BitRate, OpRate};
 use std::net::SocketAddr;
@@ -130,6 +130,8 @@ async fn a_udp_stream_is_counted_at_both_ends() {
     for counts in [&sends, &receives] {
         let threads = &counts.observation.threads;
         assert_eq!(threads.len(), 1, "the engine's thread was not seen: {threads:?}");
+        let sampled: Vec<_> = counts.series.tracks_of(SeriesQuantity::ThreadCpu).map(|track| &track.subject).collect();
+        assert_eq!(sampled, [&threads[0].name]);
     }
     check_progress(&stages);
 }
