@@ -12,8 +12,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// Progress is told this often, nanoseconds: often enough for a person, too rare to cost anything.
-const PROGRESS_EVERY: u64 = 200_000_000;
+/// Progress is told this often, nanoseconds: intervals of 200 ms can be made of it, and it is too rare to cost anything.
+const PROGRESS_EVERY: u64 = 100_000_000;
 /// The same while the end of the warm-up is looked for, which is judged by what is told.
 const WARM_UP_PROGRESS_EVERY: u64 = 50_000_000;
 
