@@ -39,7 +39,7 @@ Examples:
 Name a host by the agent URL that its agent printed, as `local` (this machine), or by its name in a lab.
 
 Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure, 4 a study waits for an \
-operator.";
+operator, 141 stopped because the reader of --json-stream left.";
 
 /// Measures what a network path or device carries, layer by layer, and names the part that limits it.
 #[derive(Debug, Parser)]
@@ -363,6 +363,16 @@ pub(crate) struct Results {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Print events while the command runs, as newline-delimited JSON: start, host, trial, interval, result, verdict, end
+    /// (docs/live.md)
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) json_stream: bool,
+
+    /// Print a line on standard error for each interval of the running trial, and set its length, 200ms to 60s; 0 prints none
+    /// [default: 1s; none with --json, in a ladder, a device test or the demonstration]
+    #[arg(long, short = 'i', value_name = "TIME", value_parser = interval)]
+    pub(crate) interval: Option<Nanos>,
+
     /// Also write a report: .html, .md, .csv, .json or .txt
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -383,6 +393,24 @@ pub(crate) struct Results {
     /// The run of a study, if it is one; the study shows its results.
     #[arg(skip)]
     pub(crate) of_study: Option<Origin>,
+}
+
+impl Results {
+    /// Whether results are printed as text.
+    pub(crate) fn are_text(&self) -> bool {
+        !self.json && !self.json_stream
+    }
+}
+
+/// Length of an interval; 0 is none.
+fn interval(text: &str) -> Result<Nanos, String> {
+    const SHORTEST: Nanos = Nanos::from_millis(200);
+    const LONGEST: Nanos = Nanos::from_secs(60);
+    let every: Nanos = text.parse().map_err(|error| format!("{error}"))?;
+    if every.is_zero() || (SHORTEST..=LONGEST).contains(&every) {
+        return Ok(every);
+    }
+    Err(format!("an interval lasts {SHORTEST} to {LONGEST}; 0 prints none"))
 }
 
 /// Where results are kept.

@@ -1,6 +1,7 @@
 //! Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure, 4 a study waits for somebody to
-//! set something.
+//! set something, 141 stopped because nobody reads the events any more.
 
+use linerate_runner::RunError;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -15,9 +16,14 @@ pub(crate) enum Failure {
     Measure(String),
     /// A study waits for somebody to do this.
     Waiting(String),
+    /// The run was stopped because nobody reads its events any more.
+    ReaderLeft,
     /// A program run in a lab host ended with this code.
     Code(u8),
 }
+
+/// What a shell reports of a program that SIGPIPE ended: 128 and the signal's number.
+const READER_LEFT: u8 = 141;
 
 impl Failure {
     /// What was asked cannot be.
@@ -28,6 +34,14 @@ impl Failure {
     /// It could not be measured.
     pub(crate) fn measure(error: impl fmt::Display) -> Self {
         Self::Measure(error.to_string())
+    }
+
+    /// Why a run ended early.
+    pub(crate) fn of_run(error: &RunError) -> Self {
+        match error {
+            RunError::Interrupted if crate::output::has_reader_left() => Self::ReaderLeft,
+            error => Self::measure(error),
+        }
     }
 
     /// The same with words in front of its message.
@@ -45,7 +59,7 @@ impl Failure {
             Self::Usage(message) => Self::Usage(say(message)),
             Self::Measure(message) => Self::Measure(say(message)),
             Self::Waiting(message) => Self::Waiting(say(message)),
-            Self::Missed | Self::Code(_) => self,
+            Self::Missed | Self::ReaderLeft | Self::Code(_) => self,
         }
     }
 }
@@ -55,6 +69,9 @@ impl fmt::Display for Failure {
         match self {
             Self::Usage(message) | Self::Measure(message) | Self::Waiting(message) => f.write_str(message),
             Self::Missed => f.write_str("an expectation was missed"),
+            Self::ReaderLeft => {
+                f.write_str("standard output was closed, and the run stopped; what was measured is kept")
+            }
             Self::Code(code) => write!(f, "a program ended with exit code {code}"),
         }
     }
@@ -68,6 +85,7 @@ pub(crate) fn code(result: Result<(), Failure>) -> ExitCode {
         Err(Failure::Usage(message)) => (2, Some(message)),
         Err(Failure::Measure(message)) => (3, Some(message)),
         Err(Failure::Waiting(message)) => (4, Some(message)),
+        Err(failure @ Failure::ReaderLeft) => (READER_LEFT, Some(failure.to_string())),
         Err(Failure::Code(code)) => (code, None),
     };
     if let Some(message) = message {

@@ -26,3 +26,37 @@ pub(crate) fn watch() -> std::io::Result<watch::Receiver<bool>> {
     });
     Ok(receiver)
 }
+
+/// Turns true with `asked`, or when the program itself asks to stop by what is returned beside it.
+pub(crate) fn or_stopped(mut asked: watch::Receiver<bool>) -> (watch::Sender<bool>, watch::Receiver<bool>) {
+    let (stop, stopped) = watch::channel(*asked.borrow());
+    let forward = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            Ok(_) = asked.wait_for(|asked| *asked) => { forward.send_replace(true); }
+            () = forward.closed() => (),
+        }
+    });
+    (stop, stopped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_run_stops_for_the_user_and_for_the_program() {
+        let (user, asked) = watch::channel(false);
+        let (stop, mut stopped) = or_stopped(asked.clone());
+        assert!(!*stopped.borrow_and_update());
+        user.send_replace(true);
+        stopped.changed().await.expect("it can still be stopped");
+        assert!(*stopped.borrow());
+        drop(stop);
+
+        let (_user, asked) = watch::channel(false);
+        let (stop, stopped) = or_stopped(asked);
+        stop.send_replace(true);
+        assert!(*stopped.borrow());
+    }
+}

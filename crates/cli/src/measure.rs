@@ -2,18 +2,26 @@
 
 use crate::arguments::Results;
 use crate::commands::report::{check_report_file, write_report};
+use crate::event_stream::EventStream;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, ReachedAgents};
+use crate::interrupt::or_stopped;
+use crate::live_lines::LiveLines;
 use crate::output::{print, say, style};
 use crate::progress::Bar;
 use crate::result_lines::ResultLines;
 use crate::resume;
+use crate::run_display::RunDisplay;
 use linerate_method::{Expectation, Judgement, curve};
-use linerate_model::{Password, Plan, Record};
+use linerate_model::{Goal, Host, Password, Plan, Record};
 use linerate_observe::snmp::Target;
 use linerate_runner::{Agents as _, DeviceWatch, Ended, Event, Origin, Resumed, Run};
 use linerate_store::Store;
+use linerate_units::Nanos;
 use tokio::sync::watch;
+
+/// Length of an interval, unless another is asked for.
+const INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// Runs `plan` between `hosts` and shows what was measured.
 pub(crate) async fn measure(
@@ -48,6 +56,12 @@ pub(crate) struct RunRequest {
     pub(crate) store: Store,
     /// Each result is printed in a line when it is known, also that of a calibration.
     pub(crate) in_lines: bool,
+    /// Events are printed as JSON.
+    json_stream: bool,
+    /// Length of the intervals of lines and events, zero for none of them; none leaves it to the kind of run.
+    interval: Option<Nanos>,
+    /// Results are text, and shown by the command that makes the run.
+    is_shown: bool,
     /// The run to resume, as it was stored; none begins a new one.
     resumed: Option<Record>,
 }
@@ -77,7 +91,15 @@ impl RunRequest {
         results.out.as_deref().map_or(Ok(()), check_report_file)?;
         let store = results.store.open()?;
         let resumed = results.resume.as_deref().map(|name| resume::find(&store, name)).transpose()?;
-        Ok(Self { origin: origin(results), store, in_lines: false, resumed })
+        Ok(Self {
+            origin: origin(results),
+            store,
+            in_lines: false,
+            json_stream: results.json_stream,
+            interval: results.interval,
+            is_shown: results.are_text() && results.of_study.is_none(),
+            resumed,
+        })
     }
 
     /// [`RunRequest::of`] for the cells of `plan`.
@@ -111,7 +133,7 @@ impl RunRequest {
             }
             None => None,
         };
-        Ok(self.execute(plan, self.origin.clone(), agents, beside, resumed, cancel).await)
+        self.execute(plan, self.origin.clone(), agents, beside, resumed, cancel).await
     }
 
     /// Runs a calibration, a run of its own, which is part of no study.
@@ -125,8 +147,8 @@ impl RunRequest {
         cancel: watch::Receiver<bool>,
     ) -> Result<Record, Failure> {
         let origin = Origin { study: None, group: None, ..self.origin.clone() };
-        let ended = self.execute(plan, origin, agents, Beside::default(), None, cancel).await;
-        ended.failure.map_or(Ok(ended.record), |failure| Err(Failure::measure(failure)))
+        let ended = self.execute(plan, origin, agents, Beside::default(), None, cancel).await?;
+        ended.failure.map_or(Ok(ended.record), |failure| Err(Failure::of_run(&failure)))
     }
 
     async fn execute(
@@ -137,23 +159,30 @@ impl RunRequest {
         Beside { password, device }: Beside,
         resumed: Option<Resumed<'_>>,
         cancel: watch::Receiver<bool>,
-    ) -> Ended {
+    ) -> Result<Ended, Failure> {
         let (agents, store) = (&agents.control, Some(&self.store));
-        let mut bar = Bar::new();
-        let mut lines = self.in_lines.then(|| ResultLines::new(plan.clone(), agents.hosts()));
+        let (stop, stopped) = or_stopped(cancel);
+        let mut display = self.display(&plan, agents.hosts(), stop)?;
         let run = Run { plan, origin, agents, store, password, device, resumed };
-        let note = &mut |event: Event<'_>| {
-            bar.note(&event);
-            if let (Some(lines), Event::Ended { result }) = (&mut lines, event) {
-                bar.beside(|| lines.take(result).iter().for_each(|line| print(line)));
-            }
-        };
-        let ended = run.execute(note, cancel).await;
-        drop(bar);
-        if let Some(mut lines) = lines {
-            lines.rest(&ended.record).iter().for_each(|line| print(line));
-        }
-        ended
+        let ended = run.execute(&mut |event: Event<'_>| display.note(&event), stopped).await;
+        display.end(&ended.record).await;
+        Ok(ended)
+    }
+
+    /// What is shown of a run of `plan` between `hosts`. `stop` ends the run when nobody reads its events any more.
+    fn display(&self, plan: &Plan, hosts: Vec<Host>, stop: watch::Sender<bool>) -> Result<RunDisplay, Failure> {
+        let every = |usual: Option<Nanos>| self.interval.or(usual).filter(|every| !every.is_zero());
+        // These make many short trials, or have lines of their own.
+        let is_usual = matches!(plan.goal, Goal::Sweep(_) | Goal::Curve(_)) && self.is_shown && !self.in_lines;
+        let events = self.json_stream.then(|| EventStream::new(every(Some(INTERVAL)), stop));
+        let events = events.transpose().map_err(Failure::measure)?;
+        let live = if self.json_stream { None } else { every(is_usual.then_some(INTERVAL)) };
+        Ok(RunDisplay {
+            bar: if self.json_stream { Bar::beside_events() } else { Bar::new() },
+            live: live.map(LiveLines::new),
+            results: self.in_lines.then(|| ResultLines::new(plan.clone(), hosts)),
+            events,
+        })
     }
 }
 
@@ -164,7 +193,7 @@ pub(crate) fn has_counted(record: &Record) -> bool {
 
 /// Shows a run's record, writes its report, and judges it; all that is the study's where it is part of one.
 pub(crate) fn conclude(ended: &Ended, results: &Results) -> Result<(), Failure> {
-    let failed = || ended.failure.as_ref().map_or(Ok(()), |failure| Err(Failure::measure(failure)));
+    let failed = || ended.failure.as_ref().map_or(Ok(()), |failure| Err(Failure::of_run(failure)));
     if results.of_study.is_some() {
         return failed();
     }
@@ -182,7 +211,7 @@ pub(crate) fn show(
     let counted = records.iter().any(has_counted);
     if results.json {
         print(&linerate_report::json(records));
-    } else if counted {
+    } else if results.are_text() && counted {
         print(&linerate_report::text(records, &style()));
     }
     let written = write_out(records, results);

@@ -3,21 +3,45 @@
 use linerate_report::{Language, Style};
 use linerate_units::grouped;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The language of results, one for the whole program.
 static LANGUAGE: Mutex<Language> = Mutex::new(Language::English);
 
+/// Whether a run was stopped because the reader of its events has left.
+static READER_LEFT: AtomicBool = AtomicBool::new(false);
+
 /// Writes a result, a line break at its end.
 pub(crate) fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    let written =
-        out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") });
-    if let Err(error) = written.and_then(|()| out.flush())
+    if let Err(error) = write(text)
         && error.kind() != ErrorKind::BrokenPipe
     {
         say(&format!("linerate: cannot write to standard output: {error}"));
     }
+}
+
+/// The same, for who has to know whether it could be written.
+///
+/// # Errors
+/// It could not; [`ErrorKind::BrokenPipe`] if nobody reads.
+pub(crate) fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// Notes that a run stops because the reader of its events has left.
+pub(crate) fn note_that_reader_left() {
+    READER_LEFT.store(true, Ordering::Relaxed);
+}
+
+/// Whether a run was stopped because the reader of its events has left.
+pub(crate) fn has_reader_left() -> bool {
+    READER_LEFT.load(Ordering::Relaxed)
 }
 
 /// Tells the user something that is not a result.
@@ -68,6 +92,11 @@ fn of_locale(variables: &[String; 3]) -> Language {
         Some(charset) if !charset.starts_with("utf8") => Language::English,
         _ => Language::of_locale(locale),
     }
+}
+
+/// Columns there are for a line on standard error; no limit where that is no terminal.
+pub(crate) fn stderr_width() -> usize {
+    console::Term::stderr().size_checked().map_or(usize::MAX, |(_, columns)| usize::from(columns))
 }
 
 fn terminal_width() -> usize {

@@ -1,16 +1,21 @@
 //! A progress bar on standard error; silent when that is not a terminal.
 
+use crate::output::stderr_width;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_model::{FramesTask, HostName, Meter, SessionProgress, Task, Trial};
 use linerate_runner::Event;
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate, grouped};
 use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, stderr};
+use std::io::{IsTerminal as _, stderr, stdout};
 
 /// Steps of the bar for one trial.
 const STEPS: u64 = 1_000;
 /// The bar of a run whose number of trials is known.
 const COUNTED: &str = "{bar:24} {percent:>3} %  about {eta} left  {wide_msg}";
+/// The same where there is no room for it.
+const NARROW: &str = "{percent:>3} %  {wide_msg}";
+/// Columns that a bar with some words needs.
+const ROOM: usize = 60;
 /// The line of a search, which ends when it has found what it looks for.
 const OPEN: &str = "{elapsed}  {wide_msg}";
 
@@ -54,7 +59,16 @@ impl Shown {
 impl Bar {
     /// Returns a bar that shows nothing yet.
     pub(crate) fn new() -> Self {
-        let target = if stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        Self::drawn(stderr().is_terminal())
+    }
+
+    /// The same for a run whose events are printed: where both would be on one terminal, there is no bar.
+    pub(crate) fn beside_events() -> Self {
+        Self::drawn(stderr().is_terminal() && !stdout().is_terminal())
+    }
+
+    fn drawn(is_drawn: bool) -> Self {
+        let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         Self {
             bar: ProgressBar::with_draw_target(Some(STEPS), target),
             doing: String::new(),
@@ -78,7 +92,11 @@ impl Bar {
                 (self.files, self.bytes) = (0, 0);
                 self.told.clear();
                 self.doing = doing(trial, &progress.known);
-                let template = if self.at_most.is_some() { COUNTED } else { OPEN };
+                let template = match self.at_most {
+                    Some(_) if stderr_width() < ROOM => NARROW,
+                    Some(_) => COUNTED,
+                    None => OPEN,
+                };
                 self.bar
                     .set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
                 self.bar.set_length(self.at_most.unwrap_or(1).max(self.done + 1) as u64 * STEPS);

@@ -69,6 +69,9 @@ const REFUSED: &[&str] = &[
     "stream a b --expect speed>=9",
     "stream a b --expect loss<=lots",
     "stream a b --expect p99<200us",
+    "stream a b --json --json-stream",
+    "stream a b --interval 100ms",
+    "stream a b -i 61",
     "stream a b --out report.pdf",
     "stream a b --out nowhere/at/all/report.html",
     "stream a b --lang fr",
@@ -107,6 +110,7 @@ const REFUSED: &[&str] = &[
     "lab --hosts 1",
     "lab --device toaster",
     "lab --slow-disk b",
+    "lab --json-stream -- stream a b",
     "report --rows os",
     "report --rows os --format csv",
     "report --out report.pdf",
@@ -177,4 +181,9 @@ fn the_list_of_records_has_a_line_for_each() {
         run(State::Killed, 1, Some((Quantity::LossRatio, 0.0125)), verdict(Limit::PathLoss, Confidence::Low)),
     ];
     check("messages", "results", &rows.iter().map(results::as_line).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn live_lines_have_columns_for_each_kind_of_trial() {
+    check("messages", "live", &crate::live_lines::tests::sample());
 }

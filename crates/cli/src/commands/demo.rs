@@ -58,12 +58,12 @@ pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver
     let plan = plan(&path, USUAL_MTU, Planned::Missing(String::new())).map_err(Failure::usage)?;
     let mut asked = RunRequest::of_plan(&results, &plan)?;
     asked.origin.group = Some(group());
-    asked.in_lines = !results.json;
+    asked.in_lines = results.are_text();
     let mut runs = Runs::default();
     let all = measure(&bench, &path, &asked, &results, &mut runs, &cancel).await;
-    let shown = match results.json {
-        true => show(&runs.records, &results, || runs.failed()),
-        false => runs.conclude(&results),
+    let shown = match results.are_text() {
+        true => runs.conclude(&results),
+        false => show(&runs.records, &results, || runs.failed()),
     };
     all.and(shown.and_then(|()| runs.judge(&results)))
 }
@@ -83,7 +83,7 @@ impl Runs {
     }
 
     fn failed(&self) -> Result<(), Failure> {
-        self.failure.as_ref().map_or(Ok(()), |failure| Err(Failure::measure(failure)))
+        self.failure.as_ref().map_or(Ok(()), |failure| Err(Failure::of_run(failure)))
     }
 
     /// Says below the lines of results what limited them, writes the report, and says how to go on.

@@ -146,6 +146,8 @@ impl Arguments {
     fn check_results(&self) -> Result<(), Failure> {
         let given = [
             ("--json", self.results.json),
+            ("--json-stream", self.results.json_stream),
+            ("--interval", self.results.interval.is_some()),
             ("--out", self.results.out.is_some()),
             ("--expect", !self.results.expect.is_empty()),
             ("--resume", self.results.resume.is_some()),

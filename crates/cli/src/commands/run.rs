@@ -202,8 +202,11 @@ fn command(words: &[String]) -> Result<Command, Failure> {
     }
     let typed =
         |option: &&str| is_option(&given, option) && given.value_source(option) == Some(ValueSource::CommandLine);
-    match ["json", "out", "expect", "store", "resume"].into_iter().find(typed) {
-        Some(option) => Err(Failure::usage(format!("--{option} does not go into a study: it is for run and report"))),
+    match ["json", "json_stream", "interval", "out", "expect", "store", "resume"].into_iter().find(typed) {
+        Some(option) => {
+            let option = option.replace('_', "-");
+            Err(Failure::usage(format!("--{option} does not go into a study: it is for run and report")))
+        }
         None => Ok(command),
     }
 }

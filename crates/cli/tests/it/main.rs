@@ -14,6 +14,7 @@ mod frames;
 mod hosts;
 mod ladder;
 mod limits;
+mod live;
 mod loaded_latency;
 mod nfs;
 mod nfs_server;

@@ -1,0 +1,282 @@
+//! A line for each interval of the trial that runs, under column heads, in the style of iperf3.
+//!
+//! They go to standard error: standard output is for results, and a line of an interval is none.
+
+use linerate_method::Progress;
+use linerate_model::{IntervalReport, StreamEvent, TaskKind, Transport};
+use linerate_runner::{Event, Telling};
+use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate, grouped};
+
+/// An interval that was cut short by the trial's end has a line if it is at least this share of a whole one, as in iperf3.
+const SHORTEST_SHARE: f64 = 0.1;
+/// Width of `Interval`, in seconds with two places.
+const INTERVAL_WIDTH: usize = 13;
+/// Width that the last column is cut to: a host's name may be long.
+const BUSIEST_WIDTH: usize = 14;
+const GAP: &str = "  ";
+
+/// Makes the lines of a run's trials.
+#[derive(Debug)]
+pub(crate) struct LiveLines {
+    telling: Telling,
+    every: Nanos,
+    columns: &'static [Column],
+    /// The trial's name and its column heads, until they are printed with its first line.
+    heads: Option<[String; 2]>,
+    /// A line was printed.
+    has_begun: bool,
+}
+
+/// One column.
+#[derive(Debug)]
+struct Column {
+    head: &'static str,
+    width: usize,
+    cell: fn(&IntervalReport) -> String,
+}
+
+const RECEIVED: Column = Column { head: "Received", width: 8, cell: |report| bytes(report.received_bytes) };
+const RATE: Column = Column { head: "Rate", width: 11, cell: |report| bits(report.received_bps) };
+/// As iperf3 heads retransmits.
+const RETRANSMITS: Column = Column { head: "Retr", width: 6, cell: |report| grouped(report.retransmits) };
+const LOST: Column = Column { head: "Lost", width: 9, cell: |report| grouped(report.lost) };
+const SRTT: Column = Column { head: "srtt", width: 7, cell: |report| time(report.srtt) };
+const P50: Column = Column { head: "p50", width: 7, cell: |report| time(report.p50) };
+const P99: Column = Column { head: "p99", width: 7, cell: |report| time(report.p99) };
+const TRANSACTIONS: Column = Column { head: "Transactions", width: 12, cell: operations };
+const CALLS: Column = Column { head: "Calls", width: 12, cell: operations };
+const OPERATIONS: Column = Column { head: "Operations", width: 12, cell: operations };
+const FILES: Column = Column { head: "Files", width: 9, cell: |report| grouped(report.operations) };
+const COPIED: Column = Column { head: "Copied", width: 8, cell: |report| bytes(report.received_bytes) };
+const ALL_FILES: Column = Column { head: "Files so far", width: 12, cell: |report| grouped(report.total_operations) };
+const FRAMES: Column = Column { head: "Frames sent", width: 11, cell: |report| grouped(report.operations) };
+const FRAME_RATE: Column = Column {
+    head: "Frame rate",
+    width: 10,
+    cell: |report| FrameRate::per_second(report.operations_per_s.round() as u64).to_string(),
+};
+const SENT_RATE: Column = Column { head: "Sent", width: 11, cell: |report| bits(report.sent_bps) };
+const RECEIVED_RATE: Column = Column { head: "Received", width: 11, cell: |report| bits(report.received_bps) };
+
+/// The columns of a task, the interval before them and the busiest core behind them left out.
+fn columns(task: TaskKind, transport: Option<Transport>) -> &'static [Column] {
+    match (task, transport) {
+        (TaskKind::Stream, Some(Transport::Udp)) => &[RECEIVED, RATE, LOST],
+        (TaskKind::Stream, _) => &[RECEIVED, RATE, RETRANSMITS, SRTT],
+        (TaskKind::Transact, Some(Transport::Udp)) => &[TRANSACTIONS, P50, P99],
+        (TaskKind::Transact, _) => &[TRANSACTIONS, P50, P99, RETRANSMITS],
+        (TaskKind::Rpc, _) => &[CALLS, P50, P99, RETRANSMITS],
+        (TaskKind::Nfs, _) => &[OPERATIONS, P50, P99, RETRANSMITS],
+        (TaskKind::Copy, _) => &[FILES, COPIED, RATE, ALL_FILES],
+        (TaskKind::Frames, _) => &[FRAMES, FRAME_RATE, SENT_RATE, RECEIVED_RATE],
+    }
+}
+
+impl LiveLines {
+    /// Lines of intervals of `every`.
+    pub(crate) fn new(every: Nanos) -> Self {
+        Self { telling: Telling::new(Some(every)), every, columns: &[], heads: None, has_begun: false }
+    }
+
+    /// Takes an event. Returns the lines there are to print, each at most `width` columns wide.
+    pub(crate) fn take(&mut self, event: &Event<'_>, width: usize) -> Vec<String> {
+        if let Event::Begins { trial, attempt, progress } = event {
+            self.columns = columns(trial.task().kind(), trial.net().map(|net| net.transport));
+            self.heads = Some([title(&trial.name, *attempt, progress), heads(self.columns)]);
+        }
+        let told = self.telling.take(event);
+        let reports = told.iter().filter_map(|told| match told {
+            StreamEvent::Interval(report) => Some(report),
+            _ => None,
+        });
+        let long_enough = |report: &&IntervalReport| {
+            (report.to - report.from).as_secs_f64() >= self.every.as_secs_f64() * SHORTEST_SHARE
+        };
+        let rows: Vec<String> = reports.filter(long_enough).map(|report| row(self.columns, report)).collect();
+        let mut lines = Vec::new();
+        if !rows.is_empty() {
+            lines.extend(self.heads.take().into_iter().flatten());
+            self.has_begun = true;
+        }
+        lines.extend(rows);
+        if self.has_begun && matches!(event, Event::Concluded { .. }) {
+            lines.push(String::new());
+        }
+        lines.iter().map(|line| console::truncate_str(line, width, "").into_owned()).collect()
+    }
+}
+
+/// The column heads.
+fn heads(columns: &[Column]) -> String {
+    let heads = columns.iter().map(|column| format!("{GAP}{:>width$}", column.head, width = column.width));
+    format!("{:<INTERVAL_WIDTH$}{}{GAP}Busiest core", "  Interval, s", heads.collect::<String>())
+}
+
+/// The line of an interval.
+fn row(columns: &[Column], report: &IntervalReport) -> String {
+    let interval = format!("{:>6.2}-{:<6.2}", report.from.as_secs_f64(), report.to.as_secs_f64());
+    let cell = |column: &Column| format!("{GAP}{:>width$}", (column.cell)(report), width = column.width);
+    let cells: String = columns.iter().map(cell).collect();
+    let warm_up = if report.warmup { " (warm-up)" } else { "" };
+    let line = format!("{interval}{cells}{GAP}{:<BUSIEST_WIDTH$}{warm_up}", busiest(report));
+    line.trim_end().to_owned()
+}
+
+/// Which trial begins.
+fn title(name: &str, attempt: u32, progress: &Progress) -> String {
+    let of = progress.at_most.map_or_else(String::new, |all| format!(" of {}", grouped(all as u64)));
+    let again = if attempt > 0 { format!(", attempt {}", attempt + 1) } else { String::new() };
+    format!("Trial {}{of}{again}: {name}", grouped(progress.done as u64 + 1))
+}
+
+fn bytes(count: u64) -> String {
+    ByteCount::new(count).to_string()
+}
+
+fn bits(per_second: f64) -> String {
+    BitRate::per_second(per_second.round() as u64).to_string()
+}
+
+fn operations(report: &IntervalReport) -> String {
+    OpRate::per_second(report.operations_per_s.round() as u64).to_string()
+}
+
+fn time(time: Option<Nanos>) -> String {
+    time.map_or_else(|| "-".to_owned(), |time| time.to_string())
+}
+
+/// The host whose busiest core is busiest, with the core's busy share.
+fn busiest(report: &IntervalReport) -> String {
+    let hosts = report.hosts.iter().filter_map(|load| Some((load.busiest_core?, &load.host)));
+    let Some((percent, host)) = hosts.max_by_key(|(percent, _)| *percent) else { return "-".to_owned() };
+    console::truncate_str(&format!("{percent:>3} % {host}"), BUSIEST_WIDTH, "").into_owned()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use linerate_model::{
+        HostLoad, HostName, Meter, Record, RecordId, SessionProgress, StreamTask, Task, Timing, Trial,
+    };
+    use linerate_model::{Plan, Repeats};
+
+    /// Columns of a usual terminal.
+    const WIDTH: usize = 80;
+
+    /// Lines of each kind of trial, as wide as they usually get.
+    pub(crate) fn sample() -> String {
+        let host = |host: &str, busiest_core| HostLoad { host: HostName(host.to_owned()), busiest_core };
+        let report = IntervalReport {
+            from: Nanos::from_secs(3),
+            to: Nanos::from_millis(4_003),
+            warmup: true,
+            received_bytes: 1_176_250_000,
+            sent_bytes: 1_187_500_000,
+            received_bps: 9.41e9,
+            sent_bps: 9.5e9,
+            operations: 14_880_952,
+            operations_per_s: 1_488_095.2,
+            retransmits: 12_345,
+            lost: 1_234_567,
+            total_received_bytes: 4_700_000_000,
+            total_operations: 59_523_808,
+            srtt: Some(Nanos::new(12_345_678)),
+            p50: Some(Nanos::new(84_300)),
+            p99: Some(Nanos::new(99_400_000)),
+            hosts: vec![host("a", Some(42)), host("server-of-the-store", Some(100)), host("c", None)],
+            ..IntervalReport::default()
+        };
+        let counted = IntervalReport {
+            from: report.to,
+            to: Nanos::from_millis(5_000),
+            warmup: false,
+            received_bps: 94.1e6,
+            received_bytes: 11_762_500,
+            operations: 7,
+            operations_per_s: 7.0,
+            retransmits: 0,
+            lost: 0,
+            srtt: None,
+            p50: None,
+            p99: None,
+            hosts: vec![host("b", Some(7))],
+            ..report.clone()
+        };
+        let mut lines = Vec::new();
+        for task in TaskKind::ALL {
+            let transports: &[_] = match task {
+                TaskKind::Stream | TaskKind::Transact => &[Some(Transport::Tcp), Some(Transport::Udp)],
+                TaskKind::Rpc | TaskKind::Nfs => &[Some(Transport::Tcp)],
+                TaskKind::Frames | TaskKind::Copy => &[None],
+            };
+            for transport in transports {
+                let columns = columns(task, *transport);
+                let over = transport.map_or_else(String::new, |transport| format!(" {transport}"));
+                lines.push(format!("{}{over}", task.name()));
+                lines.push(heads(columns));
+                // These have no warm-up.
+                let whole = matches!(task, TaskKind::Frames | TaskKind::Copy);
+                lines.push(row(columns, &IntervalReport { warmup: !whole, ..report.clone() }));
+                lines.push(row(columns, &counted));
+            }
+        }
+        lines.join("\n")
+    }
+
+    #[test]
+    fn lines_fit_80_columns() {
+        for line in sample().lines() {
+            assert!(line.len() <= WIDTH, "{} columns: {line}", line.len());
+        }
+    }
+
+    /// Lines of one trial whose hosts tell this much at these times, milliseconds.
+    fn lines(every: Nanos, width: usize, told: &[(u64, Option<u64>)]) -> Vec<String> {
+        let task = Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(1)));
+        let trial = Trial::new("tcp", task, Timing::of(Nanos::default(), Nanos::from_secs(3)));
+        let record = Record::new(RecordId(String::new()), Plan::sweep(vec![trial.clone()], Repeats::Times(3)));
+        let mut live = LiveLines::new(every);
+        let progress = Progress { done: 1, at_most: Some(3), known: String::new() };
+        let mut lines = live.take(&Event::Begins { trial: &trial, attempt: 1, progress }, width);
+        for (ms, measured) in told {
+            let meter = Meter { received_bytes: ms * 125_000, ..Meter::default() };
+            let measured = measured.map(Nanos::from_millis);
+            let running = Nanos::from_millis(*ms);
+            let progress = SessionProgress { running, measured, meter, ..SessionProgress::default() };
+            lines.extend(live.take(&Event::Progress { host: &"b".into(), progress: &progress }, width));
+        }
+        lines.extend(live.take(&Event::Concluded { record: &record, failure: None }, width));
+        lines
+    }
+
+    #[test]
+    fn a_trial_has_its_heads_once_and_marks_its_warm_up() {
+        let told = [(1_000, None), (2_001, Some(900)), (3_000, Some(1_899)), (3_050, Some(1_949))];
+        let lines = lines(Nanos::from_secs(1), WIDTH, &told);
+        let expected = [
+            "Trial 2 of 3, attempt 2: tcp",
+            "  Interval, s  Received         Rate    Retr     srtt  Busiest core",
+            "  0.00-1.00      125 MB     1 Gbit/s       0        -  -              (warm-up)",
+            "  1.00-2.00      125 MB     1 Gbit/s       0        -  -              (warm-up)",
+            "  2.00-3.00      125 MB     1 Gbit/s       0        -  -",
+            "",
+        ];
+        assert_eq!(lines, expected, "an interval of 50 ms is too short for a line");
+    }
+
+    #[test]
+    fn a_trial_shorter_than_an_interval_has_one_line() {
+        let lines = lines(Nanos::from_secs(1), WIDTH, &[(500, Some(500))]);
+        assert!(lines[2].starts_with("  0.00-0.50     62.5 MB"), "{lines:?}");
+        assert_eq!(lines.len(), 4, "{lines:?}");
+    }
+
+    #[test]
+    fn lines_are_cut_to_a_narrow_terminal() {
+        for width in [0, 1, 20] {
+            let lines = lines(Nanos::from_secs(1), width, &[(1_000, None)]);
+            assert!(lines.iter().all(|line| line.len() <= width), "{lines:?}");
+        }
+        assert_eq!(lines(Nanos::from_secs(1), 20, &[(1_000, None)])[2], "  0.00-1.00      125");
+    }
+}
