@@ -30,6 +30,7 @@ needs() {
             echo "smbd samba"
             echo "tshark tshark"
             echo "unshare util-linux"
+            echo "tmux tmux"
             echo "chromium|chromium-browser|google-chrome chromium"
             ;;
         bench)

@@ -7,7 +7,9 @@ mod ganesha;
 mod port;
 mod samba;
 mod snmpd;
+mod tmux;
 
 pub use ganesha::Ganesha;
 pub use samba::{PASSWORD, Samba, USER};
 pub use snmpd::Snmpd;
+pub use tmux::Tmux;
