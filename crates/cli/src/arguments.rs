@@ -372,6 +372,9 @@ pub(crate) struct Results {
     /// [default: 1s; none with --json, in a ladder, a device test or the demonstration]
     #[arg(long, short = 'i', value_name = "TIME", value_parser = interval)]
     pub(crate) interval: Option<Nanos>,
+    /// Show the run on the whole terminal while it goes on: rate, latency, processors, losses, results so far (docs/tui.md)
+    #[arg(long, conflicts_with_all = ["json", "json_stream", "interval"])]
+    pub(crate) tui: bool,
 
     /// Also write a report: .html, .md, .csv, .json or .txt
     #[arg(long, short = 'o', value_name = "FILE")]

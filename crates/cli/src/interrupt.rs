@@ -1,8 +1,19 @@
 //! Ctrl-C, a closed terminal and a polite kill all ask a run to end: what was measured is kept and everything is taken
 //! down. Asking a second time ends at once; what the lab started dies with the program all the same.
 
+use crate::output::say;
+use crate::tui;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+
+/// Asked without a signal, by [`ask`].
+static ASKED: Notify = Notify::const_new();
+
+/// Asks the run to end, as Ctrl-C does: for a terminal that sends no signals.
+#[cfg(feature = "tui")]
+pub(crate) fn ask() {
+    ASKED.notify_one();
+}
 
 /// Turns true when the user asks to stop.
 pub(crate) fn watch() -> std::io::Result<watch::Receiver<bool>> {
@@ -16,11 +27,16 @@ pub(crate) fn watch() -> std::io::Result<watch::Receiver<bool>> {
                 _ = interrupt.recv() => (),
                 _ = terminate.recv() => (),
                 _ = hangup.recv() => (),
+                () = ASKED.notified() => (),
             }
             if already {
+                tui::give_back();
                 std::process::exit(3);
             }
-            crate::output::say("linerate: stopping; once more to stop at once");
+            // A display says so itself.
+            if !tui::is_taken() {
+                say("linerate: stopping; once more to stop at once");
+            }
             let _ = asked.send(true);
         }
     });

@@ -23,6 +23,7 @@ mod session;
 #[cfg(test)]
 mod snapshots;
 mod study_file;
+mod tui;
 
 use clap::Parser as _;
 use std::process::ExitCode;

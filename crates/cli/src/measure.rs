@@ -12,6 +12,7 @@ use crate::progress::Bar;
 use crate::result_lines::ResultLines;
 use crate::resume;
 use crate::run_display::RunDisplay;
+use crate::tui::{self, Display};
 use linerate_method::{Expectation, Judgement, curve};
 use linerate_model::{Goal, Host, Password, Plan, Record};
 use linerate_observe::snmp::Target;
@@ -64,6 +65,8 @@ pub(crate) struct RunRequest {
     is_shown: bool,
     /// The run to resume, as it was stored; none begins a new one.
     resumed: Option<Record>,
+    /// The terminal shows the run.
+    tui: bool,
 }
 
 /// What a run needs beside its plan and its agents.
@@ -89,6 +92,9 @@ impl RunRequest {
             )));
         }
         results.out.as_deref().map_or(Ok(()), check_report_file)?;
+        if results.tui {
+            tui::check()?;
+        }
         let store = results.store.open()?;
         let resumed = results.resume.as_deref().map(|name| resume::find(&store, name)).transpose()?;
         Ok(Self {
@@ -99,6 +105,7 @@ impl RunRequest {
             interval: results.interval,
             is_shown: results.are_text() && results.of_study.is_none(),
             resumed,
+            tui: results.tui,
         })
     }
 
@@ -171,14 +178,22 @@ impl RunRequest {
 
     /// What is shown of a run of `plan` between `hosts`. `stop` ends the run when nobody reads its events any more.
     fn display(&self, plan: &Plan, hosts: Vec<Host>, stop: watch::Sender<bool>) -> Result<RunDisplay, Failure> {
+        let tui = self.tui.then(|| Display::open(stop.subscribe())).transpose();
+        let tui = tui.map_err(|error| Failure::measure(format!("--tui: cannot set up the terminal: {error}")))?;
         let every = |usual: Option<Nanos>| self.interval.or(usual).filter(|every| !every.is_zero());
         // These make many short trials, or have lines of their own.
-        let is_usual = matches!(plan.goal, Goal::Sweep(_) | Goal::Curve(_)) && self.is_shown && !self.in_lines;
+        let is_usual =
+            matches!(plan.goal, Goal::Sweep(_) | Goal::Curve(_)) && self.is_shown && !self.in_lines && !self.tui;
         let events = self.json_stream.then(|| EventStream::new(every(Some(INTERVAL)), stop));
         let events = events.transpose().map_err(Failure::measure)?;
         let live = if self.json_stream { None } else { every(is_usual.then_some(INTERVAL)) };
         Ok(RunDisplay {
-            bar: if self.json_stream { Bar::beside_events() } else { Bar::new() },
+            bar: match &tui {
+                Some(_) => Bar::hidden(),
+                None if self.json_stream => Bar::beside_events(),
+                None => Bar::new(),
+            },
+            tui,
             live: live.map(LiveLines::new),
             results: self.in_lines.then(|| ResultLines::new(plan.clone(), hosts)),
             events,

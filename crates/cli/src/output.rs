@@ -44,10 +44,32 @@ pub(crate) fn has_reader_left() -> bool {
     READER_LEFT.load(Ordering::Relaxed)
 }
 
-/// Tells the user something that is not a result.
+/// Messages that wait for their terminal, which shows a display; none if it shows none.
+#[cfg(feature = "tui")]
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// Tells the user something that is not a result; after the display, while there is one.
 pub(crate) fn say(text: &str) {
+    #[cfg(feature = "tui")]
+    if let Some(held) = &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
+        held.push(text.to_owned());
+        return;
+    }
     // Nothing is left to tell when standard error is gone.
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Holds back all messages from now on.
+#[cfg(feature = "tui")]
+pub(crate) fn hold() {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// Tells the messages that were held back, and holds back none from now on.
+#[cfg(feature = "tui")]
+pub(crate) fn release() {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+    held.unwrap_or_default().iter().for_each(|text| say(text));
 }
 
 /// A count with its noun: `1 result`, `3 results`.

@@ -67,6 +67,11 @@ impl Bar {
         Self::drawn(stderr().is_terminal() && !stdout().is_terminal())
     }
 
+    /// The same for a run that is shown in another way.
+    pub(crate) fn hidden() -> Self {
+        Self::drawn(false)
+    }
+
     fn drawn(is_drawn: bool) -> Self {
         let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         Self {
@@ -174,7 +179,7 @@ impl Drop for Bar {
 }
 
 /// How long the measured load runs; none if it runs until it is done.
-fn length(trial: &Trial) -> Option<Nanos> {
+pub(crate) fn length(trial: &Trial) -> Option<Nanos> {
     match (trial.task(), trial.window()) {
         (Task::Frames(frames), _) => Some(frames.time),
         (_, window) => window.map(|window| window.measure),

@@ -5,12 +5,15 @@ use crate::live_lines::LiveLines;
 use crate::output::{print, say, stderr_width};
 use crate::progress::Bar;
 use crate::result_lines::ResultLines;
+use crate::tui::Display;
 use linerate_model::Record;
 use linerate_runner::Event;
 
 /// A progress bar, and beside it what was asked for.
 pub(crate) struct RunDisplay {
     pub(crate) bar: Bar,
+    /// The whole terminal, in place of the bar and of all lines.
+    pub(crate) tui: Option<Display>,
     /// A line for each interval.
     pub(crate) live: Option<LiveLines>,
     /// A line for each result.
@@ -22,7 +25,10 @@ pub(crate) struct RunDisplay {
 impl RunDisplay {
     /// Takes note of an event.
     pub(crate) fn note(&mut self, event: &Event<'_>) {
-        let Self { bar, live, results, events } = self;
+        let Self { bar, tui, live, results, events } = self;
+        if let Some(tui) = tui {
+            return tui.note(event);
+        }
         bar.note(event);
         if let Some(live) = live {
             let lines = live.take(event, stderr_width());
@@ -40,8 +46,9 @@ impl RunDisplay {
 
     /// Shows what is left to show of the run.
     pub(crate) async fn end(self, record: &Record) {
-        let Self { bar, results, events, .. } = self;
+        let Self { bar, tui, results, events, .. } = self;
         drop(bar);
+        drop(tui);
         if let Some(mut results) = results {
             results.rest(record).iter().for_each(|line| print(line));
         }

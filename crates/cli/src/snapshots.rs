@@ -12,7 +12,7 @@ use linerate_store::{RunRow, State};
 use tokio::sync::watch;
 
 /// Compares with the file `tests/snapshots/FOLDER/NAME.snap`.
-fn check(folder: &str, name: &str, shown: &str) {
+pub(crate) fn check(folder: &str, name: &str, shown: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(format!("../tests/snapshots/{folder}"));
     settings.set_prepend_module_to_snapshot(false);
@@ -75,6 +75,8 @@ const REFUSED: &[&str] = &[
     "stream a b --out report.pdf",
     "stream a b --out nowhere/at/all/report.html",
     "stream a b --lang fr",
+    "stream a b --tui --json",
+    "stream a b --tui --json-stream",
     "transact a b --request 0",
     "transact a b --rate 0",
     "transact a b --poisson",

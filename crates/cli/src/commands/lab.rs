@@ -148,6 +148,7 @@ impl Arguments {
             ("--json", self.results.json),
             ("--json-stream", self.results.json_stream),
             ("--interval", self.results.interval.is_some()),
+            ("--tui", self.results.tui),
             ("--out", self.results.out.is_some()),
             ("--expect", !self.results.expect.is_empty()),
             ("--resume", self.results.resume.is_some()),

@@ -202,7 +202,7 @@ fn command(words: &[String]) -> Result<Command, Failure> {
     }
     let typed =
         |option: &&str| is_option(&given, option) && given.value_source(option) == Some(ValueSource::CommandLine);
-    match ["json", "json_stream", "interval", "out", "expect", "store", "resume"].into_iter().find(typed) {
+    match ["json", "json_stream", "interval", "tui", "out", "expect", "store", "resume"].into_iter().find(typed) {
         Some(option) => {
             let option = option.replace('_', "-");
             Err(Failure::usage(format!("--{option} does not go into a study: it is for run and report")))

@@ -26,5 +26,7 @@ mod slow_disk;
 mod study;
 mod study_run;
 mod truth;
+#[cfg(feature = "tui")]
+mod tui;
 mod verdicts;
 mod view;
