@@ -1,6 +1,7 @@
 //! What all threads of a role share on a host: the stop, what went wrong, how far it is.
 
 use crate::progress::Progress;
+use crate::stage_meter::StageMeters;
 use linerate_model::{CopyFault, CopyOnError, CopyStage};
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -55,6 +56,16 @@ impl Control {
     /// Counts files and bytes that are done: that have their names at the destination.
     pub(crate) fn done(&self, files: u64, bytes: u64) {
         self.progress.add(files, bytes);
+    }
+
+    /// Counts bytes that were sent.
+    pub(crate) fn sent(&self, bytes: u64) {
+        self.progress.add_sent(bytes);
+    }
+
+    /// Where the times of stages are told while they work.
+    pub(crate) fn stages(&self) -> &Arc<StageMeters> {
+        self.progress.stages()
     }
 
     /// Keeps a connection, to be closed by [`Self::stop`].

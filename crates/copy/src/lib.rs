@@ -31,6 +31,7 @@ mod role;
 mod side;
 mod source;
 mod stage;
+mod stage_meter;
 mod storage;
 mod tree;
 mod ways;

@@ -1,14 +1,18 @@
 //! How far a session's copies are, all its roles together.
 
+use crate::stage_meter::StageMeters;
 use linerate_engine::Meters;
-use linerate_model::Meter;
+use linerate_model::{Meter, Readings, SeriesQuantity};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Files and bytes in place so far.
+/// Files and bytes in place so far, bytes sent, and where the time went.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     files: AtomicU64,
     bytes: AtomicU64,
+    sent_bytes: AtomicU64,
+    stages: Arc<StageMeters>,
 }
 
 impl Progress {
@@ -17,14 +21,31 @@ impl Progress {
         self.files.fetch_add(files, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
+
+    /// Adds bytes that a source handed to the network: content of files and what tells of them.
+    pub(crate) fn add_sent(&self, bytes: u64) {
+        self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The times of the stages.
+    pub(crate) fn stages(&self) -> &Arc<StageMeters> {
+        &self.stages
+    }
 }
 
 impl Meters for Progress {
     fn read(&self) -> Meter {
         Meter {
+            sent_bytes: self.sent_bytes.load(Ordering::Relaxed),
             received_bytes: self.bytes.load(Ordering::Relaxed),
             operations: self.files.load(Ordering::Relaxed),
             ..Meter::default()
+        }
+    }
+
+    fn sample(&self, readings: &mut Readings) {
+        for (stage, micros) in self.stages.micros() {
+            readings.add(SeriesQuantity::StageTime, stage.name(), micros);
         }
     }
 }

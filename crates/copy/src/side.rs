@@ -1,11 +1,12 @@
 //! One side of a copy towards one other host: its stages' times and what it counted.
 
+use crate::control::Control;
 use crate::stage::Board;
 use linerate_model::{CopySide, SizeClassTimes, TcpFlow};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The smallest file of each size class.
 const CLASSES: [u64; 6] = [0, 1, 4 << 10, 64 << 10, 1 << 20, 16 << 20];
@@ -56,6 +57,11 @@ pub(crate) fn class(size: u64) -> u64 {
 }
 
 impl Side {
+    /// A side of a copy under `control`.
+    pub(crate) fn new(control: &Control) -> Self {
+        Self { board: Board::new(Arc::clone(control.stages())), ..Self::default() }
+    }
+
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Release);
     }

@@ -1,16 +1,21 @@
 //! Where the time goes: each stage keeps a clock, in each thread that it is in. It is at work, or waits for one of its neighbours.
 
+use crate::stage_meter::{StageMeter, StageMeters};
 use linerate_model::{CopyStage, StageTime, WorkTime};
 use linerate_sys::clock;
 use linerate_sys::thread::ThreadCost;
 use linerate_units::Nanos;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The times of one side's stages.
 #[derive(Debug, Default)]
-pub(crate) struct Board(Mutex<BTreeMap<CopyStage, StageTime>>);
+pub(crate) struct Board {
+    times: Mutex<BTreeMap<CopyStage, StageTime>>,
+    /// Tells the time at work meanwhile.
+    meters: Arc<StageMeters>,
+}
 
 /// Time off its core that is not looked into, nanoseconds: it would take as long to ask why.
 const SHORT: u64 = 20_000;
@@ -31,19 +36,34 @@ pub(crate) struct Clock<'a> {
     cpu: u64,
     /// It is at work.
     works: bool,
+    meter: StageMeter,
 }
 
 impl Board {
+    /// A board whose clocks tell `meters` the time at work so far.
+    pub(crate) fn new(meters: Arc<StageMeters>) -> Self {
+        Self { times: Mutex::default(), meters }
+    }
+
     /// Starts a clock in the calling thread, at work.
     pub(crate) fn clock(&self, stage: CopyStage) -> Clock<'_> {
         let time = StageTime { threads: 1, ..StageTime::default() };
         QUEUED.with(|_| ());
-        Clock { board: self, stage, time, since: clock::now(), cpu: clock::thread_cpu(), works: true }
+        let (since, cpu, meter) = (clock::now(), clock::thread_cpu(), self.meters.begin(stage));
+        meter.works(since, 0);
+        Clock { board: self, stage, time, since, cpu, works: true, meter }
+    }
+
+    /// Tells the meters, as long as what it returns is kept, that so many threads of a stage are at work since `since`.
+    pub(crate) fn each_works(&self, stage: CopyStage, threads: usize, since: u64) -> Vec<StageMeter> {
+        let meters: Vec<_> = (0..threads).map(|_| self.meters.begin(stage)).collect();
+        meters.iter().for_each(|meter| meter.works(since, 0));
+        meters
     }
 
     /// All stages after `wall`: a thread that had nothing more to do waited for what did not come.
     pub(crate) fn finish(&self, wall: Nanos) -> BTreeMap<CopyStage, StageTime> {
-        let mut stages = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut stages = self.times.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for time in stages.values_mut() {
             let all = Nanos::new(wall.get().saturating_mul(time.threads.into()));
             let counted = time.busy + time.waiting_for_previous + time.waiting_for_next;
@@ -55,7 +75,7 @@ impl Board {
     /// Adds `work` to the time of each of so many threads of a stage.
     pub(crate) fn add_to_each(&self, stage: CopyStage, threads: usize, work: WorkTime) {
         let of_all = |time: Nanos| Nanos::new(time.get().saturating_mul(threads as u64));
-        let mut stages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stages = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = stages.entry(stage).or_default();
         sum.busy = sum.busy + of_all(work.busy);
         sum.cpu = sum.cpu + of_all(work.cpu);
@@ -68,7 +88,7 @@ impl Board {
 
     /// Adds the time of a thread to its stage's.
     fn add(&self, stage: CopyStage, time: StageTime) {
-        let mut stages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stages = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         stages.entry(stage).or_default().add(time);
     }
 }
@@ -78,7 +98,7 @@ impl Clock<'_> {
     pub(crate) fn begins(&mut self) {
         let (waited, _) = self.turn();
         self.time.waiting_for_previous = self.time.waiting_for_previous + waited;
-        self.works = true;
+        self.works();
     }
 
     /// What came is done.
@@ -87,6 +107,13 @@ impl Clock<'_> {
         self.time.busy = self.time.busy + busy;
         self.time.cpu = self.time.cpu + cpu;
         self.works = false;
+        self.meter.rests(self.time.busy.get());
+    }
+
+    /// It is at work from the latest turn on.
+    fn works(&mut self) {
+        self.works = true;
+        self.meter.works(self.since, self.time.busy.get());
     }
 
     /// Waits for something from the stage before.
@@ -103,7 +130,7 @@ impl Clock<'_> {
         let got = wait();
         let (waited, _) = self.turn();
         self.time.waiting_for_next = self.time.waiting_for_next + waited;
-        self.works = true;
+        self.works();
         got
     }
 

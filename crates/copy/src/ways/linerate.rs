@@ -50,7 +50,7 @@ impl Target {
 
     /// Sends the tree, from `start` on.
     pub(crate) fn send(self, origin: &Origin, options: &CopyOptions, start: u64, control: &Control) -> CopySide {
-        let side = &Side::default();
+        let side = &Side::new(control);
         let Self { address, lanes, asks } = self;
         let complete = thread::scope(|scope| {
             let (batches_in, batches) = bounded(BATCHES);
@@ -75,7 +75,7 @@ impl Target {
                     Ok(answer) => ends.push(scope.spawn(move || end(answer, address, side, control))),
                     Err(error) => control.fault(b"", CopyStage::Send, error),
                 }
-                scope.spawn(move || send(lane, &blocks, side));
+                scope.spawn(move || send(lane, &blocks, side, control));
             }
             drop(wanted);
             list::run(origin, batches_in, options.links, side, control);
@@ -88,12 +88,13 @@ impl Target {
 }
 
 /// The stage that sends. Why a connection broke is known where its end is waited for.
-fn send(mut lane: TcpStream, blocks: &Receiver<Block>, side: &Side) {
+fn send(mut lane: TcpStream, blocks: &Receiver<Block>, side: &Side, control: &Control) {
     let mut clock = side.board.clock(CopyStage::Send);
     while let Ok(block) = clock.await_previous(|| blocks.recv()) {
         if connection::send(&mut lane, &block).is_err() {
             return;
         }
+        control.sent(block.bytes().len() as u64);
     }
     let _ = lane.shutdown(Shutdown::Write);
 }
@@ -183,7 +184,7 @@ impl Arrival {
 
     /// Receives the tree into `root`, or nowhere, from `start` on.
     pub(crate) fn receive(self, root: Option<&Root>, options: &CopyOptions, start: u64, control: &Control) -> CopySide {
-        let side = &Side::default();
+        let side = &Side::new(control);
         let Self { mut lanes, asks } = self;
         let count = lanes.len();
         let complete = thread::scope(|scope| {

@@ -16,6 +16,7 @@ use linerate_units::Nanos;
 pub(crate) fn settle(root: Option<&Root>, sync: CopySync, lanes: usize, side: &Side, control: &Control) {
     let Some(root) = root else { return };
     let (begun, cost) = (clock::now(), ThreadCost::of_caller());
+    let _told = side.board.each_works(CopyStage::Sync, lanes, begun);
     root.settle(control);
     if sync != CopySync::None
         && let Err(error) = root.storage.sync()

@@ -23,7 +23,7 @@ pub(crate) fn copy(
     start: u64,
     control: &Control,
 ) -> CopySide {
-    let (reading, writing) = (Side::default(), Side::default());
+    let (reading, writing) = (Side::new(control), Side::new(control));
     let lanes = usize::from(options.lanes);
     let here = origin.is_here() && root.is_none_or(|root| root.storage.is_here());
     let complete = thread::scope(|scope| {

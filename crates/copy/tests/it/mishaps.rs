@@ -1,6 +1,6 @@
 //! What goes wrong is named, the rest goes on or stops as asked, and nothing half-written has its final name.
 
-use crate::pair::{OPTIONS, alone, assert_same, census, copy, ends, engine, folder, made, one, task};
+use crate::pair::{OPTIONS, alone, assert_same, census, copy, ends, engine, folder, made, one, stage_micros, task};
 use linerate_engine::FailedBy;
 use linerate_engine::testing::sessions;
 use linerate_model::{CopyExisting, CopyFrom, CopyInto, CopyOnError, CopyOptions, CopyStage, CopyTree};
@@ -37,6 +37,10 @@ fn an_interrupted_copy_goes_on_to_the_same_tree() {
         while ends[1].meter().is_none_or(|meter| meter.operations < 300) {
             assert!(!destination.is_finished(), "it ended before it was interrupted");
             thread::sleep(Duration::from_micros(200));
+        }
+        assert!(ends[0].meter().is_some_and(|meter| meter.sent_bytes > 0), "what arrived was sent");
+        for (end, stage) in [(0, "send"), (1, "receive"), (1, "write")] {
+            assert!(stage_micros(&ends[end], stage).is_some_and(|micros| micros > 0), "{stage} while it works");
         }
         ends[1].stop("interrupted");
         [source, destination].map(|end| end.join().expect("no panic"))

@@ -4,9 +4,9 @@ use linerate_copy::{AllowedFolders, Copy};
 use linerate_engine::testing::{Session, run, sessions};
 use linerate_engine::{Counted, EngineFailure, FailedBy};
 use linerate_model::{
-    Assignment, CopyCache, CopyCounts, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync,
-    CopyTask, CopyTree, CopyVerify, CopyWay, IpVersion, LinkId, Listen, Role, RoleCounts, RoleKind, SessionId,
-    SessionKey, Task, Timing,
+    Assignment, CopyCache, CopyCounts, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions,
+    CopyStage, CopySync, CopyTask, CopyTree, CopyVerify, CopyWay, IpVersion, LinkId, Listen, Role, RoleCounts,
+    RoleKind, SeriesQuantity, SessionId, SessionKey, Task, Timing,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -122,7 +122,18 @@ pub(crate) fn alone(
     let counts = one(session.run(&engine())?);
     let told = session.meter().map(|meter| (meter.operations, meter.received_bytes));
     assert_eq!(told, Some((counts.sides[0].files, counts.sides[0].bytes)), "each file is done once");
+    // What is counted at the end was told meanwhile. Work of all lanes is timed twice.
+    for (stage, time) in &counts.sides[0].stages {
+        let (told, counted) = (stage_micros(&session, stage.name()).expect("it is told"), time.busy.get() / 1_000);
+        assert!(told >= counted && (told == counted || *stage == CopyStage::Sync), "{stage:?}: {told} of {counted}");
+    }
     Ok(counts)
+}
+
+/// The time of a stage so far, as it is sampled.
+pub(crate) fn stage_micros(session: &Session, stage: &str) -> Option<u64> {
+    let readings = session.readings()?;
+    readings.of(SeriesQuantity::StageTime).find(|(subject, _)| *subject == stage).map(|(_, micros)| micros)
 }
 
 /// All that a copy keeps, by path: kind, permissions, time, size, blocks of sparse files, content.
