@@ -1,14 +1,30 @@
 //! What the agent and its observer cost while a trial runs, beside the engine's threads.
 
 use super::lab::Lab;
-use crate::process;
+use crate::process::{self, Running};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Share of a core that the agent may use beside its engine.
 const GOAL: f64 = 0.01;
+
+/// Share of a core that the sampling of a trial may use. Trials are sampled every 100 ms unless something else is asked for.
+const SAMPLING_GOAL: f64 = 0.005;
+
+/// The agent's thread that samples a trial. It also tells progress, and watches the host.
+const SAMPLING_THREAD: &str = "watch";
+
+/// How often these threads are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A thread that was seen for less is left out.
+const SEEN_AT_LEAST: Duration = Duration::from_secs(1);
 
 /// What is run; each on both agents.
 const LOADS: &[&[&str]] = &[
@@ -27,27 +43,46 @@ struct Cost {
     share: Option<f64>,
 }
 
+impl Cost {
+    fn print(&self) {
+        let share = self.share.map_or("cannot tell".to_owned(), |share| format!("{:.3}", share * 100.0));
+        println!("{:<32} {:<8} {share:>14}", self.trial, self.host);
+    }
+}
+
+fn largest_share(costs: &[Cost]) -> f64 {
+    costs.iter().filter_map(|cost| cost.share).fold(0.0, f64::max)
+}
+
 /// Runs the loads and prints the cost of every agent in every trial.
 pub(super) fn run(program: Option<&Path>, folder: &Path, seconds: u32, repeats: u32) -> Result<()> {
     process::catch_interrupts()?;
     let lab = Lab::up(program, folder)?;
-    let mut costs = Vec::new();
+    let (mut costs, mut sampling) = (Vec::new(), Vec::new());
     for load in LOADS {
         let timing = ["--time".to_owned(), format!("{seconds}s"), "--repeats".to_owned(), repeats.to_string()];
         let arguments: Vec<String> = load.iter().map(|&word| word.to_owned()).chain(timing).collect();
         let limit = Duration::from_secs(u64::from(seconds + 20) * u64::from(repeats));
-        costs.extend(read(&process::run(lab.linerate(&arguments), limit)?.stdout)?);
+        let (record, threads) = run_watched(lab.linerate(&arguments), limit)?;
+        costs.extend(read(&record)?);
+        sampling.extend(threads.shares(&load.join(" ")));
     }
     lab.down()?;
     println!("{:<32} {:<8} {:>14}", "trial", "host", "% of a core");
-    for cost in &costs {
-        let share = cost.share.map_or("cannot tell".to_owned(), |share| format!("{:.3}", share * 100.0));
-        println!("{:<32} {:<8} {share:>14}", cost.trial, cost.host);
-    }
-    let worst = costs.iter().filter_map(|cost| cost.share).fold(0.0, f64::max);
+    costs.iter().for_each(Cost::print);
+    let worst = largest_share(&costs);
     println!("worst {:.3} %; goal: under {:.0} %", worst * 100.0, GOAL * 100.0);
+    print_sampling(&sampling);
     if worst >= GOAL {
         bail!("agent and observer cost {:.2} % of a core, the goal is under {:.0} %", worst * 100.0, GOAL * 100.0);
+    }
+    let worst = largest_share(&sampling);
+    if worst >= SAMPLING_GOAL {
+        let (worst, goal) = (worst * 100.0, SAMPLING_GOAL * 100.0);
+        bail!("sampling costs {worst:.2} % of a core, the goal is under {goal:.1} %");
+    }
+    if sampling.is_empty() {
+        bail!("no thread `{SAMPLING_THREAD}` was seen for a second: what sampling cost cannot be told");
     }
     let untold = costs.iter().filter(|cost| cost.share.is_none()).count();
     if untold > 0 {
@@ -57,6 +92,104 @@ pub(super) fn run(program: Option<&Path>, folder: &Path, seconds: u32, repeats: 
         );
     }
     Ok(())
+}
+
+fn print_sampling(sampling: &[Cost]) {
+    println!();
+    println!("{:<64} {:<8} {:>14}", "sampling every 100 ms, the worst trial of", "host", "% of a core");
+    for cost in sampling {
+        println!("{:<64} {:<8} {:>14.3}", cost.trial, cost.host, cost.share.unwrap_or_default() * 100.0);
+    }
+    println!("worst {:.3} %; goal: under {:.1} %", largest_share(sampling) * 100.0, SAMPLING_GOAL * 100.0);
+}
+
+/// Runs linerate to its end, and looks at the agents' sampling threads meanwhile. Returns what it wrote, and what they cost.
+fn run_watched(command: Command, limit: Duration) -> Result<(String, Threads)> {
+    let program = Path::new(command.get_program()).canonicalize().context("finding linerate")?;
+    let mut threads = Threads::default();
+    let mut linerate = Running::start(command)?;
+    let began = Instant::now();
+    while linerate.is_running()? && began.elapsed() < limit {
+        process::check_interrupt()?;
+        threads.look(&program);
+        thread::sleep(LOOK);
+    }
+    Ok((linerate.finish(limit.saturating_sub(began.elapsed()))?.stdout, threads))
+}
+
+/// The sampling threads that were seen, by their numbers.
+#[derive(Default)]
+struct Threads(BTreeMap<u32, Seen>);
+
+/// One of them: its host, and its CPU time when it was first and last seen.
+struct Seen {
+    host: String,
+    first: (Instant, Duration),
+    last: (Instant, Duration),
+}
+
+impl Threads {
+    /// Looks at those of all agents that run `program`.
+    fn look(&mut self, program: &Path) {
+        for process in numbers("/proc") {
+            if fs::read_link(format!("/proc/{process}/exe")).is_ok_and(|file| file == program) {
+                self.look_at(process);
+            }
+        }
+    }
+
+    fn look_at(&mut self, process: u32) {
+        let Some(host) = fs::read(format!("/proc/{process}/cmdline")).ok().and_then(|words| name(&words)) else {
+            return;
+        };
+        let tasks = format!("/proc/{process}/task");
+        for number in numbers(&tasks) {
+            let text = |file: &str| fs::read_to_string(format!("{tasks}/{number}/{file}")).unwrap_or_default();
+            if text("comm").trim_end() == SAMPLING_THREAD
+                && let Some(cpu) = cpu(&text("schedstat"))
+            {
+                self.note(number, &host, Instant::now(), cpu);
+            }
+        }
+    }
+
+    fn note(&mut self, number: u32, host: &str, at: Instant, cpu: Duration) {
+        let new = || Seen { host: host.to_owned(), first: (at, cpu), last: (at, cpu) };
+        self.0.entry(number).or_insert_with(new).last = (at, cpu);
+    }
+
+    /// The largest share of a core that one of them used on each host.
+    fn shares(&self, load: &str) -> Vec<Cost> {
+        let mut hosts = BTreeMap::<&str, f64>::new();
+        for Seen { host, first, last } in self.0.values() {
+            let time = last.0.duration_since(first.0);
+            if time >= SEEN_AT_LEAST {
+                let share = last.1.saturating_sub(first.1).as_secs_f64() / time.as_secs_f64();
+                let worst = hosts.entry(host).or_default();
+                *worst = worst.max(share);
+            }
+        }
+        let cost = |(host, share): (&str, f64)| Cost { trial: load.into(), host: host.into(), share: Some(share) };
+        hosts.into_iter().map(cost).collect()
+    }
+}
+
+/// The names in a folder that are numbers.
+fn numbers(folder: &str) -> Vec<u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The host that an agent was started for, from its command line.
+fn name(words: &[u8]) -> Option<String> {
+    let mut words = words.split(|byte| *byte == 0);
+    words.find(|word| *word == b"--name")?;
+    Some(String::from_utf8_lossy(words.next()?).into_owned())
+}
+
+/// Time on a core, by a thread's `schedstat` (Documentation/scheduler/sched-stats.rst): the first of three numbers, in nanoseconds.
+fn cpu(counts: &str) -> Option<Duration> {
+    counts.split_ascii_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
 /// Each agent's CPU time in each trial of a record, its engine's threads taken off, as a share of the window.
@@ -94,6 +227,29 @@ mod tests {
         assert_eq!(costs.len(), 2);
         assert!((costs[0].share.unwrap() - 0.005).abs() < 1e-12, "{costs:?}");
         assert_eq!(costs[1], Cost { trial: "tcp".into(), host: "b".into(), share: None });
+    }
+
+    #[test]
+    fn takes_the_worst_sampling_thread_of_each_host() {
+        let (mut threads, began) = (Threads::default(), Instant::now());
+        for (number, host, last_ms, cpu_us) in
+            [(1, "a", 2_000, 3_000), (2, "a", 4_000, 4_000), (3, "b", 999, 900_000), (4, "b", 1_000, 500)]
+        {
+            threads.note(number, host, began, Duration::from_micros(100));
+            threads.note(number, host, began + Duration::from_millis(last_ms), Duration::from_micros(100 + cpu_us));
+        }
+        let shares = threads.shares("stream a b");
+        let told: Vec<_> = shares.iter().map(|cost| (cost.host.as_str(), cost.share.unwrap())).collect();
+        assert_eq!(told, [("a", 0.001_5), ("b", 0.000_5)]);
+        assert_eq!(largest_share(&shares), 0.001_5);
+    }
+
+    #[test]
+    fn finds_host_and_time_of_a_thread() {
+        assert_eq!(name(b"linerate\0agent\0--name\0a\0--allow-frames\0").as_deref(), Some("a"));
+        assert_eq!(name(b"linerate\0stream\0"), None);
+        assert_eq!(cpu("2500 17 3\n"), Some(Duration::from_nanos(2_500)));
+        assert_eq!(cpu(""), None);
     }
 
     #[test]
