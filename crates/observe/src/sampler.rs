@@ -401,7 +401,7 @@ mod tests {
         assert_eq!(share(0, 100, 200), None);
         assert_eq!(share(490, 149, 200), None, "it is too early");
         assert_eq!(share(500, 130, 220), Some(60));
-        assert_eq!(share(900, 170, 220), Some(60), "of the half second before");
+        assert_eq!(share(900, 170, 220), Some(60), "of the 500 ms before");
         assert_eq!(share(1_000, 140, 260), Some(20));
     }
 
