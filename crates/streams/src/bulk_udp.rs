@@ -1,16 +1,16 @@
-//! Bulk datagrams: a marked warm-up, a pause in which it drains, then the measured phase, numbered from zero.
+//! Bulk datagrams: warm-up, measured phase and cool-down without a pause between them, each datagram marked with its phase.
 
+use crate::arrivals::Arrivals;
 use crate::bulk_tcp::is_timeout;
-use crate::datagram::{self, HEADER, Header, WARM_UP};
+use crate::datagram::{self, Header, Phase};
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
-use crate::sequence::Sequence;
-use linerate_model::{FlowCounts, Received, Sent, StreamTask};
+use crate::window::Timeline;
+use linerate_model::{FlowCounts, Sent, StreamTask};
 use linerate_pace::Pace;
 use linerate_sys::socket::{ECONNREFUSED, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
 use linerate_sys::udp::{Incoming, Outgoing};
 use linerate_sys::{clock, socket, udp};
-use linerate_units::Nanos;
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd as _;
@@ -33,8 +33,14 @@ const JOINED_BYTES: usize = 65_536;
 /// At a set rate, datagrams due within this go in one batch.
 const PACED_BURST_NS: u64 = 50_000;
 /// A paced sender that is further behind gives up the difference and counts it as not sent: the load must not exceed what
-/// was asked for for long. After the window it may catch up for as long.
+/// was asked for for long.
 const CATCH_UP_NS: u64 = 20_000_000;
+/// The sender goes on for so long after its window: the receiver's closes later.
+const COOL_DOWN_NS: u64 = 100_000_000;
+/// Phases change between calls only: one that took longer than this, on a slow link, is followed by one that should take half of it.
+const LONG_CALL_NS: u64 = 5_000_000;
+/// A sender at a low rate looks this often whether its phase is over.
+const LOOK_NS: u64 = 100_000_000;
 /// Sleeps end this much before a datagram is due; the rest is spun.
 const SPIN_NS: u64 = 30_000;
 /// The receiver looks at the clock this often while nothing arrives.
@@ -52,7 +58,7 @@ const STRAGGLE_NS: u64 = 3_000_000_000;
 const HEADERS_V4: u32 = 28;
 const HEADERS_V6: u32 = 48;
 
-/// Sends the warm-up and the measured phase.
+/// Sends until the cool-down is over.
 pub(crate) fn send(
     shared: &Shared,
     index: usize,
@@ -62,17 +68,22 @@ pub(crate) fn send(
     let timeline = &shared.timeline;
     let mut sender = Sender::new(shared, index, spec, socket)?;
     shared.stop.sleep_until(timeline.start());
-    sender.phase(timeline.start(), || timeline.open(), WARM_UP)?;
-    shared.stop.sleep_until(timeline.open());
-    let counts = sender.phase(timeline.open(), || timeline.close(), 0)?;
-    let payload_bytes = counts.sent * spec.message_bytes.get();
+    match spec.offered {
+        None => sender.full_speed()?,
+        Some(offered) => {
+            let flow = shared.flows[index].hello.flow;
+            sender.paced(Pace::new(offered, spec.message_bytes.get(), timeline.start(), flow, spec.net.flows))?;
+        }
+    }
+    let Counts { sent, not_sent, refused } = sender.measured;
+    let payload_bytes = sent * spec.message_bytes.get();
     Ok(Outcome {
         sent: Some(Sent {
             window: timeline.measure(),
             payload_bytes,
-            messages: counts.sent,
-            not_sent: counts.not_sent,
-            refused: counts.refused,
+            messages: sent,
+            not_sent,
+            refused,
             io_method: sender.io_method.to_owned(),
         }),
         flow: FlowCounts { sent_bytes: payload_bytes, ..FlowCounts::default() },
@@ -97,6 +108,14 @@ struct Sender<'a> {
     per_buffer: usize,
     tag: u32,
     io_method: &'static str,
+    /// Datagrams in the next call at the most.
+    most: usize,
+    /// The number of the next datagram: so many were sent, in all phases.
+    next: u64,
+    /// What became of the measured ones.
+    measured: Counts,
+    /// The receiver went away during the cool-down: it has what it needs.
+    is_over: bool,
 }
 
 impl<'a> Sender<'a> {
@@ -119,62 +138,55 @@ impl<'a> Sender<'a> {
             (plain_batch(bytes), 1, "sendmmsg")
         };
         let tag = datagram::tag(&shared.job.key, shared.flows[index].hello.flow);
-        Ok(Self { shared, index, spec, socket, outgoing, per_buffer, tag, io_method })
+        let (most, next, measured, is_over) = (usize::MAX, 0, Counts::default(), false);
+        Ok(Self { shared, index, spec, socket, outgoing, per_buffer, tag, io_method, most, next, measured, is_over })
     }
 
-    /// Sends from `begin` to `end`; `mark` goes into every sequence number.
-    fn phase(&mut self, begin: u64, end: impl Fn() -> u64, mark: u64) -> Result<Counts, StreamError> {
-        match self.spec.offered {
-            None => self.full_speed(end, mark),
-            Some(offered) => {
-                let flow = self.shared.flows[self.index].hello.flow;
-                let pace = Pace::new(offered, self.spec.message_bytes.get(), begin, flow, self.spec.net.flows);
-                self.paced(pace, begin, end, mark)
-            }
-        }
-    }
-
-    fn full_speed(&mut self, end: impl Fn() -> u64, mark: u64) -> Result<Counts, StreamError> {
-        let mut counts = Counts::default();
-        loop {
+    fn full_speed(&mut self) -> Result<(), StreamError> {
+        let timeline = &self.shared.timeline;
+        while !self.is_over {
             let now = clock::now();
-            if now >= end() {
-                return Ok(counts);
-            }
+            let Some(phase) = phase_at(timeline, now) else { break };
             let capacity = self.outgoing.capacity();
-            self.batch(capacity, now, mark, &mut counts)?;
+            self.batch(capacity, now, phase)?;
         }
+        Ok(())
     }
 
-    fn paced(&mut self, pace: Pace, begin: u64, end: impl Fn() -> u64, mark: u64) -> Result<Counts, StreamError> {
-        // Where the end is not known yet, what is due within a second is.
-        let due_before = |now: u64| match end().min(now + 1_000_000_000) {
-            end if end > begin => pace.due_by(end - 1),
-            _ => 0,
-        };
+    /// Sends what is due by `pace`, which goes on through all phases.
+    fn paced(&mut self, pace: Pace) -> Result<(), StreamError> {
         let burst = pace.within(PACED_BURST_NS).min(self.outgoing.capacity() as u64);
         let most_behind = pace.within(CATCH_UP_NS).max(burst);
-        let mut counts = Counts::default();
-        let (mut next, mut total) = (0, due_before(begin));
-        while next < total {
-            let at = pace.due((next + burst).min(total) - 1);
-            if !self.wait_until(at) {
+        let mut plan = None;
+        // Datagrams sent, refused and given up.
+        let mut next = 0;
+        while !self.is_over {
+            if plan.is_none() && self.shared.timeline.is_set() {
+                plan = Some(Plan::new(&self.shared.timeline, &pace, next));
+            }
+            let Some((phase, end)) = plan.as_ref().map_or(Some((Phase::WarmUp, u64::MAX)), |plan| plan.phase(next))
+            else {
+                break;
+            };
+            let at = pace.due((next + burst).min(end) - 1);
+            let look = clock::now() + LOOK_NS;
+            if !self.wait_until(at.min(look)) {
                 return Err(StreamError::Stopped);
             }
-            let now = clock::now();
-            if now >= end() + CATCH_UP_NS {
-                break;
+            if at > look {
+                continue;
             }
-            total = due_before(now);
-            let due = pace.due_by(now).min(total).saturating_sub(next);
-            let forgone = due.saturating_sub(most_behind);
-            counts.not_sent += forgone;
+            let now = clock::now();
+            let due = pace.due_by(now).saturating_sub(next);
+            let forgone = due.saturating_sub(most_behind).min(end - next);
+            if phase == Phase::Measured {
+                self.measured.not_sent += forgone;
+            }
             next += forgone;
-            let batch = (due - forgone).min(self.outgoing.capacity() as u64);
-            next += self.batch(batch as usize, now, mark, &mut counts)? as u64;
+            let batch = (due - forgone).min(end - next).min(self.outgoing.capacity() as u64);
+            next += self.batch(batch as usize, now, phase)? as u64;
         }
-        counts.not_sent += total.saturating_sub(next);
-        Ok(counts)
+        Ok(())
     }
 
     /// Waits until `at`; false if stopped.
@@ -186,18 +198,19 @@ impl<'a> Sender<'a> {
         true
     }
 
-    /// Sends up to `count` datagrams, all stamped `now`; returns how many were sent or refused.
+    /// Sends up to `count` datagrams, all stamped `now`, fewer where that would take long; returns how many were sent or refused.
     #[inline]
-    fn batch(&mut self, count: usize, now: u64, mark: u64, counts: &mut Counts) -> Result<usize, StreamError> {
+    fn batch(&mut self, count: usize, now: u64, phase: Phase) -> Result<usize, StreamError> {
         if self.shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
+        let count = count.min(self.most);
         let mut from = 0;
         // A refused datagram has used no number: the next one that is taken gets it, and so the receiver sees no gap.
         let mut number = true;
         while from < count {
             if number {
-                let mut header = Header { tag: self.tag, sent_ns: now as u32, sequence: mark | counts.sent };
+                let mut header = Header { tag: self.tag, sent_ns: now as u32, sequence: phase.sequence(self.next) };
                 for datagram in self.outgoing.datagrams(count).skip(from) {
                     header.write(datagram);
                     header.sequence += 1;
@@ -207,7 +220,10 @@ impl<'a> Sender<'a> {
             match self.outgoing.send(self.socket, from, count) {
                 Ok(sent) => {
                     from += sent;
-                    counts.sent += sent as u64;
+                    self.next += sent as u64;
+                    if phase == Phase::Measured {
+                        self.measured.sent += sent as u64;
+                    }
                 }
                 Err(error) if is_timeout(&error) => {
                     if self.shared.stop.is_set() {
@@ -218,18 +234,27 @@ impl<'a> Sender<'a> {
                     self.do_without_segmentation()?;
                     break;
                 }
+                Err(error) if error.raw_os_error() == Some(ECONNREFUSED) && phase == Phase::CoolDown => {
+                    self.is_over = true;
+                    break;
+                }
                 Err(error) => {
                     let refused = self.refused(count - from, error)?;
                     from += refused;
-                    counts.refused += refused as u64;
+                    if phase == Phase::Measured {
+                        self.measured.refused += refused as u64;
+                    }
                     number = true;
                 }
             }
         }
-        if mark == 0 {
-            let bytes = counts.sent * self.spec.message_bytes.get();
-            self.shared.meters[self.index].bytes.store(bytes, Ordering::Relaxed);
-        }
+        let took = clock::now() - now;
+        self.most = match took > LONG_CALL_NS {
+            true => ((from as u64 * (LONG_CALL_NS / 2) / took) as usize).max(1),
+            false => self.most.saturating_mul(2),
+        };
+        let bytes = self.next * self.spec.message_bytes.get();
+        self.shared.meters[self.index].bytes.store(bytes, Ordering::Relaxed);
         Ok(from)
     }
 
@@ -261,6 +286,46 @@ impl<'a> Sender<'a> {
     }
 }
 
+/// The phase at `now`; none behind the cool-down.
+#[inline]
+fn phase_at(timeline: &Timeline, now: u64) -> Option<Phase> {
+    let open = timeline.open();
+    let close = open + timeline.measure().get();
+    match now {
+        _ if now < open => Some(Phase::WarmUp),
+        _ if now < close => Some(Phase::Measured),
+        _ => (now < close + COOL_DOWN_NS).then_some(Phase::CoolDown),
+    }
+}
+
+/// Which of a pace's datagrams belong to which phase, by when they are due.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    /// The first one of the measured phase, of the cool-down, and after that.
+    measured: u64,
+    cool_down: u64,
+    end: u64,
+}
+
+impl Plan {
+    /// The phases around a window that is known since datagram `next`.
+    fn new(timeline: &Timeline, pace: &Pace, next: u64) -> Self {
+        let due_before = |time: u64| pace.due_by(time - 1);
+        let (open, close) = (timeline.open(), timeline.close());
+        Self {
+            measured: due_before(open).max(next),
+            cool_down: due_before(close).max(next),
+            end: due_before(close + COOL_DOWN_NS).max(next),
+        }
+    }
+
+    /// The phase of datagram `next`, and the first datagram that is not of it; none behind the cool-down.
+    fn phase(&self, next: u64) -> Option<(Phase, u64)> {
+        let phases = [(Phase::WarmUp, self.measured), (Phase::Measured, self.cool_down), (Phase::CoolDown, self.end)];
+        phases.into_iter().find(|(_, end)| next < *end)
+    }
+}
+
 fn plain_batch(bytes: usize) -> Outgoing {
     Outgoing::new((PLAIN_BATCH_BYTES / bytes).clamp(1, PLAIN_BATCH), 1, bytes, |payload| rand::fill(payload))
 }
@@ -273,7 +338,6 @@ pub(crate) fn receive(
     socket: &UdpSocket,
 ) -> Result<Outcome, StreamError> {
     let timeline = &shared.timeline;
-    let measure = timeline.measure().get();
     // Joining needs Linux 5.0.
     let joins = spec.offload && udp::join(socket).is_ok();
     let (buffers, bytes) = if joins {
@@ -282,11 +346,11 @@ pub(crate) fn receive(
         let bytes = spec.message_bytes.get() as usize;
         ((PLAIN_BATCH_BYTES / bytes).clamp(1, PLAIN_BATCH), bytes)
     };
+    udp::tell_drops(socket)?;
     socket.set_read_timeout(Some(TICK)).map_err(StreamError::socket("setsockopt(SO_RCVTIMEO)"))?;
     let mut incoming = Incoming::new(buffers, bytes);
-    let mut arrivals = Arrivals::new(datagram::tag(&shared.job.key, shared.flows[index].hello.flow), measure);
-    // Where the thread starts too late to read the count in the pause, it counts from the making of the socket.
-    let mut drops_before = (clock::now() >= timeline.open()).then_some(0);
+    let tag = datagram::tag(&shared.job.key, shared.flows[index].hello.flow);
+    let mut arrivals = Arrivals::new(tag, timeline.measure().get());
     // A small buffer asked for must be emptied at once.
     let mut nap = (!joins && spec.net.socket.receive_buffer.is_none()).then(Nap::default);
     loop {
@@ -302,27 +366,25 @@ pub(crate) fn receive(
                 {
                     nap.take(taken, now);
                 }
-                for buffer in incoming.arrived() {
-                    arrivals.take(buffer.payload, buffer.datagram_bytes, now);
-                }
-                shared.meters[index].bytes.store(arrivals.bytes, Ordering::Relaxed);
+                arrivals.take(incoming.arrived(), now, taken < buffers);
+                let meter = &shared.meters[index];
+                meter.bytes.store(arrivals.total().bytes, Ordering::Relaxed);
+                meter.lost.store(arrivals.missing(), Ordering::Relaxed);
             }
             // The sender may have gone while its last datagrams are still here.
-            Err(error) if is_timeout(&error) || error.kind() == io::ErrorKind::ConnectionRefused => (),
+            Err(error) if is_timeout(&error) || error.kind() == io::ErrorKind::ConnectionRefused => {
+                arrivals.nothing(now);
+            }
             Err(error) => return Err(StreamError::socket("recvmmsg")(error)),
         }
-        // Within the pause, when the warm-up has drained and the measured phase has not begun.
-        if drops_before.is_none() && now >= timeline.open() {
-            drops_before = Some(socket::drops(socket.as_fd())?);
-        }
-        let end = arrivals.first.map_or(timeline.close(), |first| timeline.close().max(first + measure));
-        let heard = arrivals.last.max(end);
+        let end = arrivals.end().map_or(timeline.close(), |end| timeline.close().max(end));
+        let heard = arrivals.last().max(end);
         if now >= heard + QUIET_NS || now >= end + STRAGGLE_NS {
             break;
         }
     }
-    let drops = socket::drops(socket.as_fd())?.wrapping_sub(drops_before.unwrap_or(0));
-    Ok(arrivals.outcome(measure, drops, joins))
+    let drops = socket::drops(socket.as_fd())?;
+    Ok(arrivals.outcome(drops, if joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" }))
 }
 
 /// Lets datagrams gather where they come faster than a thread can be woken for each.
@@ -351,136 +413,106 @@ impl Nap {
     }
 }
 
-/// What a receiver counts.
-struct Arrivals {
-    tag: u32,
-    measure: u64,
-    sequence: Sequence,
-    /// When the first and the last measured datagram arrived.
-    first: Option<u64>,
-    last: u64,
-    /// Within the window: the measured phase's length from its first datagram on, so that neither the transit time nor the
-    /// difference of the two hosts' starts cuts off its end.
-    bytes: u64,
-    messages: u64,
-    joined: u64,
-    jitter: Jitter,
-}
-
-impl Arrivals {
-    fn new(tag: u32, measure: u64) -> Self {
-        Self {
-            tag,
-            measure,
-            sequence: Sequence::default(),
-            first: None,
-            last: 0,
-            bytes: 0,
-            messages: 0,
-            joined: 0,
-            jitter: Jitter::default(),
-        }
-    }
-
-    /// Takes one buffer of datagrams.
-    #[inline]
-    fn take(&mut self, payload: &[u8], datagram_bytes: usize, now: u64) {
-        let mut measured = 0u64;
-        for datagram in payload.chunks(datagram_bytes.max(HEADER)) {
-            let Some(header) = Header::read(datagram, self.tag) else { continue };
-            if header.sequence & WARM_UP != 0 {
-                continue;
-            }
-            let first = *self.first.get_or_insert(now);
-            self.last = now;
-            measured += 1;
-            if self.sequence.take(header.sequence) && now < first + self.measure {
-                self.messages += 1;
-                self.bytes += datagram.len() as u64;
-            }
-            // Joined datagrams arrived together: only the first says something about transit.
-            if measured == 1 {
-                self.jitter.take(now, header.sent_ns);
-            }
-        }
-        if measured > 1 {
-            self.joined += 1;
-        }
-    }
-
-    fn outcome(self, measure: u64, drops: u32, joins: bool) -> Outcome {
-        Outcome {
-            received: Some(Received {
-                window: Nanos::new(measure),
-                payload_bytes: self.bytes,
-                messages: self.messages,
-                arrived: self.sequence.arrived,
-                duplicates: self.sequence.duplicates,
-                reordered: self.sequence.reordered,
-                socket_drops: drops.into(),
-                joined: self.joined,
-                jitter: Some(Nanos::new(self.jitter.mean_ns())),
-                io_method: if joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" }.to_owned(),
-            }),
-            flow: FlowCounts { received_bytes: self.bytes, ..FlowCounts::default() },
-            ..Outcome::default()
-        }
-    }
-}
-
-/// Mean deviation of transit times, RFC 3550 section 6.4.1 and appendix A.8. Datagrams taken in one call share an arrival
-/// time.
-#[derive(Debug, Default)]
-struct Jitter {
-    /// The last transit time, modulo 2^32: the clocks' difference cancels out.
-    transit: Option<u32>,
-    /// Sixteen times the estimate.
-    scaled: i64,
-}
-
-impl Jitter {
-    #[inline]
-    fn take(&mut self, now: u64, sent_ns: u32) {
-        let transit = (now as u32).wrapping_sub(sent_ns);
-        if let Some(before) = self.transit.replace(transit) {
-            let deviation = i64::from((transit.wrapping_sub(before) as i32).unsigned_abs());
-            self.scaled += deviation - ((self.scaled + 8) >> 4);
-        }
-    }
-
-    fn mean_ns(&self) -> u64 {
-        (self.scaled >> 4).max(0) as u64
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::{Flow, Link};
+    use crate::hello::Hello;
+    use crate::job::Job;
+    use linerate_model::{Assignment, Offered, SessionId, SessionKey, Task, Timing, Transport};
+    use linerate_units::{BitRate, ByteCount, Nanos};
 
-    #[test]
-    fn jitter_of_a_steady_deviation_is_that_deviation() {
-        let mut jitter = Jitter::default();
-        for n in 0..1_000u64 {
-            // Transit alternates between 10 and 14 us; the clock wraps on the way.
-            let sent = u64::from(u32::MAX) - 500_000 + n * 1_000;
-            jitter.take(sent + 10_000 + n % 2 * 4_000, sent as u32);
+    /// 8 Mbit/s: one datagram a millisecond.
+    fn spec() -> StreamTask {
+        StreamTask {
+            offered: Some(Offered::PayloadBps(BitRate::per_second(8_000_000))),
+            ..StreamTask::plain(Transport::Udp, ByteCount::new(1_000))
         }
-        assert!(jitter.mean_ns().abs_diff(4_000) < 20, "{}", jitter.mean_ns());
+    }
+
+    /// A sender that begins now, and its receiver's socket.
+    fn connected(spec: &StreamTask, warmup: u64, measure: u64) -> (Shared, UdpSocket, UdpSocket) {
+        let assignment = Assignment {
+            id: SessionId("t".into()),
+            key: SessionKey([1; 16]),
+            task: Task::Stream(spec.clone()),
+            timing: Timing::of(Nanos::from_millis(warmup), Nanos::from_millis(measure)),
+            roles: Vec::new(),
+            password: None,
+            sampling: linerate_model::Sampling::default(),
+        };
+        let job = Job::check(&assignment).expect("valid");
+        let (sending, receiving) =
+            (UdpSocket::bind("127.0.0.1:0").expect("binds"), UdpSocket::bind("127.0.0.1:0").expect("binds"));
+        let (local, peer) = (sending.local_addr().expect("is bound"), receiving.local_addr().expect("is bound"));
+        sending.connect(peer).expect("connects");
+        receiving.connect(local).expect("connects");
+        receiving.set_read_timeout(Some(Duration::from_millis(500))).expect("sets");
+        let timeline = job.timeline(clock::now());
+        let hello = Hello { path: 0, flow: 0, backward: false };
+        let link = Link::Udp(sending.try_clone().expect("dup"));
+        let flow = Flow { end: 0, hello, client: true, peer, local, link, round_trip_ns: 0 };
+        (Shared::new(job, timeline, vec![flow]), sending, receiving)
     }
 
     #[test]
-    fn the_window_begins_with_the_first_measured_datagram() {
-        let mut arrivals = Arrivals::new(9, 100);
-        let datagram = |sequence| {
-            let mut bytes = [0; 20];
-            Header { tag: 9, sent_ns: 0, sequence }.write(&mut bytes);
-            bytes
-        };
-        arrivals.take(&datagram(WARM_UP | 5), 20, 10);
-        arrivals.take(&datagram(0), 20, 50);
-        arrivals.take(&datagram(1), 20, 149);
-        arrivals.take(&datagram(2), 20, 150);
-        arrivals.take(&[datagram(3), datagram(4)].concat(), 20, 151);
-        assert_eq!((arrivals.messages, arrivals.bytes, arrivals.sequence.arrived, arrivals.joined), (2, 40, 5, 1));
+    fn the_phases_follow_one_another_at_once_and_number_on() {
+        let spec = spec();
+        let (shared, sending, receiving) = connected(&spec, 150, 200);
+        let tag = datagram::tag(&shared.job.key, 0);
+        let reading = std::thread::spawn(move || {
+            let (mut datagram, mut seen) = ([0; 1_000], Vec::new());
+            while receiving.recv(&mut datagram).is_ok() {
+                let header = Header::read(&datagram, tag).expect("its tag");
+                let (phase, number) = Phase::of(header.sequence).expect("a phase");
+                seen.push((phase, number, header.sent_ns));
+            }
+            seen
+        });
+        let sent = send(&shared, 0, &spec, &sending).expect("sends").sent.expect("it sends");
+        let seen = reading.join().expect("reads");
+        assert!(seen.iter().enumerate().all(|(place, (_, number, _))| place as u64 == *number), "{seen:?}");
+        let of = |wanted: Phase| seen.iter().filter(move |(phase, ..)| *phase == wanted).count() as u64;
+        let [warm_up, measured, cool_down] = [Phase::WarmUp, Phase::Measured, Phase::CoolDown].map(of);
+        assert!((1..=150).contains(&warm_up) && (1..=100).contains(&cool_down), "{warm_up} {cool_down}");
+        assert_eq!((measured, measured + sent.not_sent), (sent.messages, 200));
+        // The former pause was 100 ms. A thread that is kept from its core for so long on the way gives up what was due.
+        let first = warm_up as usize;
+        let pause = seen[first].2.wrapping_sub(seen[first - 1].2);
+        assert!(pause < 90_000_000, "{pause} ns between warm-up and window");
+    }
+
+    #[test]
+    fn a_receiver_that_is_gone_during_the_cool_down_is_no_failure() {
+        let spec = spec();
+        let (shared, sending, receiving) = connected(&spec, 0, 50);
+        let closing = std::thread::spawn(move || {
+            let mut datagram = [0; 1_000];
+            while receiving.recv(&mut datagram).is_ok() {
+                let sequence = u64::from_be_bytes(datagram[8..16].try_into().expect("eight"));
+                if Phase::of(sequence).is_some_and(|(phase, _)| phase == Phase::CoolDown) {
+                    break;
+                }
+            }
+        });
+        send(&shared, 0, &spec, &sending).expect("it has its counts");
+        closing.join().expect("closes");
+    }
+
+    #[test]
+    fn a_plan_splits_what_is_due_by_the_window() {
+        let window = linerate_model::Window { warmup: linerate_model::Warmup::STEADY, measure: Nanos::from_millis(20) };
+        let timeline = Timeline::new(1_000, window);
+        let pace = Pace::new(spec().offered.expect("a rate"), 1_000, 1_000, 0, 1);
+        timeline.set_open(10_001_000);
+        let phases =
+            |plan: Plan, numbers: [u64; 7]| numbers.map(|next| plan.phase(next).map(|(phase, end)| (phase as u8, end)));
+        assert_eq!(
+            phases(Plan::new(&timeline, &pace, 3), [3, 9, 10, 29, 30, 129, 130]),
+            [Some((0, 10)), Some((0, 10)), Some((1, 30)), Some((1, 30)), Some((2, 130)), Some((2, 130)), None]
+        );
+        // Heard of when it was open already: what was sent until then was warm-up.
+        let late = Plan::new(&timeline, &pace, 15);
+        assert_eq!((late.measured, late.cool_down, late.end), (15, 30, 130));
     }
 }

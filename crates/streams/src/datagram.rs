@@ -5,8 +5,39 @@ use linerate_model::SessionKey;
 /// Bytes of the header.
 pub(crate) const HEADER: usize = 16;
 
-/// The sequence number's top bit marks a datagram of the warm-up.
-pub(crate) const WARM_UP: u64 = 1 << 63;
+/// Bits of the sequence field below the phase.
+const NUMBER_BITS: u32 = 62;
+
+/// The part of a stream that a datagram belongs to, the two top bits of its sequence field. The numbers go on through all phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Before the window.
+    WarmUp = 0,
+    /// Due within the window: of these, loss is told.
+    Measured = 1,
+    /// After it, so that the receiver's window, which begins and ends later, is filled.
+    CoolDown = 2,
+}
+
+impl Phase {
+    /// The sequence field of datagram `number`.
+    #[inline]
+    pub(crate) fn sequence(self, number: u64) -> u64 {
+        (self as u64) << NUMBER_BITS | number
+    }
+
+    /// The phase and the number in a sequence field; none if there is no such phase.
+    #[inline]
+    pub(crate) fn of(sequence: u64) -> Option<(Self, u64)> {
+        let phase = match sequence >> NUMBER_BITS {
+            0 => Self::WarmUp,
+            1 => Self::Measured,
+            2 => Self::CoolDown,
+            _ => return None,
+        };
+        Some((phase, sequence & ((1 << NUMBER_BITS) - 1)))
+    }
+}
 
 /// What a datagram says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +46,7 @@ pub(crate) struct Header {
     pub(crate) tag: u32,
     /// The sender's clock in nanoseconds, modulo 2^32: enough for differences of transit times.
     pub(crate) sent_ns: u32,
-    /// Counts up from 0 in each phase.
+    /// Streams: [`Phase`] and number. Transactions: the number of the request.
     pub(crate) sequence: u64,
 }
 
@@ -51,12 +82,20 @@ mod tests {
 
     #[test]
     fn reads_what_it_wrote_and_nothing_else() {
-        let header = Header { tag: 0xdead_beef, sent_ns: u32::MAX - 1, sequence: WARM_UP | 77 };
+        let header = Header { tag: 0xdead_beef, sent_ns: u32::MAX - 1, sequence: Phase::CoolDown.sequence(77) };
         let mut datagram = [0u8; 20];
         header.write(&mut datagram);
         assert_eq!(Header::read(&datagram, header.tag), Some(header));
         assert_eq!(Header::read(&datagram, 1), None);
         assert_eq!(Header::read(&datagram[..15], header.tag), None);
         assert_ne!(tag(&SessionKey([1; 16]), 0), tag(&SessionKey([1; 16]), 1));
+    }
+
+    #[test]
+    fn phase_and_number_come_apart() {
+        for phase in [Phase::WarmUp, Phase::Measured, Phase::CoolDown] {
+            assert_eq!(Phase::of(phase.sequence(77)), Some((phase, 77)));
+        }
+        assert_eq!(Phase::of(u64::MAX), None);
     }
 }

@@ -67,6 +67,8 @@ pub(crate) struct Shared {
 pub(crate) struct Meter {
     pub(crate) bytes: AtomicU64,
     pub(crate) transactions: AtomicU64,
+    /// UDP receivers: datagrams missing so far.
+    pub(crate) lost: AtomicU64,
 }
 
 impl Shared {

@@ -6,16 +6,17 @@
 //! Time runs by each host's own monotonic clock:
 //!
 //! ```text
-//!         start        warm-up        [pause]      window opens        window closes   stragglers   done
-//! TCP     |-----------------------------------------|--------------------|-----cool-down-----|
-//! UDP     |---------------------------|             |--------------------|   quiet   |
+//!         start        warm-up        window opens        window closes    stragglers    done
+//! TCP     |--------------------------------|--------------------|----cool-down----|
+//! UDP     |--------------------------------|--------------------|-cool-down-| quiet |
 //! ```
 //!
-//! TCP is one stream from start to the end of the cool-down, so that each end can count over its own window. UDP warms
-//! up with marked datagrams, lets them drain, and then sends the measured ones, so that sequence numbers and the host's
-//! counters speak of the same datagrams.
+//! The load goes on from the start to the end of the cool-down, so that each end can count over its own window. Where the warm-up
+//! ends when the load is steady, it is told during the load when the window opens. Each datagram says which phase it belongs to:
+//! loss is told of those of the window.
 
 mod accept;
+mod arrivals;
 mod bulk_tcp;
 mod bulk_udp;
 mod connect;

@@ -41,6 +41,7 @@ impl Meters for Progress {
             sent_bytes: sum(true),
             received_bytes: sum(false),
             operations: self.meters.iter().map(|meter| meter.transactions.load(Ordering::Relaxed)).sum(),
+            lost: self.meters.iter().map(|meter| meter.lost.load(Ordering::Relaxed)).sum(),
             ..linerate_model::Meter::default()
         }
     }

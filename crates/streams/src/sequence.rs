@@ -4,6 +4,17 @@
 /// is a copy can no longer be told.
 const REMEMBERED: u64 = 1 << 16;
 
+/// How a datagram stands to those that arrived before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// New, and above all others.
+    InOrder,
+    /// New, after one with a higher number (RFC 4737 section 3.3).
+    Reordered,
+    /// A further copy.
+    Copy,
+}
+
 /// What has arrived of one flow.
 #[derive(Debug)]
 pub(crate) struct Sequence {
@@ -11,39 +22,40 @@ pub(crate) struct Sequence {
     next: u64,
     seen: Vec<u64>,
     /// Datagrams that arrived, copies left out.
-    pub(crate) arrived: u64,
-    /// Further copies.
-    pub(crate) duplicates: u64,
-    /// Datagrams that arrived after one with a higher number (RFC 4737 section 3.3).
-    pub(crate) reordered: u64,
+    arrived: u64,
 }
 
 impl Default for Sequence {
     fn default() -> Self {
-        Self { next: 0, seen: vec![0; (REMEMBERED / 64) as usize], arrived: 0, duplicates: 0, reordered: 0 }
+        Self { next: 0, seen: vec![0; (REMEMBERED / 64) as usize], arrived: 0 }
     }
 }
 
 impl Sequence {
-    /// Takes note of a datagram; false if it is a copy.
+    /// Takes note of a datagram.
     #[inline]
-    pub(crate) fn take(&mut self, number: u64) -> bool {
-        if number >= self.next {
+    pub(crate) fn take(&mut self, number: u64) -> Arrival {
+        let arrival = if number >= self.next {
             self.forget(self.next, number);
             self.next = number + 1;
+            Arrival::InOrder
         } else if self.next - number > REMEMBERED {
-            self.reordered += 1;
             self.arrived += 1;
-            return true;
+            return Arrival::Reordered;
         } else if self.seen[word(number)] & bit(number) != 0 {
-            self.duplicates += 1;
-            return false;
+            return Arrival::Copy;
         } else {
-            self.reordered += 1;
-        }
+            Arrival::Reordered
+        };
         self.seen[word(number)] |= bit(number);
         self.arrived += 1;
-        true
+        arrival
+    }
+
+    /// Numbers below the highest that have not arrived.
+    #[inline]
+    pub(crate) fn missing(&self) -> u64 {
+        self.next.saturating_sub(self.arrived)
     }
 
     /// Clears the places of `from..=to`, which were those of numbers long past.
@@ -73,12 +85,15 @@ fn bit(number: u64) -> u64 {
 mod tests {
     use super::*;
 
+    /// New, copies, reordered.
     fn counts(numbers: impl IntoIterator<Item = u64>) -> (u64, u64, u64) {
-        let mut sequence = Sequence::default();
-        numbers.into_iter().for_each(|number| {
-            sequence.take(number);
-        });
-        (sequence.arrived, sequence.duplicates, sequence.reordered)
+        let (mut sequence, mut copies, mut reordered) = (Sequence::default(), 0, 0);
+        for number in numbers {
+            let arrival = sequence.take(number);
+            copies += u64::from(arrival == Arrival::Copy);
+            reordered += u64::from(arrival == Arrival::Reordered);
+        }
+        (sequence.arrived, copies, reordered)
     }
 
     #[test]
@@ -101,5 +116,15 @@ mod tests {
         assert_eq!(counts((0..=REMEMBERED).chain([1, 1 + REMEMBERED, 1 + REMEMBERED])), (REMEMBERED + 2, 2, 0));
         assert_eq!(counts([0, 3 * REMEMBERED, 1]), (3, 0, 1));
         assert_eq!(counts([100, 100 + REMEMBERED - 1, 100]), (2, 1, 0));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_until_it_arrives() {
+        let mut sequence = Sequence::default();
+        let missing = [0, 1, 4, 2, 2, 3, 9].map(|number| {
+            sequence.take(number);
+            sequence.missing()
+        });
+        assert_eq!(missing, [0, 0, 2, 1, 1, 0, 4]);
     }
 }

@@ -22,6 +22,12 @@ pub fn join(socket: &UdpSocket) -> Result<(), Error> {
     write_option(socket.as_fd(), libc::IPPROTO_UDP, libc::UDP_GRO, &1i32, "setsockopt(UDP_GRO)")
 }
 
+/// The kernel says with each buffer how many the socket had dropped when it came to its queue (SO_RXQ_OVFL): see
+/// [`Arrived::drops`]. As long as none was dropped, this costs nothing.
+pub fn tell_drops(socket: &UdpSocket) -> Result<(), Error> {
+    write_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &1i32, "setsockopt(SO_RXQ_OVFL)")
+}
+
 /// Takes one datagram; with `wait`, waits for it as long as the socket's read timeout says. Returns its length, which is
 /// above that of `into` if it did not fit.
 pub fn receive_one(socket: &UdpSocket, into: &mut [u8], wait: bool) -> io::Result<usize> {
@@ -106,10 +112,13 @@ pub struct Incoming {
     taken: usize,
 }
 
-/// Room for one UDP_GRO message of ancillary data, aligned as the kernel demands.
+/// Room for the two messages of ancillary data that may come with a buffer, UDP_GRO and SO_RXQ_OVFL, aligned as the kernel demands.
 #[repr(C, align(8))]
 #[derive(Debug, Clone, Copy)]
-struct Control([u8; 32]);
+struct Control([u8; 2 * CONTROL_MESSAGE]);
+
+/// A message of one int: its header, the int, and padding.
+const CONTROL_MESSAGE: usize = mem::size_of::<libc::cmsghdr>() + mem::size_of::<usize>();
 
 /// One buffer as it arrived.
 #[derive(Debug, Clone, Copy)]
@@ -120,13 +129,15 @@ pub struct Arrived<'a> {
     pub datagram_bytes: usize,
     /// The datagram was longer than the buffer.
     pub truncated: bool,
+    /// What the socket had dropped before this came to its queue, as [`crate::socket::drops`] counts; zero without [`tell_drops`].
+    pub drops: u32,
 }
 
 impl Incoming {
     /// Room for `buffers` buffers of `buffer_bytes` each.
     pub fn new(buffers: usize, buffer_bytes: usize) -> Self {
         let mut payload = vec![0u8; buffers * buffer_bytes];
-        let mut control = vec![Control([0; 32]); buffers];
+        let mut control = vec![Control([0; 2 * CONTROL_MESSAGE]); buffers];
         let mut pieces: Vec<libc::iovec> = payload
             .chunks_exact_mut(buffer_bytes)
             .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer_bytes })
@@ -171,11 +182,12 @@ impl Incoming {
         self.payload.chunks_exact(self.buffer_bytes).zip(&self.headers).zip(&self.control).take(self.taken).map(
             |((buffer, header), control)| {
                 let length = (header.msg_len as usize).min(buffer.len());
-                let joined = control.segment_bytes(header.msg_hdr.msg_controllen as usize);
+                let (joined, drops) = control.read(header.msg_hdr.msg_controllen as usize);
                 Arrived {
                     payload: &buffer[..length],
                     datagram_bytes: joined.unwrap_or(length),
                     truncated: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+                    drops,
                 }
             },
         )
@@ -183,17 +195,24 @@ impl Incoming {
 }
 
 impl Control {
-    /// The size of the joined datagrams, if the kernel joined any: one message, `cmsghdr` then an int.
-    fn segment_bytes(&self, length: usize) -> Option<usize> {
+    /// The size of the joined datagrams, if the kernel joined any, and the socket's drops so far.
+    #[inline]
+    fn read(&self, length: usize) -> (Option<usize>, u32) {
         const HEADER: usize = mem::size_of::<libc::cmsghdr>();
-        if length < HEADER + 4 {
-            return None;
+        let (mut joined, mut drops) = (None, 0);
+        for message in self.0[..length.min(self.0.len())].chunks_exact(CONTROL_MESSAGE) {
+            let word = |at: usize| i32::from_ne_bytes(message[at..at + 4].try_into().expect("four bytes"));
+            let (level, kind) =
+                (word(mem::offset_of!(libc::cmsghdr, cmsg_level)), word(mem::offset_of!(libc::cmsghdr, cmsg_type)));
+            match (level, kind) {
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    joined = usize::try_from(word(HEADER)).ok().filter(|bytes| *bytes > 0)
+                }
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => drops = word(HEADER) as u32,
+                _ => (),
+            }
         }
-        let word = |at: usize| i32::from_ne_bytes(self.0[at..at + 4].try_into().expect("four bytes"));
-        let is_gro = word(mem::offset_of!(libc::cmsghdr, cmsg_level)) == libc::SOL_UDP
-            && word(mem::offset_of!(libc::cmsghdr, cmsg_type)) == libc::UDP_GRO;
-        let bytes = word(HEADER);
-        (is_gro && bytes > 0).then_some(bytes as usize)
+        (joined, drops)
     }
 }
 
@@ -240,6 +259,28 @@ mod tests {
             }
         }
         assert_eq!(seen, (0..13).map(|n| (n, 100)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn drops_are_told_as_of_when_a_datagram_was_queued() {
+        let (a, b) = pair();
+        write_option(b.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &1i32, "setsockopt(SO_RCVBUF)").expect("sets");
+        tell_drops(&b).expect("sets");
+        let send = |count| (0..count).for_each(|_| assert_eq!(a.send(&[7; 1_000]).expect("sends"), 1_000));
+        let mut incoming = Incoming::new(64, 2_000);
+        let mut take = || {
+            incoming.receive(&b, false).expect("receives");
+            incoming.arrived().map(|buffer| buffer.drops).collect::<Vec<_>>()
+        };
+        send(20);
+        let kept = take();
+        assert!(
+            kept.len() < 20 && kept.iter().all(|drops| *drops == 0),
+            "{kept:?}: the first were queued before any was dropped"
+        );
+        send(1);
+        assert_eq!(take(), [20 - kept.len() as u32]);
+        assert_eq!(crate::socket::drops(b.as_fd()).expect("reads"), 20 - kept.len() as u32);
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub(super) fn caveats(
         add(
             CaveatKind::AboveLimit,
             "more was delivered in the window than the line carries in that time: data that had waited for a retransmission \
-             before the window was delivered within it, or a lab's link made up for a rest before it; measure longer (--time)",
+             before the window was delivered within it; measure longer (--time)",
         );
     }
     match cell.task() {

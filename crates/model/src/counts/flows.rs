@@ -66,21 +66,22 @@ pub struct Sent {
 /// What one end took from its kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Received {
-    /// Length of the window by this end's clock. Rates are taken over it.
+    /// Length of the window by this end's clock. Rates are taken over it. UDP: from the first datagram that was sent within the
+    /// sender's window on.
     pub window: Nanos,
     /// Payload bytes that arrived within the window.
     pub payload_bytes: u64,
-    /// Messages that arrived within the window; UDP: datagrams, duplicates left out.
+    /// Messages that arrived within the window, whenever they were sent; UDP: datagrams, duplicates left out.
     pub messages: u64,
-    /// UDP: datagrams of the measured phase that arrived at all, stragglers counted, duplicates left out. Loss is what
-    /// the sender's `messages` exceeds this by.
+    /// UDP: datagrams sent within the sender's window that arrived at all, stragglers counted, duplicates left out. Loss is
+    /// what the sender's `messages` exceeds this by.
     pub arrived: u64,
-    /// UDP: further copies of datagrams that had arrived.
+    /// UDP: further copies of such datagrams.
     pub duplicates: u64,
-    /// UDP: datagrams that arrived after one with a higher sequence number (RFC 4737 section 3.3).
+    /// UDP: such datagrams that arrived after one with a higher sequence number (RFC 4737 section 3.3).
     pub reordered: u64,
-    /// UDP: what the kernel dropped for want of room in these sockets' buffers (SO_MEMINFO). Counted in datagrams, or in
-    /// runs of joined datagrams where `joined` is set.
+    /// UDP: what the kernel dropped for want of room in these sockets' buffers (SO_RXQ_OVFL), from the last datagram before the
+    /// first of these to the first one after them. Counted in datagrams, or in runs of joined datagrams where `joined` is set.
     pub socket_drops: u64,
     /// UDP: buffers in which the kernel delivered joined datagrams (UDP_GRO); zero if none were joined.
     pub joined: u64,

@@ -258,7 +258,7 @@ pub(super) fn answer(
     // What was asked at the window's end may be half a round trip away.
     let round_trip = shared.flows[index].round_trip_ns;
     let quiet = QUIET_NS.max(SKEW_NS).max(round_trip);
-    let end = timeline.close() + (2 * DRAIN_NS).max(reply_timeout(round_trip));
+    let longest = (2 * DRAIN_NS).max(reply_timeout(round_trip));
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
@@ -288,7 +288,7 @@ pub(super) fn answer(
                 return Err(StreamError::socket(format!("datagrams from {}", shared.flows[index].peer))(error));
             }
         }
-        if now > timeline.close() && (now > heard + quiet || now > end) {
+        if now > timeline.close() && (now > heard + quiet || now > timeline.close() + longest) {
             break;
         }
     }

@@ -1,7 +1,8 @@
 //! Every kind of stream and transaction over loopback, and what both ends count.
 
 use crate::hosts::{
-    counts, flows, greeting, over_ip, pair, parts, run, server_of, start, start_server, stream, was_stopped, window,
+    MEASURE, counts, flows, greeting, over_ip, pair, parts, run, server_of, start, start_server, stream, was_stopped,
+    window,
 };
 use linerate_engine::testing::Session;
 use linerate_engine::{Conductor, Engine as _, Stop, Stopped, Work};
@@ -111,15 +112,15 @@ fn every_datagram_is_accounted_for_at_full_speed() {
         assert_eq!(sent.payload_bytes, sent.messages * message);
         assert_eq!(offload && message < 30_000, sent.io_method.contains("UDP_SEGMENT"), "{sent:?}");
         assert_eq!(offload && message < 30_000, received.joined > 0, "{received:?}");
-        assert!(received.arrived <= sent.messages && received.messages <= received.arrived);
+        assert!(received.arrived <= sent.messages && received.messages > 0, "{received:?}");
+        assert!(
+            received.window.get() >= MEASURE && received.payload_bytes == received.messages * message,
+            "{received:?}"
+        );
         let lost = sent.messages - received.arrived;
         // Loopback loses nothing but for want of room in the socket, and drops count buffers, joined or not.
         let per_buffer = if received.joined > 0 { (65_507 / message).min(64) } else { 1 };
         assert!(lost <= received.socket_drops * per_buffer, "{lost} lost, {received:?}");
-        assert!(received.socket_drops <= lost, "{lost} lost, {received:?}");
-        if received.joined == 0 {
-            assert_eq!(lost, received.socket_drops);
-        }
     }
 }
 
@@ -131,8 +132,10 @@ fn a_small_buffer_drops_where_it_should() {
     let (client, server) = run(&Task::Stream(spec));
     for (sender, receiver) in [(&client, &server), (&server, &client)] {
         let (sent, received) = (sender.sent.as_ref().expect("sent"), receiver.received.as_ref().expect("received"));
-        assert!(received.socket_drops > 0, "{received:?}");
-        assert_eq!(sent.messages - received.arrived, received.socket_drops);
+        let lost = sent.messages - received.arrived;
+        assert!(lost > 0, "{received:?}");
+        // Where drops lie on both sides of the first measured datagram that arrived, all count.
+        assert!((lost..2 * lost).contains(&received.socket_drops), "{lost} lost, {received:?}");
     }
 }
 

@@ -1,0 +1,357 @@
+//! What a UDP receiver counts: the rate over its window, and what became of the datagrams of the measured phase.
+//!
+//! The window begins with the first measured datagram and is as long as was asked for. The rate is that of all datagrams that
+//! arrive in it, of any phase, over the time between two moments at which all that had arrived was counted. So neither transit
+//! time nor a burst at an edge makes it higher than what the path carries.
+
+use crate::datagram::{HEADER, Header, Phase};
+use crate::flow::Outcome;
+use crate::sequence::{Arrival, Sequence};
+use linerate_model::{FlowCounts, Received};
+use linerate_sys::udp::Arrived;
+use linerate_units::Nanos;
+
+/// An edge waits for a moment at which the socket holds nothing, for so long at most. What is left in it then had arrived before the
+/// edge and counts behind it.
+const EMPTY_NS: u64 = 20_000_000;
+/// A window that no datagram closes within this part of it ends when it should: a rate so low leaves its end open.
+const CLOSE_PART: u64 = 20;
+/// The same in time.
+const CLOSE_NS: u64 = 100_000_000;
+
+/// New datagrams of all phases, and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Total {
+    pub(crate) datagrams: u64,
+    pub(crate) bytes: u64,
+}
+
+/// What a receiver counts.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    tag: u32,
+    measure: u64,
+    sequence: Sequence,
+    total: Total,
+    /// When a datagram of any phase arrived last.
+    heard: u64,
+    first: Option<First>,
+    /// When a datagram arrived last that was sent before the cool-down: more may be on their way.
+    last: u64,
+    opened: Option<(u64, Total)>,
+    closed: Option<(u64, Total)>,
+    /// Measured datagrams: new ones, copies, those that came after a higher number.
+    arrived: u64,
+    duplicates: u64,
+    reordered: u64,
+    /// Buffers of more than one measured datagram.
+    joined: u64,
+    jitter: Jitter,
+    /// The socket's drops when the last datagram before the measured ones was queued, and when the first one after them was.
+    drops_before: u32,
+    drops_after: Option<u32>,
+}
+
+/// The batch that held the first measured datagram.
+#[derive(Debug, Clone, Copy)]
+struct First {
+    at: u64,
+    /// What had arrived before it.
+    before: Total,
+}
+
+impl Arrivals {
+    /// Counts datagrams with `tag`, over a window of `measure` nanoseconds.
+    pub(crate) fn new(tag: u32, measure: u64) -> Self {
+        Self {
+            tag,
+            measure,
+            sequence: Sequence::default(),
+            total: Total::default(),
+            heard: 0,
+            first: None,
+            last: 0,
+            opened: None,
+            closed: None,
+            arrived: 0,
+            duplicates: 0,
+            reordered: 0,
+            joined: 0,
+            jitter: Jitter::default(),
+            drops_before: 0,
+            drops_after: None,
+        }
+    }
+
+    /// Takes what one call gave, at `now`. `emptied` says that it left nothing in the socket.
+    #[inline]
+    pub(crate) fn take<'a>(&mut self, buffers: impl Iterator<Item = Arrived<'a>>, now: u64, emptied: bool) {
+        let before = self.total;
+        let mut measured = 0;
+        for buffer in buffers {
+            measured += self.take_buffer(&buffer, now);
+        }
+        self.heard = now;
+        if measured > 0 {
+            self.first.get_or_insert(First { at: now, before });
+        }
+        if measured > 0 || self.first.is_none() {
+            self.last = now;
+        }
+        self.sample(now, emptied);
+    }
+
+    /// Takes the datagrams of one buffer. Returns how many of them are measured ones.
+    #[inline]
+    fn take_buffer(&mut self, buffer: &Arrived<'_>, now: u64) -> u64 {
+        let mut measured = 0;
+        for datagram in buffer.payload.chunks(buffer.datagram_bytes.max(HEADER)) {
+            let Some(header) = Header::read(datagram, self.tag) else { continue };
+            let Some((phase, number)) = Phase::of(header.sequence) else { continue };
+            let arrival = self.sequence.take(number);
+            if arrival != Arrival::Copy {
+                self.total.datagrams += 1;
+                self.total.bytes += datagram.len() as u64;
+            }
+            match phase {
+                Phase::Measured => {
+                    self.duplicates += u64::from(arrival == Arrival::Copy);
+                    self.reordered += u64::from(arrival == Arrival::Reordered);
+                    self.arrived += u64::from(arrival != Arrival::Copy);
+                    measured += 1;
+                    // Joined datagrams arrived together: only the first says something about transit.
+                    if measured == 1 {
+                        self.jitter.take(now, header.sent_ns);
+                    }
+                }
+                Phase::WarmUp if self.arrived == 0 => self.drops_before = buffer.drops,
+                Phase::CoolDown if self.drops_after.is_none() => self.drops_after = Some(buffer.drops),
+                Phase::WarmUp | Phase::CoolDown => (),
+            }
+        }
+        self.joined += u64::from(measured > 1);
+        measured
+    }
+
+    /// Takes note that nothing had arrived at `now`.
+    pub(crate) fn nothing(&mut self, now: u64) {
+        self.sample(self.heard, true);
+        if self.end().is_some_and(|end| now >= end + CLOSE_NS.min(self.measure / CLOSE_PART)) {
+            self.close_in_silence();
+        }
+    }
+
+    /// Takes the total at an edge of the window, if `at` is one.
+    #[inline]
+    fn sample(&mut self, at: u64, emptied: bool) {
+        let Some(first) = self.first else { return };
+        match (self.opened, self.closed) {
+            (None, _) if emptied || at >= first.at + EMPTY_NS => self.opened = Some((at, self.total)),
+            (Some((opened, _)), None)
+                if emptied && at >= opened + self.measure || at >= opened + self.measure + EMPTY_NS =>
+            {
+                self.closed = Some((at, self.total));
+            }
+            _ => (),
+        }
+    }
+
+    /// Ends the window when it should have ended. It then begins with its first datagram, where otherwise it begins behind that
+    /// and ends with one.
+    fn close_in_silence(&mut self) {
+        if let (Some(first), Some((opened, _)), None) = (self.first, self.opened, self.closed) {
+            self.opened = Some((opened, first.before));
+            self.closed = Some((opened + self.measure, self.total));
+        }
+    }
+
+    /// When the window should end; none if it has not begun.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.opened.map(|(opened, _)| opened + self.measure)
+    }
+
+    /// When a datagram arrived last that was sent before the cool-down; zero if none has.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Datagrams of all phases that arrived, copies left out.
+    #[inline]
+    pub(crate) fn total(&self) -> Total {
+        self.total
+    }
+
+    /// Datagrams of all phases that are missing, by the numbers of those that came.
+    #[inline]
+    pub(crate) fn missing(&self) -> u64 {
+        self.sequence.missing()
+    }
+
+    /// What was counted, on a socket that has dropped `drops` by now.
+    pub(crate) fn outcome(mut self, drops: u32, io_method: &str) -> Outcome {
+        self.close_in_silence();
+        let (from, before) = self.opened.unwrap_or_default();
+        let (to, after) = self.closed.unwrap_or((self.measure, before));
+        let payload_bytes = after.bytes - before.bytes;
+        Outcome {
+            received: Some(Received {
+                window: Nanos::new(to - from),
+                payload_bytes,
+                messages: after.datagrams - before.datagrams,
+                arrived: self.arrived,
+                duplicates: self.duplicates,
+                reordered: self.reordered,
+                socket_drops: self.drops_after.unwrap_or(drops).saturating_sub(self.drops_before).into(),
+                joined: self.joined,
+                jitter: Some(Nanos::new(self.jitter.mean_ns())),
+                io_method: io_method.to_owned(),
+            }),
+            flow: FlowCounts { received_bytes: payload_bytes, ..FlowCounts::default() },
+            ..Outcome::default()
+        }
+    }
+}
+
+/// Mean deviation of transit times, RFC 3550 section 6.4.1 and appendix A.8. Datagrams taken in one call share an arrival
+/// time.
+#[derive(Debug, Default)]
+struct Jitter {
+    /// The last transit time, modulo 2^32: the clocks' difference cancels out.
+    transit: Option<u32>,
+    /// Sixteen times the estimate.
+    scaled: i64,
+}
+
+impl Jitter {
+    #[inline]
+    fn take(&mut self, now: u64, sent_ns: u32) {
+        let transit = (now as u32).wrapping_sub(sent_ns);
+        if let Some(before) = self.transit.replace(transit) {
+            let deviation = i64::from((transit.wrapping_sub(before) as i32).unsigned_abs());
+            self.scaled += deviation - ((self.scaled + 8) >> 4);
+        }
+    }
+
+    fn mean_ns(&self) -> u64 {
+        (self.scaled >> 4).max(0) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jitter_of_a_steady_deviation_is_that_deviation() {
+        let mut jitter = Jitter::default();
+        for n in 0..1_000u64 {
+            // Transit alternates between 10 and 14 us; the clock wraps on the way.
+            let sent = u64::from(u32::MAX) - 500_000 + n * 1_000;
+            jitter.take(sent + 10_000 + n % 2 * 4_000, sent as u32);
+        }
+        assert!(jitter.mean_ns().abs_diff(4_000) < 20, "{}", jitter.mean_ns());
+    }
+
+    const BYTES: usize = 20;
+
+    fn datagrams(phase: Phase, numbers: std::ops::Range<u64>) -> Vec<u8> {
+        let datagram = |number| {
+            let mut bytes = [0; BYTES];
+            Header { tag: 9, sent_ns: 0, sequence: phase.sequence(number) }.write(&mut bytes);
+            bytes
+        };
+        numbers.flat_map(datagram).collect()
+    }
+
+    /// Takes a batch of one buffer, which empties the socket or not.
+    fn take(arrivals: &mut Arrivals, payload: &[u8], now: u64, emptied: bool, drops: u32) {
+        let buffer = Arrived { payload, datagram_bytes: BYTES, truncated: false, drops };
+        arrivals.take(std::iter::once(buffer), now, emptied);
+    }
+
+    fn received(arrivals: Arrivals) -> Received {
+        arrivals.outcome(0, "recvmmsg").received.expect("it receives")
+    }
+
+    /// Bursts of ten, as they come from a GSO sender: a count that held those at both edges would say 40 in 300 ns.
+    #[test]
+    fn the_rate_is_that_between_the_edges_whatever_the_phase() {
+        let mut arrivals = Arrivals::new(9, 300);
+        take(&mut arrivals, &datagrams(Phase::WarmUp, 0..10), 900, true, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 10..20), 1_000, true, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 20..30), 1_100, true, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 30..40), 1_200, true, 0);
+        take(&mut arrivals, &datagrams(Phase::CoolDown, 40..50), 1_300, true, 0);
+        take(&mut arrivals, &datagrams(Phase::CoolDown, 50..60), 1_400, true, 0);
+        let received = received(arrivals);
+        assert_eq!((received.messages, received.payload_bytes, received.window), (30, 600, Nanos::new(300)));
+        assert_eq!((received.arrived, received.joined), (30, 3));
+    }
+
+    /// A reader that was kept from its core finds in its socket what arrived before the edge.
+    #[test]
+    fn an_edge_waits_until_the_socket_is_empty() {
+        let mut arrivals = Arrivals::new(9, 1_000);
+        take(&mut arrivals, &datagrams(Phase::Measured, 0..10), 5_000, false, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 10..20), 5_001, false, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 20..25), 5_002, true, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 25..35), 5_900, true, 0);
+        take(&mut arrivals, &datagrams(Phase::CoolDown, 35..45), 6_100, false, 0);
+        arrivals.nothing(6_110);
+        let received = received(arrivals);
+        assert_eq!((received.messages, received.window), (20, Nanos::new(1_098)));
+    }
+
+    #[test]
+    fn a_socket_that_is_never_empty_has_edges_too() {
+        let mut arrivals = Arrivals::new(9, 100_000_000);
+        for turn in 0..200 {
+            take(&mut arrivals, &datagrams(Phase::Measured, turn..turn + 1), turn * 1_000_000, false, 0);
+        }
+        let received = received(arrivals);
+        assert_eq!((received.messages, received.window), (120, Nanos::new(120_000_000)));
+    }
+
+    #[test]
+    fn a_window_that_nothing_closes_is_as_long_as_asked_for() {
+        let mut arrivals = Arrivals::new(9, 1_000);
+        take(&mut arrivals, &datagrams(Phase::WarmUp, 0..1), 600, true, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 1..2), 1_000, true, 0);
+        arrivals.nothing(1_300);
+        take(&mut arrivals, &datagrams(Phase::Measured, 2..3), 1_400, true, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 3..4), 1_800, true, 0);
+        arrivals.nothing(2_040);
+        assert_eq!(arrivals.closed, None, "the next may come yet");
+        arrivals.nothing(2_060);
+        take(&mut arrivals, &datagrams(Phase::CoolDown, 4..5), 2_200, true, 0);
+        let received = received(arrivals);
+        assert_eq!((received.messages, received.window), (3, Nanos::new(1_000)));
+        let silent = super::tests::received(Arrivals::new(9, 1_000));
+        assert_eq!((silent.messages, silent.arrived, silent.window), (0, 0, Nanos::new(1_000)));
+    }
+
+    #[test]
+    fn losses_and_copies_are_those_of_the_measured_phase() {
+        let mut arrivals = Arrivals::new(9, 1_000);
+        // Of the warm-up 1 and 4 are missing, of the measured phase 7; 3 comes twice and late, and so does 8.
+        for (phase, numbers, drops) in [
+            (Phase::WarmUp, 0..1, 0),
+            (Phase::WarmUp, 2..4, 1),
+            (Phase::WarmUp, 3..4, 1),
+            (Phase::Measured, 5..7, 2),
+            (Phase::Measured, 9..10, 3),
+            (Phase::Measured, 8..9, 3),
+            (Phase::Measured, 8..9, 3),
+            (Phase::CoolDown, 10..11, 3),
+            (Phase::CoolDown, 20..21, 12),
+        ] {
+            take(&mut arrivals, &datagrams(phase, numbers), 100, true, drops);
+        }
+        assert_eq!(arrivals.missing(), 12);
+        assert_eq!(arrivals.total(), Total { datagrams: 9, bytes: 180 });
+        let received = received(arrivals);
+        assert_eq!((received.arrived, received.duplicates, received.reordered), (4, 1, 1));
+        // Which of the drops before the first measured datagram was one of those cannot be told: it counts.
+        assert_eq!(received.socket_drops, 2);
+    }
+}
