@@ -37,6 +37,7 @@ mod upgrade_v1;
 
 mod validity;
 mod verdict;
+mod within_window;
 
 pub use calibrated::calibrated;
 pub use clock_offset::clock_offset;

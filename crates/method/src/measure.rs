@@ -18,6 +18,7 @@ use crate::statistics::summary;
 use crate::task::{Context, kind_of};
 use crate::transfer::{Transfer, rate, transactions_per_s, transfers};
 use crate::verdict::{self, FlowFacts};
+use crate::within_window::rate_range;
 use linerate_model::{
     Calibrated, CalibratedSubject, Caveat, CaveatKind, Confidence, Detail, FlowFigures, Histogram, Host, Latency,
     Limit, Loss, Measurement, PathLimit, Plan, Quantity, ReceivedRates, Record, Repeats, SentRates, Share, StreamTask,
@@ -241,6 +242,7 @@ fn received(stream: &StreamTask, mtu: u32, runs: &[&TrialResult]) -> ReceivedRat
         packets_per_s,
         messages_per_s: (stream.net.transport == Transport::Udp).then(|| over_all(runs, messages)),
         io_method: some.map(|r| r.io_method.clone()).unwrap_or_default(),
+        within: rate_range(runs),
         payload_bps,
     }
 }

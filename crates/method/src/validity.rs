@@ -2,6 +2,7 @@
 
 use crate::transfer::transfers;
 use linerate_model::{Caveat, CaveatKind, Observation, Offered, Task, TrialResult};
+use linerate_units::Nanos;
 
 /// CPU time taken by the hypervisor above which a trial says more of the neighbours than of the path.
 pub(crate) const STEAL_BEARABLE: f64 = 0.05;
@@ -10,6 +11,9 @@ const SHORTFALL_BEARABLE: f64 = 0.005;
 
 /// A window that is off the one asked for by more than this part of it says something else than was asked.
 const OFF_BEARABLE: f64 = 0.1;
+
+/// A window of fewer round trips says more of single losses and of what was in flight at its edges than of the path.
+const FEWEST_ROUND_TRIPS: u64 = 50;
 
 /// Says that the hypervisor took more of a host's time than a trial bears.
 pub(crate) fn stolen(result: &TrialResult) -> Option<Caveat> {
@@ -81,6 +85,31 @@ pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
     })
 }
 
+/// A window too short for its path, in words: by TCP's smoothed round-trip time, or by the median latency of requests.
+pub(crate) fn few_round_trips(result: &TrialResult) -> Option<Caveat> {
+    let window = result.trial.window()?.measure;
+    let (round_trip, named) = transfers(result)
+        .iter()
+        .filter_map(|transfer| match &transfer.sender.transactions {
+            Some(asked) => (asked.latency.count() > 0).then(|| (asked.latency.quantile(0.5), "responses")),
+            None => {
+                let flows = transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref());
+                flows.map(|tcp| tcp.rtt.get()).max().map(|rtt| (rtt, "round trips"))
+            }
+        })
+        .max()?;
+    (round_trip.saturating_mul(FEWEST_ROUND_TRIPS) > window.get()).then(|| {
+        let enough = (round_trip.saturating_mul(FEWEST_ROUND_TRIPS)).div_ceil(1_000_000_000);
+        let text = format!(
+            "the window of {window} had time for {} {named} of {} one after the other, fewer than {FEWEST_ROUND_TRIPS}: one loss, \
+             or what was in flight at its edges, weighs in the figure; measure longer (--time {enough}s)",
+            window.get() / round_trip,
+            Nanos::new(round_trip),
+        );
+        Caveat::new(CaveatKind::FewRoundTrips, text)
+    })
+}
+
 /// Requests that were due and never sent. Their latency, the longest of all, is in no percentile.
 fn unasked(result: &TrialResult) -> Option<Caveat> {
     transfers(result).iter().find_map(|transfer| {
@@ -103,7 +132,7 @@ fn unasked(result: &TrialResult) -> Option<Caveat> {
 mod tests {
     use super::*;
     use crate::transfer::tests::{paths_of, stream_of, trial};
-    use linerate_model::{CoreUse, TransactTask, Transactions, Transport};
+    use linerate_model::{CoreUse, FlowCounts, Histogram, TcpFlow, TransactTask, Transactions, Transport};
     use linerate_units::{BitRate, Nanos, OpRate};
 
     #[test]
@@ -134,6 +163,27 @@ mod tests {
         };
         assert_eq!(with(1), None);
         assert!(with(100).is_some_and(|caveat| caveat.text.starts_with("100 of 1000")));
+    }
+
+    #[test]
+    fn a_window_of_few_round_trips_is_told() {
+        let mut result = trial(1000, 0);
+        assert_eq!(few_round_trips(&result), None, "nothing is known");
+        let mut with = |rtt| {
+            let tcp = Some(TcpFlow { rtt, ..TcpFlow::default() });
+            paths_of(&mut result)[0].client.flows = vec![FlowCounts { tcp, ..FlowCounts::default() }];
+            few_round_trips(&result)
+        };
+        assert_eq!(with(Nanos::from_millis(20)), None);
+        let told = with(Nanos::from_millis(150)).expect("six of them in a second");
+        assert!(told.text.contains("6 round trips of 150 ms") && told.text.ends_with("(--time 8s)"), "{}", told.text);
+        assert_eq!(with(Nanos::default()), None);
+
+        let mut latency = Histogram::default();
+        latency.record(39_000_000);
+        paths_of(&mut result)[0].client.transactions = Some(Transactions { latency, ..Transactions::default() });
+        let told = few_round_trips(&result).expect("25 responses in a second");
+        assert!(told.text.contains("responses") && told.text.ends_with("(--time 2s)"), "{}", told.text);
     }
 
     #[test]

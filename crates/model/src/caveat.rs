@@ -47,6 +47,10 @@ pub enum CaveatKind {
     AboveLimit,
     /// A host counted over a time well apart from the window asked for: it was kept from its cores at the window's edges.
     OffWindow,
+    /// The window was too few round trips long.
+    FewRoundTrips,
+    /// The rate went up or down within the window.
+    NotSteady,
     /// Other traffic crossed the interface during the window.
     OtherTraffic,
     /// A loss could not be told apart between places.

@@ -80,8 +80,8 @@ pub use limits::{IpVersion, PathLimit, Transport, ip_packets, layer_bytes, tcp_o
 pub use loaded_latency::{AddedDelay, DelayGrade, LoadedLatency, RoundTripsPerMinute};
 pub use loss::{Loss, LossPlaces};
 pub use measurement::{
-    CpuCost, CpuCosts, Detail, FlowFigures, Latency, Measurement, OperationFigures, ReceivedRates, SentRates, Share,
-    TcpSummary, TesterLimit,
+    CpuCost, CpuCosts, Detail, FlowFigures, Latency, Measurement, OperationFigures, RateRange, ReceivedRates,
+    SentRates, Share, TcpSummary, TesterLimit,
 };
 pub use medium::{AtmService, Medium, Sonet, UnknownMedium};
 pub use neighbours::{NeighbourTable, PastNeighbours};

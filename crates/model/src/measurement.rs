@@ -156,6 +156,18 @@ pub struct ReceivedRates {
     pub messages_per_s: Option<Summary>,
     /// The means of receiving, as in `recvmmsg + UDP_GRO`.
     pub io_method: String,
+    /// How far the rate ranged within the window; none where it kept to one value, or several hosts received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<RateRange>,
+}
+
+/// The range of a rate within the measured window, from the intervals sampled in it, over all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateRange {
+    /// 5 % of the intervals had less payload than this, bit/s.
+    pub p5_bps: f64,
+    /// 5 % had more, bit/s.
+    pub p95_bps: f64,
 }
 
 /// Rates at the senders.

@@ -1086,6 +1086,7 @@ results-transactions-failed = { $failed ->
        *[other] { $failed } transactions failed.
     }
 results-untimed = No response was timed.
+results-within = Within the window the rate ranged from { $low } (p5) to { $high } (p95).
 rpc-chart-axis-data = data of the calls
 rpc-chart-axis-unit = unit of data, bytes (logarithmic)
 rpc-chart-legend-calls = { $call } over { $transport }, median; bars from lowest to highest run

@@ -1038,6 +1038,7 @@ results-tester-limit-wire = これはテスターの限界（{ $limit }）の { 
 results-transactions = 毎秒 { $rate } トランザクション（{ $runs }）。
 results-transactions-failed = { $failed } 件のトランザクションが失敗しました。
 results-untimed = 応答時間は測れませんでした。
+results-within = 測定区間内のレートは { $low }（p5）から { $high }（p95）の範囲でした。
 rpc-chart-axis-data = 呼び出しのデータ
 rpc-chart-axis-unit = データの単位、バイト（対数）
 rpc-chart-legend-calls = { $transport } 上の { $call }、中央値（縦線は最低の回から最高の回まで）

@@ -31,6 +31,7 @@ pub(crate) fn main(lang: Language, record: &Record, result: &Measurement) -> Vec
 /// The same of streams, transactions, RPC and NFS.
 fn of_flows(lang: Language, record: &Record, result: &FlowResult<'_>) -> Vec<String> {
     let rest = [
+        within(lang, result),
         tester_limit(lang, result),
         loss(lang, result),
         disorder(lang, result),
@@ -250,6 +251,13 @@ fn tcp(lang: Language, result: &FlowResult<'_>) -> Vec<String> {
     let buffer = worth(tcp.send_buffer_limited).map(|share| said!(lang, "further-tcp-send-buffer", share = share));
     all.extend(window.into_iter().chain(buffer));
     all
+}
+
+/// How far the rate ranged within the window.
+fn within(lang: Language, result: &FlowResult<'_>) -> Option<String> {
+    let range = result.received.as_ref()?.within?;
+    let (low, high) = (rate(range.p5_bps, "bit/s")?, rate(range.p95_bps, "bit/s")?);
+    Some(said!(lang, "results-within", low = low, high = high))
 }
 
 fn jitter(lang: Language, result: &FlowResult<'_>) -> Option<String> {

@@ -6,7 +6,8 @@ use crate::loaded_latency::{doubts, probes_beside};
 use crate::repeat::{Need, need};
 use crate::task::Context;
 use crate::transfer::transfers;
-use crate::validity::{off_window, shortfall, stolen};
+use crate::validity::{few_round_trips, off_window, shortfall, stolen};
+use crate::within_window::unsteady;
 use linerate_model::{
     Caveat, CaveatKind, Direction, FlowFigures, Measurement, Nic, ReceiveBy, Task, TaskKind, Transport, Trial,
     TrialResult, ip_packets,
@@ -32,6 +33,8 @@ pub(super) fn caveats(
     found.extend(runs.iter().filter_map(|run| stolen(run)));
     found.extend(runs.iter().find_map(|run| shortfall(run)));
     found.extend(runs.iter().find_map(|run| off_window(run)));
+    found.extend(runs.iter().find_map(|run| few_round_trips(run)));
+    found.extend(runs.iter().find_map(|run| unsteady(run)));
     found.extend(figures.loaded_latency.iter().flat_map(|probed| doubts(probed, runs, with.idle)));
     found.extend(nfs::doubts(runs));
     let mut add = |kind, text: &str| found.push(Caveat::new(kind, text));

@@ -76,6 +76,7 @@ pub(super) fn received(runs: &[&TrialResult]) -> Option<ReceivedRates> {
         packets_per_s: over_all(runs, |all| all.iter().map(segments).sum()),
         messages_per_s: None,
         io_method: "calls".to_owned(),
+        within: None,
     })
 }
 

@@ -51,6 +51,7 @@ pub(super) fn received(spec: &RpcTask, mtu: u32, runs: &[&TrialResult]) -> Optio
         packets_per_s,
         messages_per_s: Some(units_per_s),
         io_method: "calls".to_owned(),
+        within: None,
         payload_bps,
     })
 }

@@ -122,6 +122,7 @@ pub(crate) fn rpc() -> Record {
             wire_bps: None,
             messages_per_s: None,
             io_method: String::new(),
+            within: None,
         };
         sample::with(sample::transact(&format!("{transport} write {bytes}"), transport, 40_000), |figures| {
             figures.task = TaskKind::Rpc;

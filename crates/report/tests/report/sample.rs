@@ -94,6 +94,7 @@ fn streamed(transport: Transport, message_bytes: u64, share: f64) -> FlowFigures
             messages_per_s: udp.then(|| packets.clone()),
             packets_per_s: packets,
             io_method: if udp { "recvmmsg" } else { "recv" }.to_owned(),
+            within: None,
         }),
         sent: Some(SentRates {
             payload_bps: summary(payload, 0.01),
