@@ -4,34 +4,35 @@ use linerate_model::{HostName, SessionProgress, Task, Transport, Trial, Warmup};
 use linerate_units::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
-/// No load is steady before.
+/// No load is steady before this time.
 const SHORTEST: Nanos = Nanos::from_millis(500);
-/// Nor before so many of its round trips: TCP has to leave slow start behind.
+/// No load is steady before so many of its round trips: TCP has to leave slow start.
 const ROUND_TRIPS: u64 = 10;
-/// What is judged: this much time, ...
+/// The time judged is this long ...
 const JUDGED: Nanos = Nanos::from_millis(400);
-/// ... and so many round trips at least.
+/// ... and so many round trips, whichever is longer.
 const JUDGED_ROUND_TRIPS: u64 = 8;
-/// Rates told in each half of it, at least.
+/// The fewest rates in each part of the time judged.
 const RATES: usize = 3;
-/// The halves differ by no more than this share of the larger one, or by no more than chance explains.
+/// The mean rates of the two parts differ by at most this share of the larger one, or by no more than chance explains.
 const DIFFERENCE: f64 = 0.05;
-/// However much the rates vary, the halves do not differ by more.
+/// The largest difference that chance may explain, as a share.
 const MOST_DIFFERENCE: f64 = 0.2;
-/// Standard errors that chance explains.
+/// Chance explains a difference of so many standard errors.
 const ERRORS: f64 = 2.0;
-/// What TCP hands to a receiver at a time, bytes: of so much, a count varies by chance.
+/// TCP passes data to a receiver in pieces of about so many bytes, and their number varies by chance.
 const TCP_UNIT: u64 = 64 << 10;
 
 /// Follows the warm-up of a trial and says when its window may open.
 ///
-/// The time judged is cut in two. A load is steady when the mean rate of the second half is that of the first, give or take 5 % or
-/// two standard errors of the difference. So growth is never steady, but a rate that varies about one mean is.
+/// The time judged is cut into two equal parts. A load is steady when the mean rates of both parts differ by at most 5 %, or by at most
+/// two standard errors of the difference. Growth is then not steady, but a rate that varies about one mean is.
 #[derive(Debug, Clone)]
 pub struct SteadyState {
     at_most: Nanos,
-    /// Whether bytes at receivers are judged, else what is completed; and of what size, in that unit.
+    /// Whether bytes at receivers are judged, else operations completed.
     bytes: bool,
+    /// Size of what arrives at a time, in bytes or operations.
     unit: u64,
     round_trip: Nanos,
     hosts: BTreeMap<HostName, VecDeque<(u64, u64)>>,
@@ -93,7 +94,7 @@ impl SteadyState {
         }
         let steps = points.iter().zip(points.iter().skip(1));
         let (first, second): (Vec<_>, Vec<_>) = steps.partition(|((_, _), (at, _))| *at <= middle);
-        match (self.half(&first), self.half(&second)) {
+        match (self.part(&first), self.part(&second)) {
             (Some((one, error_one)), Some((other, error_other))) => {
                 let (apart, larger) = ((one - other).abs(), one.max(other));
                 let by_chance = ERRORS * error_one.hypot(error_other);
@@ -104,15 +105,15 @@ impl SteadyState {
         }
     }
 
-    /// Two standard errors of a count by chance over half the time judged, as a share of it: a few requests a second differ by more
-    /// than [`MOST_DIFFERENCE`] from one half to the next.
+    /// Two standard errors of a count by chance in one part of the time judged, as a share of the count. At a few requests per second,
+    /// two parts differ by more than [`MOST_DIFFERENCE`].
     fn grain(&self, rate: f64, begin: &u64, end: &u64) -> f64 {
         let count = rate / self.unit as f64 * (end - begin) as f64 / 2e9;
         ERRORS * (2.0 / count.max(1.0)).sqrt()
     }
 
-    /// The mean rate of a half, a second, and its standard error: that of the rates told, or of a count by chance, whichever is larger.
-    fn half(&self, steps: &[(&(u64, u64), &(u64, u64))]) -> Option<(f64, f64)> {
+    /// The mean rate of a part, per second, and its standard error: that of the rates told, or of a count by chance, whichever is larger.
+    fn part(&self, steps: &[(&(u64, u64), &(u64, u64))]) -> Option<(f64, f64)> {
         if steps.len() < RATES {
             return None;
         }
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_rate_is_steady_after_half_a_second() {
+    fn a_constant_rate_is_steady_after_500_ms() {
         assert_eq!(opens(tcp(), 1, |s| s * 1e8), 500);
         let udp = Task::Stream(StreamTask::plain(Transport::Udp, ByteCount::new(64)));
         assert_eq!(opens(udp, 0, |s| s * 1e7), 500);
