@@ -141,12 +141,11 @@ impl Session {
         self.load.state().sessions[self.index].work.as_ref().map(|work| work.meters.read())
     }
 
-    /// What else is sampled of it now; none before its work began.
+    /// What is sampled of it now beside its meter; none before its work began.
     pub fn readings(&self) -> Option<Readings> {
-        let state = self.load.state();
-        let work = state.sessions[self.index].work.as_ref()?;
+        let meters = self.load.state().sessions[self.index].work.as_ref().map(|work| Arc::clone(&work.meters))?;
         let mut readings = Readings::default();
-        work.meters.sample(&mut readings);
+        meters.sample(&mut readings);
         Some(readings)
     }
 
@@ -158,6 +157,12 @@ impl Session {
     /// The measured window; none before its work began, or if it has none.
     pub fn window(&self) -> Option<Timeline> {
         self.load.state().sessions[self.index].work.as_ref().and_then(|work| work.window.clone())
+    }
+
+    /// Opens the window of a session whose warm-up ends when the load is steady at `at`, as an agent does on the runner's order.
+    /// Returns false if it was open, or if its work has not begun.
+    pub fn open_window(&self, at: u64) -> bool {
+        self.window().is_some_and(|window| window.set_open(at))
     }
 
     /// The threads that do its work; empty before it began.

@@ -2,6 +2,7 @@
 
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
+use crate::meter::Meter;
 use crate::window::{Edge, Window};
 use linerate_model::{FlowCounts, Offered, ReceiveBy, Received, SendBy, Sent, StreamTask, TcpFlow};
 use linerate_pace::Pace;
@@ -12,7 +13,6 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd as _;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The sender goes on for so long after its window, for the receiver's closes a little later or earlier.
@@ -50,7 +50,8 @@ pub(crate) fn send(
     let timeline = &shared.timeline;
     let mut supply = Supply::new(spec)?;
     let mut pacing = Pacing::new(shared, index, spec);
-    let mut account = Account::new(shared, index, stream);
+    let mut account = Account::new(shared, stream);
+    let meter = &shared.meters[index];
     shared.stop.sleep_until(timeline.start());
     let wait = Duration::from_nanos(LONG_CALL_NS);
     stream.set_write_timeout(Some(wait)).map_err(StreamError::socket("setting a timeout"))?;
@@ -59,7 +60,7 @@ pub(crate) fn send(
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
-        let allowed = pacing.as_mut().map_or(usize::MAX, |pacing| pacing.wait(account.total));
+        let allowed = pacing.as_mut().map_or(usize::MAX, |pacing| pacing.wait(account.total, meter));
         let sent_before = account.total;
         match supply.hand_over(stream, allowed.min(call)) {
             Ok(sent) => account.total += sent as u64,
@@ -71,6 +72,7 @@ pub(crate) fn send(
             }
         }
         let now = account.sample()?;
+        meter.sent(account.total, 0);
         if now >= timeline.close() + COOL_DOWN_NS && account.window.is_closed() {
             break;
         }
@@ -107,7 +109,7 @@ pub(crate) fn receive(
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
     let mut buffer = vec![0; RECEIVE_BUFFER];
-    let mut account = Account { takes: true, ..Account::new(shared, index, stream) };
+    let mut account = Account { takes: true, ..Account::new(shared, stream) };
     let mut heard = shared.timeline.start();
     let mut reader = stream;
     loop {
@@ -140,6 +142,7 @@ pub(crate) fn receive(
             Err(error) => return Err(shared.gone(index, format!("{error}, after {} bytes had arrived", account.total))),
         }
         heard = account.sample()?.max(heard);
+        shared.meters[index].received(account.total, 0, 0);
         if heard > shared.timeline.close() + END_NS && account.window.is_closed() {
             break;
         }
@@ -170,16 +173,15 @@ pub(crate) struct Account<'a> {
     /// reader kept from its core at an edge would move what arrived on one side of it to the other.
     takes: bool,
     shared: &'a Shared,
-    index: usize,
     stream: &'a TcpStream,
     before: Info,
     after: Info,
 }
 
 impl<'a> Account<'a> {
-    pub(crate) fn new(shared: &'a Shared, index: usize, stream: &'a TcpStream) -> Self {
+    pub(crate) fn new(shared: &'a Shared, stream: &'a TcpStream) -> Self {
         let window = Window::new(shared.timeline.clone());
-        Self { total: 0, window, takes: false, shared, index, stream, before: Info::default(), after: Info::default() }
+        Self { total: 0, window, takes: false, shared, stream, before: Info::default(), after: Info::default() }
     }
 
     /// Takes note of the total; returns the time.
@@ -188,9 +190,6 @@ impl<'a> Account<'a> {
         let now = clock::now();
         let waiting = if self.takes && self.window.is_due(now) { tcp::waiting(self.stream)? } else { 0 };
         match self.window.sample(now, self.total + waiting) {
-            None if !self.window.is_closed() => {
-                self.shared.meters[self.index].bytes.store(self.window.since_open(self.total), Ordering::Relaxed);
-            }
             None => (),
             Some(Edge::Opened) => self.before = tcp::info(self.stream.as_fd())?,
             // Where one call outlasts the window, the account is that of the whole connection.
@@ -282,14 +281,16 @@ impl Pacing {
     }
 
     /// Waits until a burst is due; returns how many bytes may be sent. A stop is seen after 100 ms at most.
-    fn wait(&mut self, sent: u64) -> usize {
+    fn wait(&mut self, sent: u64, meter: &Meter) -> usize {
         let next = sent + self.forgone;
         let at = self.pace.due(next + self.burst - 1).max(self.start);
         let now = clock::now();
         if at > now {
             clock::sleep_until(at.min(now + 100_000_000));
         }
-        let behind = self.pace.due_by(clock::now()).saturating_sub(next);
+        let now = clock::now();
+        meter.late(now.saturating_sub(at));
+        let behind = self.pace.due_by(now).saturating_sub(next);
         self.forgone += behind.saturating_sub(self.most_behind);
         behind.min(self.most_behind) as usize
     }
@@ -370,7 +371,7 @@ mod tests {
     #[test]
     fn what_waits_in_the_socket_at_an_edge_has_arrived() {
         let (shared, _, mut sender, receiver) = connected(0, 300_000_000);
-        let mut account = Account { takes: true, ..Account::new(&shared, 0, &receiver) };
+        let mut account = Account { takes: true, ..Account::new(&shared, &receiver) };
         sender.write_all(&[0; 1_000]).expect("sends");
         while tcp::waiting(&receiver).expect("counts") < 1_000 {}
         account.sample().expect("opens: 1,000 wait");
@@ -378,7 +379,6 @@ mod tests {
         (&receiver).read_exact(&mut buffer).expect("reads");
         account.total = 1_000;
         account.sample().expect("samples");
-        assert_eq!(shared.meters[0].bytes.load(Ordering::Relaxed), 0);
         sender.write_all(&[0; 500]).expect("sends");
         shared.stop.sleep_until(shared.timeline.close());
         while tcp::waiting(&receiver).expect("counts") < 500 {}

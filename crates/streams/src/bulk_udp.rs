@@ -14,7 +14,6 @@ use linerate_sys::{clock, socket, udp};
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd as _;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The kernel's UDP_MAX_SEGMENTS before Linux 6.9 (128 since).
@@ -177,6 +176,7 @@ impl<'a> Sender<'a> {
                 continue;
             }
             let now = clock::now();
+            self.shared.meters[self.index].late(now.saturating_sub(at));
             let due = pace.due_by(now).saturating_sub(next);
             let forgone = due.saturating_sub(most_behind).min(end - next);
             if phase == Phase::Measured {
@@ -253,8 +253,7 @@ impl<'a> Sender<'a> {
             true => ((from as u64 * (LONG_CALL_NS / 2) / took) as usize).max(1),
             false => self.most.saturating_mul(2),
         };
-        let bytes = self.next * self.spec.message_bytes.get();
-        self.shared.meters[self.index].bytes.store(bytes, Ordering::Relaxed);
+        self.shared.meters[self.index].sent(self.next * self.spec.message_bytes.get(), self.next);
         Ok(from)
     }
 
@@ -367,9 +366,8 @@ pub(crate) fn receive(
                     nap.take(taken, now);
                 }
                 arrivals.take(incoming.arrived(), now, taken < buffers);
-                let meter = &shared.meters[index];
-                meter.bytes.store(arrivals.total().bytes, Ordering::Relaxed);
-                meter.lost.store(arrivals.missing(), Ordering::Relaxed);
+                let total = arrivals.total();
+                shared.meters[index].received(total.bytes, total.datagrams, arrivals.missing());
             }
             // The sender may have gone while its last datagrams are still here.
             Err(error) if is_timeout(&error) || error.kind() == io::ErrorKind::ConnectionRefused => {

@@ -3,13 +3,13 @@
 use crate::error::StreamError;
 use crate::hello::Hello;
 use crate::job::Job;
+use crate::meter::Meter;
 use crate::window::Timeline;
 use linerate_engine::Stop;
-use linerate_model::{FlowCounts, Received, Sent, Transactions};
+use linerate_model::{FlowCounts, Received, Sent, Task, Transactions};
 use linerate_sys::clock;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 /// One flow at one end.
 #[derive(Debug)]
@@ -61,19 +61,11 @@ pub(crate) struct Shared {
     pub(crate) stop: Stop<StreamError>,
 }
 
-/// A flow's running count since the window opened, on a cache line (pair) of its own so that no thread waits for another.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct Meter {
-    pub(crate) bytes: AtomicU64,
-    pub(crate) transactions: AtomicU64,
-    /// UDP receivers: datagrams missing so far.
-    pub(crate) lost: AtomicU64,
-}
-
 impl Shared {
     pub(crate) fn new(job: Job, timeline: Timeline, flows: Vec<Flow>) -> Self {
-        let meters = flows.iter().map(|_| Meter::default()).collect();
+        let asks = |flow: &Flow| matches!(job.task, Task::Transact(_)) && flow.sends();
+        let meters =
+            flows.iter().map(|flow| if asks(flow) { Meter::of_requests() } else { Meter::default() }).collect();
         Self { job, timeline, flows, meters, stop: Stop::default() }
     }
 

@@ -1,16 +1,16 @@
 //! Flows at work, and the sum of what they counted.
 
 use crate::error::StreamError;
-use crate::flow::{Link, Meter, Outcome, Shared, plain};
+use crate::flow::{Link, Outcome, Shared, plain};
+use crate::progress::Progress;
 use crate::window::joint_length;
 use crate::{bulk_tcp, bulk_udp, transact};
-use linerate_engine::{Ended, Meters, Stop, Work, Worker, Workers};
+use linerate_engine::{Stop, Work, Worker, Workers};
 use linerate_model::{EndCounts, Received, RoleCounts, Sent, Task, Transactions};
 use linerate_observe::interface_of;
 use linerate_sys::affinity;
 use linerate_units::Nanos;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// A thread lives on for so long after its window: the kernel forgets what an ended thread cost, and whoever watches the host
 /// reads it at the window's close.
@@ -21,34 +21,6 @@ const OBSERVED_NS: u64 = 100_000_000;
 pub(crate) struct Running {
     shared: Arc<Shared>,
     workers: Workers<Option<Outcome>>,
-}
-
-/// How far the flows are. It holds none of their sockets, as it may be kept longer than they live.
-struct Progress {
-    /// Whether each flow sends, in the order of the meters.
-    sends: Vec<bool>,
-    meters: Arc<[Meter]>,
-    ended: Ended,
-}
-
-impl Meters for Progress {
-    fn read(&self) -> linerate_model::Meter {
-        let sum = |sends: bool| {
-            let flows = self.sends.iter().zip(&self.meters[..]).filter(|(flow_sends, _)| **flow_sends == sends);
-            flows.map(|(_, meter)| meter.bytes.load(Ordering::Relaxed)).sum()
-        };
-        linerate_model::Meter {
-            sent_bytes: sum(true),
-            received_bytes: sum(false),
-            operations: self.meters.iter().map(|meter| meter.transactions.load(Ordering::Relaxed)).sum(),
-            lost: self.meters.iter().map(|meter| meter.lost.load(Ordering::Relaxed)).sum(),
-            ..linerate_model::Meter::default()
-        }
-    }
-
-    fn has_ended(&self) -> bool {
-        self.ended.all()
-    }
 }
 
 impl Running {
@@ -79,15 +51,13 @@ impl Running {
 
     /// What is under way, for whoever watches it.
     pub(crate) fn work(&self) -> Work {
-        let Shared { timeline, flows, meters, .. } = &*self.shared;
-        let sends = flows.iter().map(|flow| flow.sends()).collect();
-        let (meters, ended) = (Arc::clone(meters), self.workers.ended());
+        let timeline = &self.shared.timeline;
         Work {
             start: timeline.start(),
             window: Some(timeline.clone()),
             threads: self.workers.threads().to_vec(),
             disks: Vec::new(),
-            meters: Arc::new(Progress { sends, meters, ended }),
+            meters: Arc::new(Progress::new(&self.shared, self.workers.ended())),
         }
     }
 

@@ -6,9 +6,9 @@ mod udp;
 
 use crate::error::StreamError;
 use crate::flow::{Link, Outcome, Shared};
+use crate::meter::Meter;
 use linerate_model::{TransactTask, Transactions};
 use linerate_pace::Schedule;
-use std::sync::atomic::Ordering;
 
 /// After the window, answers are waited for so long.
 const DRAIN_NS: u64 = 1_000_000_000;
@@ -37,11 +37,13 @@ fn schedule(spec: &TransactTask, start_ns: u64, flow: u16) -> Option<Schedule> {
 
 /// What the asking end counts.
 ///
-/// A closed loop counts and times the requests answered within the window. An open loop times every request that was
-/// due within it, whenever its answer came: to leave out those that a stall pushed beyond the end would hide the stall.
+/// A closed loop counts and times the requests answered within the window. An open loop times every request that was due within
+/// it, whenever its answer came: to leave out those that a stall pushed beyond the end would hide the stall.
 struct Tally<'a> {
     shared: &'a Shared,
-    index: usize,
+    meter: &'a Meter,
+    request_bytes: u64,
+    response_bytes: u64,
     open_loop: bool,
     transactions: Transactions,
 }
@@ -50,7 +52,14 @@ impl<'a> Tally<'a> {
     fn new(shared: &'a Shared, index: usize, spec: &TransactTask) -> Self {
         let window = shared.timeline.measure();
         let transactions = Transactions { window, ..Transactions::default() };
-        Self { shared, index, open_loop: spec.rate.is_some(), transactions }
+        Self {
+            shared,
+            meter: &shared.meters[index],
+            request_bytes: spec.request_bytes.get(),
+            response_bytes: spec.response_bytes.get(),
+            open_loop: spec.rate.is_some(),
+            transactions,
+        }
     }
 
     #[inline]
@@ -61,14 +70,22 @@ impl<'a> Tally<'a> {
     /// The answer to the request of `since` is complete at `now`.
     #[inline]
     fn answered(&mut self, since: u64, now: u64) {
-        let within = self.in_window(now);
-        if within {
-            self.transactions.completed += 1;
-            self.shared.meters[self.index].transactions.store(self.transactions.completed, Ordering::Relaxed);
+        let (timeline, took) = (&self.shared.timeline, now.saturating_sub(since));
+        self.meter.answered(took, self.request_bytes, self.response_bytes);
+        self.transactions.completed += u64::from(timeline.in_window(now));
+        let is_timed = match self.open_loop {
+            true => timeline.in_window(since),
+            false => timeline.in_window(now),
+        };
+        if is_timed {
+            self.transactions.latency.record(took);
         }
-        if if self.open_loop { self.in_window(since) } else { within } {
-            self.transactions.latency.record(now.saturating_sub(since));
-        }
+    }
+
+    /// This end is at `now`, and what `schedule` says to be next was due before.
+    #[inline]
+    fn late(&self, schedule: &Schedule, now: u64) {
+        self.meter.late(now.saturating_sub(schedule.due()));
     }
 
     /// The request of `since` will never be answered.
@@ -85,8 +102,8 @@ impl<'a> Tally<'a> {
     }
 
     /// What went over the wire for the completed transactions: sent and received bytes.
-    fn bytes(&self, spec: &TransactTask) -> (u64, u64) {
+    fn bytes(&self) -> (u64, u64) {
         let completed = self.transactions.completed;
-        (completed * spec.request_bytes.get(), completed * spec.response_bytes.get())
+        (completed * self.request_bytes, completed * self.response_bytes)
     }
 }

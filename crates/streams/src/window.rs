@@ -89,12 +89,6 @@ impl Window {
         }
     }
 
-    /// What was counted since the window opened, given the total.
-    #[inline]
-    pub(crate) fn since_open(&self, total: u64) -> u64 {
-        self.opened.map_or(0, |(_, before)| total.saturating_sub(before))
-    }
-
     /// The count between the edges, and the time between them; none if it has not closed.
     pub(crate) fn counted(&self) -> Option<(u64, Nanos)> {
         let ((from, before), (to, after)) = (self.opened?, self.closed?);
@@ -135,8 +129,6 @@ mod tests {
             .collect();
         assert_eq!(edges, [Edge::Opened, Edge::Closed]);
         assert_eq!(window.counted(), Some((10, Nanos::new(101))));
-        assert_eq!(window.since_open(30), 19);
-        assert_eq!(window.since_open(10), 0, "what waited at the edge is not taken yet");
     }
 
     #[test]
@@ -176,7 +168,6 @@ mod tests {
     #[test]
     fn an_unfinished_window_has_no_count_and_of_a_missed_one_the_whole_counts() {
         let mut window = unsampled();
-        assert_eq!(window.since_open(5), 0);
         window.sample(150, 5);
         assert_eq!((window.is_closed(), window.counted()), (false, None));
         let mut missed = unsampled();

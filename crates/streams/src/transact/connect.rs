@@ -54,6 +54,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactTask) -> Result<
             break;
         }
         if let Some(schedule) = &mut schedule {
+            tally.late(schedule, clock::now());
             schedule.advance();
         }
         match transact(shared, index, spec, &out, &mut into) {
@@ -75,7 +76,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactTask) -> Result<
         }
     }
     tally.not_sent(schedule.as_ref());
-    let (sent_bytes, received_bytes) = tally.bytes(spec);
+    let (sent_bytes, received_bytes) = tally.bytes();
     Ok(Outcome {
         transactions: Some(tally.transactions),
         flow: FlowCounts { sent_bytes, received_bytes, tcp: None },
@@ -152,7 +153,8 @@ pub(super) fn answer(
     let mut out = vec![0; BUFFER];
     rand::fill(&mut out[..]);
     let mut into = vec![0; BUFFER];
-    let mut answered = 0u64;
+    // Answered within the window, and since the load began.
+    let (mut answered, mut served) = (0u64, 0u64);
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
@@ -162,6 +164,8 @@ pub(super) fn answer(
                 // A connection that fails is the asking end's to count.
                 if serve(shared, spec, stream, &out, &mut into).is_ok() {
                     answered += u64::from(timeline.in_window(clock::now()));
+                    served += 1;
+                    shared.meters[index].served(served * spec.request_bytes.get(), served * spec.response_bytes.get());
                 }
             }
             Err(error) if is_timeout(&error) => {

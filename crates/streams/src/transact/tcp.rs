@@ -30,7 +30,7 @@ pub(super) fn ask(
     let (request, response) = (spec.request_bytes.get(), spec.response_bytes.get());
     let mut schedule = schedule(spec, timeline.start(), shared.flows[index].hello.flow);
     let mut tally = Tally::new(shared, index, spec);
-    let mut account = Account::new(shared, index, stream);
+    let mut account = Account::new(shared, stream);
     let (mut out, mut into) = (vec![0; BUFFER], vec![0; BUFFER]);
     rand::fill(&mut out[..]);
     // When the requests that are not yet answered were made or due.
@@ -51,6 +51,7 @@ pub(super) fn ask(
                     // What has no room in the buffer either could not be sent yet.
                     let room = (BUFFER as u64).saturating_sub(unsent).div_ceil(request) as usize;
                     let most = (waiting.len() + room).min(WAITING_MAXIMUM);
+                    tally.late(schedule, now);
                     while schedule.due() <= now && schedule.goes_on(now, timeline.close()) && waiting.len() < most {
                         waiting.push_back(schedule.due());
                         schedule.advance();
@@ -117,7 +118,7 @@ pub(super) fn ask(
     }
     waiting.into_iter().for_each(|since| tally.failed(since));
     tally.not_sent(schedule.as_ref());
-    let (sent_bytes, received_bytes) = tally.bytes(spec);
+    let (sent_bytes, received_bytes) = tally.bytes();
     let (_, _, tcp) = account.close()?;
     Ok(Outcome {
         transactions: Some(tally.transactions),
@@ -135,7 +136,7 @@ pub(super) fn answer(
 ) -> Result<Outcome, StreamError> {
     let timeline = &shared.timeline;
     let (request, response) = (spec.request_bytes.get(), spec.response_bytes.get());
-    let mut account = Account::new(shared, index, stream);
+    let mut account = Account::new(shared, stream);
     let (mut out, mut into) = (vec![0; BUFFER], vec![0; BUFFER]);
     rand::fill(&mut out[..]);
     let most = into.len().min(usize::try_from((ANSWERS_BYTES / response).max(1) * request).unwrap_or(BUFFER));
@@ -161,6 +162,7 @@ pub(super) fn answer(
                 written += sent as u64;
                 account.total += written / response * request;
                 written %= response;
+                shared.meters[index].served(account.total, account.total / request * response);
             }
             Ok(0) if now + SKEW_NS > timeline.close() => break,
             Ok(0) => return Err(shared.gone(index, "it ended the connection")),

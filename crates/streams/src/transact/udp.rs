@@ -172,7 +172,10 @@ pub(super) fn ask(
         for _ in 0..BURST.min(most.saturating_sub(waiting.requests.len())) {
             now = clock::now();
             let since = match &mut schedule {
-                Some(schedule) if schedule.due() <= now && schedule.goes_on(now, timeline.close()) => schedule.due(),
+                Some(schedule) if schedule.due() <= now && schedule.goes_on(now, timeline.close()) => {
+                    tally.late(schedule, now);
+                    schedule.due()
+                }
                 None if waiting.unanswered < spec.outstanding.into() && now < timeline.close() => now,
                 _ => break,
             };
@@ -233,7 +236,7 @@ pub(super) fn ask(
     }
     waiting.requests.into_iter().flatten().for_each(|(since, _)| tally.failed(since));
     tally.not_sent(schedule.as_ref());
-    let (sent_bytes, received_bytes) = tally.bytes(spec);
+    let (sent_bytes, received_bytes) = tally.bytes();
     Ok(Outcome {
         transactions: Some(tally.transactions),
         flow: FlowCounts { sent_bytes, received_bytes, tcp: None },
@@ -254,7 +257,8 @@ pub(super) fn answer(
     let (mut request, mut response) =
         (vec![0; spec.request_bytes.get() as usize], vec![0; spec.response_bytes.get() as usize]);
     rand::fill(&mut response[..]);
-    let (mut answered, mut heard) = (0u64, timeline.start());
+    // Answered within the window, and since the load began.
+    let (mut answered, mut served, mut heard) = (0u64, 0u64, timeline.start());
     // What was asked at the window's end may be half a round trip away.
     let round_trip = shared.flows[index].round_trip_ns;
     let quiet = QUIET_NS.max(SKEW_NS).max(round_trip);
@@ -273,6 +277,8 @@ pub(super) fn answer(
                     let _ = socket.send(&response);
                     heard = now;
                     answered += u64::from(timeline.in_window(now));
+                    served += 1;
+                    shared.meters[index].served(served * request.len() as u64, served * response.len() as u64);
                 }
             }
             Ok(_) => (),

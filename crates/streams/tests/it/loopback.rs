@@ -7,11 +7,12 @@ use crate::hosts::{
 use linerate_engine::testing::Session;
 use linerate_engine::{Conductor, Engine as _, Stop, Stopped, Work};
 use linerate_model::{
-    Arrivals, Direction, Endpoints, IpVersion, Net, Offered, Ready, ReceiveBy, SendBy, SocketOptions, StreamTask, Task,
-    TransactStyle, TransactTask, Transport,
+    Arrivals, Direction, EndCounts, Endpoints, IpVersion, Net, Offered, Ready, ReceiveBy, SendBy, SocketOptions,
+    StreamTask, Task, Timing, TransactStyle, TransactTask, Transport, Warmup, Window,
 };
 use linerate_streams::Streams;
 use linerate_sys::clock;
+use linerate_testsuite::wait_until;
 use linerate_units::{BitRate, ByteCount, Nanos, OpRate};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv6Addr, TcpStream};
@@ -206,6 +207,78 @@ fn an_open_loop_keeps_its_rate() {
         let due = done.latency.count() + done.not_sent;
         assert!(due.abs_diff(300) <= tolerance, "{transport} {style:?}: {due}, of which {} not sent", done.not_sent);
         assert!(done.completed > 0 && done.failed == 0, "{transport} {style:?}: {} failed", done.failed);
+    }
+}
+
+/// Stops the sessions at its end.
+struct Stopping<'a>([&'a Session; 2]);
+
+impl Drop for Stopping<'_> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|session| session.stop("the test is over"));
+    }
+}
+
+/// Runs `task` over a warm-up that ends when the test says so, after `begun` has seen the sessions at work.
+fn opened_late(task: &Task, begun: impl Fn(&Session, &Session) -> bool) -> (EndCounts, EndCounts) {
+    let (mut client, mut server) = parts(task);
+    for assignment in [&mut client, &mut server] {
+        assignment.timing = Timing::Window(Window { warmup: Warmup::STEADY, measure: Nanos::new(MEASURE) });
+    }
+    let (client, server) = pair(client, server);
+    thread::scope(|scope| {
+        // Without a window they would run on when the test fails.
+        let _stopping = Stopping([&client, &server]);
+        let (one, other) = (start(scope, &client), start(scope, &server));
+        let (_, closes) = window(&client);
+        window(&server);
+        assert!(closes > clock::now() + (1 << 60), "nobody knows yet when the window closes");
+        wait_until("the load is seen", || begun(&client, &server).then_some(()));
+        let opens = clock::now() + 20_000_000;
+        assert!(client.open_window(opens) && server.open_window(opens) && !client.open_window(opens));
+        (counts(one.join().expect("no panic")), counts(other.join().expect("no panic")))
+    })
+}
+
+#[test]
+fn a_window_that_opens_late_is_measured_as_any_other() {
+    for (transport, offered) in [
+        (Transport::Tcp, None),
+        (Transport::Tcp, Some(Offered::PayloadBps(BitRate::per_second(10_000_000)))),
+        (Transport::Udp, None),
+        (Transport::Udp, Some(Offered::PayloadBps(BitRate::per_second(10_000_000)))),
+    ] {
+        let spec = StreamTask { offered, ..stream(transport) };
+        let (client, server) = opened_late(&Task::Stream(spec), |client, server| {
+            let done = |session: &Session| session.meter().unwrap_or_default();
+            done(client).sent_bytes > 100_000 && done(server).received_bytes > 100_000
+        });
+        let (sent, received) = (client.sent.expect("sent"), server.received.expect("received"));
+        assert!(received.payload_bytes > 0, "{transport} {offered:?}: {received:?}");
+        for length in [sent.window, received.window] {
+            assert!((MEASURE / 2..5 * MEASURE).contains(&length.get()), "{transport} {offered:?}: {length}");
+        }
+        if let (Transport::Udp, Some(_)) = (transport, offered) {
+            // 10 Mbit/s in datagrams of 1,448 bytes.
+            let due = sent.messages + sent.not_sent + sent.refused;
+            assert!(due.abs_diff(259) <= 1 && received.arrived == sent.messages, "{sent:?} {received:?}");
+        }
+    }
+    for (transport, style, rate) in [
+        (Transport::Tcp, TransactStyle::Persistent, None),
+        (Transport::Udp, TransactStyle::Persistent, None),
+        (Transport::Udp, TransactStyle::Persistent, Some(OpRate::per_second(1_000))),
+        (Transport::Tcp, TransactStyle::Connect, None),
+    ] {
+        let spec = TransactTask { style, rate, ..TransactTask::plain(transport) };
+        let (client, _) =
+            opened_late(&Task::Transact(spec), |client, _| client.meter().is_some_and(|meter| meter.operations > 20));
+        let done = client.transactions.expect("asks");
+        assert!(done.completed > 0 && done.failed == 0, "{transport} {style:?}: {done:?}");
+        if rate.is_some() {
+            let due = done.latency.count() + done.not_sent;
+            assert!(due.abs_diff(300) <= 1, "{due} were due");
+        }
     }
 }
 

@@ -3,3 +3,4 @@
 mod connections;
 mod hosts;
 mod loopback;
+mod progress;
