@@ -37,8 +37,9 @@ fn schedule(spec: &TransactTask, start_ns: u64, flow: u16) -> Option<Schedule> {
 
 /// What the asking end counts.
 ///
-/// A closed loop counts and times the requests answered within the window. An open loop times every request that was due within
-/// it, whenever its answer came: to leave out those that a stall pushed beyond the end would hide the stall.
+/// A closed loop counts the requests answered within the window, and times also those that were under way at its end. An open
+/// loop times every request that was due within it, whenever its answer came. To leave out those that a stall pushed beyond the
+/// end would hide the stall.
 struct Tally<'a> {
     shared: &'a Shared,
     meter: &'a Meter,
@@ -75,7 +76,7 @@ impl<'a> Tally<'a> {
         self.transactions.completed += u64::from(timeline.in_window(now));
         let is_timed = match self.open_loop {
             true => timeline.in_window(since),
-            false => timeline.in_window(now),
+            false => now >= timeline.open() && since < timeline.close(),
         };
         if is_timed {
             self.transactions.latency.record(took);
@@ -107,3 +108,6 @@ impl<'a> Tally<'a> {
         (completed * self.request_bytes, completed * self.response_bytes)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! Closed loops whose last answer comes after the window.
+
+use super::*;
+use crate::flow::Flow;
+use crate::hello::{self, Hello};
+use crate::job::Job;
+use linerate_model::{Assignment, SessionId, SessionKey, Task, Timing, TransactStyle, Transport};
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
+
+/// The window, all of the time.
+const MEASURE_NS: u64 = 200_000_000;
+/// What is asked so long before its end is answered so long after it.
+const AROUND_NS: u64 = 50_000_000;
+
+/// A flow that asks from now on.
+fn asking(spec: &TransactTask, link: Link, peer: SocketAddr) -> Shared {
+    let assignment = Assignment {
+        id: SessionId("t".into()),
+        key: SessionKey([1; 16]),
+        task: Task::Transact(spec.clone()),
+        timing: Timing::of(Nanos::default(), Nanos::new(MEASURE_NS)),
+        roles: Vec::new(),
+        password: None,
+        sampling: linerate_model::Sampling::default(),
+    };
+    let job = Job::check(&assignment).expect("valid");
+    let hello = Hello { path: 0, flow: 0, backward: false };
+    let flow = Flow { end: 0, hello, client: true, peer, local: peer, link, round_trip_ns: 0 };
+    let timeline = job.timeline(clock::now());
+    Shared::new(job, timeline, vec![flow])
+}
+
+/// Waits with the answer to a request that comes when the window of `close` is nearly over.
+fn hold_back(close: u64) {
+    if clock::now() + AROUND_NS > close {
+        clock::sleep_until(close + AROUND_NS);
+    }
+}
+
+/// Asks in a closed loop of one request.
+fn asked(shared: &Shared, spec: &TransactTask) -> Transactions {
+    run(shared, 0, spec, &shared.flows[0].link).expect("asks").transactions.expect("it asks")
+}
+
+/// One request was under way when the window closed.
+fn check(done: &Transactions) {
+    assert!(done.completed > 0 && done.failed == 0, "{done:?}");
+    assert_eq!(done.latency.count(), done.completed + 1, "what was under way at the end is timed, and not completed");
+    assert!(done.latency.max() >= AROUND_NS, "{} ns", done.latency.max());
+}
+
+#[test]
+fn over_tcp_the_request_under_way_at_the_end_is_timed() {
+    let spec = TransactTask::plain(Transport::Tcp);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+    let peer = listener.local_addr().expect("listens");
+    let stream = TcpStream::connect(peer).expect("connects");
+    stream.set_read_timeout(Some(Duration::from_millis(100))).expect("sets");
+    let (mut answering, _) = listener.accept().expect("accepts");
+    let shared = asking(&spec, Link::Tcp(stream), peer);
+    let close = shared.timeline.close();
+    let server = std::thread::spawn(move || {
+        let mut byte = [0; 1];
+        while answering.read(&mut byte).is_ok_and(|read| read > 0) {
+            hold_back(close);
+            answering.write_all(&byte).expect("answers");
+        }
+    });
+    check(&asked(&shared, &spec));
+    server.join().expect("serves");
+}
+
+#[test]
+fn over_udp_the_request_under_way_at_the_end_is_timed() {
+    let spec = TransactTask::plain(Transport::Udp);
+    let (socket, answering) =
+        (UdpSocket::bind("127.0.0.1:0").expect("binds"), UdpSocket::bind("127.0.0.1:0").expect("binds"));
+    let peer = answering.local_addr().expect("is bound");
+    socket.connect(peer).expect("connects");
+    answering.set_read_timeout(Some(Duration::from_millis(500))).expect("sets");
+    let shared = asking(&spec, Link::Udp(socket), peer);
+    let close = shared.timeline.close();
+    let server = std::thread::spawn(move || {
+        let mut request = [0; 64];
+        while let Ok((length, from)) = answering.recv_from(&mut request) {
+            hold_back(close);
+            answering.send_to(&request[..length], from).expect("answers");
+        }
+    });
+    check(&asked(&shared, &spec));
+    server.join().expect("serves");
+}
+
+#[test]
+fn the_connection_under_way_at_the_end_is_timed() {
+    let spec = TransactTask { style: TransactStyle::Connect, ..TransactTask::plain(Transport::Tcp) };
+    let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+    let peer = listener.local_addr().expect("listens");
+    let shared = asking(&spec, Link::Dial, peer);
+    let close = shared.timeline.close();
+    let server = std::thread::spawn(move || {
+        while clock::now() < close {
+            let (mut connection, _) = listener.accept().expect("accepts");
+            let mut request = [0; hello::BYTES + 1];
+            connection.read_exact(&mut request).expect("reads");
+            hold_back(close);
+            connection.write_all(&request[..1]).expect("answers");
+        }
+    });
+    check(&asked(&shared, &spec));
+    server.join().expect("serves");
+}
