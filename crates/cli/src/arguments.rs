@@ -8,7 +8,7 @@ use crate::exit::Failure;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use linerate_method::Expectation;
-use linerate_model::{Arrivals, IpVersion, Plan, Repeats, SocketOptions, Timing, Transport, Trial};
+use linerate_model::{Arrivals, IpVersion, Plan, Repeats, Sampling, SocketOptions, Timing, Transport, Trial};
 use linerate_report::Language;
 use linerate_runner::Origin;
 use linerate_store::Store;
@@ -390,6 +390,10 @@ pub(crate) struct Results {
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
 
+    /// Time from one sample of a trial's course to the next, 10ms to 10s [default: 100ms]
+    #[arg(long, value_name = "TIME", value_parser = sampling_period)]
+    pub(crate) sample: Option<Nanos>,
+
     #[command(flatten)]
     pub(crate) store: StorePath,
 
@@ -414,6 +418,14 @@ fn interval(text: &str) -> Result<Nanos, String> {
         return Ok(every);
     }
     Err(format!("an interval lasts {SHORTEST} to {LONGEST}; 0 prints none"))
+}
+
+/// Reads a sampling period.
+fn sampling_period(text: &str) -> Result<Nanos, String> {
+    let period: Nanos = text.parse().map_err(|error| format!("{error}"))?;
+    let (shortest, longest) = (Sampling::SHORTEST, Sampling::LONGEST);
+    let allowed = (shortest..=longest).contains(&period);
+    allowed.then_some(period).ok_or_else(|| format!("a trial is sampled every {shortest} to {longest}"))
 }
 
 /// Where results are kept.

@@ -14,7 +14,7 @@ use crate::resume;
 use crate::run_display::RunDisplay;
 use crate::tui::{self, Display};
 use linerate_method::{Expectation, Judgement, curve};
-use linerate_model::{Goal, Host, Password, Plan, Record};
+use linerate_model::{Goal, Host, Password, Plan, Record, Sampling};
 use linerate_observe::snmp::Target;
 use linerate_runner::{Agents as _, DeviceWatch, Ended, Event, Origin, Resumed, Run};
 use linerate_store::Store;
@@ -55,6 +55,8 @@ pub(crate) async fn reach(
 pub(crate) struct RunRequest {
     pub(crate) origin: Origin,
     pub(crate) store: Store,
+    /// Time from one sample of a trial to the next.
+    sampling_period: Nanos,
     /// Each result is printed in a line when it is known, also that of a calibration.
     pub(crate) in_lines: bool,
     /// Events are printed as JSON.
@@ -100,6 +102,7 @@ impl RunRequest {
         Ok(Self {
             origin: origin(results),
             store,
+            sampling_period: results.sample.unwrap_or(Sampling::default().period),
             in_lines: false,
             json_stream: results.json_stream,
             interval: results.interval,
@@ -170,7 +173,7 @@ impl RunRequest {
         let (agents, store) = (&agents.control, Some(&self.store));
         let (stop, stopped) = or_stopped(cancel);
         let mut display = self.display(&plan, agents.hosts(), stop)?;
-        let run = Run { plan, origin, agents, store, password, device, resumed };
+        let run = Run { plan, origin, sampling_period: self.sampling_period, agents, store, password, device, resumed };
         let ended = run.execute(&mut |event: Event<'_>| display.note(&event), stopped).await;
         display.end(&ended.record).await;
         Ok(ended)

@@ -6,10 +6,11 @@ use crate::session::Sessions;
 use crate::{Agents, DeviceWatch, RunError};
 use linerate_method::{After, Again, Progress, Retry, Step, spoilt};
 use linerate_model::{
-    Caveat, CaveatKind, HostName, Password, Plan, Record, RecordId, SessionProgress, Standing, StudyRun, Trial,
-    TrialResult,
+    Caveat, CaveatKind, HostName, Password, Plan, Record, RecordId, Sampling, SessionProgress, Standing, StudyRun,
+    Trial, TrialResult,
 };
 use linerate_store::{Ending, LiveRun, Store};
+use linerate_units::Nanos;
 use std::cell::RefCell;
 use tokio::sync::watch;
 
@@ -87,6 +88,8 @@ pub struct Run<'a> {
     pub plan: Plan,
     /// Who asks for it.
     pub origin: Origin,
+    /// Time from one sample of a trial to the next.
+    pub sampling_period: Nanos,
     /// The agents.
     pub agents: &'a dyn Agents,
     /// Where trials are kept as they end; none keeps nothing.
@@ -141,6 +144,7 @@ impl Run<'_> {
         let failure = loop {
             let Step::Run { trial, again } = method.next() else { break None };
             on_event(Event::Begins { trial: &trial, attempt, progress: method.progress() });
+            lasting.sampling = sampling(self.sampling_period, method.progress().at_most, record.trials.len());
             let ran = self.attempt(&trial, attempt, again, &mut lasting, on_event, &mut cancel).await;
             let (mut result, error) = match ran {
                 Ok(result) => (result, None),
@@ -200,9 +204,9 @@ impl Run<'_> {
         on_event: &mut dyn FnMut(Event<'_>),
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<TrialResult, RunError> {
-        let mut sessions = Sessions::new(trial, self.agents);
+        let mut sessions = Sessions::new(trial, self.agents, lasting.sampling);
         let on_event = RefCell::new(on_event);
-        let Lasting { remains, clocks } = lasting;
+        let Lasting { remains, clocks, .. } = lasting;
         let watched = async {
             clocks.before(trial, self.agents).await;
             if let Some(device) = &mut self.device {
@@ -235,6 +239,18 @@ struct Lasting {
     remains: Vec<Caveat>,
     /// The latest exchanges of times, which serve two trials.
     clocks: ClockExchanges,
+    /// How the hosts sample the next one.
+    sampling: Sampling,
+}
+
+/// How hosts sample a trial of a run of so many trials, as far as is known, of which some are done. The points of all trials
+/// together are limited, so that a record of 1,000 trials stays under 30 MB.
+pub(crate) fn sampling(period: Nanos, at_most: Option<usize>, done: usize) -> Sampling {
+    const POINTS: u32 = 40_000;
+    const FEWEST: u32 = 40;
+    let trials = at_most.unwrap_or_default().max(done + 1);
+    let each = POINTS / u32::try_from(trials).unwrap_or(u32::MAX);
+    Sampling { period, most_points: each.clamp(FEWEST, Sampling::MOST_POINTS) }
 }
 
 /// Which attempt at its trial comes after `last`: one that was spoilt is repeated.
@@ -262,5 +278,20 @@ fn begin(plan: Plan, origin: Origin, agents: &dyn Agents) -> Record {
         started_unix_ns: u64::try_from(now.as_nanosecond()).unwrap_or_default(),
         hosts: agents.hosts(),
         ..Record::new(RecordId(id), plan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_many_trials_keep_fewer_points_of_each() {
+        let points = |at_most, done| sampling(Nanos::from_millis(100), at_most, done).most_points;
+        assert_eq!(points(Some(3), 0), 1_200);
+        assert_eq!(points(Some(100), 7), 400);
+        assert_eq!((points(Some(1_000), 0), points(Some(100_000), 0)), (40, 40));
+        // A search does not know how many there will be.
+        assert_eq!((points(None, 0), points(None, 199), points(Some(10), 199)), (1_200, 200, 200));
     }
 }

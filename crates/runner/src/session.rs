@@ -9,8 +9,8 @@ use crate::{Agents, OpenSession, RunError};
 use futures_util::future::{join_all, try_join_all};
 use linerate_method::{Joining, SteadyState, assign, drains, join, survives};
 use linerate_model::{
-    Assignment, Caveat, CaveatKind, Endpoints, HostName, LinkId, Load, Order, Password, Ready, SessionId, SessionKey,
-    SessionProgress, Stage, Trial, TrialResult, Warmup,
+    Assignment, Caveat, CaveatKind, Endpoints, HostName, LinkId, Load, Order, Password, Ready, Sampling, SessionId,
+    SessionKey, SessionProgress, Stage, Trial, TrialResult, Warmup,
 };
 use linerate_units::Nanos;
 use std::cell::{Cell, RefCell};
@@ -40,6 +40,8 @@ pub(crate) struct Sessions<'a> {
     /// Doubts about each load that arose when it was shared out.
     caveats: Vec<Vec<Caveat>>,
     warm_up: WarmUp,
+    /// How each host samples.
+    sampling: Sampling,
 }
 
 /// The warm-up of a trial whose windows open when it is steady.
@@ -136,9 +138,9 @@ enum Allowed {
 
 impl<'a> Sessions<'a> {
     /// Sessions for `trial`, none of them open.
-    pub(crate) fn new(trial: &'a Trial, agents: &'a dyn Agents) -> Self {
+    pub(crate) fn new(trial: &'a Trial, agents: &'a dyn Agents, sampling: Sampling) -> Self {
         let lost = trial.loads.iter().map(|_| RefCell::default()).collect();
-        Self { trial, agents, all: Vec::new(), lost, caveats: Vec::new(), warm_up: WarmUp::of(trial) }
+        Self { trial, agents, all: Vec::new(), lost, caveats: Vec::new(), warm_up: WarmUp::of(trial), sampling }
     }
 
     /// Opens them and leads them to their counts. When it fails, those that are open stay open: [`Sessions::close`] ends them.
@@ -178,7 +180,7 @@ impl<'a> Sessions<'a> {
                     timing: load.timing,
                     roles,
                     password: password.cloned(),
-                    sampling: linerate_model::Sampling::default(),
+                    sampling: self.sampling,
                 };
                 let session = agents.open(&host, &part).await.map_err(|error| error.in_stage("opening"))?;
                 all.borrow_mut().push(One {

@@ -7,6 +7,7 @@ mod device_load;
 mod fake;
 mod matrix;
 mod plans;
+mod record_size;
 mod repeats;
 mod resuming;
 mod store;
@@ -16,7 +17,7 @@ mod warm_up;
 
 use crate::{DeviceWatch, Ended, Event, Origin, Resumed, Run};
 use fake::{Entry, FakeAgents, Step, Told};
-use linerate_model::{Plan, Record, TrialResult};
+use linerate_model::{Plan, Record, Sampling, TrialResult};
 use linerate_store::{LiveRun, Store};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -47,7 +48,8 @@ async fn execute(
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> (Ended, Duration) {
     let began = Instant::now();
-    let run = Run { plan, origin: Origin::default(), agents, store, password: None, device, resumed };
+    let sampling_period = Sampling::default().period;
+    let run = Run { plan, origin: Origin::default(), sampling_period, agents, store, password: None, device, resumed };
     let ended = timeout(BOUND, run.execute(on_event, agents.cancel())).await;
     (ended.expect("a run ends"), began.elapsed())
 }
