@@ -13,18 +13,33 @@ fn payload(record: &Value, index: usize) -> f64 {
     number(record, &format!("/results/{index}/received/payload_bps/median"))
 }
 
+/// What the link of a lab may let through in a second beyond its rate, after a time in which nothing was there to send: two frames
+/// of 1,542 bytes, as a share of 5 Mbit.
+const BURST: f64 = 2.0 * 1_542.0 * 8.0 / 5e6;
+
+/// A busy machine may keep the sender from filling the link, but the link carries no more than its rate.
 #[lab_test]
-fn a_shaped_link_carries_its_rate_whatever_the_datagrams() {
+fn a_shaped_link_carries_no_more_than_its_rate_whatever_the_datagrams() {
     let _alone = alone();
     let record = TestFolder::new().measure(&words(
-        "lab --hosts 2 --link 5Mbit/s -- stream a b --udp --sizes 64,1472,8192 --time 1s --warmup 300ms --repeats 1 --json",
+        "lab --hosts 2 --link 5Mbit/s -- stream a b --udp --sizes 64,1472,8192 --time 1s --warmup 300ms --repeats 3 --json",
     ));
     // 8,192 bytes travel as five full packets and one of 820 bytes: 5 x 1538 + 858 on the wire.
     for (index, share) in [64.0 / 130.0, 1472.0 / 1538.0, 8192.0 / 8548.0].into_iter().enumerate() {
-        close(&format!("result {index}"), payload(&record, index), 5e6 * share, BUSY);
+        let of_limit = payload(&record, index) / (5e6 * share);
+        assert!((0.5..1.001 + BURST).contains(&of_limit), "result {index}: {of_limit} of the limit");
         let result = &record["results"][index];
         assert_eq!(number(result, "/limit/line_bps"), 5e6, "the agents know the link's speed");
-        assert_eq!(result["verdict"]["limit"], "wire", "{}", result["verdict"]);
+        if of_limit > 0.99 {
+            assert_eq!(result["verdict"]["limit"], "wire", "{}", result["verdict"]);
+        }
+    }
+    for trial in record["trials"].as_array().expect("each trial is there") {
+        let path = &trial["counts"][0]["flows"][0];
+        let of = |part| number(path, part);
+        let (sent, arrived) = (of("/client/sent/messages"), of("/server/received/arrived"));
+        let lost = of("/forward_loss/lost") - of("/client/sent/not_sent") - of("/client/sent/refused");
+        assert_eq!(sent, arrived + lost, "what was sent arrived or was lost: {path}");
     }
 }
 
@@ -145,7 +160,7 @@ fn iperf3_and_nuttcp_see_the_same_rates() {
     place.run(&["lab", "down"]).says(0, &["is down"]);
 }
 
-/// An open loop times all requests that were due in the window, a closed one all that were answered in it.
+/// An open loop times all requests that were due in the window, a closed one all that were answered in it or under way at its end.
 #[lab_test]
 fn transactions_are_timed_and_counted() {
     let _alone = alone();
@@ -158,7 +173,14 @@ fn transactions_are_timed_and_counted() {
         let result = &record["results"][0];
         let completed = number(&record, "/trials/0/counts/0/flows/0/client/transactions/completed");
         let due = options.contains(&"--rate").then_some(100.0);
-        assert_eq!(number(result, "/latency_ns/count"), due.unwrap_or(completed), "{options:?}");
+        let timed = number(result, "/latency_ns/count");
+        match due {
+            Some(due) => assert_eq!(timed, due, "{options:?}"),
+            // Those under way at its end too: eight at the most.
+            None => {
+                assert!((0.0..=8.0).contains(&(timed - completed)), "{options:?}: {timed} timed, {completed} completed")
+            }
+        }
         assert_eq!(number(result, "/failed"), 0.0);
         assert!(number(result, "/latency_ns/p50") <= number(result, "/latency_ns/p99"));
         let rate = number(result, "/transactions_per_s/median");
