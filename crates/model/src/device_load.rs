@@ -1,6 +1,6 @@
 //! What a device under test said of its own load while a trial ran.
 
-use crate::{CoreUse, InterfaceCounters};
+use crate::{CoreUse, InterfaceCounters, Series};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,9 @@ pub struct DeviceLoad {
     pub softirq: Option<f64>,
     /// Interfaces that counted anything.
     pub interfaces: Vec<DeviceInterface>,
+    /// The course of it, from the answers within the trial, by the device's own clock; none where it was not asked again and again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
     /// What the reader should know of these figures: missing, old, or covering another window.
     pub notes: Vec<String>,
 }

@@ -5,7 +5,8 @@ use crate::clock::Clock;
 use futures_util::future::BoxFuture;
 use linerate_control::{AgentError, Client};
 use linerate_model::{
-    CoreUse, DeviceInterface, DeviceLoad, Host, HostCounters, InterfaceCounters, Task, Trial, TrialResult,
+    CoreUse, DeviceInterface, DeviceLoad, Host, HostCounters, InterfaceCounters, Readings, Sampling, Series,
+    SeriesBuilder, SeriesQuantity, Task, Trial, TrialResult,
 };
 use linerate_observe::snmp::Watcher;
 use linerate_units::Nanos;
@@ -211,11 +212,13 @@ impl Log {
             load.notes
                 .push(format!("the device's agent left {failed} of {asked} questions unanswered; the last: {error}"));
         }
-        let mut within = self.samples.iter().filter(|sample| sample.asked >= from && sample.answered <= to);
-        let (first, last) = (within.next(), within.next_back());
+        let within = self.samples.iter().filter(|sample| sample.asked >= from && sample.answered <= to);
+        let within: Vec<&HostCounters> = within.map(|sample| &sample.counters).collect();
+        let (first, last) = (within.first(), within.get(1..).and_then(<[_]>::last));
         match (first, last) {
-            (Some(first), Some(last)) if last.counters.at > first.counters.at => {
-                add_difference(load, &first.counters, &last.counters);
+            (Some(first), Some(last)) if last.at > first.at => {
+                add_difference(load, first, last);
+                load.series = course(&within);
             }
             (Some(_), Some(_)) => load.notes.push("the device was started anew within the trial".into()),
             _ => load.notes.push(format!(
@@ -224,6 +227,36 @@ impl Log {
             )),
         }
     }
+}
+
+/// The course between several readings: each processor's busy share, and what each interface moved. None where the device was started
+/// anew in between.
+fn course(readings: &[&HostCounters]) -> Option<Series> {
+    let (first, last) = (readings.first()?, readings.last()?);
+    if !readings.is_sorted_by(|one, next| one.at < next.at) {
+        return None;
+    }
+    let mut series = SeriesBuilder::new(Sampling::default(), first.at.get(), interfaces_of(first));
+    for pair in readings.windows(2) {
+        let mut values = interfaces_of(pair[1]);
+        for now in &pair[1].cores {
+            if let Some(then) = pair[0].cores.iter().find(|then| then.core == now.core) {
+                let percent = (now.since(then).busy_share() * 100.0).round() as u64;
+                values.add(SeriesQuantity::DeviceCpu, &now.core.to_string(), percent);
+            }
+        }
+        series.take(pair[1].at.get(), values, false);
+    }
+    Some(series.finish(first.at.get(), last.at.get()))
+}
+
+fn interfaces_of(counters: &HostCounters) -> Readings {
+    let mut readings = Readings::default();
+    for interface in &counters.interfaces {
+        readings.add(SeriesQuantity::InterfaceReceivedBytes, &interface.name, interface.rx_bytes);
+        readings.add(SeriesQuantity::InterfaceSentBytes, &interface.name, interface.tx_bytes);
+    }
+    readings
 }
 
 /// What passed between two readings of a host.
@@ -283,7 +316,12 @@ mod tests {
                 idle: Nanos::new(at - busy),
                 ..CoreUse::default()
             };
-            let port = InterfaceCounters { name: "p0".into(), rx_packets: at / 1_000, ..Default::default() };
+            let port = InterfaceCounters {
+                name: "p0".into(),
+                rx_packets: at / 1_000,
+                rx_bytes: at / 10,
+                ..Default::default()
+            };
             let idle = InterfaceCounters { name: "p1".into(), rx_packets: 9, ..Default::default() };
             Sample {
                 asked: Nanos::new(at),
@@ -308,6 +346,12 @@ mod tests {
         assert_eq!(load.interfaces.len(), 1, "{:?}", load.interfaces);
         assert_eq!(load.interfaces[0].in_frames, 900_000);
         assert_eq!(load.notes, Vec::<String>::new());
+        let series = load.series.expect("it was asked several times");
+        assert_eq!((series.len(), series.window), (9, load.window));
+        let track = |quantity| series.tracks_of(quantity).map(|track| (track.subject.as_str(), track.values[3]));
+        assert_eq!(track(SeriesQuantity::DeviceCpu).collect::<Vec<_>>(), [("1", 25)], "core 0 is idle");
+        let moved: Vec<_> = track(SeriesQuantity::InterfaceReceivedBytes).collect();
+        assert_eq!(moved, [("p0", 10 * MS)], "bytes of 100 ms");
     }
 
     #[test]
