@@ -7,17 +7,20 @@ use crate::charts::{self, Chart};
 use crate::language::Language;
 use crate::tables::{self, Table};
 use crate::{
-    attempts, caveats, copy, device, figures, frames, hosts, ladder, measuring, nfs, parties, results, said, verdicts,
+    attempts, caveats, copy, device, figures, frames, hosts, ladder, measuring, nfs, over_time, parties, results, said,
+    verdicts,
 };
 use linerate_model::{Caveat, Record};
 
 /// Makes a section of a record, if the record has anything for it.
 type Make = fn(Language, &Record) -> Option<Section>;
 
-/// All sections in the order of every form: what was found, what limited it, what is doubtful, then the figures behind it.
-const SECTIONS: [Make; 14] = [
+/// All sections in the order of every form: what was found and its course over time, what limited it, what is
+/// doubtful, then the figures behind it.
+const SECTIONS: [Make; 15] = [
     ladder::section,
     results::section,
+    over_time::section,
     verdicts::section,
     caveats::section,
     attempts::section,

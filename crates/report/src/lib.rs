@@ -36,6 +36,7 @@ mod measuring;
 mod mesh;
 mod neighbours;
 mod nfs;
+mod over_time;
 pub mod overview;
 mod page_shell;
 mod parties;

@@ -70,7 +70,7 @@ pub(crate) fn svg(chart: &Chart) -> String {
             rect width="100%" height="100%" fill="#ffffff" {}
             text.heading x=(MARGIN) y=(MARGIN + 12) { (chart.title) }
             @for (index, (class, meaning)) in chart.legend.iter().enumerate() {
-                (key(class, meaning, MARGIN + LINE * (index as u32 + 1)))
+                (key(class, chart.drawing.key(class), meaning, MARGIN + LINE * (index as u32 + 1)))
             }
             svg x=(MARGIN) y=(top + LINE / 2) width=(WIDTH) height=(drawn) { (drawing) }
         }
@@ -78,10 +78,10 @@ pub(crate) fn svg(chart: &Chart) -> String {
     picture.into_string()
 }
 
-/// A colour and what it means.
-fn key(class: &str, meaning: &str, y: u32) -> Markup {
+/// A colour, as lines of that shape have it, and what it means.
+fn key(class: &str, shape: &str, meaning: &str, y: u32) -> Markup {
     html! {
-        g class=(class) { line.line x1=(MARGIN) x2=(MARGIN + 30) y1=(y + 9) y2=(y + 9) {} }
+        g class=(class) { line class=(shape) x1=(MARGIN) x2=(MARGIN + 30) y1=(y + 9) y2=(y + 9) {} }
         text.name x=(MARGIN + 40) y=(y + 13) { (meaning) }
     }
 }
@@ -92,20 +92,38 @@ fn style() -> String {
         "text{{font:12.5px sans-serif;fill:{soft}}}.heading{{font-size:15px;font-weight:bold;fill:{ink}}}.name{{fill:{ink}}}\
          .grid{{stroke:{grid}}}.axis,.notch{{stroke:{limit}}}.line{{fill:none;stroke-width:2.25}}.hit{{fill:none}}\
          .whisker{{fill:none;stroke:{ink};stroke-width:1.25}}.figure,.group{{fill:{ink}}}.group{{font-weight:bold}}\
-         .median{{stroke:{ink};stroke-width:2.5}}.tile{{fill:{s0};stroke:#ffffff}}",
+         .median{{stroke:{ink};stroke-width:2.5}}.tile{{fill:{s0};stroke:#ffffff}}\
+         .run,.reach{{fill:none}}.run{{stroke-width:1.5}}.edge{{stroke:{soft}}}",
         soft = colour("soft"),
         ink = colour("ink"),
         grid = colour("grid"),
         limit = colour("limit"),
         s0 = colour("s0"),
     );
-    let others = [("limit", "limit"), ("tester", "tester"), ("lacking", "rule"), ("widest", "warn"), ("heat", "s0")];
-    for (class, named) in SERIES.map(|class| (class, class)).into_iter().chain(others) {
+    let others = [
+        ("limit", "limit"),
+        ("tester", "tester"),
+        ("lacking", "rule"),
+        ("widest", "warn"),
+        ("heat", "s0"),
+        ("spoilt", "soft"),
+        ("outside", "limit"),
+        ("pale", "limit"),
+        ("solid", "ink"),
+    ];
+    // What is pale has the colour of its run.
+    for (class, named) in others.into_iter().chain(SERIES.map(|class| (class, class))) {
         let colour = colour(named);
         style.push_str(&format!(
-            ".{class} .line{{stroke:{colour}}}.{class} .mark,.{class} .bar{{fill:{colour};stroke:#ffffff}}"
+            ".{class} .line,.{class} .run{{stroke:{colour}}}\
+             .{class} .mark,.{class} .bar,.{class} .area{{fill:{colour};stroke:#ffffff}}"
         ));
     }
+    style.push_str(&format!(
+        ".pale .run{{stroke-width:5;stroke-opacity:.3}}.spoilt .run{{stroke-dasharray:2 3}}\
+         .outside .run{{stroke-width:8;stroke-opacity:.3}}.outside rect{{fill:{limit};fill-opacity:.14}}",
+        limit = colour("limit"),
+    ));
     style.push_str(".limit .line{stroke-dasharray:6 5}.tester .line{stroke-dasharray:1 5}");
     // Lines differ by their dashes too, as on the page.
     style.extend(STYLE.lines().filter(|line| line.starts_with("svg .s") && line.contains("dasharray")));

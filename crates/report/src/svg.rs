@@ -6,10 +6,14 @@
 
 mod groups;
 mod heat;
+mod stacks;
+mod steps;
 mod strips;
 
 pub(crate) use groups::{Bars, Member};
 pub(crate) use heat::{Field, Heat, MOST_COLUMNS};
+pub(crate) use stacks::{StackedRun, StackedRuns, StackedShare};
+pub(crate) use steps::{PLOT, Stretch, Trace, Traces};
 pub(crate) use strips::{Run, Strip, Strips};
 
 use crate::figures::{nanos, prefix};
@@ -27,9 +31,20 @@ pub(crate) enum Drawing {
     Strips { x: Axis, groups: Vec<Strips> },
     /// Values in rows and columns.
     Heat(Heat),
+    /// Lines of steps over time.
+    Steps(Traces),
+    /// Shares over time.
+    Stacks(StackedRuns),
 }
 
 impl Drawing {
+    /// Style sheet class of the line that stands for a colour in a legend.
+    pub(crate) fn key(&self, class: &str) -> &'static str {
+        let over_time = matches!(self, Self::Steps(_) | Self::Stacks(_));
+        // Runs differ by colour alone: dashes would be taken for gaps.
+        if over_time && class != "limit" { "run" } else { "line" }
+    }
+
     /// The SVG element, called by the chart's title.
     pub(crate) fn drawn(&self, title: &str) -> Markup {
         match self {
@@ -38,6 +53,8 @@ impl Drawing {
             Self::Groups { x, groups } => groups::groups(title, x, groups),
             Self::Strips { x, groups } => strips::strips(title, x, groups),
             Self::Heat(map) => heat::heat(title, map),
+            Self::Steps(chart) => steps::steps(title, chart),
+            Self::Stacks(chart) => stacks::stacks(title, chart),
         }
     }
 }
@@ -153,6 +170,16 @@ impl Axis {
             ticks = ticks.into_iter().step_by(2).collect();
         }
         Self { title: format!("{what}, {unit}"), scale: Scale::Between(first * step, last * step), ticks }
+    }
+}
+
+impl Axis {
+    /// A linear axis of seconds from `low` to `high`.
+    pub(crate) fn seconds(title: impl Into<String>, low: f64, high: f64) -> Self {
+        let step = step((high - low).max(f64::MIN_POSITIVE));
+        let counts = (low / step).ceil() as i64..=(high / step * 1.000_1).floor() as i64;
+        let ticks = counts.map(|count| count as f64 * step).map(|value| (value, trimmed(value))).collect();
+        Self { title: title.into(), scale: Scale::Between(low, high), ticks }
     }
 }
 
@@ -352,6 +379,14 @@ mod tests {
         assert_eq!(Axis::rate("payload", "bit/s", 957e6).title, "payload, Gbit/s");
         let times: Vec<String> = Axis::time("buffer", 426e3).ticks.into_iter().map(|(_, text)| text).collect();
         assert_eq!(times, ["0 ns", "100 us", "200 us", "300 us", "400 us", "500 us"]);
+    }
+
+    #[test]
+    fn seconds_may_begin_before_zero() {
+        let axis = Axis::seconds("s", -0.52, 2.0);
+        let texts: Vec<&str> = axis.ticks.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(texts, ["-0.5", "0", "0.5", "1", "1.5", "2"]);
+        assert!(axis.scale.place(-0.52) == 0.0 && axis.scale.place(2.0) == 1.0);
     }
 
     #[test]

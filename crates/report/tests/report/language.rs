@@ -1,6 +1,6 @@
 //! Reports in each language: all words are there in all, and none is left in English.
 
-use crate::{copy, device, ladder, limits, nfs, sample, study};
+use crate::{copy, device, ladder, limits, nfs, over_time, sample, study};
 use linerate_model::Limit;
 use linerate_report::{Language, Style};
 use std::collections::{BTreeMap, BTreeSet};
@@ -152,6 +152,7 @@ fn a_japanese_page_has_no_english_heading() {
         nfs::rpc(),
         copy::record(),
     ]);
+    let records = records.chain(over_time::all().map(|(_, record)| record));
     let pages: Vec<String> = records
         .map(|record| linerate_report::html(language, &record))
         .chain([

@@ -13,6 +13,7 @@ mod large;
 mod limits;
 mod nfs;
 mod outputs;
+mod over_time;
 mod overview;
 mod page_outline;
 mod pictures;

@@ -1,6 +1,6 @@
 //! Charts as files of their own: those of the page, whole without it.
 
-use crate::{copy, device, ladder, nfs, sample, study};
+use crate::{copy, device, ladder, nfs, over_time, sample, study};
 use linerate_model::Record;
 use linerate_report::{Language, Picture};
 use std::collections::BTreeSet;
@@ -54,6 +54,7 @@ fn every_chart_of_a_record_is_a_file_of_its_own() {
         ("copy".to_owned(), copy::record()),
         ("mesh".to_owned(), mesh()),
     ]);
+    let records = records.chain(over_time::all().map(|(name, record)| (name.to_owned(), record)));
     for (name, record) in records {
         for lang in Language::ALL {
             check(&name, &linerate_report::html(lang, &record), &linerate_report::pictures(lang, &record));

@@ -3,7 +3,7 @@
 //! `cargo xtask snapshots` writes the files anew. Each kind of run has a folder of `tests/snapshots`, each form of output a file in it.
 
 use crate::page_outline::outline;
-use crate::{attempts, calls, copy, device, frames, ladder, limits, nfs, recorded, sample, study};
+use crate::{attempts, calls, copy, device, frames, ladder, limits, nfs, over_time, recorded, sample, study};
 use linerate_model::{Change, ComparedFigure, Comparison, Interval, Quantity, Record, RecordId};
 use linerate_report::limits::Limits;
 use linerate_report::{Language, Style, comparison, csv, explain, html, json, markdown, text};
@@ -167,6 +167,17 @@ fn device_tests() {
     ["device-addresses", "device-hosts", "device-echo"].iter().for_each(|name| check_recorded(name));
     check_record("device-sizes", &device::record());
     check_in_japanese("device-all", &recorded::record("device-all"));
+}
+
+/// Charts over time: of streams, requests, copies and frames. Only pages draw them.
+#[test]
+fn courses() {
+    over_time::all()
+        .iter()
+        .for_each(|(folder, record)| check(folder, "page", &outline(&html(Language::English, record))));
+    check_in_japanese("over-time-stream", &over_time::stream());
+    check("over-time-stream", "page-ja", &outline(&html(Language::Japanese, &over_time::stream())));
+    check("over-time-stream", "terminal", &text(&over_time::stream(), &TERMINAL));
 }
 
 #[test]

@@ -1,0 +1,109 @@
+//! The attempts at a trial as charts over time name and colour them.
+
+use super::course::Course;
+use crate::charts::SERIES;
+use crate::figures::plain;
+use crate::language::Language;
+use crate::said;
+use linerate_model::{HostName, Record, Series, SeriesQuantity, Standing, TrialResult};
+
+/// Spoilt attempts that the legend names with their reason.
+const MOST_SPOILT: usize = 3;
+
+/// An attempt that was sampled.
+pub(super) struct Attempt<'a> {
+    result: &'a TrialResult,
+    /// Style sheet class: its colour, or that it was spoilt.
+    pub(super) class: &'static str,
+    /// Which run it is; of a spoilt one the reason too.
+    pub(super) name: String,
+    is_counted: bool,
+}
+
+/// What one session of an attempt sampled, and where its zero is.
+#[derive(Clone, Copy)]
+pub(super) struct Sampled<'a> {
+    pub(super) host: &'a HostName,
+    pub(super) series: &'a Series,
+    pub(super) offset_us: i64,
+}
+
+/// The sampled attempts at the trial of that name, in the order they ran; those that failed have nothing to show.
+pub(super) fn of_trial<'a>(lang: Language, record: &'a Record, trial: &str) -> Vec<Attempt<'a>> {
+    let all = || record.trials.iter().filter(|attempt| attempt.trial.name == trial);
+    let runs = all().filter(|attempt| attempt.is_counted()).count();
+    let mut run = 1;
+    let mut attempts = Vec::new();
+    for result in all() {
+        let (class, name) = match &result.standing {
+            Standing::Counted => {
+                // More runs than colours are one bundle.
+                let class = SERIES[if runs > SERIES.len() { 0 } else { run - 1 }];
+                run += 1;
+                (class, said!(lang, "over-time-run", run = run - 1))
+            }
+            Standing::Spoilt { reason } => {
+                let reason = plain(reason.text.trim_end_matches('.'));
+                let attempt = result.attempt + 1;
+                ("spoilt", said!(lang, "over-time-spoilt", run = run, attempt = attempt, reason = reason))
+            }
+            Standing::Failed { .. } => continue,
+        };
+        if result.series.iter().any(|session| !session.series.is_empty()) {
+            attempts.push(Attempt { result, class, name, is_counted: result.is_counted() });
+        }
+    }
+    attempts
+}
+
+/// What the colours of attempts mean.
+pub(super) fn legend(lang: Language, attempts: &[&Attempt<'_>]) -> Vec<(&'static str, String)> {
+    let (runs, spoilt): (Vec<&Attempt<'_>>, Vec<&Attempt<'_>>) =
+        attempts.iter().partition(|attempt| attempt.is_counted);
+    let mut legend: Vec<(&'static str, String)> = match runs.len() {
+        count if count > SERIES.len() => vec![(SERIES[0], said!(lang, "over-time-runs", runs = count))],
+        _ => runs.iter().map(|run| (run.class, run.name.clone())).collect(),
+    };
+    legend.extend(spoilt.iter().take(MOST_SPOILT).map(|attempt| (attempt.class, attempt.name.clone())));
+    if spoilt.len() > MOST_SPOILT {
+        legend.push(("spoilt", said!(lang, "over-time-spoilt-more", more = spoilt.len() - MOST_SPOILT)));
+    }
+    legend
+}
+
+impl<'a> Attempt<'a> {
+    /// What the sessions of the trial's load at that index sampled, on one axis: its zero is where the window of the first opened.
+    pub(super) fn sampled(&self, load: u16) -> impl Iterator<Item = Sampled<'a>> + use<'a> {
+        let sessions = self.result.series.iter().zip(self.result.series_offsets_us());
+        let sampled = sessions.filter(move |(session, _)| session.load == load && !session.series.is_empty());
+        sampled.map(|(session, offset_us)| Sampled { host: &session.host, series: &session.series, offset_us })
+    }
+
+    /// Whether the trial's load at that index has a measured window.
+    pub(super) fn has_window(&self, load: u16) -> bool {
+        self.result.trial.loads.get(usize::from(load)).is_some_and(|load| load.timing.window().is_some())
+    }
+}
+
+impl Sampled<'_> {
+    /// A counter's growth per second; zero throughout where it has no such track.
+    pub(super) fn per_second(self, quantity: SeriesQuantity) -> Course {
+        Course::per_second(self.series, self.offset_us, self.series.track(quantity))
+    }
+
+    /// The same of the track whose subject is the one asked for.
+    pub(super) fn per_second_of(self, quantity: SeriesQuantity, is_subject: impl Fn(&str) -> bool) -> Course {
+        let mut tracks = self.series.tracks_of(quantity).filter(|track| is_subject(&track.subject));
+        Course::per_second(self.series, self.offset_us, tracks.next().map(|track| &track.values[..]))
+    }
+
+    /// A level; none where it was not sampled.
+    pub(super) fn level(self, quantity: SeriesQuantity) -> Option<Course> {
+        Some(Course::level(self.series, self.offset_us, self.series.track(quantity)?))
+    }
+
+    /// The response time that `share` of all in each interval are at or below; none where nothing was timed.
+    pub(super) fn quantile(self, share: f64) -> Option<Course> {
+        (!self.series.latency.is_empty()).then(|| Course::quantile(self.series, self.offset_us, share))
+    }
+}
