@@ -5,12 +5,13 @@
 //! (`synchronous=FULL`): it outlives a power cut, and its few milliseconds fall between trials.
 //!
 //! A run that is being measured holds a lock beside the file ([`LiveRun`]). The kernel drops it however the program ends, so a killed
-//! run is told from a running one at once.
+//! run is told from a running one at once. It tells others how it goes in a feed beside the file ([`FeedWriter`], [`Feed`]).
 #![forbid(unsafe_code)]
 
 mod alive;
 mod body;
 mod error;
+mod feed;
 mod listing;
 mod live_run;
 mod location;
@@ -23,6 +24,7 @@ mod store;
 mod upgrade;
 
 pub use error::StoreError;
+pub use feed::{Feed, FeedWriter};
 pub use live_run::{Ending, LiveRun};
 pub use location::default_path;
 pub use query::{Query, TooManyWords};

@@ -2,6 +2,7 @@
 
 use crate::alive::{Locks, Sign};
 use crate::body::Parts;
+use crate::feed::FeedFolder;
 use crate::{StoreError, location, schema};
 use linerate_model::{Record, RecordId};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
@@ -13,11 +14,13 @@ pub struct Store {
     path: PathBuf,
     connection: Mutex<Connection>,
     locks: Locks,
+    feeds: FeedFolder,
 }
 
 impl Store {
     /// Opens the store at `path` or, without one, at [`crate::default_path`]; makes it and its folder if missing. Runs that nobody
-    /// measures any more are marked as killed. A store of an older format is upgraded; a copy of it is kept beside it.
+    /// measures any more are marked as killed, and their feeds are removed.
+    /// A store of an older format is upgraded; a copy of it is kept beside it.
     ///
     /// # Errors
     /// The file is no store, damaged, of a newer format, or cannot be read and written.
@@ -26,9 +29,10 @@ impl Store {
         location::make_folder(&path)?;
         let mut connection = Connection::open(&path).map_err(|error| StoreError::of(&path, error))?;
         schema::set_up(&mut connection, &path)?;
-        let locks = Locks::of(&path);
-        let store = Self { path, connection: Mutex::new(connection), locks };
+        let (locks, feeds) = (Locks::of(&path), FeedFolder::of(&path));
+        let store = Self { path, connection: Mutex::new(connection), locks, feeds };
         store.settle()?;
+        store.feeds.clean();
         Ok(store)
     }
 
@@ -118,6 +122,11 @@ impl Store {
     /// The locks of its runs.
     pub(crate) fn locks(&self) -> &Locks {
         &self.locks
+    }
+
+    /// The folder with the feeds of its runs.
+    pub(crate) fn feed_folder(&self) -> &FeedFolder {
+        &self.feeds
     }
 
     /// Makes a change wholly or not at all. The lock is taken at its beginning, where waiting for another program is safe.

@@ -1,9 +1,10 @@
 //! Disks that are full or cannot be written.
 
+use crate::feed::{begins, start};
 use crate::sample::{folder, open, record, summary, trial};
-use linerate_model::{Caveat, CaveatKind, TrialResult};
+use linerate_model::{Caveat, CaveatKind, RecordId, TrialResult};
 use linerate_store::{Query, State, Store, StoreError};
-use linerate_testsuite::lab_test;
+use linerate_testsuite::{lab_test, wait_until};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use std::path::Path;
@@ -72,6 +73,28 @@ fn a_full_disk_is_named_and_costs_only_the_trial_at_hand() {
             let rows = store.list(&Query::default(), 0, 9).expect("list");
             assert_eq!((rows[0].trials as u64, rows[0].state), (stored, State::Killed));
             assert_eq!(rows[0].headline.as_ref().expect("a headline").value, stored as f64 - 1.0);
+        }
+    });
+}
+
+#[lab_test]
+fn a_disk_that_is_almost_full_is_left_to_the_store() {
+    with_private_mounts(|| {
+        for (size, told) in [("size=60m", false), ("size=80m", true)] {
+            let folder = folder();
+            let _disk = Disk::mount(&folder, size);
+            let store = open(&folder.path().join("results.db"));
+            let mut writer = store.feed(&RecordId("run".into()));
+            writer.tell(start("run"));
+            if told {
+                wait_until("the feed is there", || store.feeds().pop());
+                std::fs::write(folder.path().join("rest"), vec![0; 40 << 20]).expect("half of the disk is taken");
+                writer.tell(begins("tcp", 0));
+                wait_until("the feed gives way", || store.feeds().is_empty().then_some(()));
+            }
+            drop(writer);
+            let feeds = folder.path().join("results.db-live.d");
+            assert_eq!(std::fs::read_dir(feeds).expect("a folder").count(), 0, "{size}");
         }
     });
 }

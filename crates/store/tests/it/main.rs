@@ -1,6 +1,7 @@
 //! Tests of the crate from outside.
 
 mod disk;
+mod feed;
 mod listing;
 mod live_run;
 mod sample;

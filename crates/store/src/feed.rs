@@ -1,0 +1,100 @@
+//! Feeds: what runs under way tell, in files beside the store, so that other programs can follow them.
+//!
+//! The program that measures run `ID` appends events to `results.db-live.d/ID.ndjson`, a JSON object on each line, and removes the file
+//! when the run ends. It holds a lock on the first byte of the file; the kernel drops it when the program ends, by `kill -9` too.
+//! Whoever opens the store removes feeds without a lock. A feed is a convenience: where it cannot be written, the run goes on
+//! without one. The store alone keeps what was measured.
+
+mod reader;
+mod writer;
+
+pub use reader::Feed;
+pub use writer::FeedWriter;
+
+use crate::Store;
+use crate::location::beside;
+use linerate_model::RecordId;
+use linerate_sys::byte_lock::ByteLock;
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The byte of a feed that its writer locks.
+const LOCKED_BYTE: u64 = 0;
+/// How the names of feeds end.
+const FEED: &str = "ndjson";
+/// How the name of a feed ends until its first lines are in it.
+const NEXT: &str = "next";
+/// A new file is locked within this.
+const LOCKED_WITHIN: Duration = Duration::from_secs(60);
+
+/// The folder with the feeds of a store.
+#[derive(Debug, Clone)]
+pub(crate) struct FeedFolder(PathBuf);
+
+impl FeedFolder {
+    /// The folder of the store at `path`.
+    pub(crate) fn of(path: &Path) -> Self {
+        Self(beside(path, "-live.d"))
+    }
+
+    /// The feed of a run; none if no file can have its name.
+    fn file(&self, record: &RecordId) -> Option<PathBuf> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let name = &record.0;
+        (!name.is_empty() && name.len() < 200 && name.bytes().all(allowed))
+            .then(|| self.0.join(format!("{name}.{FEED}")))
+    }
+
+    /// The feeds that a program writes now, and their runs.
+    fn written(&self) -> impl Iterator<Item = (RecordId, PathBuf)> {
+        let feeds = self.paths().filter(|path| path.extension().is_some_and(|ending| ending == FEED));
+        let written = feeds.filter(|path| ByteLock::is_taken(path, LOCKED_BYTE).unwrap_or(false));
+        written.filter_map(|path| Some((RecordId(path.file_stem()?.to_str()?.to_owned()), path)))
+    }
+
+    /// Removes the feeds of runs that nobody measures any more.
+    pub(crate) fn clean(&self) {
+        for path in self.paths() {
+            let dead = ByteLock::is_taken(&path, LOCKED_BYTE).is_ok_and(|taken| !taken);
+            if dead && !fs::metadata(&path).is_ok_and(|file| may_be_locked_yet(&file)) {
+                // What cannot be removed is shown by nobody, and is tried again by the next.
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+
+    /// All files of feeds, also those that are being made; none where there is no folder.
+    fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let ours = |path: &PathBuf| path.extension().is_some_and(|ending| ending == FEED || ending == NEXT);
+        entries.map(|entry| entry.path()).filter(ours)
+    }
+}
+
+impl Store {
+    /// Begins the feed of a run. Where it cannot be written it tells nobody, without an error.
+    pub fn feed(&self, record: &RecordId) -> FeedWriter {
+        FeedWriter::begin(self.feed_folder(), record)
+    }
+
+    /// The feeds of the runs under way, in the order of their names, which is that in which they began.
+    pub fn feeds(&self) -> Vec<Feed> {
+        let mut written: Vec<(RecordId, PathBuf)> = self.feed_folder().written().collect();
+        written.sort();
+        written.into_iter().filter_map(|(record, path)| Feed::open(record, path)).collect()
+    }
+
+    /// The feed of the run whose whole name is `record`; none if it is not under way, or has no feed.
+    pub fn feed_of(&self, record: &RecordId) -> Option<Feed> {
+        let path = self.feed_folder().file(record)?;
+        ByteLock::is_taken(&path, LOCKED_BYTE).ok().filter(|taken| *taken)?;
+        Feed::open(record.clone(), path)
+    }
+}
+
+/// Whether a file was made just now, and its writer may be about to lock it.
+fn may_be_locked_yet(file: &Metadata) -> bool {
+    let age = file.modified().ok().and_then(|made| made.elapsed().ok());
+    file.len() == 0 && age.is_none_or(|age| age < LOCKED_WITHIN)
+}
