@@ -11,14 +11,7 @@ use std::time::Duration;
 /// # Panics
 /// Chromium fails.
 pub fn dump(folder: &Path, url: &str, timeout: Duration, options: &[String]) -> (String, Vec<String>) {
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    let browser = names.into_iter().find_map(program).expect("the test declares that it needs Chromium");
-    let output = Command::new("timeout")
-        .args(["--kill-after=5", "90"])
-        .arg(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
-        .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--enable-logging=stderr"])
-        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+    let output = command(folder)
         .arg(format!("--virtual-time-budget={}", timeout.as_millis()))
         .args(["--window-size=1200,1600", "--dump-dom"])
         .args(options)
@@ -29,4 +22,18 @@ pub fn dump(folder: &Path, url: &str, timeout: Duration, options: &[String]) -> 
     assert!(output.status.success(), "Chromium ended with {}: {said}", output.status);
     let console = said.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect();
     (String::from_utf8_lossy(&output.stdout).into_owned(), console)
+}
+
+/// The browser with its files in `folder`, for 90 s at most.
+pub(super) fn command(folder: &Path) -> Command {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let browser = names.into_iter().find_map(program).expect("the test declares that it needs Chromium");
+    let mut command = Command::new("timeout");
+    command
+        .args(["--kill-after=5", "90"])
+        .arg(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
+        .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--enable-logging=stderr"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()));
+    command
 }

@@ -4,12 +4,14 @@
 
 pub mod chromium;
 mod ganesha;
+mod open_page;
 mod port;
 mod samba;
 mod snmpd;
 mod tmux;
 
 pub use ganesha::Ganesha;
+pub use open_page::OpenPage;
 pub use samba::{PASSWORD, Samba, USER};
 pub use snmpd::Snmpd;
 pub use tmux::Tmux;
