@@ -959,6 +959,21 @@ limits-with-timestamps = with
 limits-without-timestamps = without
 list-and = { $first } and { $last }
 list-comma = ,{ " " }
+live-busiest-core = busiest core { $share } % (host { $host })
+live-frames = { $count } frames/s
+live-lost = { $count ->
+        [one] 1 datagram lost
+       *[other] { $count } datagrams lost
+    }
+live-operations = { $count }/s
+live-response = p99 { $p99 }
+live-retransmits = { $count ->
+        [one] 1 retransmit
+       *[other] { $count } retransmits
+    }
+live-round-trip = round-trip time { $srtt }
+live-run-not-counted = run { $run }, not counted: { $reason }
+live-warm-up = warm-up, excluded from results
 loaded-latency-added = Small { $transport } requests beside the stream took { $loaded } at p50, against { $idle } on the idle path. The stream added { $added } ({ $runs }): grade { $grade } ({ $bounds }). At p99 it added { $p99 }.
 loaded-latency-buffer-delay = Buffer delay: { $delay }.
 loaded-latency-grade-above = { $from } or more
@@ -1232,6 +1247,7 @@ view-compare-again = Compare again
 view-compare-two = Compare two
 view-confidence = Confidence, percent
 view-ended = Ended
+view-ended-without-record = The run has ended. No attempt counted, so no record is kept.
 view-failed = failed
 view-filter = Filter
 view-finished = finished
@@ -1244,8 +1260,10 @@ view-latest-trial = Latest trial: { $name }.
 view-newer = Newer
 view-newest = Newest
 view-no-record-fits = No record fits.
+view-no-trial-yet = No trial is done yet.
 view-not-finished = not finished
 view-nothing-kept = Nothing is kept yet: measure something first, as with `linerate lab`.
+view-now = Now:
 view-older = Older
 view-oldest = Oldest
 view-page-of = Page { $page } of { $last }
@@ -1259,6 +1277,7 @@ view-results = { $results ->
        *[other] { $results } results
     }
 view-running = running
+view-runs-under-way = Runs under way
 view-show = Show
 view-show-all = Show all
 view-the-other-way-round = The other way round

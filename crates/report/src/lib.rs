@@ -65,6 +65,7 @@ pub use html::{Link, html, linked_html, so_far, style_sheet};
 pub use json::json;
 pub use language::{Argument, Held, Language, UnknownLanguage};
 pub use markdown::markdown;
+pub use over_time::{LiveAttempt, LiveTrial, live_charts, live_figures};
 pub use picture::{Picture, pictures, study_pictures};
 pub use records::Records;
 pub use run_summary::{headline, headline_limit};

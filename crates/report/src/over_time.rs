@@ -8,6 +8,9 @@ mod attempt;
 mod chart;
 mod copy_stages;
 mod course;
+mod live;
+
+pub use live::{LiveAttempt, LiveTrial, live_charts, live_figures};
 
 use crate::charts::Chart;
 use crate::document::{Block, Section};

@@ -12,7 +12,8 @@ const MOST_SPOILT: usize = 3;
 
 /// An attempt that was sampled.
 pub(super) struct Attempt<'a> {
-    result: &'a TrialResult,
+    /// None of one under way.
+    result: Option<&'a TrialResult>,
     /// Style sheet class: its colour, or that it was spoilt.
     pub(super) class: &'static str,
     /// Which run it is; of a spoilt one the reason too.
@@ -50,7 +51,7 @@ pub(super) fn of_trial<'a>(lang: Language, record: &'a Record, trial: &str) -> V
             Standing::Failed { .. } => continue,
         };
         if result.series.iter().any(|session| !session.series.is_empty()) {
-            attempts.push(Attempt { result, class, name, is_counted: result.is_counted() });
+            attempts.push(Attempt { result: Some(result), class, name, is_counted: result.is_counted() });
         }
     }
     attempts
@@ -71,17 +72,26 @@ pub(super) fn legend(lang: Language, attempts: &[&Attempt<'_>]) -> Vec<(&'static
     legend
 }
 
+impl Attempt<'static> {
+    /// One under way, of which there are no samples yet.
+    pub(super) fn under_way(class: &'static str, name: String, is_counted: bool) -> Self {
+        Self { result: None, class, name, is_counted }
+    }
+}
+
 impl<'a> Attempt<'a> {
     /// What the sessions of the trial's load at that index sampled, on one axis: its zero is where the window of the first opened.
     pub(super) fn sampled(&self, load: u16) -> impl Iterator<Item = Sampled<'a>> + use<'a> {
-        let sessions = self.result.series.iter().zip(self.result.series_offsets_us());
+        let results = self.result.into_iter();
+        let sessions = results.flat_map(|result| result.series.iter().zip(result.series_offsets_us()));
         let sampled = sessions.filter(move |(session, _)| session.load == load && !session.series.is_empty());
         sampled.map(|(session, offset_us)| Sampled { host: &session.host, series: &session.series, offset_us })
     }
 
     /// Whether the trial's load at that index has a measured window.
     pub(super) fn has_window(&self, load: u16) -> bool {
-        self.result.trial.loads.get(usize::from(load)).is_some_and(|load| load.timing.window().is_some())
+        let load = self.result.and_then(|result| result.trial.loads.get(usize::from(load)));
+        load.is_some_and(|load| load.timing.window().is_some())
     }
 }
 
