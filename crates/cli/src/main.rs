@@ -7,6 +7,7 @@ mod commands;
 mod device_load;
 mod event_stream;
 mod exit;
+mod feed;
 mod hosts;
 mod interrupt;
 mod live_lines;

@@ -4,6 +4,7 @@ use crate::arguments::Results;
 use crate::commands::report::{check_report_file, write_report};
 use crate::event_stream::EventStream;
 use crate::exit::Failure;
+use crate::feed::Feed;
 use crate::hosts::{HostArguments, HostBook, ReachedAgents};
 use crate::interrupt::or_stopped;
 use crate::live_lines::LiveLines;
@@ -174,7 +175,14 @@ impl RunRequest {
         let (stop, stopped) = or_stopped(cancel);
         let mut display = self.display(&plan, agents.hosts(), stop)?;
         let run = Run { plan, origin, sampling_period: self.sampling_period, agents, store, password, device, resumed };
-        let ended = run.execute(&mut |event: Event<'_>| display.note(&event), stopped).await;
+        let mut feed = Feed::new(&self.store);
+        let note = &mut |event: Event<'_>| {
+            feed.note(&event);
+            display.note(&event);
+        };
+        let ended = run.execute(note, stopped).await;
+        // The display may wait for its reader; the run has ended.
+        drop(feed);
         display.end(&ended.record).await;
         Ok(ended)
     }

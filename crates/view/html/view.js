@@ -1,4 +1,4 @@
-// What the pages do beyond forms: the list's button waits for two ticks, and a run that is watched renews itself.
+// What the pages do beyond forms: the list's button waits for two ticks, and runs under way are drawn anew as they go on.
 "use strict";
 (() => {
   const records = document.querySelector("form.records");
@@ -19,22 +19,23 @@
   const live = document.getElementById("live");
   if (live) {
     const source = new EventSource(live.dataset.events);
-    const renew = async () => {
-      const answer = await fetch(location.href);
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const renewed = page.getElementById("live");
-      // The run has ended meanwhile.
-      if (!renewed) return location.reload();
-      live.replaceChildren(...renewed.childNodes);
-      live.dataset.renewed = "yes";
+    const all = (part, what) => [...part.querySelectorAll(what)];
+    const reach = "[tabindex], summary, a";
+    const renew = (part, content) => {
+      const open = all(part, "details").map((one) => one.open);
+      const at = all(part, reach).indexOf(document.activeElement);
+      part.innerHTML = content;
+      // What the reader opened stays open, and the focus where it was.
+      all(part, "details").forEach((one, index) => { one.open = open[index] ?? false; });
+      if (at >= 0) all(part, reach)[at]?.focus({ preventScroll: true });
+      live.dataset.renewed = Number(live.dataset.renewed ?? 0) + 1;
     };
-    source.addEventListener("message", (event) => {
-      if (event.data !== "ended") return void renew().catch(() => {});
+    for (const part of live.children) source.addEventListener(part.id, (event) => renew(part, event.data));
+    source.addEventListener("ended", (event) => {
       source.close();
-      location.reload();
+      // Ticks in the list are not thrown away.
+      if (event.data === "kept" && !document.querySelector("input:checked")) location.reload();
     });
-    // What changed between the page and the first event.
-    source.addEventListener("open", () => renew().catch(() => {}), { once: true });
   }
 
   document.documentElement.dataset.ready = "yes";

@@ -14,6 +14,8 @@ mod page_error;
 mod query;
 mod record;
 mod serve;
+mod under_way;
+mod watched;
 
 pub use key::Key;
 pub use serve::{View, ViewError};

@@ -4,6 +4,7 @@ use crate::page::{self, Page};
 use crate::page_error::PageError;
 use crate::query::{ENDED, Fields, Filter, address};
 use crate::serve::Shared;
+use crate::watched::{self, Watched as _, WatchedList};
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -39,9 +40,15 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
                 }
                 Err(_) => (Vec::new(), 0),
             };
+            let mut under_way = WatchedList::default();
+            if filter.is_first() {
+                under_way.look(store, lang)?;
+            }
             let found = Found { records, count, kinds };
             let status = if asked.is_ok() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
             let main = html! {
+                // A list where nothing is under way waits for nothing.
+                @if under_way.is_under_way() { (watched::drawn("events", &under_way.parts(lang))) }
                 (form(lang, &filter, &found.kinds))
                 @match &asked {
                     Err(problem) => p.problem role="alert" { (plain(problem)) },

@@ -1,5 +1,6 @@
 //! A page that cannot be shown, and why.
 
+use crate::events::MOST_FOLLOWERS;
 use crate::page::Page;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -23,6 +24,12 @@ impl PageError {
     /// What was asked for is not clear, or cannot be.
     pub(crate) fn unclear(said: impl Into<String>) -> Self {
         Self { status: StatusCode::BAD_REQUEST, said: said.into() }
+    }
+
+    /// More pages follow runs than can be served.
+    pub(crate) fn too_many() -> Self {
+        let said = format!("{MOST_FOLLOWERS} pages follow runs already: close some of them.");
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, said }
     }
 
     /// The fault is ours, or the disk's.

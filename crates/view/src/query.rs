@@ -69,6 +69,11 @@ impl Filter {
         *self == Self { page: self.page, ..Self::default() }
     }
 
+    /// The first page is asked for, of all.
+    pub(crate) fn is_first(&self) -> bool {
+        self.is_empty() && self.page == 1
+    }
+
     /// The address of a page of what it asks for.
     pub(crate) fn address(&self, page: usize) -> String {
         let page = if page > 1 { page.to_string() } else { String::new() };

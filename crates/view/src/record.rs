@@ -4,14 +4,14 @@ use crate::page::{self, Page};
 use crate::page_error::PageError;
 use crate::query::{Fields, address};
 use crate::serve::Shared;
+use crate::watched::{self, Watched as _, WatchedRun};
 use axum::extract::{RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use linerate_model::{Goal, Record, Repeats, SweepPlan};
+use linerate_model::Record;
 use linerate_report::{Language, Link, plain, said};
-use linerate_store::{RunRow, State as RunState, Store, StoreError};
-use linerate_units::grouped;
-use maud::{Markup, html};
+use linerate_store::{Store, StoreError};
+use maud::html;
 use std::sync::Arc;
 
 pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Result<Response, PageError> {
@@ -19,14 +19,8 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
     let lang = shared.language;
     shared
         .ask(move |store| {
-            let run = store.row(&name)?;
-            let record = load(store, &run.id.0)?;
-            Ok(match run.state {
-                RunState::Running => watched(lang, &run, &record),
-                RunState::Finished | RunState::Interrupted | RunState::Failed | RunState::Killed => {
-                    report(lang, &record)
-                }
-            })
+            let run = WatchedRun::open(store, &name, lang)?;
+            Ok(if run.is_under_way() { watched(lang, &run) } else { report(lang, &load(store, &run.id().0)?) })
         })
         .await
 }
@@ -45,43 +39,14 @@ fn report(lang: Language, record: &Record) -> Response {
     ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response()
 }
 
-/// A record whose run goes on: what there is so far, renewed with each trial.
-fn watched(lang: Language, run: &RunRow, record: &Record) -> Response {
-    let id = &record.id.0;
+/// A run that goes on: what there is so far, renewed as it changes.
+fn watched(lang: Language, run: &WatchedRun) -> Response {
+    let id = &run.id().0;
+    let (command, started_unix_ns) = run.begun();
     let main = html! {
-        div #live data-events=(address("events", &[("id", id)])) {
-            p.under-way role="status" { (progress(lang, run, record)) }
-            @if let Some(latest) = latest(record) { p { (said!(lang, "view-latest-trial", name = plain(latest))) } }
-            (linerate_report::so_far(lang, record))
-        }
-        p.note { (said!(lang, "view-record-begun", id = plain(id), moment = page::moment(record.started_unix_ns))) }
+        (watched::drawn(&address("events", &[("id", id)]), &run.parts(lang)))
+        p.note { (said!(lang, "view-record-begun", id = plain(id), moment = page::moment(started_unix_ns))) }
     };
-    let title = page::command(&record.command);
+    let title = page::command(command);
     Page { lang, title: &title, back: true, refresh: true, main }.answer(StatusCode::OK)
-}
-
-/// `Under way: 4 of 9 trials are done, the last at 2026-11-21 09:30:05.`
-fn progress(lang: Language, run: &RunRow, record: &Record) -> Markup {
-    let done = run.trials as usize;
-    // A device test's searches end when they end.
-    let total = match &record.plan.goal {
-        Goal::Sweep(SweepPlan { cells, repeats: Repeats::Times(times) }) => Some(cells.len() * *times as usize),
-        _ => None,
-    };
-    html! {
-        strong { (said!(lang, "view-under-way")) } " "
-        @let (count, moment) = (grouped(done as u64), page::moment(run.changed_unix_ns));
-        @match total.filter(|total| *total >= done) {
-            Some(total) => (said!(lang, "view-trials-done-of", count = count, total = grouped(total as u64), moment = moment)),
-            None => (said!(lang, "view-trials-done", trials = done, moment = moment)),
-        }
-        @if let Some(total) = total.filter(|total| *total >= done) {
-            " " progress max=(total) value=(done) aria-label=(said!(lang, "view-progress")) {}
-        }
-    }
-}
-
-/// The name of what was measured last.
-fn latest(record: &Record) -> Option<&str> {
-    record.trials.last().map(|result| result.trial.name.as_str())
 }

@@ -1,5 +1,6 @@
 //! The server: who is let in, which page is whose, and its end.
 
+use crate::events::MOST_FOLLOWERS;
 use crate::key::Key;
 use crate::page::{self, STYLE_SHEET};
 use crate::page_error::PageError;
@@ -18,6 +19,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 /// A browser that has connected must have asked something within this.
@@ -48,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) store: Store,
     key: Key,
     pub(crate) language: Language,
+    /// A permit for each page that follows runs.
+    pub(crate) followers: Arc<Semaphore>,
 }
 
 impl View {
@@ -57,7 +61,8 @@ impl View {
         listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         let local = listener.local_addr().map_err(failed("getsockname"))?;
         let address = format!("http://{local}/{}/", key.as_str());
-        let shared = Arc::new(Shared { store, key, language });
+        let followers = Arc::new(Semaphore::new(MOST_FOLLOWERS));
+        let shared = Arc::new(Shared { store, key, language, followers });
         let handle = Handle::new();
         let mut server = axum_server::from_tcp(listener)
             .map_err(failed("epoll_ctl on the listener"))?

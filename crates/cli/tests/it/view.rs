@@ -1,6 +1,8 @@
 //! The pages as the program serves them.
 
-use crate::program::TestFolder;
+use crate::program::{TestFolder, words};
+use linerate_testsuite::servers::OpenPage;
+use linerate_testsuite::{alone, server_test, wait_until};
 use nix::sys::signal::Signal;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -29,6 +31,39 @@ fn a_measured_record_is_listed_and_opened_until_interrupted() {
     view.signal(Signal::SIGINT);
     let ran = view.end();
     ran.says(0, &["showing", "results.db"]);
+}
+
+/// The chart of a trial under way grows in the browser, and the page becomes the record's at the end.
+#[server_test(Root, Program("chromium|chromium-browser|google-chrome"))]
+fn a_running_trial_is_drawn_until_its_record_is_there() {
+    let _alone = alone();
+    let place = TestFolder::new();
+    let mut view = place.start(&["view"]);
+    let url = view.line();
+    let mut run = place.start(&words("lab -- stream a b -t 5s -r 1"));
+    let id = wait_until("the run is listed", || {
+        let list = get(&url);
+        let (_, rest) = list.split_once("Runs under way")?.1.split_once("record?id=")?;
+        Some(rest.split('"').next()?.to_owned())
+    });
+    let mut page = OpenPage::open(place.directory.path(), &format!("{url}record?id={id}"), (1280, 1024));
+    // Coordinates of the first line of the first chart.
+    let mut length = || {
+        let drawn = "document.querySelector('#live-over-time svg .line, #live-over-time svg path.run')";
+        page.evaluate(&format!("({drawn}?.getAttribute('points') ?? {drawn}?.getAttribute('d'))?.length")).as_u64()
+    };
+    let mut before = wait_until("the trial is drawn", &mut length);
+    for _ in 0..3 {
+        before = wait_until("the chart grows", || length().filter(|now| *now > before));
+    }
+    assert!(run.is_running(), "the chart was drawn while the trial ran");
+    let record = "!document.getElementById('live') && document.body.innerText.includes('Download the record (JSON)')";
+    wait_until("the page becomes the record's", || page.evaluate(record).as_bool().filter(|there| *there));
+    assert!(page.evaluate("location.href").as_str().is_some_and(|address| address.ends_with(&id)));
+    run.end().says(0, &[]);
+    assert!(!get(&url).contains("Runs under way"));
+    let feeds = std::fs::read_dir(place.path("results.db-live.d")).expect("a folder").count();
+    assert_eq!(feeds, 0, "nothing is left of its feed");
 }
 
 #[test]

@@ -44,6 +44,7 @@ pub(crate) fn exchange(address: SocketAddr, request: &str) -> String {
 /// Server-sent events as they come.
 pub(crate) struct Events {
     connection: TcpStream,
+    status: u16,
     read: String,
 }
 
@@ -53,17 +54,34 @@ impl Events {
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
         connection.write_all(request.as_bytes()).expect("sent");
         connection.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
-        let mut events = Self { connection, read: String::new() };
-        events.until("\r\n\r\n");
+        let mut events = Self { connection, status: 0, read: String::new() };
+        events.status = Answer::read(&events.until("\r\n\r\n")).status;
         events
     }
 
-    /// The data of the next event.
-    pub(crate) fn next(&mut self) -> String {
+    /// Whether events follow.
+    pub(crate) fn is_open(&self) -> bool {
+        self.status == 200
+    }
+
+    /// The name and the data of the next event.
+    pub(crate) fn next(&mut self) -> (String, String) {
         loop {
-            let before = self.until("\n\n");
-            if let Some((_, data)) = before.rsplit_once("data: ") {
-                return data.trim().to_owned();
+            let block = self.until("\n\n");
+            let named = block.split_once("event: ").and_then(|(_, event)| event.split_once("\ndata: "));
+            if let Some((name, data)) = named {
+                return (name.to_owned(), data.trim().to_owned());
+            }
+        }
+    }
+
+    /// The data of the next event called `name` that holds `text`.
+    pub(crate) fn wait_for(&mut self, name: &str, text: &str) -> String {
+        loop {
+            let (named, data) = self.next();
+            assert!(named != "ended" || name == "ended", "the end came before {name} with {text}");
+            if named == name && data.contains(text) {
+                return data;
             }
         }
     }

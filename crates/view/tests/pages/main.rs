@@ -5,9 +5,10 @@ mod http;
 mod place;
 
 use http::Answer;
-use linerate_model::{Caveat, CaveatKind, Goal, RunSummary};
+use linerate_model::{Caveat, CaveatKind, Goal, RunSummary, TrialState};
 use linerate_store::Ending;
-use place::{TestView, record, stream_record};
+use linerate_testsuite::wait_until;
+use place::{TestView, attempt, interval, record, stream_record};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -102,16 +103,90 @@ fn a_run_is_watched_until_it_ends() {
     assert!(place.get("").body.contains("running"));
 
     let mut events = place.events("run");
+    events.wait_for("live-progress", "1 of 3");
     live.trial(&place::trial(941_000_000), &RunSummary::default()).expect("trial");
-    assert_eq!(events.next(), "changed");
+    events.wait_for("live-progress", "2 of 3");
     assert!(place.get("record?id=run").body.contains("2 of 3"));
     run.caveats.push(Caveat::new(CaveatKind::Interrupted, "the run ended early: interrupted"));
     live.end(&run, Ending::Interrupted).expect("end");
-    assert_eq!(events.next(), "ended");
+    events.wait_for("ended", "kept");
     let page = place.get("record?id=run");
     assert!(!page.body.contains("Under way") && page.body.contains("interrupted"), "{}", page.body);
     assert!(place.get("").body.contains("interrupted"));
     assert_eq!(place.get("events?id=nosuch").status, 404);
+}
+
+/// Also before its first trial is done, when the store does not know it yet.
+#[test]
+fn a_run_is_drawn_as_its_feed_tells_of_it() {
+    let place = TestView::new();
+    assert!(!place.get("").body.contains("data-events"), "nothing is under way, and nothing is waited for");
+    let mut feed = place.tell("run");
+    let list = place.get("");
+    assert!(list.at("Runs under way") < list.at("record?id=run") && list.body.contains("data-events=\"events\""));
+    let page = place.get("record?id=run");
+    assert!(page.body.contains("linerate stream alpha beta") && page.body.contains("No trial is done yet."));
+    assert!(!page.body.contains("<svg"), "there is nothing to draw yet");
+
+    let (mut events, mut of_list) = (place.events("run"), place.list_events());
+    for second in 0..3 {
+        feed.tell(interval(0, second, 941e6 + second as f64 * 1e6));
+        let rate = format!("{} Mbit/s", 941 + second);
+        let now = events.wait_for("live-now", &rate);
+        assert!(now.contains("3 retransmits") && now.contains("round-trip time 7 ms"), "{now}");
+        assert!(now.contains("busiest core 63 % (host alpha)") && now.contains("warm-up") == (second == 0), "{now}");
+    }
+    let chart = events.wait_for("live-over-time", "<svg");
+    let page = place.get("record?id=run");
+    assert!(page.body.contains(&chart) && page.body.contains("943 Mbit/s"), "a page shows what its events draw");
+    assert!(of_list.wait_for("live-runs", "943 Mbit/s").contains("record?id=run"));
+    assert!(place.get("?text=x").body.find("Runs under way").is_none(), "it fits no filter yet");
+
+    let mut run = stream_record("run", 1, &[]);
+    let mut live = place.store.begin(&run).expect("begin");
+    live.trial(&place::trial(942_000_000), &RunSummary::default()).expect("trial");
+    feed.tell(attempt(0, TrialState::Counted));
+    events.wait_for("live-progress", "1 of 3");
+    feed.tell(attempt(1, TrialState::Begins));
+    feed.tell(interval(1, 0, 950e6));
+    events.wait_for("live-now", "950 Mbit/s");
+    run.trials.push(place::trial(942_000_000));
+    linerate_method::replay(&mut run);
+    live.end(&run, Ending::Finished).expect("end");
+    drop(feed);
+    assert_eq!(events.wait_for("ended", ""), "kept");
+    assert_eq!(of_list.wait_for("ended", ""), "kept");
+    let page = place.get("record?id=run");
+    assert!(!page.body.contains("Under way") && page.body.contains("942 Mbit/s"), "{}", page.body);
+    assert!(!place.get("").body.contains("Runs under way"));
+}
+
+#[test]
+fn a_run_that_leaves_no_record_says_so_at_its_end() {
+    let place = TestView::new();
+    let feed = place.tell("run");
+    let mut events = place.events("run");
+    events.wait_for("live-progress", "No trial is done yet.");
+    drop(feed);
+    events.wait_for("live-progress", "no record is kept");
+    assert_eq!(events.wait_for("ended", ""), "nothing");
+    assert_eq!(place.get("record?id=run").status, 404);
+}
+
+#[test]
+fn pages_that_follow_are_limited_and_make_room_when_they_are_closed() {
+    let place = TestView::new();
+    let _feed = place.tell("run");
+    let mut followers: Vec<_> = (0..32).map(|_| place.events("run")).collect();
+    let refused = place.get("events?id=run");
+    assert_eq!(refused.status, 503);
+    assert!(refused.body.contains("close some of them"), "{}", refused.body);
+    assert_eq!(place.get("record?id=run").status, 200, "pages are shown all the same");
+    drop(followers.pop());
+    wait_until("there is room again", || {
+        let mut again = place.events("run");
+        again.is_open().then(|| again.wait_for("live-progress", "Under way"))
+    });
 }
 
 /// The end of the program does not wait for browsers that watch.

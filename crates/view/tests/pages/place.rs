@@ -2,11 +2,13 @@
 
 use crate::http::{Answer, Events, exchange};
 use linerate_model::{
-    Counts, EndCounts, Path, PathCounts, Plan, Received, Record, RecordId, Repeats, RunSummary, Sent, Standing,
-    StreamTask, Task, Timing, Transport, Trial, TrialResult,
+    Counts, EndCounts, HostLoad, IntervalReport, Path, PathCounts, Plan, Received, Record, RecordId, Repeats,
+    RunSummary, STREAM_SCHEMA, Sent, Standing, StreamEvent, StreamTask, Task, TaskKind, Timing, Transport, Trial,
+    TrialResult, TrialState,
 };
 use linerate_report::Language;
-use linerate_store::{Ending, Store};
+use linerate_store::{Ending, FeedWriter, Store};
+use linerate_testsuite::wait_until;
 use linerate_units::{ByteCount, Nanos};
 use linerate_view::{Key, View};
 use std::net::{SocketAddr, TcpListener};
@@ -81,9 +83,51 @@ impl TestView {
         Events::open(self.address, &format!("/{}/events?id={id}", self.key()))
     }
 
+    /// The events of the list.
+    pub(crate) fn list_events(&self) -> Events {
+        Events::open(self.address, &format!("/{}/events", self.key()))
+    }
+
+    /// Begins a run that is told of by its feed, and its first trial.
+    pub(crate) fn tell(&self, id: &str) -> FeedWriter {
+        let record = RecordId(id.into());
+        let mut feed = self.store.feed(&record);
+        feed.tell(StreamEvent::Start {
+            schema: STREAM_SCHEMA.into(),
+            record: record.clone(),
+            version: "0.1.0".into(),
+            command: ["linerate", "stream", "alpha", "beta"].map(str::to_owned).into(),
+            started_unix_ns: 1,
+        });
+        feed.tell(attempt(0, TrialState::Begins));
+        wait_until("the feed is there", || self.store.feed_of(&record));
+        feed
+    }
+
     pub(crate) fn end(self) {
         self.runtime.block_on(self.view.shutdown());
     }
+}
+
+/// An attempt of a run that begins or has ended.
+pub(crate) fn attempt(number: u32, state: TrialState) -> StreamEvent {
+    let (name, task, transport) = ("tcp".into(), TaskKind::Stream, Some(Transport::Tcp));
+    StreamEvent::Trial { name, task, transport, number, attempt: 0, state, reason: None }
+}
+
+/// A second of an attempt that received so many bits.
+pub(crate) fn interval(number: u32, second: u64, received_bps: f64) -> StreamEvent {
+    StreamEvent::Interval(IntervalReport {
+        number,
+        from: Nanos::from_secs(second),
+        to: Nanos::from_secs(second + 1),
+        warmup: second == 0,
+        received_bps,
+        retransmits: 3,
+        srtt: Some(Nanos::from_millis(7)),
+        hosts: vec![HostLoad { host: "alpha".into(), busiest_core: Some(63) }],
+        ..IntervalReport::default()
+    })
 }
 
 fn cell() -> Trial {
