@@ -161,6 +161,8 @@ struct Sampler<'a> {
     latest: u64,
     /// When the sample was taken that the window begins with; none in the warm-up.
     opened: Option<u64>,
+    /// How far the sender was behind its schedule at most, as progress was told since the latest sample: reading it clears it.
+    late: u64,
     series: SeriesBuilder,
 }
 
@@ -169,7 +171,7 @@ impl<'a> Sampler<'a> {
         let (now, readings) = (clock::now(), read(&*work.meters, &mut host));
         let (period, step) = (sampling.period.get().max(1), work.start);
         let series = SeriesBuilder::new(sampling, now, readings);
-        let mut begun = Self { work, host, period, step, due: step, latest: now, opened: None, series };
+        let mut begun = Self { work, host, period, step, due: step, latest: now, opened: None, late: 0, series };
         // Without a warm-up the window begins with this sample.
         begun.opened = (now >= begun.opens()).then_some(now);
         begun.step_on();
@@ -192,7 +194,8 @@ impl<'a> Sampler<'a> {
     }
 
     fn sample(&mut self, is_edge: bool) {
-        let (now, readings) = (clock::now(), read(&*self.work.meters, &mut self.host));
+        let (now, mut readings) = (clock::now(), read(&*self.work.meters, &mut self.host));
+        readings.raise(SeriesQuantity::Lateness, "", std::mem::take(&mut self.late));
         self.series.take(now, readings, is_edge);
         self.latest = now;
         self.step_on();
@@ -213,9 +216,10 @@ impl<'a> Sampler<'a> {
     }
 
     /// How far the load is at `now`.
-    fn progress(&self, now: u64) -> SessionProgress {
+    fn progress(&mut self, now: u64) -> SessionProgress {
         let mut readings = Readings::default();
         self.work.meters.sample(&mut readings);
+        self.late = self.late.max(readings.get(SeriesQuantity::Lateness).unwrap_or_default());
         let running = Nanos::new(now.saturating_sub(self.work.start));
         let since_open = |window: &Timeline| {
             let open = window.open();

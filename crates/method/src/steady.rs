@@ -23,6 +23,9 @@ const ERRORS: f64 = 2.0;
 /// TCP passes data to a receiver in pieces of about so many bytes, and their number varies by chance.
 const TCP_UNIT: u64 = 64 << 10;
 
+/// Nanoseconds since the load began, and what was done by then.
+type Point = (u64, u64);
+
 /// Follows the warm-up of a trial and says when its window may open.
 ///
 /// The time judged is cut into two equal parts. A load is steady when the mean rates of both parts differ by at most 5 %, or by at most
@@ -35,7 +38,7 @@ pub struct SteadyState {
     /// Size of what arrives at a time, in bytes or operations.
     unit: u64,
     round_trip: Nanos,
-    hosts: BTreeMap<HostName, VecDeque<(u64, u64)>>,
+    hosts: BTreeMap<HostName, VecDeque<Point>>,
     running: Nanos,
 }
 
@@ -86,7 +89,7 @@ impl SteadyState {
         JUDGED.max(Nanos::new(JUDGED_ROUND_TRIPS * self.round_trip.get()))
     }
 
-    fn keeps_its_rate(&self, points: &VecDeque<(u64, u64)>) -> bool {
+    fn keeps_its_rate(&self, points: &VecDeque<Point>) -> bool {
         let (Some((begin, _)), Some((end, _))) = (points.front(), points.back()) else { return false };
         let middle = begin + (end - begin) / 2;
         if end - begin < self.judged().get() * 9 / 10 {
@@ -113,7 +116,7 @@ impl SteadyState {
     }
 
     /// The mean rate of a part, per second, and its standard error: that of the rates told, or of a count by chance, whichever is larger.
-    fn part(&self, steps: &[(&(u64, u64), &(u64, u64))]) -> Option<(f64, f64)> {
+    fn part(&self, steps: &[(&Point, &Point)]) -> Option<(f64, f64)> {
         if steps.len() < RATES {
             return None;
         }

@@ -19,6 +19,14 @@ impl Readings {
         }
     }
 
+    /// Takes note of a quantity; of several values of one quantity and subject the largest stays.
+    pub fn raise(&mut self, quantity: Quantity, subject: &str, value: u64) {
+        match self.values.iter_mut().find(|(of, about, _)| *of == quantity && about == subject) {
+            Some((_, _, largest)) => *largest = value.max(*largest),
+            None => self.values.push((quantity, subject.to_owned(), value)),
+        }
+    }
+
     /// Adds counts of response times, one for each of the [`LatencyBuckets::COUNT`] buckets, since a fixed moment.
     pub fn add_latency(&mut self, counts: impl IntoIterator<Item = u64>) {
         let sums = self.latency.get_or_insert_with(|| vec![0; LatencyBuckets::COUNT]);

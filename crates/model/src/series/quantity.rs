@@ -201,16 +201,7 @@ impl Quantity {
 
     /// How many subjects are kept of it, the largest ones; none keeps all.
     pub fn most_subjects(self) -> Option<usize> {
-        matches!(
-            self,
-            Self::CoreUser
-                | Self::CoreSystem
-                | Self::CoreSoftirq
-                | Self::CoreSteal
-                | Self::ThreadCpu
-                | Self::FramesSent
-                | Self::FramesReceived
-        )
-        .then_some(8)
+        let many = self.is_of_host() || matches!(self, Self::ThreadCpu | Self::FramesSent | Self::FramesReceived);
+        many.then_some(8)
     }
 }
