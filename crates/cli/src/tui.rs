@@ -7,6 +7,8 @@ mod display;
 #[cfg(feature = "tui")]
 mod draw;
 #[cfg(feature = "tui")]
+mod keys;
+#[cfg(feature = "tui")]
 mod screen;
 #[cfg(all(test, feature = "tui"))]
 mod snapshots;

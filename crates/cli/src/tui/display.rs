@@ -1,5 +1,6 @@
 //! The display while a run goes on: a thread that draws and reads keys, and never holds up the run.
 
+use super::keys::{Keys, Waited};
 use super::screen::{DISPLAY, Screen, is_taken};
 use super::state::State;
 use crate::interrupt;
@@ -10,17 +11,18 @@ use linerate_model::{HostName, Record, StreamEvent, TrialResult};
 use linerate_report::Language;
 use linerate_runner::{Event, Telling};
 use linerate_units::Nanos;
-use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyModifiers};
+use ratatui::crossterm::terminal::size;
 use std::io;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Length of the intervals that are drawn: hosts tell their progress so often.
 const EVERY: Nanos = Nanos::from_millis(200);
-/// How long a key is waited for before events of the run are looked at again.
-const TICK: Duration = Duration::from_millis(100);
+/// How long the end of the display is waited for: a terminal may take no output any more.
+const LAST: Duration = Duration::from_secs(2);
 
 /// The display of a run. The terminal is given back when it is dropped.
 pub(crate) struct Display {
@@ -28,6 +30,8 @@ pub(crate) struct Display {
     /// None when the display is to end.
     news: Option<Sender<News>>,
     thread: Option<JoinHandle<()>>,
+    /// Closed when the thread ends.
+    ended: Receiver<()>,
 }
 
 /// What the display is told.
@@ -47,13 +51,15 @@ impl Display {
     pub(crate) fn open(cancel: watch::Receiver<bool>) -> io::Result<Self> {
         let screen = Screen::take()?;
         let (news, receiver) = channel();
+        let (end, ended) = channel::<()>();
         let show = move || {
+            let _end = end;
             if let Err(error) = show(screen, &receiver, &cancel) {
                 say(&format!("linerate: the display ended: {error}; the run goes on without it"));
             }
         };
         let thread = Builder::new().name(DISPLAY.to_owned()).spawn(show)?;
-        Ok(Self { telling: Telling::new(Some(EVERY)), news: Some(news), thread: Some(thread) })
+        Ok(Self { telling: Telling::new(Some(EVERY)), news: Some(news), thread: Some(thread), ended })
     }
 
     /// Takes note of an event.
@@ -77,16 +83,20 @@ impl Display {
     }
 
     fn tell(&self, news: News) {
-        // A display that has ended is told nothing.
-        let _ = self.news.as_ref().map(|sender| sender.send(news));
+        if let Some(sender) = &self.news {
+            // A display that has ended needs no news.
+            let _ = sender.send(news);
+        }
     }
 }
 
 impl Drop for Display {
     fn drop(&mut self) {
         self.news = None;
-        // What a panic of the display said was printed.
-        let _ = self.thread.take().map(JoinHandle::join);
+        if self.ended.recv_timeout(LAST) == Err(RecvTimeoutError::Disconnected) {
+            // What a panic of the display said was printed.
+            let _ = self.thread.take().map(JoinHandle::join);
+        }
     }
 }
 
@@ -94,6 +104,7 @@ impl Drop for Display {
 fn show(mut screen: Screen, news: &Receiver<News>, cancel: &watch::Receiver<bool>) -> io::Result<()> {
     let (began, text) = (Instant::now(), style());
     let mut state: Option<State> = None;
+    let keys = Keys::open()?;
     let mut drawn_at = None;
     while is_taken() {
         let mut changed = false;
@@ -105,29 +116,34 @@ fn show(mut screen: Screen, news: &Receiver<News>, cancel: &watch::Receiver<bool
             }
             changed = true;
         }
-        let second = began.elapsed().as_secs();
+        let drawing = (began.elapsed().as_secs(), size()?);
         if let Some(state) = &mut state {
             let stopping = *cancel.borrow();
             changed |= std::mem::replace(&mut state.stopping, stopping) != stopping;
-            if changed || drawn_at != Some(second) {
+            if changed || drawn_at != Some(drawing) {
                 screen.draw(state, began.elapsed().into(), &text)?;
-                drawn_at = Some(second);
+                drawn_at = Some(drawing);
             }
         }
-        if event::poll(TICK)? {
-            match event::read()? {
-                Input::Key(key) if key.kind == KeyEventKind::Press => {
-                    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-                    match key.code {
-                        // As the signal: asking a second time ends at once.
-                        KeyCode::Char('c') if is_control => interrupt::ask(),
-                        KeyCode::Char('q') | KeyCode::Esc if !*cancel.borrow() => interrupt::ask(),
-                        _ => {}
-                    }
-                }
-                Input::Resize(..) => drawn_at = None,
-                _ => {}
-            }
+        match keys.wait()? {
+            Waited::Key => press(cancel)?,
+            Waited::InVain => {}
+            Waited::Gone => break,
+        }
+    }
+    Ok(())
+}
+
+/// Does what the keys that were pressed ask for.
+fn press(cancel: &watch::Receiver<bool>) -> io::Result<()> {
+    while event::poll(Duration::ZERO)? {
+        let Input::Key(key) = event::read()? else { continue };
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            // As the signal: asking a second time ends at once.
+            KeyCode::Char('c') if is_control => interrupt::ask(),
+            KeyCode::Char('q') | KeyCode::Esc if !*cancel.borrow() => interrupt::ask(),
+            _ => {}
         }
     }
     Ok(())

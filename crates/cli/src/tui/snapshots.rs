@@ -138,10 +138,10 @@ fn a_run_that_is_stopped_says_so_and_one_that_is_repeated_why() {
 
 #[test]
 fn the_share_done_grows_with_the_window_and_a_rate_leaves_the_warm_up_out() {
-    let half = |intervals| running("stream-tcp", 0, intervals, tcp);
-    assert_eq!(half(3).share_done(), Some(0.0), "warm-up is not the window");
-    assert_eq!(half(3).trial.and_then(|trial| trial.mean()), None);
-    let state = half(5);
+    let after = |intervals| running("stream-tcp", 0, intervals, tcp);
+    assert_eq!(after(3).share_done(), Some(0.0), "warm-up is not the window");
+    assert_eq!(after(3).trial.and_then(|trial| trial.mean()), None);
+    let state = after(5);
     let mean = state.trial.as_ref().and_then(|trial| trial.mean()).expect("the window has begun");
     assert!((mean - 94e6).abs() < 1e3, "{mean}");
     let share = state.share_done().expect("the number of trials is known");

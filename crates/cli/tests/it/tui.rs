@@ -113,3 +113,12 @@ fn a_run_that_ends_by_itself_leaves_its_results_on_the_screen() {
     let history = is_given_back(&place, &terminal, 0);
     assert!(history.contains("udp 1472") && history.contains("Limited by"), "{history}");
 }
+
+#[server_test(Root, Program("tmux"))]
+fn a_terminal_that_is_closed_ends_the_run() {
+    let place = TestFolder::new();
+    let terminal = terminal(&place);
+    let programs = start(&terminal, "stream a b --time 300s --warmup 500ms --repeats 1");
+    drop(terminal);
+    wait_until_gone(&programs);
+}
