@@ -91,8 +91,8 @@ impl Course {
         let (first, others) = courses.split_first()?;
         let mut next = vec![0; others.len()];
         let steps = first.steps.iter().filter_map(|step| {
-            let means = others.iter().zip(&mut next).map(|(course, next)| course.mean_in(step.span, next));
-            let values: Vec<f64> = std::iter::once(Some(step.value)).chain(means).collect::<Option<_>>()?;
+            let mean_values = others.iter().zip(&mut next).map(|(course, next)| course.mean_in(step.span, next));
+            let values: Vec<f64> = std::iter::once(Some(step.value)).chain(mean_values).collect::<Option<_>>()?;
             Some(CourseStep { value: of(&values)?, ..*step })
         });
         Some(Self { steps: steps.collect(), window: first.window })
