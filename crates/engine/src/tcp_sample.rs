@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_means_and_rates_are_sums() {
+    fn windows_are_averaged_and_rates_are_added() {
         let info = |rtt, cwnd, threshold, pacing_rate, busy_time| Info {
             rtt,
             snd_cwnd: cwnd,

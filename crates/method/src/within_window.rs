@@ -2,15 +2,15 @@
 
 use linerate_model::{Caveat, CaveatKind, RateRange, Series, SeriesQuantity, Task, Transport, TrialResult};
 
-/// Intervals from which a window is judged, at least.
+/// A window is judged from so many intervals or more.
 const FEWEST: usize = 8;
-/// The halves of a steady window differ by no more than this share of the larger one, ...
+/// The first and the second part of a steady window differ by at most this share of the larger one ...
 const DIFFERENCE: f64 = 0.2;
-/// ... or by no more than so many standard errors. Neighbouring intervals are alike, so that these are too small.
+/// ... or by at most so many standard errors: more than two, because neighbouring intervals are alike.
 const ERRORS: f64 = 3.0;
-/// A rate that ranges less than this share of its mean is told as one figure.
+/// A rate with a range below this share of its mean is given as one figure.
 const RANGE: f64 = 0.25;
-/// What TCP hands to a receiver at a time, bytes: of so much, a count varies by chance.
+/// TCP passes data to a receiver in pieces of about so many bytes, and their number varies by chance.
 const TCP_UNIT: f64 = 65_536.0;
 
 /// An interval within the window.

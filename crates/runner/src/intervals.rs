@@ -33,8 +33,8 @@ impl Intervals {
     /// Takes what `host` told. Returns the interval that has ended with it.
     pub fn take(&mut self, host: &HostName, progress: &SessionProgress) -> Option<IntervalReport> {
         self.hosts.entry(host.clone()).or_default().last = progress.clone();
-        // The host that lags behind ends the interval, so that all have told of it; one that tells nothing for long does not hold up
-        // the others.
+        // The slowest host ends the interval, so that the counts of all hosts are in it. A host without news for a whole interval is
+        // not waited for.
         let slowest = self.hosts.values().map(|told| told.last.running).min().unwrap_or_default();
         let fastest = self.hosts.values().map(|told| told.last.running).max().unwrap_or_default();
         (slowest >= self.next || fastest >= self.next + self.every).then(|| self.end())

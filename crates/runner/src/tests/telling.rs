@@ -104,7 +104,7 @@ async fn the_attempts_of_a_resumed_run_are_numbered_on() {
 #[tokio::test(start_paused = true)]
 async fn intervals_carry_the_number_of_their_attempt_and_the_rest_comes_before_its_end() {
     let (mut telling, mut told) = (Telling::new(Some(Nanos::from_secs(1))), Vec::new());
-    // These agents tell nothing of their own progress.
+    // The progress that these agents report is left out.
     let on_event = &mut |event: Event<'_>| match event {
         Event::Progress { .. } => {}
         Event::Starts { .. } => {

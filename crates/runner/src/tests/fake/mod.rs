@@ -47,7 +47,7 @@ struct World {
     log: Mutex<Vec<Entry>>,
     opened: Mutex<Vec<Opened>>,
     began: Instant,
-    exchanges: Mutex<Vec<Asked>>,
+    exchanges: Mutex<Vec<Exchange>>,
     /// None tells no progress.
     course: Option<Box<Course>>,
     windows: Mutex<Vec<FakeWindow>>,
@@ -71,7 +71,7 @@ impl FakeWindow {
 
 /// A host was asked for its clock.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct Exchange {
     pub(super) host: HostName,
     /// How many entries the log had.
     pub(super) entries: usize,
@@ -166,7 +166,7 @@ impl FakeAgents {
     }
 
     /// Whenever a host was asked for its clock, in order.
-    pub(super) fn exchanges(&self) -> Vec<Asked> {
+    pub(super) fn exchanges(&self) -> Vec<Exchange> {
         self.world.exchanges.lock().expect("no holder panics").clone()
     }
 
@@ -260,7 +260,7 @@ impl Agents for FakeAgents {
         Box::pin(async move {
             let place = self.world.hosts.iter().position(|known| known.name == *host);
             let place = place.ok_or_else(|| RunError::UnknownHost(host.clone()))?;
-            let asked = Asked { host: host.clone(), entries: self.world.log().len() };
+            let asked = Exchange { host: host.clone(), entries: self.world.log().len() };
             self.world.exchanges.lock().expect("no holder panics").push(asked);
             let attempt = self.attempts().len();
             match (self.world.script)(&Moment { attempt, host, step: Step::Clock }) {
