@@ -47,8 +47,8 @@ impl RunDisplay {
     /// Shows what is left to show of the run.
     pub(crate) async fn end(self, record: &Record) {
         let Self { bar, tui, results, events, .. } = self;
-        drop(bar);
-        drop(tui);
+        // The terminal is as it was before anything is printed.
+        drop((bar, tui));
         if let Some(mut results) = results {
             results.rest(record).iter().for_each(|line| print(line));
         }
