@@ -3,12 +3,27 @@
 pub mod one_path;
 
 use crate::{Conductor, Counted, Engine, EngineFailure, Stop, Stopped, Timeline, Work};
-use linerate_model::{Assignment, Endpoints, Meter, Readings, Ready};
+use linerate_model::{
+    Assignment, Endpoints, Meter, Readings, Ready, Role, Sampling, SessionId, SessionKey, Task, Timing,
+};
 use linerate_sys::clock;
 use linerate_sys::thread::EngineThread;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+/// Returns what one host does in a load, sampled as usual.
+pub fn assignment(task: Task, timing: Timing, roles: Vec<Role>) -> Assignment {
+    Assignment {
+        id: SessionId("test".into()),
+        key: SessionKey([5; 16]),
+        task,
+        timing,
+        roles,
+        password: None,
+        sampling: Sampling::default(),
+    }
+}
 
 /// How far a session is, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

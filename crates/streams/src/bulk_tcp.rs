@@ -308,7 +308,8 @@ mod tests {
     use crate::hello::Hello;
     use crate::job::Job;
     use crate::window::Timeline;
-    use linerate_model::{Assignment, SessionId, SessionKey, Task, Timing, Transport, Warmup};
+    use linerate_engine::testing::assignment;
+    use linerate_model::{Task, Timing, Transport, Warmup};
     use linerate_units::ByteCount;
     use std::net::TcpListener;
 
@@ -317,16 +318,7 @@ mod tests {
         let spec = StreamTask::plain(Transport::Tcp, ByteCount::new(1_000));
         let timing = Timing::of(Nanos::new(0), Nanos::new((close - open).unsigned_abs()));
         let task = Task::Stream(spec.clone());
-        let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
-        let assignment = Assignment {
-            id,
-            key,
-            task,
-            timing,
-            roles: Vec::new(),
-            password: None,
-            sampling: linerate_model::Sampling::default(),
-        };
+        let assignment = assignment(task, timing, Vec::new());
         let job = Job::check(&assignment).expect("valid");
         let timeline = job.timeline(clock::now().saturating_add_signed(open));
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");

@@ -114,7 +114,8 @@ fn transact_rates(task: &TransactTask) -> PathRates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{LinkId, Listen, Net, Path, Role, RoleKind, SessionId, SessionKey, Timing, Transport};
+    use linerate_engine::testing::assignment;
+    use linerate_model::{LinkId, Listen, Net, Path, Role, RoleKind, Timing, Transport};
     use linerate_units::{BitRate, ByteCount, FrameRate, OpRate};
     use std::net::Ipv4Addr;
 
@@ -129,16 +130,7 @@ mod tests {
 
     fn demand(task: Task, roles: &[Role]) -> Demand {
         let timing = Timing::of(Nanos::from_secs(1), Nanos::from_secs(10));
-        let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
-        let assignment = Assignment {
-            id,
-            key,
-            task,
-            timing,
-            roles: roles.to_vec(),
-            password: None,
-            sampling: linerate_model::Sampling::default(),
-        };
+        let assignment = assignment(task, timing, roles.to_vec());
         Streams.demand(&assignment).expect("it can be meant")
     }
 

@@ -144,7 +144,8 @@ fn check_transact(spec: &TransactTask) -> Result<(), StreamError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{SessionId, Timing};
+    use linerate_engine::testing::assignment;
+    use linerate_model::Timing;
     use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
 
     fn stream(transport: Transport) -> StreamTask {
@@ -154,16 +155,7 @@ mod tests {
 
     fn check(task: Task) -> Result<Job, String> {
         let timing = Timing::of(Nanos::from_millis(200), Nanos::from_secs(1));
-        let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
-        let assignment = Assignment {
-            id,
-            key,
-            task,
-            timing,
-            roles: Vec::new(),
-            password: None,
-            sampling: linerate_model::Sampling::default(),
-        };
+        let assignment = assignment(task, timing, Vec::new());
         Job::check(&assignment).map_err(|error| error.to_string())
     }
 

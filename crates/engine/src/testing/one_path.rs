@@ -1,10 +1,9 @@
 //! The client and the server of one path, on loopback: what the tests of streams, RPC and NFS share.
 
-use super::{Session, sessions};
+use super::{Session, assignment, sessions};
 use crate::{Counted, EngineFailure, FailedBy, Stopped};
 use linerate_model::{
-    Assignment, EndCounts, IpVersion, LinkId, Listen, Path, Role, RoleCounts, RoleKind, SessionId, SessionKey, Task,
-    Timing,
+    Assignment, EndCounts, IpVersion, LinkId, Listen, Path, Role, RoleCounts, RoleKind, Task, Timing,
 };
 use linerate_units::Nanos;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -36,15 +35,7 @@ pub fn server_role(path: u16, address: IpAddr) -> Role {
 pub fn part(task: &Task, measure: Nanos, roles: Vec<Role>, paths: usize) -> Assignment {
     let mut task = task.clone();
     *task.paths_mut().expect("it has paths") = vec![Path::between("client", "server"); paths];
-    Assignment {
-        id: SessionId("test".into()),
-        key: SessionKey([5; 16]),
-        task,
-        timing: Timing::of(Nanos::from_millis(100), measure),
-        roles,
-        password: None,
-        sampling: linerate_model::Sampling::default(),
-    }
+    assignment(task, Timing::of(Nanos::from_millis(100), measure), roles)
 }
 
 /// Returns what the client and the server do.

@@ -231,9 +231,8 @@ mod tests {
     use super::*;
     use crate::flow::{Flow, Link};
     use crate::job::Job;
-    use linerate_model::{
-        Assignment, Net, SessionId, SessionKey, SocketOptions, Task, Timing, TransactStyle, Transport,
-    };
+    use linerate_engine::testing::assignment;
+    use linerate_model::{Net, SocketOptions, Task, Timing, TransactStyle, Transport};
     use linerate_units::Nanos;
 
     #[test]
@@ -247,16 +246,7 @@ mod tests {
         };
         let timing = Timing::of(Nanos::new(0), Nanos::from_millis(100));
         let task = Task::Transact(spec.clone());
-        let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
-        let assignment = Assignment {
-            id,
-            key,
-            task,
-            timing,
-            roles: Vec::new(),
-            password: None,
-            sampling: linerate_model::Sampling::default(),
-        };
+        let assignment = assignment(task, timing, Vec::new());
         let job = Job::check(&assignment).expect("valid");
         let timeline = job.timeline(clock::now());
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");

@@ -331,7 +331,8 @@ mod tests {
     use crate::flow::{Flow, Link};
     use crate::hello::Hello;
     use crate::job::Job;
-    use linerate_model::{Assignment, SessionId, SessionKey, Task, Timing, Transactions, Transport};
+    use linerate_engine::testing::assignment;
+    use linerate_model::{Task, Timing, Transactions, Transport};
     use linerate_units::{ByteCount, Nanos, OpRate};
 
     #[test]
@@ -384,16 +385,7 @@ mod tests {
         };
         let timing = Timing::of(Nanos::new(0), Nanos::from_millis(1_000));
         let task = Task::Transact(spec.clone());
-        let (id, key) = (SessionId("t".into()), SessionKey([1; 16]));
-        let assignment = Assignment {
-            id,
-            key,
-            task,
-            timing,
-            roles: Vec::new(),
-            password: None,
-            sampling: linerate_model::Sampling::default(),
-        };
+        let assignment = assignment(task, timing, Vec::new());
         let (asking, answering) =
             (UdpSocket::bind("127.0.0.1:0").expect("binds"), UdpSocket::bind("127.0.0.1:0").expect("binds"));
         let (local, peer) = (asking.local_addr().expect("is bound"), answering.local_addr().expect("is bound"));
