@@ -14,6 +14,7 @@ pub mod curve;
 pub mod device;
 mod expect;
 pub mod frames;
+mod interval_rates;
 pub mod ladder;
 mod loaded_latency;
 mod measure;

@@ -1,6 +1,7 @@
 //! When a load is steady, so that its window may open.
 
-use linerate_model::{HostName, SessionProgress, Task, Transport, Trial, Warmup};
+use crate::interval_rates::{Interval, judged_by, mean_rate};
+use linerate_model::{HostName, SessionProgress, Trial, Warmup};
 use linerate_units::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,8 +21,6 @@ const DIFFERENCE: f64 = 0.05;
 const MOST_DIFFERENCE: f64 = 0.2;
 /// Chance explains a difference of so many standard errors.
 const ERRORS: f64 = 2.0;
-/// TCP passes data to a receiver in pieces of about so many bytes, and their number varies by chance.
-const TCP_UNIT: u64 = 64 << 10;
 
 /// Nanoseconds since the load began, and what was done by then.
 type Point = (u64, u64);
@@ -36,7 +35,7 @@ pub struct SteadyState {
     /// Whether bytes at receivers are judged, else operations completed.
     bytes: bool,
     /// Size of what arrives at a time, in bytes or operations.
-    unit: u64,
+    unit: f64,
     round_trip: Nanos,
     hosts: BTreeMap<HostName, VecDeque<Point>>,
     running: Nanos,
@@ -46,15 +45,9 @@ impl SteadyState {
     /// Follows `trial`; none if the length of its warm-up is fixed.
     pub fn of(trial: &Trial) -> Option<Self> {
         let Warmup::Steady { at_most, .. } = trial.window()?.warmup else { return None };
-        let (bytes, unit) = match trial.task() {
-            Task::Stream(task) => match task.net.transport {
-                Transport::Tcp => (true, TCP_UNIT),
-                Transport::Udp => (true, task.message_bytes.get()),
-            },
-            _ => (false, 1),
-        };
+        let (bytes, unit) = judged_by(trial.task());
         let (round_trip, running) = (Nanos::default(), Nanos::default());
-        Some(Self { at_most, bytes, unit: unit.max(1), round_trip, hosts: BTreeMap::new(), running })
+        Some(Self { at_most, bytes, unit, round_trip, hosts: BTreeMap::new(), running })
     }
 
     /// Takes what `host` told of the measured load.
@@ -111,33 +104,25 @@ impl SteadyState {
     /// Two standard errors of a count by chance in one part of the time judged, as a share of the count. At a few requests per second,
     /// two parts differ by more than [`MOST_DIFFERENCE`].
     fn grain(&self, rate: f64, begin: &u64, end: &u64) -> f64 {
-        let count = rate / self.unit as f64 * (end - begin) as f64 / 2e9;
+        let count = rate / self.unit * (end - begin) as f64 / 2e9;
         ERRORS * (2.0 / count.max(1.0)).sqrt()
     }
 
-    /// The mean rate of a part, per second, and its standard error: that of the rates told, or of a count by chance, whichever is larger.
+    /// The mean rate of a part, per second, and its standard error; none where too little was told.
     fn part(&self, steps: &[(&Point, &Point)]) -> Option<(f64, f64)> {
-        if steps.len() < RATES {
-            return None;
-        }
-        let seconds = |from: u64, to: u64| (to - from) as f64 / 1e9;
-        let rates: Vec<f64> = steps
-            .iter()
-            .map(|((from, before), (to, after))| after.saturating_sub(*before) as f64 / seconds(*from, *to))
-            .collect();
-        let ((from, before), (to, after)) = (steps.first()?.0, steps.last()?.1);
-        let (done, time) = (after.saturating_sub(*before) as f64, seconds(*from, *to));
-        let mean = done / time;
-        let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (rates.len() - 1) as f64;
-        let by_count = (done / self.unit as f64).max(1.0).sqrt() * self.unit as f64 / time;
-        Some((mean, (variance / rates.len() as f64).sqrt().max(by_count)))
+        let interval = |((from, before), (to, after)): &(&Point, &Point)| Interval {
+            count: after.saturating_sub(*before) as f64,
+            seconds: (to - from) as f64 / 1e9,
+        };
+        let intervals: Vec<Interval> = steps.iter().map(interval).collect();
+        (intervals.len() >= RATES).then(|| mean_rate(&intervals, self.unit))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{Meter, StreamTask, Timing, TransactTask};
+    use linerate_model::{Meter, StreamTask, Task, Timing, TransactTask, Transport};
     use linerate_units::ByteCount;
 
     const TOLD_EVERY_MS: u64 = 50;

@@ -1,6 +1,7 @@
 //! What the series of a trial say of its window: whether the load was steady in it, and how far its rate ranged.
 
-use linerate_model::{Caveat, CaveatKind, RateRange, Series, SeriesQuantity, Task, Transport, TrialResult};
+use crate::interval_rates::{Interval, judged_by, mean_rate};
+use linerate_model::{Caveat, CaveatKind, RateRange, Series, SeriesQuantity, TrialResult};
 
 /// A window is judged from so many intervals or more.
 const FEWEST: usize = 8;
@@ -10,21 +11,6 @@ const DIFFERENCE: f64 = 0.2;
 const ERRORS: f64 = 3.0;
 /// A rate with a range below this share of its mean is given as one figure.
 const RANGE: f64 = 0.25;
-/// TCP passes data to a receiver in pieces of about so many bytes, and their number varies by chance.
-const TCP_UNIT: f64 = 65_536.0;
-
-/// An interval within the window.
-#[derive(Debug, Clone, Copy)]
-struct Interval {
-    count: f64,
-    seconds: f64,
-}
-
-impl Interval {
-    fn rate(self) -> f64 {
-        self.count / self.seconds
-    }
-}
 
 /// The intervals of `series` within its window. Short ones at its edges are left out: their rates vary most.
 fn intervals(series: &Series, quantity: SeriesQuantity) -> Option<Vec<Interval>> {
@@ -36,28 +22,18 @@ fn intervals(series: &Series, quantity: SeriesQuantity) -> Option<Vec<Interval>>
     Some(all.into_iter().filter(|interval| interval.seconds > longest / 2.0).collect())
 }
 
-/// Mean rate and its standard error: that of the rates, or of a count by chance in steps of `unit`, whichever is larger.
-fn mean(intervals: &[Interval], unit: f64) -> (f64, f64) {
-    let (count, seconds) = intervals.iter().fold((0.0, 0.0), |(c, s), i| (c + i.count, s + i.seconds));
-    let (mean, number) = (count / seconds, intervals.len() as f64);
-    let variance = intervals.iter().map(|interval| (interval.rate() - mean).powi(2)).sum::<f64>() / (number - 1.0);
-    (mean, (variance / number).sqrt().max((count / unit).max(1.0).sqrt() * unit / seconds))
-}
-
 /// A window whose second half differs from its first by more than chance explains, in words. Frames and copies have no window.
 pub(crate) fn unsteady(result: &TrialResult) -> Option<Caveat> {
     result.trial.window()?;
-    let (quantity, unit, did) = match result.trial.task() {
-        Task::Stream(task) if task.net.transport == Transport::Tcp => {
-            (SeriesQuantity::ReceivedBytes, TCP_UNIT, "received")
-        }
-        Task::Stream(task) => (SeriesQuantity::ReceivedBytes, task.message_bytes.get().max(1) as f64, "received"),
-        _ => (SeriesQuantity::Operations, 1.0, "completed"),
+    let (bytes, unit) = judged_by(result.trial.task());
+    let (quantity, did) = match bytes {
+        true => (SeriesQuantity::ReceivedBytes, "received"),
+        false => (SeriesQuantity::Operations, "completed"),
     };
     result.series.iter().filter(|series| series.load == 0).find_map(|session| {
         let all = intervals(&session.series, quantity).filter(|all| all.len() >= FEWEST)?;
         let (first, second) = all.split_at(all.len() / 2);
-        let ((one, error_one), (other, error_other)) = (mean(first, unit), mean(second, unit));
+        let ((one, error_one), (other, error_other)) = (mean_rate(first, unit), mean_rate(second, unit));
         let apart = (one - other).abs();
         (apart > DIFFERENCE * one.max(other) && apart > ERRORS * error_one.hypot(error_other)).then(|| {
             let text = format!(
@@ -98,7 +74,7 @@ pub(crate) fn rate_range(runs: &[&TrialResult]) -> Option<RateRange> {
 mod tests {
     use super::*;
     use crate::transfer::tests::{stream_of, trial};
-    use linerate_model::{SessionSeries, Track};
+    use linerate_model::{SessionSeries, Track, Transport};
     use linerate_units::Nanos;
 
     const TENTH: i64 = 100_000;
