@@ -57,7 +57,11 @@ fn the_kernels_own_limit_of_neighbours_is_found() {
         let due = rounds * (hosts - held) + (sent - rounds * hosts - held).max(0.0);
         assert!((lost - due).abs() <= (others + 4.0) * (rounds + 1.0), "{due} were to be lost: {past}");
         assert_eq!(number(past, "/loss_ratio"), lost / sent);
-        assert_eq!((number(past, "/recovery_lost"), number(past, "/recovery_ns")), (0.0, 0.0), "{past}");
+        // A full table drops who was not updated for five seconds (neigh_forced_gc), as may happen on a busy machine. Such
+        // a host is resolved again at once, so nothing is lost until the end.
+        let (recovery_lost, recovery_ns) = (number(past, "/recovery_lost"), number(past, "/recovery_ns"));
+        assert_eq!(recovery_lost > 0.0, recovery_ns > 0.0, "{past}");
+        assert!(recovery_lost <= held / 10.0, "{recovery_lost} of {held} had to be resolved again: {past}");
         assert_eq!(number(past, "/flooded"), 0.0, "a router floods nothing");
         assert!(number(past, "/latency_ns/count") > 0.0 && number(past, "/held_latency_ns/count") > 0.0, "{past}");
     }
