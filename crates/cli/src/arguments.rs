@@ -380,7 +380,7 @@ pub(crate) struct Results {
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Exit with 1 if a result misses this condition, for example 'throughput>=9Gbit/s', 'loss<=0.1%' or 'p99<200us';
+    /// Exit with 1 if a result misses this condition: 'throughput>=9Gbit/s', 'loss<=0.1%', 'p99<200us', 'limit!=receiver-cpu';
     /// may be repeated
     #[arg(long, value_name = "CONDITION")]
     pub(crate) expect: Vec<Expectation>,

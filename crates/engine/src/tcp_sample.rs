@@ -41,6 +41,7 @@ fn add(infos: &[Info], readings: &mut Readings) {
         (Quantity::PacingRate, sum(|info| kilobits(info.pacing_rate))),
         (Quantity::DeliveryRate, sum(|info| kilobits(info.delivery_rate))),
         (Quantity::PeerWindow, mean(|info| info.snd_wnd)),
+        (Quantity::Unsent, infos.iter().map(|info| u64::from(info.notsent_bytes)).sum::<u64>() / infos.len() as u64),
         (Quantity::Busy, sum(|info| info.busy_time)),
         (Quantity::ReceiveWindowLimited, sum(|info| info.rwnd_limited)),
         (Quantity::SendBufferLimited, sum(|info| info.sndbuf_limited)),

@@ -1,7 +1,8 @@
-//! Thresholds that turn a measurement into an exit code: `throughput>=9Gbit/s`, `loss<=0.1%`, `p99<200us`.
+//! Expectations that turn a measurement into an exit code: `throughput>=9Gbit/s`, `loss<=0.1%`, `p99<200us`,
+//! `limit!=receiver-cpu`.
 
 use crate::Metric;
-use linerate_model::{DeviceFound, DevicePlan, DeviceTest, Measurement, Trial};
+use linerate_model::{DeviceFound, DevicePlan, DeviceTest, Limit, Measurement, Trial, Verdict};
 use linerate_units::{BitRate, FrameRate, Nanos, OpRate, Ratio};
 use std::fmt;
 use std::str::FromStr;
@@ -15,13 +16,20 @@ enum Comparison {
     Below,
 }
 
-/// One threshold.
+/// One expectation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expectation {
-    metric: Metric,
-    comparison: Comparison,
-    threshold: f64,
+    of: Expected,
     text: String,
+}
+
+/// What is expected.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Expected {
+    /// A figure is on one side of a threshold.
+    Figure { metric: Metric, comparison: Comparison, threshold: f64 },
+    /// The verdict names a limit, or names another.
+    Limit { limit: Limit, is: bool },
 }
 
 /// A text that is no expectation.
@@ -29,7 +37,8 @@ pub struct Expectation {
 #[error(
     "`{text}` is not an expectation: {problem}; write METRIC, one of >= <= > <, and a value, as in 'throughput>=9Gbit/s', \
      'packets>=1Mpps', 'frames>=1Mfps', 'transactions>=20k', 'files>=500', 'loss<=0.1%', 'p99<200us' (p50, p90, p99, p999, max; also \
-     latency.p99), 'added.p99<=10ms' (p50, p90, p99), 'rpm>=1000', 'jitter<1ms' or 'share>=95%'"
+     latency.p99), 'added.p99<=10ms' (p50, p90, p99), 'rpm>=1000', 'jitter<1ms' or 'share>=95%'; \
+     of the verdict, 'limit=wire' or 'limit!=receiver-cpu'"
 )]
 pub struct BadExpectation {
     text: String,
@@ -54,6 +63,17 @@ impl FromStr for Expectation {
 
     fn from_str(text: &str) -> Result<Self, BadExpectation> {
         let fail = |problem: String| BadExpectation { text: text.to_owned(), problem };
+        if let Some((name, limit)) =
+            text.split_once('=').filter(|(name, _)| name.trim_end_matches('!').trim() == "limit")
+        {
+            let known = Limit::ALL.into_iter().find(|known| known.name() == limit.trim());
+            let limit = known.ok_or_else(|| {
+                let names = Limit::ALL.map(Limit::name).join(", ");
+                fail(format!("`{}` is no limit; the limits are {names}", limit.trim()))
+            })?;
+            let of = Expected::Limit { limit, is: !name.ends_with('!') };
+            return Ok(Self { of, text: text.to_owned() });
+        }
         let at = text.find(['<', '>']).ok_or_else(|| fail("there is no comparison".into()))?;
         let (name, rest) = text.split_at(at);
         let (sign, comparison) = COMPARISONS
@@ -74,7 +94,7 @@ impl FromStr for Expectation {
             }
         }
         .map_err(|error| fail(error.to_string()))?;
-        Ok(Self { metric, comparison, threshold, text: text.to_owned() })
+        Ok(Self { of: Expected::Figure { metric, comparison, threshold }, text: text.to_owned() })
     }
 }
 
@@ -87,27 +107,49 @@ impl fmt::Display for Expectation {
 impl Expectation {
     /// Whether trials of this kind give the figure at all. A threshold that nothing is compared with must not pass.
     pub fn applies_to(&self, trial: &Trial) -> bool {
-        self.metric.applies_to(trial)
+        match self.of {
+            Expected::Figure { metric, .. } => metric.applies_to(trial),
+            Expected::Limit { .. } => true,
+        }
     }
 
     /// Whether it is about what requests do not have.
     pub fn is_of_streams(&self) -> bool {
-        !matches!(self.metric, Metric::Transactions | Metric::Latency(_))
+        match self.of {
+            Expected::Figure { metric, .. } => !matches!(metric, Metric::Transactions | Metric::Latency(_)),
+            Expected::Limit { .. } => false,
+        }
     }
 
     /// Whether a test of a device gives the figure at all.
     pub fn applies_to_device(&self, test: &DeviceTest) -> bool {
-        self.metric.applies_to_device(test)
+        match self.of {
+            Expected::Figure { metric, .. } => metric.applies_to_device(test),
+            // Only of the throughput is there a verdict at each frame size.
+            Expected::Limit { .. } => Metric::Frames.applies_to_device(test),
+        }
     }
 
-    /// Judges one result by its median (latency: over all runs). A result without the figure misses the expectation.
+    /// Judges one result by its median (latency: over all runs), or by its verdict. A result without the figure misses the expectation.
     pub fn judge(&self, result: &Measurement) -> Judgement {
-        self.weigh(&result.name, self.metric.of(result))
+        match self.of {
+            Expected::Figure { metric, .. } => self.weigh(&result.name, metric.of(result)),
+            Expected::Limit { .. } => self.weigh_limit(&result.name, Some(&result.verdict)),
+        }
     }
 
     /// Judges what was found about a device at each of the plan's frame sizes.
     pub fn judge_device(&self, plan: &DevicePlan, outcome: &DeviceFound) -> Vec<Judgement> {
-        let judge = |size: u32| self.weigh(&format!("{size} bytes"), self.metric.of_device(size, outcome));
+        let judge = |size: u32| {
+            let name = format!("{size} bytes");
+            match self.of {
+                Expected::Figure { metric, .. } => self.weigh(&name, metric.of_device(size, outcome)),
+                Expected::Limit { .. } => {
+                    let found = outcome.throughput.iter().find(|found| found.frame_bytes == size);
+                    self.weigh_limit(&name, found.map(|found| &found.verdict))
+                }
+            }
+        };
         plan.sizes.iter().map(|size| judge(size.get())).collect()
     }
 
@@ -116,18 +158,33 @@ impl Expectation {
         Judgement { met: false, text: format!("{why}: {} is missed", self.text) }
     }
 
+    /// A limit that was reached as well is one of the limits.
+    fn weigh_limit(&self, name: &str, verdict: Option<&Verdict>) -> Judgement {
+        let (Expected::Limit { limit, is }, Some(verdict)) = (self.of, verdict) else {
+            return Judgement { met: false, text: format!("{name}: no verdict to hold against {}", self.text) };
+        };
+        let named = verdict.limit != Limit::CannotTell && verdict.also.contains(&limit) || verdict.limit == limit;
+        let met = named == is;
+        let verb = if met { "meets" } else { "misses" };
+        let text = format!("{name}: limit {} ({} confidence) {verb} {}", verdict.limit, verdict.confidence, self.text);
+        Judgement { met, text }
+    }
+
     fn weigh(&self, name: &str, figure: Option<f64>) -> Judgement {
+        let Expected::Figure { metric, comparison, threshold } = self.of else {
+            return self.weigh_limit(name, None);
+        };
         let Some(value) = figure else {
             return Judgement { met: false, text: format!("{name}: no figure to hold against {}", self.text) };
         };
-        let met = match self.comparison {
-            Comparison::AtLeast => value >= self.threshold,
-            Comparison::AtMost => value <= self.threshold,
-            Comparison::Above => value > self.threshold,
-            Comparison::Below => value < self.threshold,
+        let met = match comparison {
+            Comparison::AtLeast => value >= threshold,
+            Comparison::AtMost => value <= threshold,
+            Comparison::Above => value > threshold,
+            Comparison::Below => value < threshold,
         };
         let verb = if met { "meets" } else { "misses" };
-        Judgement { met, text: format!("{name}: {} {verb} {}", self.metric.show(value), self.text) }
+        Judgement { met, text: format!("{name}: {} {verb} {}", metric.show(value), self.text) }
     }
 }
 
@@ -215,6 +272,30 @@ mod tests {
             assert_eq!(judgement.met, met, "{}", judgement.text);
             assert!(judgement.text.contains(shown), "{}", judgement.text);
         }
+    }
+
+    #[test]
+    fn a_verdict_is_held_against_a_limit() {
+        let mut result = measured(9_900, 100);
+        (result.verdict.limit, result.verdict.also) = (Limit::Wire, vec![Limit::SenderCpu]);
+        for (text, met) in [
+            ("limit=wire", true),
+            ("limit!=wire", false),
+            ("limit != receiver-cpu", true),
+            ("limit=receiver-cpu", false),
+            ("limit!=sender-cpu", false),
+        ] {
+            let expectation: Expectation = text.parse().expect(text);
+            assert!(expectation.applies_to(&spec()), "{text}");
+            let judgement = expectation.judge(&result);
+            assert_eq!(judgement.met, met, "{}", judgement.text);
+            assert!(judgement.text.contains(": limit wire ("), "{}", judgement.text);
+        }
+        // Limits that are possible were not named.
+        result.verdict.limit = Limit::CannotTell;
+        assert!("limit!=sender-cpu".parse::<Expectation>().expect("valid").judge(&result).met);
+        let error = "limit=disk".parse::<Expectation>().expect_err("no limit").to_string();
+        assert!(error.contains("`disk` is no limit") && error.contains("storage-read"), "{error}");
     }
 
     #[test]

@@ -128,7 +128,7 @@ pub(crate) fn measurement(cell: &Trial, runs: &[&TrialResult], with: &Context<'_
         detail: Detail::Flows(Box::new(figures.clone())),
     };
     result.caveats = caveats(&result, &figures, cell, &path, runs, with);
-    result.verdict = verdict::of_flows(&FlowFacts::of(&result, &figures, runs));
+    result.verdict = verdict::of_flows(&FlowFacts::of(&result, &figures, runs, with.hosts));
     if result.verdict.limit == Limit::Tester {
         let text =
             "the result is at the tester's limit: the device may do more than this tester can show; use faster hosts";

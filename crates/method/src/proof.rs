@@ -50,7 +50,7 @@ pub(crate) fn tests_of(cell: &Trial, result: &Measurement, runs: &[&TrialResult]
     let Some(figures) = result.flows() else { return Vec::new() };
     let tests = match cell.task() {
         Task::Stream(stream) => {
-            let facts = FlowFacts::of(result, figures, runs);
+            let facts = FlowFacts::of(result, figures, runs, hosts);
             Subject { stream, result, figures, facts, hosts }.tests()
         }
         Task::Transact(transact) => of_transact(transact, result.verdict.limit).into_iter().collect(),
@@ -117,7 +117,7 @@ impl Subject<'_> {
             }
             Limit::Shaper if !tcp => [self.just_below(), None],
             Limit::Shaper => [self.more_flows(Expects::Same), None],
-            Limit::Window => [self.more_in_flight(), self.other_control(Expects::Same)],
+            Limit::Window | Limit::SendBuffer => [self.more_in_flight(), self.other_control(Expects::Same)],
             Limit::ReceiverBuffer => {
                 let change = format!("a receive buffer of {} MiB", LARGE_BUFFER >> 20);
                 let larger =
@@ -132,6 +132,9 @@ impl Subject<'_> {
             | Limit::Server
             | Limit::StorageRead
             | Limit::StorageWrite
+            | Limit::SoftirqCpu
+            | Limit::StartUp
+            | Limit::Corruption
             | Limit::Latency
             | Limit::CannotTell => [None, None],
         };

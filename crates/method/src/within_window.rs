@@ -13,7 +13,7 @@ const ERRORS: f64 = 3.0;
 const RANGE: f64 = 0.25;
 
 /// The intervals of `series` within its window. Short ones at its edges are left out: their rates vary most.
-fn intervals(series: &Series, quantity: SeriesQuantity) -> Option<Vec<Interval>> {
+pub(crate) fn intervals(series: &Series, quantity: SeriesQuantity) -> Option<Vec<Interval>> {
     let counts = series.track(quantity)?.iter().zip(series.spans()).zip(series.in_window());
     let inside = counts.filter(|(_, inside)| *inside);
     let all: Vec<Interval> =

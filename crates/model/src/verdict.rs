@@ -10,8 +10,17 @@ use std::fmt;
 pub struct Verdict {
     /// What limited the result.
     pub limit: Limit,
-    /// Confidence in it.
+    /// Where on the path that is; none where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// How steady the result was within the measured window; none where no series tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steadiness: Option<Steadiness>,
+    /// Confidence in the limit.
     pub confidence: Confidence,
+    /// Further limits that were reached within 10 % as well. Of `cannot-tell`: the limits between which the evidence does not decide.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Limit>,
     /// Why, in sentences with numbers.
     pub evidence: Vec<String>,
     /// What to try next, in sentences; empty where nothing is known to help.
@@ -28,8 +37,113 @@ pub struct Verdict {
 impl Verdict {
     /// A verdict that nothing else was weighed for.
     pub fn new(limit: Limit, confidence: Confidence, evidence: Vec<String>) -> Self {
-        Self { limit, confidence, evidence, next: Vec::new(), weighed: Vec::new(), proofs: Vec::new() }
+        Self {
+            limit,
+            place: None,
+            steadiness: None,
+            confidence,
+            also: Vec::new(),
+            evidence,
+            next: Vec::new(),
+            weighed: Vec::new(),
+            proofs: Vec::new(),
+        }
     }
+}
+
+/// A place on the way from the sending program to the receiving one, or beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// The program that sends, or asks, and its buffers.
+    SenderApplication,
+    /// The rest of the sending host: its processors and its kernel.
+    SenderHost,
+    /// The queue of the sending host's interface.
+    SenderQueue,
+    /// The path from the sender to the receiver.
+    ForwardPath,
+    /// The path on which acknowledgements and answers come back.
+    ReturnPath,
+    /// The rest of the receiving host: its interface, its processors and its kernel.
+    ReceiverHost,
+    /// The program that receives, and its buffers.
+    ReceiverApplication,
+    /// The server that answers calls.
+    Server,
+    /// The storage of a copy.
+    Storage,
+    /// The device under test.
+    Device,
+}
+
+impl Place {
+    /// All places, in the order of the path.
+    pub const ALL: [Self; 10] = [
+        Self::SenderApplication,
+        Self::SenderHost,
+        Self::SenderQueue,
+        Self::ForwardPath,
+        Self::ReturnPath,
+        Self::ReceiverHost,
+        Self::ReceiverApplication,
+        Self::Server,
+        Self::Storage,
+        Self::Device,
+    ];
+
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SenderApplication => "sender-application",
+            Self::SenderHost => "sender-host",
+            Self::SenderQueue => "sender-queue",
+            Self::ForwardPath => "forward-path",
+            Self::ReturnPath => "return-path",
+            Self::ReceiverHost => "receiver-host",
+            Self::ReceiverApplication => "receiver-application",
+            Self::Server => "server",
+            Self::Storage => "storage",
+            Self::Device => "device",
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::SenderApplication => "sending program",
+            Self::SenderHost => "sending host",
+            Self::SenderQueue => "sending host's queue",
+            Self::ForwardPath => "forward path",
+            Self::ReturnPath => "return path",
+            Self::ReceiverHost => "receiving host",
+            Self::ReceiverApplication => "receiving program",
+            Self::Server => "server",
+            Self::Storage => "storage",
+            Self::Device => "device",
+        })
+    }
+}
+
+/// How steady a result was within the measured window.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Steadiness {
+    /// It stayed about the same.
+    Steady,
+    /// It varied.
+    Varying {
+        /// Payload bit/s that 5 % of the intervals stayed below.
+        p5_bps: f64,
+        /// Payload bit/s that 95 % of the intervals stayed below.
+        p95_bps: f64,
+    },
+    /// It still grew when the window closed.
+    Rising {
+        /// Mean rate of the last third of the window, as a multiple of that of the first.
+        growth: f64,
+    },
 }
 
 /// What speaks for or against one limit.
@@ -93,10 +207,18 @@ pub enum Limit {
     ReceiverCpu,
     /// The receiving socket's buffer: datagrams found no room in it though the program that reads it had time.
     ReceiverBuffer,
-    /// The data that may be in flight at once: the receiver's window, or the sender's buffer.
+    /// The time that a host's kernel spends in soft interrupts: receiving and sending packets for whatever program.
+    SoftirqCpu,
+    /// The receiver's window: the data that it allows to be in flight at once.
     Window,
+    /// The sender's buffer: it holds less than what would be in flight.
+    SendBuffer,
+    /// The beginning of a connection: TCP was still growing to its rate.
+    StartUp,
     /// Loss on the path, which TCP takes for congestion, or which takes its share of datagrams.
     PathLoss,
+    /// Payload that the path changed: the receiver's checksums fail, and it drops the packets.
+    Corruption,
     /// The device under test: bypassed, the result rose.
     Device,
     /// Something on the path that lets through less than any link on it carries, as far as their speeds are known: a shaper,
@@ -109,6 +231,29 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// All limits, in the order of the path.
+    pub const ALL: [Self; 19] = [
+        Self::OfferedLoad,
+        Self::Wire,
+        Self::Tester,
+        Self::Server,
+        Self::StorageRead,
+        Self::StorageWrite,
+        Self::SenderCpu,
+        Self::ReceiverCpu,
+        Self::ReceiverBuffer,
+        Self::SoftirqCpu,
+        Self::Window,
+        Self::SendBuffer,
+        Self::StartUp,
+        Self::PathLoss,
+        Self::Corruption,
+        Self::Device,
+        Self::Shaper,
+        Self::Latency,
+        Self::CannotTell,
+    ];
+
     /// Its name in records.
     pub fn name(self) -> &'static str {
         match self {
@@ -121,8 +266,12 @@ impl Limit {
             Self::SenderCpu => "sender-cpu",
             Self::ReceiverCpu => "receiver-cpu",
             Self::ReceiverBuffer => "receiver-buffer",
+            Self::SoftirqCpu => "softirq-cpu",
             Self::Window => "window",
+            Self::SendBuffer => "send-buffer",
+            Self::StartUp => "start-up",
             Self::PathLoss => "path-loss",
+            Self::Corruption => "corruption",
             Self::Device => "device",
             Self::Shaper => "shaper",
             Self::Latency => "latency",
@@ -143,10 +292,14 @@ impl fmt::Display for Limit {
             Self::SenderCpu => "sender's CPU",
             Self::ReceiverCpu => "receiver's CPU",
             Self::ReceiverBuffer => "receiver's buffer",
+            Self::SoftirqCpu => "soft interrupts' CPU",
             Self::Window => "window",
+            Self::SendBuffer => "sender's buffer",
+            Self::StartUp => "start-up",
             Self::PathLoss => "loss on the path",
+            Self::Corruption => "corruption on the path",
             Self::Device => "device",
-            Self::Shaper => "shaper on the path",
+            Self::Shaper => "shaper",
             Self::Latency => "latency",
             Self::CannotTell => "cannot tell",
         })
@@ -163,4 +316,14 @@ pub enum Confidence {
     Medium,
     /// Strong signs, alternatives ruled out.
     High,
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        })
+    }
 }

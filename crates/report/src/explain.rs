@@ -35,7 +35,7 @@ fn reasons(lang: Language, page: &mut Page, verdict: &Verdict) {
     }
     for weighed in &verdict.weighed {
         let head =
-            format!("    {:<19}{:<9}", lang.named("limit", weighed.limit), lang.named("support", weighed.support));
+            format!("    {:<23}{:<9}", lang.named("limit", weighed.limit), lang.named("support", weighed.support));
         page.paragraph(&head, &sentence(&weighed.text));
     }
     for next in &verdict.next {

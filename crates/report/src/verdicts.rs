@@ -6,7 +6,8 @@ use crate::figures::plain;
 use crate::language::Language;
 use crate::sentences::{listed, sentence};
 use crate::{device, frames, nfs, said};
-use linerate_model::{Confidence, Limit, Measurement, Record, Verdict};
+use linerate_model::{Confidence, Limit, Measurement, Place, Record, Steadiness, Verdict};
+use linerate_units::BitRate;
 
 /// What limited which results, streams and transactions first; the same verdict of several stands once.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
@@ -30,6 +31,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
 }
 
 fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
+    let course = verdict.steadiness.map(|steadiness| sentence(&course(lang, steadiness)));
     let why = verdict.evidence.iter().chain(&verdict.next).map(|text| sentence(text));
     let weighed = verdict.weighed.iter().map(|weighed| {
         let (limit, support) = (lang.named("limit", weighed.limit), lang.named("support", weighed.support));
@@ -38,7 +40,7 @@ fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
     let folded = Folded { heading: said!(lang, "verdicts-weighed"), entries: weighed.collect() };
     Entry {
         folded: Some(folded).filter(|folded| !folded.entries.is_empty()),
-        ..Entry::new(name, std::iter::once(sentence(&statement(lang, verdict))).chain(why).collect())
+        ..Entry::new(name, std::iter::once(sentence(&statement(lang, verdict))).chain(course).chain(why).collect())
     }
 }
 
@@ -55,15 +57,49 @@ fn of_result(lang: Language, result: &Measurement) -> Vec<(String, &Verdict)> {
     if flows.len() > 1 && each.len() == flows.len() { each } else { vec![(plain(&result.name), &result.verdict)] }
 }
 
-/// `Limited by the wire (high confidence)`.
+/// `Limited by the wire (high confidence)`, with the place where it is known, and the limits that were reached as well.
 pub(crate) fn statement(lang: Language, verdict: &Verdict) -> String {
     let confidence = match verdict.confidence {
         Confidence::Low => said!(lang, "verdicts-confidence-low"),
         Confidence::Medium => said!(lang, "verdicts-confidence-medium"),
         Confidence::High => said!(lang, "verdicts-confidence-high"),
     };
-    match verdict.limit {
-        Limit::CannotTell => said!(lang, "verdicts-cannot-tell"),
-        named => said!(lang, "verdicts-limited-by", named = lang.named("limit", named), confidence = confidence),
+    let named: Vec<String> = verdict.also.iter().map(|limit| lang.named("limit", limit)).collect();
+    let others = listed(lang, &named);
+    let said = match verdict.limit {
+        Limit::CannotTell if named.is_empty() => return said!(lang, "verdicts-cannot-tell"),
+        Limit::CannotTell => return said!(lang, "verdicts-cannot-tell-which", others = others),
+        limit => {
+            let named = lang.named("limit", limit);
+            match told_place(verdict).map(|place| lang.named("place", place)) {
+                Some(place) => {
+                    said!(lang, "verdicts-limited-at", named = named, place = place, confidence = confidence)
+                }
+                None => said!(lang, "verdicts-limited-by", named = named, confidence = confidence),
+            }
+        }
+    };
+    if named.is_empty() { said } else { said!(lang, "verdicts-and-also", said = said, others = others) }
+}
+
+/// The place of a limit that may be in several: the names of the others say where they are.
+fn told_place(verdict: &Verdict) -> Option<Place> {
+    let anywhere = match verdict.limit {
+        Limit::Shaper | Limit::SoftirqCpu => true,
+        Limit::PathLoss => verdict.place == Some(Place::ReturnPath),
+        _ => false,
+    };
+    verdict.place.filter(|_| anywhere)
+}
+
+/// How steady the result was within the window.
+fn course(lang: Language, steadiness: Steadiness) -> String {
+    let rate = |bps: f64| BitRate::per_second(bps.max(0.0) as u64).to_string();
+    match steadiness {
+        Steadiness::Steady => said!(lang, "verdicts-steady"),
+        Steadiness::Varying { p5_bps, p95_bps } => {
+            said!(lang, "verdicts-varying", low = rate(p5_bps), high = rate(p95_bps))
+        }
+        Steadiness::Rising { growth } => said!(lang, "verdicts-rising", growth = format!("{growth:.1}")),
     }
 }

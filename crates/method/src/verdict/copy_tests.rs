@@ -159,7 +159,7 @@ fn what_holds_data_up_on_the_path_is_told_by_tcp() {
     is(&over(&queue), Limit::Shaper, Confidence::High);
     is(&over(&Tcp { retransmitted: 0.01, ..queue.clone() }), Limit::Shaper, Confidence::Medium);
     is(&over(&Tcp { window_limited: 0.9, ..calm.clone() }), Limit::Window, Confidence::High);
-    is(&over(&Tcp { buffer_limited: 0.4, ..calm.clone() }), Limit::Window, Confidence::Medium);
+    is(&over(&Tcp { buffer_limited: 0.4, ..calm.clone() }), Limit::SendBuffer, Confidence::Medium);
     // 7.1 Mbit/s over 20 ms are 17,750 bytes in flight.
     is(
         &over(&Tcp { peer_window: 18_000.0, congestion: "bbr".into(), ..calm.clone() }),
@@ -169,7 +169,7 @@ fn what_holds_data_up_on_the_path_is_told_by_tcp() {
     is(
         &over(&Tcp { peer_window: 36_000.0, congestion: "bbr".into(), ..calm.clone() }),
         Limit::Shaper,
-        Confidence::High,
+        Confidence::Medium,
     );
     // At 1 % and 20 ms TCP has 12.2 segments in flight: see the test of streams.
     let lossy = Tcp { retransmitted: 0.01, ..calm };

@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{AT_TESTER_LIMIT, FlowFacts, percent};
-use linerate_model::Support;
+use linerate_model::{Place, Support};
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let (tester_limit, overlaps) = facts.tester_limit.as_ref().filter(|_| facts.bypassed)?;
@@ -13,5 +13,9 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         "With the device bypassed the same hosts reached more: this is {} of that.",
         percent(tester_limit.share)
     );
-    Some(Opinion::new(Support::Strong, text).then("A faster device, or fewer things for it to do, carries more."))
+    Some(
+        Opinion::new(Support::Strong, text)
+            .at(Place::Device)
+            .then("A faster device, or fewer things for it to do, carries more."),
+    )
 }

@@ -2,11 +2,11 @@
 //! (Little's law).
 
 use super::Opinion;
-use super::facts::{FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, Work, time};
+use super::facts::{FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, NOTABLE_LOSS, Work, time};
 use linerate_model::Support;
 
-/// A round trip so many times the shortest has a queue in it.
-const QUEUED: f64 = 4.0;
+/// With so much of the time in the slow tail, a request takes what the loss costs.
+const TAIL: f64 = 0.25;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.work != Work::Transact {
@@ -14,6 +14,16 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     }
     let closed = facts.closed_loop?;
     let text = format!("{:.1} requests in flight at a time took {} each.", closed.outstanding, time(closed.latency));
+    if facts.waits.is_some_and(|waits| waits.repeated > NOTABLE_LOSS && waits.in_tail >= TAIL) {
+        let text = format!("{text} Much of that went to requests that were lost or sent again.");
+        return Some(Opinion::new(Support::Hint, text));
+    }
+    if facts.tcp.as_ref().is_some_and(|tcp| tcp.queued()) {
+        return Some(Opinion::new(Support::Hint, format!("{text} Part of that was spent in a queue on the path.")));
+    }
+    if facts.sender.is_throttled() || facts.receiver.is_throttled() {
+        return Some(Opinion::new(Support::Against, format!("{text} A host was stopped by its CPU quota meanwhile.")));
+    }
     if let Some(calls) = &facts.calls {
         let elsewhere = match (calls.in_server(), calls.round_trip) {
             (Some(share), _) => share >= MOSTLY_IN_SERVER,
@@ -24,12 +34,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         if waits {
             return Some(Opinion::new(Support::Hint, format!("{text} Part of that was spent waiting for a core.")));
         }
-        if let Some(tcp) = facts.tcp.as_ref().filter(|tcp| !elsewhere && tcp.rtt > QUEUED * tcp.min_rtt) {
-            let (rtt, least) = (time(tcp.rtt), time(tcp.min_rtt));
-            let text = format!("{text} The round trip grew from {least} to {rtt}: something on the path queues.");
-            return Some(Opinion::new(Support::Hint, text));
-        }
-        if elsewhere || facts.sender.is_throttled() || facts.receiver.is_throttled() {
+        if elsewhere {
             return Some(Opinion::new(Support::Against, format!("{text} Most of that is not the path's time.")));
         }
     }

@@ -4,9 +4,10 @@
 //! 1. **FlowFacts** (`facts/`) are drawn once from the trials. Thresholds that several rules share stand there too.
 //! 2. **Rules**: each weighs its own limit from the facts alone, and never asks what another rule found. What rules of one
 //!    kind share is in `processor.rs` and `storage.rs`.
-//! 3. **Exclusion** ([`judge`]): the best supported limit is the verdict. Its confidence is high where its evidence is strong
-//!    and no other limit is supported too. Where no limit is supported, the verdict is `cannot-tell`, and says what was
-//!    missing.
+//! 3. **Exclusion** ([`judge`]): the best supported limit is the verdict. Its confidence is high where something was counted
+//!    that grows with it, and no other limit is supported too. What is only left over by elimination has medium confidence at
+//!    the most, and low confidence beside anything unexplained. Where no limit has good signs, the verdict is `cannot-tell`:
+//!    it names the limits that are left, or says what was missing.
 
 mod device;
 mod facts;
@@ -16,9 +17,12 @@ mod path_loss;
 mod processor;
 mod receiver_buffer;
 mod receiver_cpu;
+mod send_buffer;
 mod sender_cpu;
 mod server;
 mod shaper;
+mod softirq_cpu;
+mod start_up;
 mod storage;
 mod storage_read;
 mod storage_write;
@@ -29,26 +33,54 @@ mod wire;
 pub(crate) use facts::{CopyFacts, FlowFacts, NOTABLE_LOSS, bits, percent};
 
 use facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED};
-use linerate_model::{Confidence, Limit, Support, Verdict, Weighed};
+use linerate_model::{Confidence, Limit, Place, Steadiness, Support, Verdict, Weighed};
 
 /// What a rule says of its limit.
 #[derive(Debug, Clone, PartialEq)]
 struct Opinion {
     support: Support,
     text: String,
+    /// Where on the path the limit is; none where that is not known.
+    place: Option<Place>,
     /// What to try, if it is the limit.
     next: &'static str,
+    /// Nothing was counted that grows with this limit: it is what is left when others are excluded.
+    by_elimination: bool,
+    /// Share of what this limit allows that was used, 0 to 1; none where it has no measure.
+    used: Option<f64>,
     /// Whatever time the hypervisor took, it cannot have caused this.
     despite_steal: bool,
 }
 
 impl Opinion {
     fn new(support: Support, text: impl Into<String>) -> Self {
-        Self { support, text: text.into(), next: "", despite_steal: false }
+        Self {
+            support,
+            text: text.into(),
+            place: None,
+            next: "",
+            by_elimination: false,
+            used: None,
+            despite_steal: false,
+        }
+    }
+
+    fn at(self, place: Place) -> Self {
+        Self { place: Some(place), ..self }
     }
 
     fn then(self, next: &'static str) -> Self {
         Self { next, ..self }
+    }
+
+    /// Marks an opinion that only says that nothing else explains the result.
+    fn by_elimination(self) -> Self {
+        Self { by_elimination: true, ..self }
+    }
+
+    /// With the share of what the limit allows that was used.
+    fn used(self, share: f64) -> Self {
+        Self { used: Some(share), ..self }
     }
 
     /// Marks an opinion that holds whatever time the hypervisor took.
@@ -92,7 +124,7 @@ impl Rule {
 /// Every limit and its rule, in the order of the path. Of two equally well supported limits the first is the verdict: a load
 /// that is met asks no more of the wire, and a full wire asks no more of the hosts. Storage comes before the processors, as
 /// a thread that waits for storage does not wait for a core.
-const RULES: [(Limit, Rule); 14] = [
+const RULES: [(Limit, Rule); 17] = [
     (Limit::OfferedLoad, Rule::Flows(offered_load::weigh)),
     (Limit::Wire, Rule::Either(wire::weigh, wire::of_copy)),
     (Limit::Tester, Rule::Flows(tester::weigh)),
@@ -102,7 +134,10 @@ const RULES: [(Limit, Rule); 14] = [
     (Limit::ReceiverBuffer, Rule::Flows(receiver_buffer::weigh)),
     (Limit::ReceiverCpu, Rule::Either(receiver_cpu::weigh, receiver_cpu::of_copy)),
     (Limit::SenderCpu, Rule::Either(sender_cpu::weigh, sender_cpu::of_copy)),
+    (Limit::SoftirqCpu, Rule::Flows(softirq_cpu::weigh)),
+    (Limit::SendBuffer, Rule::Either(send_buffer::weigh, send_buffer::of_copy)),
     (Limit::Window, Rule::Either(window::weigh, window::of_copy)),
+    (Limit::StartUp, Rule::Flows(start_up::weigh)),
     (Limit::PathLoss, Rule::Either(path_loss::weigh, path_loss::of_copy)),
     (Limit::Device, Rule::Flows(device::weigh)),
     (Limit::Shaper, Rule::Either(shaper::weigh, shaper::of_copy)),
@@ -113,14 +148,30 @@ const RULES: [(Limit, Rule); 14] = [
 /// result.
 const STEAL_NOTABLE: f64 = 0.05;
 
+/// Limits whose used shares differ by less than this are both named.
+const BOTH_NAMED: f64 = 0.1;
+
+/// What holds for all limits of one result.
+struct Circumstances {
+    /// Share of a host's time that the hypervisor took.
+    steal: f64,
+    /// What was seen besides and nobody explained: with it, what is left over by elimination is hardly known.
+    unexplained: Vec<String>,
+    steadiness: Option<Steadiness>,
+}
+
 /// The verdict on a load of flows.
 pub(crate) fn of_flows(facts: &FlowFacts) -> Verdict {
-    judge(RULES.iter().filter_map(|(limit, rule)| Some((*limit, rule.of_flows(facts)?))).collect(), facts.steal)
+    let opinions = RULES.iter().filter_map(|(limit, rule)| Some((*limit, rule.of_flows(facts)?))).collect();
+    let circumstances =
+        Circumstances { steal: facts.steal, unexplained: facts.unexplained(), steadiness: facts.steadiness };
+    judge(opinions, &circumstances)
 }
 
 /// The verdict on a copy.
 pub(crate) fn of_copy(facts: &CopyFacts) -> Verdict {
-    judge(RULES.iter().filter_map(|(limit, rule)| Some((*limit, rule.of_copy(facts)?))).collect(), facts.steal)
+    let opinions = RULES.iter().filter_map(|(limit, rule)| Some((*limit, rule.of_copy(facts)?))).collect();
+    judge(opinions, &Circumstances { steal: facts.steal, unexplained: Vec::new(), steadiness: None })
 }
 
 /// How well a share of the time at work supports a limit: what has no time to spare is what the others wait for.
@@ -133,40 +184,84 @@ fn support(share: f64) -> Support {
     }
 }
 
-/// The best supported limit of those weighed, and which others it does not exclude. `steal` is the share of a host's time
-/// that the hypervisor took.
-fn judge(opinions: Vec<(Limit, Opinion)>, steal: f64) -> Verdict {
+/// The best supported limit of those weighed, and which others it does not exclude.
+fn judge(opinions: Vec<(Limit, Opinion)>, circumstances: &Circumstances) -> Verdict {
     let weighed = opinions
         .iter()
         .map(|(limit, opinion)| Weighed { limit: *limit, support: opinion.support, text: opinion.text.clone() })
         .collect();
-    // The first of the equally well supported: `max_by_key` gives the last.
-    let best = opinions.iter().rev().filter(|(_, o)| o.support >= Support::Hint).max_by_key(|(_, o)| o.support);
+    // The first of the equally well supported, `max_by_key` gives the last; what is left over comes after what was seen.
+    let rank = |(_, opinion): &&(Limit, Opinion)| (opinion.support, !opinion.by_elimination);
+    let best = opinions.iter().rev().filter(|(_, opinion)| opinion.support >= Support::For).max_by_key(rank);
     let Some((limit, best)) = best else {
-        // What was missing; if nothing was, what did not hold.
-        let missing = opinions.iter().any(|(_, opinion)| opinion.support == Support::Unknown);
-        let told = opinions.iter().filter(|(_, opinion)| !missing || opinion.support == Support::Unknown);
-        let evidence = told.map(|(_, opinion)| opinion.text.clone()).collect();
-        return Verdict { weighed, ..Verdict::new(Limit::CannotTell, Confidence::Low, evidence) };
+        return Verdict { weighed, steadiness: circumstances.steadiness, ..undecided(&opinions) };
     };
     // A load that was met and a line that is full exclude every other limit: nothing else can have held the result back.
     let excludes = best.support == Support::Strong && matches!(limit, Limit::OfferedLoad | Limit::Wire);
-    let supported =
-        |(other, opinion): &&(Limit, Opinion)| !excludes && other != limit && opinion.support >= Support::For;
-    let rivals: Vec<&(Limit, Opinion)> = opinions.iter().filter(supported).collect();
-    let stolen = steal > STEAL_NOTABLE && !best.despite_steal;
+    // Where something was seen, nothing is left over.
+    let left_over = |opinion: &Opinion| opinion.by_elimination && !best.by_elimination;
+    let good = |opinion: &Opinion| opinion.support >= Support::For && !left_over(opinion);
+    let others = || opinions.iter().filter(|(other, opinion)| other != limit && good(opinion));
+    let rivals: Vec<&(Limit, Opinion)> = others().filter(|_| !excludes).collect();
+    let stolen = circumstances.steal > STEAL_NOTABLE && !best.despite_steal;
+    let unexplained = best.by_elimination && !circumstances.unexplained.is_empty();
     let confidence = match (best.support, rivals.is_empty()) {
-        (Support::Strong, true) if !stolen => Confidence::High,
-        (Support::Strong, _) | (Support::For, true) => Confidence::Medium,
+        _ if unexplained => Confidence::Low,
+        (Support::Strong, true) if !stolen && !best.by_elimination => Confidence::High,
+        (Support::Strong, _) | (_, true) => Confidence::Medium,
         _ => Confidence::Low,
     };
+    let near = |opinion: &Opinion| match (best.used, opinion.used) {
+        (Some(best), Some(other)) => (best - other).abs() <= BOTH_NAMED,
+        _ => !excludes,
+    };
+    let also = others().filter(|(other, opinion)| {
+        *limit != Limit::OfferedLoad && *other != Limit::OfferedLoad && opinion.support == best.support && near(opinion)
+    });
+    let also = also.map(|(other, _)| *other).collect();
     let mut evidence = vec![best.text.clone()];
     evidence.extend(rivals.iter().map(|(other, rival)| format!("The {other} may also limit it. {}", rival.text)));
+    if unexplained {
+        evidence.extend(circumstances.unexplained.iter().cloned());
+    }
     if stolen {
-        evidence.push(format!("The hypervisor took {} of a host's time, which may have contributed.", percent(steal)));
+        let took = percent(circumstances.steal);
+        evidence.push(format!("The hypervisor took {took} of a host's time, which may have contributed."));
     }
     let next = [best.next].into_iter().filter(|next| !next.is_empty()).map(str::to_owned).collect();
-    Verdict { limit: *limit, confidence, evidence, next, weighed, proofs: Vec::new() }
+    Verdict {
+        limit: *limit,
+        place: best.place,
+        steadiness: circumstances.steadiness,
+        confidence,
+        also,
+        evidence,
+        next,
+        weighed,
+        proofs: Vec::new(),
+    }
+}
+
+/// That no limit has good signs: between which it is open, or what was missing.
+fn undecided(opinions: &[(Limit, Opinion)]) -> Verdict {
+    let open: Vec<&(Limit, Opinion)> =
+        opinions.iter().filter(|(_, opinion)| opinion.support == Support::Hint).collect();
+    // Where there is no sign at all: what was missing; if nothing was, what did not hold.
+    let missing = opinions.iter().any(|(_, opinion)| opinion.support == Support::Unknown);
+    let told = opinions.iter().filter(|(_, opinion)| match (open.is_empty(), missing) {
+        (false, _) => opinion.support == Support::Hint,
+        (true, true) => opinion.support == Support::Unknown,
+        (true, false) => true,
+    });
+    let evidence = told.map(|(_, opinion)| opinion.text.clone()).collect();
+    let mut next: Vec<String> = open.iter().map(|(_, opinion)| opinion.next.to_owned()).collect();
+    next.retain(|text| !text.is_empty());
+    next.dedup();
+    Verdict {
+        also: open.iter().map(|(limit, _)| *limit).collect(),
+        next,
+        ..Verdict::new(Limit::CannotTell, Confidence::Low, evidence)
+    }
 }
 
 #[cfg(test)]

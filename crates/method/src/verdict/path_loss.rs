@@ -7,24 +7,58 @@
 //! the formulas hold for that too: at one load, a policer and a bad path look the same. So loss is never named with high
 //! confidence for TCP until a load without bursts has shown that it stays (--prove).
 
-use super::facts::{CopyFacts, FAR, FlowFacts, NOTABLE_LOSS, Tcp, USUAL_LOSS, Work, bits, percent, time};
+use super::facts::{
+    CLUSTERED, CopyFacts, FAR, FlowFacts, LIGHT_LOSS, NOTABLE_LOSS, OCCUPIED, Tcp, USUAL_LOSS, Waits, Work, bits,
+    percent, time,
+};
 use super::{Opinion, support};
-use linerate_model::Support;
+use linerate_model::{Place, Support};
+
+/// With so much of the time of requests in its slow tail, the tail is what makes them slow.
+const MOST_OF_TIME: f64 = 0.5;
+const MUCH_OF_TIME: f64 = 0.25;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
-    match facts.work {
-        Work::Transact => None,
+    let opinion = match facts.work {
+        Work::Transact => of_requests(facts),
         Work::Udp => of_datagrams(facts),
-        Work::Tcp => of_tcp(facts.tcp.as_ref()?),
-    }
+        Work::Tcp => {
+            let clustered = facts.tcp_course().and_then(|course| course.clustered);
+            of_tcp(facts.tcp.as_ref()?, clustered)
+        }
+    };
+    opinion.map(|opinion| opinion.at(Place::ForwardPath))
 }
 
 /// Loss under a copy, while data waited to be sent and the destination had none.
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
-    let opinion = of_tcp(facts.path()?)?;
+    let opinion = of_tcp(facts.path()?, None)?.at(Place::ForwardPath);
     let next = "Measure the path alone: `linerate stream --prove` between the same hosts tells a bad path from one that is full.";
     let support = opinion.support.min(support(facts.held_on_path()));
     Some(Opinion { support, ..opinion }.despite_steal().then(next))
+}
+
+/// Requests of which some were lost, and which waited for time-outs.
+fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
+    let Waits { repeated, in_tail } = facts.waits?;
+    let text = format!(
+        "{} of the requests were lost or sent again, and {} of the time of all went to those slower than the median.",
+        percent(repeated),
+        percent(in_tail)
+    );
+    let next = "Look for loss on the path (linerate stream --udp at a low --rate counts it): each lost request waits for a time-out.";
+    let support = match (repeated > NOTABLE_LOSS, in_tail) {
+        (false, _) => Support::Against,
+        (true, MOST_OF_TIME..) => Support::Strong,
+        (true, MUCH_OF_TIME..) => Support::For,
+        (true, _) => Support::Against,
+    };
+    // A queue that fills loses packets too, and a host without time answers late.
+    let queued = facts.tcp.as_ref().is_some_and(|tcp| tcp.queued());
+    let busy =
+        [&facts.sender, &facts.receiver].iter().any(|end| end.is_throttled() || end.in_turn().occupied() >= OCCUPIED);
+    let support = if queued || busy { support.min(Support::Hint) } else { support };
+    Some(Opinion::new(support, text).then(next))
 }
 
 fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
@@ -44,7 +78,7 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
     ))
 }
 
-fn of_tcp(tcp: &Tcp) -> Option<Opinion> {
+fn of_tcp(tcp: &Tcp, clustered: Option<f64>) -> Option<Opinion> {
     let text = format!("{} of the segments were retransmitted.", percent(tcp.retransmitted));
     if tcp.retransmitted <= 0.0 {
         return Some(Opinion::new(Support::Against, text));
@@ -57,7 +91,13 @@ fn of_tcp(tcp: &Tcp) -> Option<Opinion> {
     };
     if !tcp.goes_by_loss() {
         let text = format!("{text} {} does not take loss for congestion.", tcp.congestion);
-        let support = if tcp.is_heavy() || tcp.is_stalled() { Support::Hint } else { Support::Against };
+        let support = match tcp.retransmitted {
+            _ if tcp.is_heavy() || tcp.is_stalled() => Support::Hint,
+            lost if lost <= NOTABLE_LOSS || tcp.queued() => Support::Against,
+            // A policer makes it lose more, and a path that is not full nothing else explains.
+            lost if lost <= LIGHT_LOSS => Support::For,
+            _ => Support::Hint,
+        };
         return Some(Opinion::new(support, text).then(next));
     }
     let allowed = tcp.allowed(tcp.rtt);
@@ -75,6 +115,8 @@ fn of_tcp(tcp: &Tcp) -> Option<Opinion> {
     }
     let support = match allowed / tcp.active() {
         _ if tcp.is_heavy() => Support::Hint,
+        // A queue that overflows loses many at a time; errors come one by one.
+        _ if clustered.is_some_and(|index| index >= CLUSTERED) => Support::Hint,
         ..FAR => Support::For,
         _ => Support::Against,
     };

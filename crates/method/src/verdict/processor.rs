@@ -147,5 +147,5 @@ pub(super) fn of_end(end: &End, does: &str) -> Opinion {
         NEARLY_OCCUPIED.. => Support::Hint,
         _ => Support::Against,
     };
-    Opinion::new(support, text)
+    Opinion::new(support, text).used(end.occupied())
 }

@@ -3,11 +3,11 @@
 use super::Opinion;
 use super::facts::{CopyFacts, FlowFacts};
 use super::processor::{of_receiver, of_stages};
-use linerate_model::CopyStage;
+use linerate_model::{CopyStage, Place};
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     // Where calls are answered, the receiver is the server, whatever it has too little of.
-    facts.calls.is_none().then(|| of_receiver(facts))
+    facts.calls.is_none().then(|| of_receiver(facts).at(Place::ReceiverHost))
 }
 
 /// The processor of a copy's destination.
@@ -15,5 +15,6 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     const STAGES: [CopyStage; 5] =
         [CopyStage::Receive, CopyStage::Verify, CopyStage::Create, CopyStage::Write, CopyStage::Sync];
     let next = "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) takes more.";
-    of_stages(facts, &facts.destination, &STAGES, "destination's").map(|opinion| opinion.then(next))
+    of_stages(facts, &facts.destination, &STAGES, "destination's")
+        .map(|opinion| opinion.at(Place::ReceiverHost).then(next))
 }

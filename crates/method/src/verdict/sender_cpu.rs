@@ -3,7 +3,7 @@
 use super::Opinion;
 use super::facts::{CopyFacts, FlowFacts, Work, percent};
 use super::processor::{of_end, of_requests, of_stages, of_stream};
-use linerate_model::{CopyStage, Support};
+use linerate_model::{CopyStage, Place, Support};
 
 /// A sender that kept so much of its load is fast enough for it.
 const KEPT: f64 = 0.99;
@@ -11,6 +11,10 @@ const KEPT: f64 = 0.99;
 const OUTRUN: f64 = 0.02;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
+    of_sender(facts).map(|opinion| opinion.at(Place::SenderHost))
+}
+
+fn of_sender(facts: &FlowFacts) -> Option<Opinion> {
     let end = &facts.sender;
     if facts.work == Work::Transact {
         return Some(of_end(&of_requests(facts, end), "asking"));
@@ -46,5 +50,5 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     const STAGES: [CopyStage; 5] =
         [CopyStage::List, CopyStage::Open, CopyStage::Read, CopyStage::Hash, CopyStage::Send];
     let next = "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) sends more.";
-    of_stages(facts, &facts.source, &STAGES, "source's").map(|opinion| opinion.then(next))
+    of_stages(facts, &facts.source, &STAGES, "source's").map(|opinion| opinion.at(Place::SenderHost).then(next))
 }

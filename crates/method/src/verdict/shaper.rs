@@ -1,35 +1,83 @@
 //! A shaper or policer: the path lets through less than any link of known speed on it carries, and the hosts are idle.
 
 use super::facts::{
-    AMPLE, CopyFacts, FAR, FlowFacts, HELD_BACK, INTERRUPTED, MOSTLY_FULL, NEARLY_OCCUPIED, NOTABLE_LOSS, OCCUPIED,
-    Tcp, USUAL_LOSS, Work, bits, percent, time,
+    CLUSTERED, CopyFacts, FAR, FlowFacts, HELD_BACK, INTERRUPTED, InterfaceFacts, LIGHT_LOSS, MOSTLY_FULL,
+    NEARLY_OCCUPIED, NOTABLE_LOSS, OCCUPIED, Tcp, TcpCourse, USUAL_LOSS, Work, bits, percent, time,
 };
 use super::{Opinion, support};
-use linerate_model::{CopyStage, Support};
+use linerate_model::{CopyStage, Place, Support};
 
 /// No path is so bad that it loses this share by chance, and still carries what it does.
 const MOST: f64 = 0.5;
 /// With so much of the line used, the line itself may be what is full.
 const NEARLY_FULL: f64 = 0.98;
+/// More of the segments with a congestion mark (RFC 3168) than this say that a queue of the path is full.
+const MARKED: f64 = 0.001;
+/// More lost on the way back than this, while little is lost on the way there, holds acknowledgements up.
+const RETURN_LOSS: f64 = 0.02;
 /// Why a path is not seen behind a window.
 const WINDOW_FULL: &str = "The receiver's window was full: what the path would let through is not seen.";
 
+const NEXT: &str = "Ask who runs the path for a shaper, a policer or a slower link on it; a run at a lower --rate without loss \
+                    bounds what it lets through.";
+
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
-    if facts.work == Work::Transact {
-        return None;
-    }
     if facts.line.as_ref().is_some_and(|line| line.share >= NEARLY_FULL) {
         return Some(Opinion::new(Support::Against, "A link of known speed is full."));
     }
-    let next = "Ask who runs the path for a shaper, a policer or a slower link on it; a run at a lower --rate without loss \
-                bounds what it lets through.";
-    let opinion = match facts.work {
-        Work::Udp => of_datagrams(facts),
-        _ => of_tcp(facts),
-    }?;
+    let opinion = match (at_a_host(facts), facts.work) {
+        (Some(own), _) => own,
+        (None, Work::Udp) => of_datagrams(facts)?.at(Place::ForwardPath).then(NEXT),
+        (None, Work::Tcp) => of_tcp(facts)?,
+        (None, Work::Transact) => of_requests(facts)?,
+    };
     let nearly_met = facts.offer.is_some_and(|offer| offer.is_nearly_met());
     let support = if nearly_met { opinion.support.min(Support::Hint) } else { opinion.support };
-    Some(Opinion { support, ..opinion }.despite_steal_if(facts.idle_despite_steal()).then(next))
+    let opinion = Opinion { support, ..opinion }.despite_steal_if(facts.idle_despite_steal());
+    // A line whose speed is not what it is said to be may be what is full.
+    Some(if facts.declared_too_slow.is_some() { Opinion { place: None, ..opinion.by_elimination() } } else { opinion })
+}
+
+/// A shaper at one of the hosts themselves, which its own queue shows.
+fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
+    let text = |interface: &InterfaceFacts, whose: &str| {
+        format!(
+            "Packets stood in the queue of interface {} of the {whose} host for {} of the time, and it held them back {:.0} times a \
+             second.",
+            interface.name,
+            percent(interface.waiting),
+            interface.held_back_per_s
+        )
+    };
+    if facts.outbound.is_shaped() {
+        let next = "Look at the sending host's own queueing discipline (tc qdisc): it has a rate set.";
+        let opinion = Opinion::new(Support::Strong, text(&facts.outbound, "sending"));
+        return Some(opinion.at(Place::SenderQueue).then(next));
+    }
+    // Of a stream nothing but acknowledgements goes back.
+    if facts.work == Work::Tcp && facts.inbound.is_shaped() {
+        let next = "Look at the receiving host's own queueing discipline (tc qdisc): acknowledgements wait in it.";
+        let opinion = Opinion::new(Support::Strong, text(&facts.inbound, "receiving"));
+        return Some(opinion.at(Place::ReturnPath).then(next));
+    }
+    None
+}
+
+/// Requests that carry data, and stood in a queue of the path.
+fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
+    let tcp = facts.tcp.as_ref()?;
+    let queue = format!("a round trip grew from {} to {}", time(tcp.min_rtt), time(tcp.rtt));
+    if !tcp.queued() {
+        return Some(Opinion::new(Support::Against, format!("No queue stood on the path: {queue}.")));
+    }
+    if let Some(busy) = hosts_are_busy(facts) {
+        return Some(busy);
+    }
+    let course = facts.tcp_course();
+    let stands = course.is_some_and(TcpCourse::queue_stands);
+    let text = format!("What requests and answers carry stood in a queue on the path, where {queue}.");
+    let opinion = Opinion::new(if stands { Support::Strong } else { Support::For }, text);
+    Some(opinion.at(Place::ForwardPath).then(NEXT))
 }
 
 /// A path that lets through less of a copy than its hosts would send and take: data waited to be sent while the other end had none.
@@ -58,7 +106,8 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         None => (Support::For, String::new()),
     };
     let next = "Measure the path alone: `linerate stream` between the same hosts distinguishes a shaper from loss, delay and windows.";
-    Some(Opinion::new(support(facts.held_on_path()).min(most), text + &why).despite_steal().then(next))
+    let opinion = Opinion::new(support(facts.held_on_path()).min(most), text + &why).at(Place::ForwardPath);
+    Some(opinion.despite_steal().then(next))
 }
 
 /// How well what TCP says of a copy's connections supports a shaper at the most, and why.
@@ -84,7 +133,10 @@ fn of_connections(tcp: &Tcp) -> (Support, String) {
         _ if tcp.is_stalled() => (Support::Hint, format!(" TCP lost {lost}, and waited for timeouts.")),
         true if !allows_more => (Support::Hint, format!(" TCP lost {lost}, as by a policer or a bad path.")),
         false if tcp.retransmitted <= NOTABLE_LOSS => {
-            (Support::Strong, String::from(" No window, buffer or loss explains it."))
+            (Support::For, String::from(" No window, buffer or loss explains it."))
+        }
+        false if tcp.retransmitted <= LIGHT_LOSS => {
+            (Support::Hint, format!(" TCP lost {lost}, as by a policer or a bad path."))
         }
         _ => (Support::For, format!(" TCP lost {lost}, which would allow more.")),
     }
@@ -162,45 +214,80 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
     if tcp.fills_window() {
         return Some(Opinion::new(Support::Against, WINDOW_FULL));
     }
+    if facts.course.as_ref().is_some_and(|course| course.rises) && tcp.retransmitted <= NOTABLE_LOSS {
+        let text = "The rate still rose when the window closed: what the path would let through is not seen.";
+        return Some(Opinion::new(Support::Against, text));
+    }
+    if facts.lost_on_return >= RETURN_LOSS && tcp.retransmitted <= facts.lost_on_return / 2.0 {
+        let text = format!(
+            "{} of the packets that the receiving host sent back did not reach the sending one, and {} of the segments were \
+             retransmitted: acknowledgements came too slowly.",
+            percent(facts.lost_on_return),
+            percent(tcp.retransmitted)
+        );
+        let next = "Measure the other direction (--direction receive): the return path carries little.";
+        return Some(Opinion::new(Support::Strong, text).at(Place::ReturnPath).then(next));
+    }
     let spare = if busiest < OCCUPIED { "The hosts had time to spare" } else { "The hosts were ahead of the path" };
-    let text = format!(
-        "{spare} (occupied for {}), and nothing held TCP back but the path: it let through {}",
-        percent(busiest),
-        bits(tcp.flow_bps)
-    );
-    // Who has work for most of the time may have been short of it in each burst.
-    let ample = if busiest < AMPLE { Support::Strong } else { Support::For };
-    if tcp.queued() {
-        let text =
-            format!("{text} while a round trip grew from {} to {} in a queue on it.", time(tcp.min_rtt), time(tcp.rtt));
-        // Of what is lost more often the receiver's acknowledgements come late, which makes round trips grow as well.
-        let sure = busiest < NEARLY_OCCUPIED && tcp.retransmitted <= NOTABLE_LOSS;
-        let support = if sure { Support::Strong } else { Support::For };
-        return Some(Opinion::new(support, text));
+    let through =
+        format!("{spare} (occupied for {}), and the path let through {}", percent(busiest), bits(tcp.flow_bps));
+    let opinion = on_path(facts, tcp, &through);
+    Some(opinion.at(Place::ForwardPath).then(NEXT))
+}
+
+/// What stands on the path of TCP whose hosts have time: a queue, congestion marks, loss, or nothing that is seen.
+fn on_path(facts: &FlowFacts, tcp: &Tcp, through: &str) -> Opinion {
+    let busiest = facts.sender.occupied().max(facts.receiver.occupied());
+    let course = facts.tcp_course();
+    // Of what is lost more often the receiver's acknowledgements come late, which makes round trips grow as well.
+    let sure = busiest < NEARLY_OCCUPIED && tcp.retransmitted <= NOTABLE_LOSS;
+    let strong = if sure { Support::Strong } else { Support::For };
+    if let Some(course) = course.filter(|course| course.marked > MARKED) {
+        let text = format!("{through}, where {} of the segments were marked for congestion.", percent(course.marked));
+        return Opinion::new(strong, text);
+    }
+    if tcp.queued() || course.is_some_and(TcpCourse::queue_stands) {
+        let how_long = course.map_or(String::new(), |course| format!(" for {} of the time", percent(course.queued)));
+        let text = format!(
+            "{through} while a round trip grew from {} to {} in a queue on it{how_long}.",
+            time(tcp.min_rtt),
+            time(tcp.rtt)
+        );
+        return Opinion::new(strong, text);
     }
     let lost = percent(tcp.retransmitted);
     let alike = "as by a policer, which at one load looks like a bad path";
     if tcp.is_stalled() {
-        let text = format!("{text}; TCP lost {lost} and waited for timeouts for {}, {alike}.", percent(tcp.stalled));
-        return Some(Opinion::new(Support::Hint, text));
+        let text = format!("{through}; TCP lost {lost} and waited for timeouts for {}, {alike}.", percent(tcp.stalled));
+        return Opinion::new(Support::Hint, text);
+    }
+    let clusters = course.and_then(|course| course.clustered).is_some_and(|index| index >= CLUSTERED);
+    if clusters && tcp.retransmitted > NOTABLE_LOSS {
+        let text = format!("{through} and lost {lost}, in clusters as where a queue overflows.");
+        return Opinion::new(Support::For, text);
     }
     if !tcp.goes_by_loss() {
-        let (support, text) = match () {
-            () if busiest >= NEARLY_OCCUPIED => {
-                (Support::Hint, format!("{text}, with no window or buffer to explain it."))
+        return match tcp.retransmitted {
+            lost if tcp.is_heavy() => {
+                let lost = percent(lost);
+                Opinion::new(Support::For, format!("{through} and lost {lost}, more than a bad path does."))
             }
-            () if tcp.is_heavy() => (Support::For, format!("{text} and lost {lost}, more than a bad path does.")),
-            () => (ample, format!("{text}, with no window, buffer or loss to explain it.")),
+            lost if lost > NOTABLE_LOSS => {
+                Opinion::new(Support::Hint, format!("{through} and lost {}, {alike}.", percent(lost)))
+            }
+            // Who has work for most of the time may have been short of it in each burst.
+            _ if busiest >= NEARLY_OCCUPIED => {
+                Opinion::new(Support::Hint, format!("{through}, with no window or buffer to explain it."))
+                    .by_elimination()
+            }
+            _ => Opinion::new(Support::For, format!("{through}, with no window, buffer or loss to explain it."))
+                .by_elimination(),
         };
-        return Some(Opinion::new(support, text));
-    }
-    if tcp.fills_send_buffer() {
-        return Some(Opinion::new(Support::Hint, format!("{text}; but congestion control would have allowed more.")));
     }
     let room = tcp.allowed(tcp.min_rtt) / tcp.active();
     if tcp.retransmitted <= 0.0 || room >= FAR && !tcp.is_heavy() {
         let support = if busiest >= NEARLY_OCCUPIED { Support::Hint } else { Support::For };
-        return Some(Opinion::new(support, format!("{text}; the loss of {lost} would allow more.")));
+        return Opinion::new(support, format!("{through}; the loss of {lost} would allow more.")).by_elimination();
     }
-    Some(Opinion::new(Support::Hint, format!("{text}, and lost {lost}, {alike}.")))
+    Opinion::new(Support::Hint, format!("{through}, and lost {lost}, {alike}."))
 }

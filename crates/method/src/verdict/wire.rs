@@ -9,11 +9,21 @@ use linerate_model::{PathLimit, Support};
 const FULL: f64 = 0.98;
 /// A line this full leaves little to be gained elsewhere.
 const NEARLY_FULL: f64 = 0.95;
+/// Less traffic of others has no part in filling a line.
+const SHARED: f64 = 0.05;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     // Requests fill a line only where they carry data, and then it is known.
     if facts.work == Work::Transact && facts.line.is_none() {
         return None;
+    }
+    if let Some(line) = &facts.declared_too_slow {
+        let text = format!(
+            "The result is {} of what a line of {} can carry: the declared speed of an interface is wrong.",
+            percent(line.share),
+            line.line_bps
+        );
+        return Some(Opinion::new(Support::Against, text));
     }
     let Some(line) = &facts.line else {
         return Some(Opinion::new(
@@ -23,9 +33,21 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         ));
     };
     // Frames that were counted are no less than what the line carried; between two calls there may be a gap.
+    // Whatever others sent fills the line too.
+    let others = facts.outbound.others.max(facts.inbound.others);
+    if facts.work != Work::Transact && others >= SHARED && line.share < FULL && line.share / (1.0 - others) >= FULL {
+        let text = format!(
+            "{} Other traffic was {} of what the interface carried, so the line was full.",
+            carried(facts, line),
+            percent(others)
+        );
+        let next = "Measure while nothing else uses the line, or use a faster link.";
+        return Some(Opinion::new(Support::Strong, text).used(1.0).then(next).despite_steal());
+    }
     let full = if facts.calls.as_ref().is_some_and(|calls| calls.nfs) { NEARLY_FULL } else { FULL };
     Some(match line.share {
         share if share >= full => Opinion::new(Support::Strong, carried(facts, line))
+            .used(share.min(1.0))
             .then("A faster link, or larger messages if they are small, carries more.")
             .despite_steal(),
         NEARLY_FULL.. => Opinion::new(Support::Hint, carried(facts, line)),

@@ -39,6 +39,8 @@ pub enum Quantity {
     DeliveryRate,
     /// TCP: window that the peer advertised.
     PeerWindow,
+    /// TCP: bytes in the send buffer that were never sent.
+    Unsent,
     /// TCP: time with data to send, all flows together.
     Busy,
     /// TCP: of it, time stalled by the receiver's window.
@@ -115,6 +117,7 @@ impl Quantity {
             Self::SentBytes
             | Self::ReceivedBytes
             | Self::PeerWindow
+            | Self::Unsent
             | Self::QdiscBacklog
             | Self::InterfaceSentBytes
             | Self::InterfaceReceivedBytes => SeriesUnit::Bytes,
@@ -166,6 +169,7 @@ impl Quantity {
                 | Self::PacingRate
                 | Self::DeliveryRate
                 | Self::PeerWindow
+                | Self::Unsent
                 | Self::QdiscBacklog
                 | Self::DeviceCpu
         )

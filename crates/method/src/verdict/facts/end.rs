@@ -1,5 +1,6 @@
 //! What the hosts at one end of the transfers saw of their processors.
 
+use super::interface::interrupts_of;
 use super::median;
 use crate::transfer::{Transfer, transfers};
 use linerate_model::{CoreUse, HostName, Observation, ThreadUse, TrialResult};
@@ -43,6 +44,8 @@ pub(crate) struct End {
     pub(crate) kernel: Option<KernelThread>,
     /// Share of the packets that its host's NIC or input queue dropped on receipt.
     pub(crate) dropped: f64,
+    /// Share of the time that its host's core with the most interrupts spent on them, soft and hard.
+    pub(crate) interrupts: f64,
 }
 
 /// A thread of the kernel that receives packets.
@@ -77,6 +80,7 @@ impl End {
             spare_cores: ends.iter().map(|end| end.spare_cores).min().unwrap_or(0),
             kernel: foremost(ends.iter().filter_map(|end| end.kernel.clone())),
             dropped: middle(|end| end.dropped),
+            interrupts: middle(|end| end.interrupts),
         }
     }
 
@@ -131,6 +135,7 @@ impl End {
             kernel: foremost(kernel),
             busiest_core: cores().fold(0.0, f64::max),
             spare_cores: cores().filter(|busy| *busy < SPARE).count(),
+            interrupts: hosts.iter().map(|host| interrupts_of(host)).fold(0.0, f64::max),
             dropped: if sends { 0.0 } else { all.iter().filter_map(dropped).fold(0.0, f64::max) },
         }
     }

@@ -1,14 +1,18 @@
 //! The facts of a load of flows: streams, transactions and calls. Medians over the runs.
 
 use super::calls::Calls;
+use super::course::{Course, TcpCourse};
 use super::end::{End, KEPT_WAITING, KernelThread, NEARLY_OCCUPIED, OCCUPIED};
+use super::interface::{InterfaceFacts, lost_on_return};
 use super::tcp::{HELD_BACK, Tcp, tcp};
 use super::udp::{Udp, udp};
-use super::words::bits;
+use super::waits::Waits;
+use super::words::{bits, percent};
 use super::{NOTABLE_LOSS, median};
 use crate::transfer::{rate, transfers};
 use linerate_model::{
-    Arrivals, FlowFigures, Limit, Measurement, Offered, PathLimit, Task, TaskKind, TesterLimit, Transport, TrialResult,
+    Arrivals, FlowFigures, Host, HostName, Limit, Measurement, Offered, PathLimit, RateRange, Steadiness, Task,
+    TaskKind, TesterLimit, Transport, TrialResult,
 };
 
 /// A sender that has the processor sends, and does so in system calls: even through a device of the same host these take two fifths of its
@@ -19,6 +23,10 @@ pub(crate) const INTERRUPTED: f64 = 0.7;
 pub(crate) const AT_TESTER_LIMIT: f64 = 0.95;
 /// With this share of the load delivered, a limit just below what was asked for would be a coincidence.
 const NEARLY_MET: f64 = 0.95;
+/// More than this share of what a declared speed allows cannot have been carried: clocks and bursts explain less.
+const MOST_OF_LINE: f64 = 1.01;
+/// A core this busy has no time left.
+const CORE_FULL: f64 = 0.95;
 /// A receive buffer that is full after less than this, in seconds, asks more of a program than any system promises it.
 const SHORT_BUFFER: f64 = 0.000_2;
 
@@ -51,6 +59,22 @@ pub(crate) struct FlowFacts {
     pub(crate) closed_loop: Option<ClosedLoop>,
     /// Calls to a server; none for streams and transactions.
     pub(crate) calls: Option<Calls>,
+    /// How steady the result was within the window; none without a series.
+    pub(crate) steadiness: Option<Steadiness>,
+    /// How the load went within the window; none without a series.
+    pub(crate) course: Option<Course>,
+    /// The interface that the data left by.
+    pub(crate) outbound: InterfaceFacts,
+    /// The interface that they came by.
+    pub(crate) inbound: InterfaceFacts,
+    /// TCP: share of the packets that the receiving host sent back and that did not reach the sending one.
+    pub(crate) lost_on_return: f64,
+    /// What the interfaces' declared speed would allow at the most, where the result is more than that.
+    pub(crate) declared_too_slow: Option<PathLimit>,
+    /// Latency of requests; none for streams.
+    pub(crate) waits: Option<Waits>,
+    /// Both ends ran on one machine, so that each saw the processors of both.
+    pub(crate) one_machine: bool,
     /// Share of a host's time that the hypervisor took, the most of any.
     pub(crate) steal: f64,
 }
@@ -90,7 +114,7 @@ impl Offer {
 
 impl FlowFacts {
     /// The facts of `result`, which `runs` amount to.
-    pub(crate) fn of(result: &Measurement, figures: &FlowFigures, runs: &[&TrialResult]) -> Self {
+    pub(crate) fn of(result: &Measurement, figures: &FlowFigures, runs: &[&TrialResult], hosts: &[Host]) -> Self {
         let workload = runs.first().map(|run| run.trial.task());
         let work = match (workload, figures.transport) {
             (Some(workload), _) if workload.is_requests() => Work::Transact,
@@ -98,11 +122,18 @@ impl FlowFacts {
             (_, Transport::Udp) => Work::Udp,
         };
         let own = &result.main;
+        let tcp = tcp(figures, runs);
+        let course = Course::of(runs, tcp.as_ref().map(Tcp::floor));
+        let (line, declared_too_slow) = match figures.limit.clone() {
+            Some(limit) if limit.share > MOST_OF_LINE => (None, Some(limit)),
+            limit => (limit, None),
+        };
         let overlap = |limit: &TesterLimit| own.runs > 1 && limit.reached.runs > 1 && own.high >= limit.reached.low;
         Self {
             work,
             reached: own.median,
-            line: figures.limit.clone(),
+            line,
+            declared_too_slow,
             message_bytes: figures.message_bytes,
             tester_limit: result.tester_limit.clone().map(|tester_limit| {
                 let overlaps = overlap(&tester_limit);
@@ -113,7 +144,14 @@ impl FlowFacts {
             offer: offer(runs),
             sender: End::of(runs, true),
             receiver: End::of(runs, false),
-            tcp: tcp(figures, runs),
+            steadiness: steadiness(figures, course.as_ref()),
+            course,
+            outbound: InterfaceFacts::of(runs, true),
+            inbound: InterfaceFacts::of(runs, false),
+            lost_on_return: lost_on_return(runs),
+            waits: Waits::of(figures, runs),
+            one_machine: share_a_machine(runs, hosts),
+            tcp,
             udp: (work == Work::Udp).then(|| udp(runs)),
             closed_loop: closed_loop(figures, workload),
             calls: Calls::of(figures, runs),
@@ -164,6 +202,48 @@ impl FlowFacts {
         (lost && late || thread.own && thread.occupied() >= OCCUPIED).then_some(thread)
     }
 
+    /// What was seen at the hosts and has no part in any rule, in sentences: a core that others kept busy, other traffic, packets that
+    /// the sending host itself dropped.
+    pub(crate) fn unexplained(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if self.declared_too_slow.is_some() {
+            all.push(String::from(
+                "The declared speed of an interface is wrong, so a full line cannot be told from a shaper.",
+            ));
+        }
+        for (end, whose) in [(&self.sender, "sending"), (&self.receiver, "receiving")] {
+            if end.busiest_core >= CORE_FULL && end.occupied() < NEARLY_OCCUPIED {
+                all.push(format!(
+                    "A core of the {whose} host was busy for {} of the time, and the load's own threads for {} only.",
+                    percent(end.busiest_core),
+                    percent(end.occupied())
+                ));
+            }
+        }
+        for (interface, whose) in [(&self.outbound, "sending"), (&self.inbound, "receiving")] {
+            if interface.is_shared() {
+                all.push(format!(
+                    "Of what interface {} of the {whose} host carried, {} was other traffic.",
+                    interface.name,
+                    percent(interface.others)
+                ));
+            }
+            if interface.dropped > NOTABLE_LOSS {
+                all.push(format!(
+                    "The queue of interface {} of the {whose} host dropped {} of its packets.",
+                    interface.name,
+                    percent(interface.dropped)
+                ));
+            }
+        }
+        all
+    }
+
+    /// What the series say of TCP's senders; none without series.
+    pub(crate) fn tcp_course(&self) -> Option<&TcpCourse> {
+        self.course.as_ref()?.tcp.as_ref()
+    }
+
     /// The threads that read had no time, or were kept from their core for longer than any buffer could be asked to hold.
     pub(crate) fn reader_is_late(&self) -> bool {
         let end = &self.receiver;
@@ -192,6 +272,23 @@ impl FlowFacts {
             Work::Tcp | Work::Udp => bits(self.reached),
         }
     }
+}
+
+/// How steady the result was: how far its rate ranged, or whether it still rose.
+fn steadiness(figures: &FlowFigures, course: Option<&Course>) -> Option<Steadiness> {
+    let course = course?;
+    let range = figures.received.as_ref().and_then(|received| received.within);
+    Some(match range {
+        Some(RateRange { p5_bps, p95_bps }) if !course.rises => Steadiness::Varying { p5_bps, p95_bps },
+        _ => course.steadiness(),
+    })
+}
+
+/// Whether the two ends of a transfer ran on one machine.
+fn share_a_machine(runs: &[&TrialResult], hosts: &[Host]) -> bool {
+    let machine = |name: &HostName| hosts.iter().find(|host| host.name == *name).map(|host| &host.boot_id);
+    let mut all = runs.iter().flat_map(|run| transfers(run));
+    all.any(|one| machine(one.from).zip(machine(one.to)).is_some_and(|(from, to)| from == to))
 }
 
 /// The load asked for, the middle of the runs, of the transfer that fell shortest.

@@ -2,20 +2,27 @@
 
 mod calls;
 mod copy;
+mod course;
 mod end;
 mod flows;
+mod interface;
 mod tcp;
 mod udp;
+mod waits;
 mod words;
 
 pub(crate) use calls::{Calls, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER};
 pub(crate) use copy::{CopyEnd, CopyFacts, MOSTLY_FULL, ServerEnd};
+pub(crate) use course::{CLUSTERED, TcpCourse};
 pub(crate) use end::{AMPLE, End, NEARLY_OCCUPIED, OCCUPIED};
 pub(crate) use flows::{AT_TESTER_LIMIT, FlowFacts, INTERRUPTED, Work};
-pub(crate) use tcp::{FAR, FILLED, HELD_BACK, Tcp, USUAL_LOSS};
+pub(crate) use interface::InterfaceFacts;
+pub(crate) use tcp::{FAR, FILLED, HELD_BACK, LIGHT_LOSS, Tcp, USUAL_LOSS};
+pub(crate) use waits::Waits;
 pub(crate) use words::{bits, percent, time};
 #[cfg(test)]
 pub(crate) use {
+    course::Course,
     end::KernelThread,
     flows::{ClosedLoop, Offer},
     udp::Udp,

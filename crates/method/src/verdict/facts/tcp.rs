@@ -3,9 +3,10 @@
 //! How fast a loss-based TCP goes at a given loss and round-trip time is known: Reno by Mathis et al. 1997 ("The Macroscopic
 //! Behavior of the TCP Congestion Avoidance Algorithm", equation 3), CUBIC by RFC 9438 section 5.1.
 
+use super::course::Floor;
 use super::median;
 use crate::transfer::transfers;
-use linerate_model::{FlowFigures, Task, TcpFlow, TcpSummary, TrialResult};
+use linerate_model::{FlowFigures, TcpFlow, TcpSummary, TrialResult};
 
 /// Linux waits no less for an acknowledgement, seconds (TCP_RTO_MIN; RFC 6298 section 2.4 would have it wait for 1 s).
 const SHORTEST_TIMEOUT: f64 = 0.2;
@@ -17,16 +18,11 @@ const WINDOW_FULL: f64 = 0.9;
 pub(crate) const FILLED: f64 = 0.75;
 /// Loss by a path that is bad, and not full, is rarely more than this.
 pub(crate) const USUAL_LOSS: f64 = 0.05;
+/// Loss of a policer is more than this of a TCP that does not go by loss: it probes for more again and again.
+pub(crate) const LIGHT_LOSS: f64 = 0.02;
 /// Where they allow this many times the result, loss is not what rules: they hold for an average over long times, a run is
 /// short and loss comes by chance.
 pub(crate) const FAR: f64 = 4.0;
-/// A round trip this many times the smallest has passed a queue, so the path was full.
-const QUEUED: f64 = 2.0;
-/// A queue that takes less time than this may be the hosts' own.
-const QUEUE_NOTABLE: f64 = 0.001;
-/// With fewer segments in it, it is no queue: an acknowledgement that waits for a second segment, or for one that is retransmitted,
-/// takes as long.
-const QUEUE_SEGMENTS: f64 = 10.0;
 /// Waiting for timeouts for so much of the time is what rules the rate.
 const STALLED: f64 = 0.2;
 
@@ -54,8 +50,6 @@ pub(crate) struct Tcp {
     pub(crate) peer_window: f64,
     /// The congestion window, bytes.
     pub(crate) congestion_window: f64,
-    /// The send buffer asked for, bytes; zero where the system chooses.
-    pub(crate) send_buffer: f64,
 }
 
 impl Tcp {
@@ -69,14 +63,6 @@ impl Tcp {
     /// Bytes in flight, on average.
     pub(crate) fn flight(&self) -> f64 {
         self.flow_bps * self.rtt / 8.0
-    }
-
-    /// What the send buffer holds was in flight, of the shortest round trips even, while a congestion control that goes by loss would
-    /// have let more go and saw none. Of a buffer asked for Linux makes twice that, book-keeping included (socket(7)). TCP's own count
-    /// goes only while nothing at all waits to be sent, which a buffer that fills again in time prevents.
-    pub(crate) fn fills_send_buffer(&self) -> bool {
-        let full = self.send_buffer > 0.0 && self.flow_bps * self.min_rtt / 8.0 >= self.send_buffer;
-        full && self.goes_by_loss() && self.retransmitted <= 0.0 && self.flight() <= FILLED * self.congestion_window
     }
 
     /// What `account` of `flows` says, which had `time` seconds together and brought `flow_bps` each.
@@ -94,7 +80,6 @@ impl Tcp {
             flow_bps,
             peer_window: median(flows.iter().map(|flow| f64::from(flow.peer_window))),
             congestion_window: median(flows.iter().map(|flow| f64::from(flow.congestion_window) * f64::from(flow.mss))),
-            send_buffer: 0.0,
         }
     }
 
@@ -118,11 +103,14 @@ impl Tcp {
         !self.congestion.starts_with("bbr")
     }
 
-    /// A queue stood on the path.
+    /// What makes a longer round trip a queue.
+    pub(crate) fn floor(&self) -> Floor {
+        Floor { rtt: self.min_rtt, segments_per_s: self.flow_bps / self.segment_bits.max(1.0) }
+    }
+
+    /// A queue stood on the path when the window closed. Timeouts make round trips longer too.
     pub(crate) fn queued(&self) -> bool {
-        let longer = self.rtt - self.min_rtt;
-        let segments = longer * self.flow_bps / self.segment_bits.max(1.0);
-        self.rtt >= QUEUED * self.min_rtt && longer >= QUEUE_NOTABLE && segments >= QUEUE_SEGMENTS && !self.is_stalled()
+        self.floor().is_queue(self.rtt) && !self.is_stalled()
     }
 
     /// Bit/s that a loss-based TCP reaches over a path of round-trip time `rtt`.
@@ -154,10 +142,5 @@ pub(super) fn tcp(result: &FlowFigures, runs: &[&TrialResult]) -> Option<Tcp> {
     };
     let time = runs.iter().map(windows).sum::<u64>() as f64 / 1e9;
     let reached = result.received.as_ref().map_or(0.0, |received| received.payload_bps.median);
-    let asked = runs.iter().find_map(|run| match run.trial.task() {
-        Task::Stream(stream) => stream.net.socket.send_buffer,
-        _ => None,
-    });
-    let tcp = Tcp::of(account, &flows, time, reached / each.max(1.0));
-    Some(Tcp { send_buffer: asked.map_or(0.0, |bytes| bytes.get() as f64), ..tcp })
+    Some(Tcp::of(account, &flows, time, reached / each.max(1.0)))
 }

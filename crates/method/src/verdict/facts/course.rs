@@ -1,0 +1,284 @@
+//! How a load went within its measured window: what the series of its runs say.
+
+use super::median;
+use crate::interval_rates::{Interval, judged_by, mean_rate};
+use crate::statistics::trend_test;
+use crate::transfer::transfers;
+use crate::within_window::intervals;
+use linerate_model::{HostName, Series, SeriesQuantity, Steadiness, TrialResult};
+use std::collections::BTreeSet;
+
+/// A load is judged from so many intervals or more.
+const FEWEST: usize = 6;
+/// The last third of a window has so many times the rate of the first where a load rises.
+const GROWN: f64 = 1.25;
+/// Chance explains a rise in rank with at most this probability.
+const BY_CHANCE: f64 = 0.01;
+/// So many rates are ranked at the most; neighbours are taken together. With more the test has no exact p-value.
+const MOST_RANKED: usize = 24;
+/// A queue that takes less time than this may be the hosts' own, seconds.
+const QUEUE_NOTABLE: f64 = 0.001;
+/// A queue makes the round trip longer by this share of the shortest one at the least.
+const QUEUE_SHARE: f64 = 0.5;
+/// With fewer segments in it, it is no queue: an acknowledgement that waits for a second segment takes as long.
+const QUEUE_SEGMENTS: f64 = 10.0;
+/// A queue that is there in so much of the window stands.
+const STANDING: f64 = 0.8;
+
+/// Retransmits whose variance is so many times their mean do not come by chance, one by one.
+pub(crate) const CLUSTERED: f64 = 4.0;
+
+/// How a load went, medians over its runs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Course {
+    /// Mean rate of the last third of the window over that of the first.
+    pub(crate) growth: f64,
+    /// The rate rose through the window, by more than chance explains.
+    pub(crate) rises: bool,
+    /// What TCP's sender says; none without one.
+    pub(crate) tcp: Option<TcpCourse>,
+}
+
+/// What the senders of TCP say of their course.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct TcpCourse {
+    /// Share of the window's intervals with a queue on the path: round trips were longer than the shortest one.
+    pub(crate) queued: f64,
+    /// How much longer they were then, seconds.
+    pub(crate) queue: f64,
+    /// Bytes that waited in the send buffer of a flow and were never sent.
+    pub(crate) unsent: f64,
+    /// Share of the segments that were delivered with a congestion mark.
+    pub(crate) marked: f64,
+    /// Mean congestion window of the last third of the window over that of the first.
+    pub(crate) window_growth: f64,
+    /// Variance of the retransmits of an interval over their mean: 1 where each is lost by chance, more where they come together.
+    /// None with too few.
+    pub(crate) clustered: Option<f64>,
+}
+
+impl TcpCourse {
+    /// A queue stood on the path throughout.
+    pub(crate) fn queue_stands(&self) -> bool {
+        self.queued >= STANDING
+    }
+}
+
+/// What makes a longer round trip a queue.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Floor {
+    /// The shortest round trip, seconds.
+    pub(crate) rtt: f64,
+    /// Segments that arrive each second.
+    pub(crate) segments_per_s: f64,
+}
+
+impl Floor {
+    /// Whether a round trip of `rtt` seconds has passed a queue.
+    pub(crate) fn is_queue(self, rtt: f64) -> bool {
+        let longer = rtt - self.rtt;
+        longer >= QUEUE_NOTABLE.max(QUEUE_SHARE * self.rtt) && longer * self.segments_per_s >= QUEUE_SEGMENTS
+    }
+}
+
+impl Course {
+    /// The course of `runs`, whose shortest round trip and rate of segments are `floor` where they are of TCP; none where no series
+    /// has intervals enough.
+    pub(crate) fn of(runs: &[&TrialResult], floor: Option<Floor>) -> Option<Self> {
+        let courses: Vec<Self> = runs.iter().filter_map(|run| Self::of_run(run, floor)).collect();
+        if courses.is_empty() {
+            return None;
+        }
+        let tcp: Vec<&TcpCourse> = courses.iter().filter_map(|course| course.tcp.as_ref()).collect();
+        let middle = |of: fn(&TcpCourse) -> f64| median(tcp.iter().map(|tcp| of(tcp)));
+        let clustered: Vec<f64> = tcp.iter().filter_map(|tcp| tcp.clustered).collect();
+        Some(Self {
+            growth: median(courses.iter().map(|course| course.growth)),
+            rises: 2 * courses.iter().filter(|course| course.rises).count() > courses.len(),
+            tcp: (!tcp.is_empty()).then(|| TcpCourse {
+                queued: middle(|tcp| tcp.queued),
+                queue: middle(|tcp| tcp.queue),
+                unsent: middle(|tcp| tcp.unsent),
+                marked: middle(|tcp| tcp.marked),
+                window_growth: middle(|tcp| tcp.window_growth),
+                clustered: (!clustered.is_empty()).then(|| median(clustered.into_iter())),
+            }),
+        })
+    }
+
+    fn of_run(run: &TrialResult, floor: Option<Floor>) -> Option<Self> {
+        let (bytes, unit) = judged_by(run.trial.task());
+        let quantity = if bytes { SeriesQuantity::ReceivedBytes } else { SeriesQuantity::Operations };
+        let measured = || run.series.iter().filter(|series| series.load == 0);
+        let done = measured().filter_map(|one| intervals(&one.series, quantity)).max_by_key(Vec::len);
+        let done = done.filter(|all| all.len() >= FEWEST)?;
+        let third = done.len() / 3;
+        let ((first, _), (last, _)) = (mean_rate(&done[..third], unit), mean_rate(&done[done.len() - third..], unit));
+        let growth = last / first.max(f64::MIN_POSITIVE);
+        let thinned = done.chunks(done.len().div_ceil(MOST_RANKED));
+        let trend = trend_test(&[thinned.map(mean_rate_of).collect()]);
+        let senders: BTreeSet<&HostName> = transfers(run).into_iter().map(|transfer| transfer.from).collect();
+        let sending =
+            measured().find(|one| senders.contains(&one.host) && one.series.track(SeriesQuantity::Srtt).is_some());
+        Some(Self {
+            growth,
+            rises: growth >= GROWN && trend.rising > trend.falling && trend.p <= BY_CHANCE,
+            tcp: sending.zip(floor).map(|(one, floor)| TcpCourse::of(&one.series, floor, segments(run))),
+        })
+    }
+
+    /// How steady the rate was, where its range is not known.
+    pub(crate) fn steadiness(&self) -> Steadiness {
+        if self.rises { Steadiness::Rising { growth: self.growth } } else { Steadiness::Steady }
+    }
+}
+
+impl TcpCourse {
+    fn of(series: &Series, floor: Floor, segments: u64) -> Self {
+        let in_window = |quantity| -> Vec<f64> {
+            let track = series.track(quantity).unwrap_or_default();
+            track.iter().zip(series.in_window()).filter(|(_, inside)| *inside).map(|(value, _)| *value as f64).collect()
+        };
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let srtt: Vec<f64> = in_window(SeriesQuantity::Srtt).into_iter().map(|micros| micros / 1e6).collect();
+        let queues: Vec<f64> = srtt.iter().filter(|rtt| floor.is_queue(**rtt)).map(|rtt| rtt - floor.rtt).collect();
+        let window = in_window(SeriesQuantity::CongestionWindow);
+        let third = window.len() / 3;
+        let marked = in_window(SeriesQuantity::DeliveredCe).iter().sum::<f64>();
+        Self {
+            queued: queues.len() as f64 / srtt.len().max(1) as f64,
+            queue: median(queues.iter().copied()),
+            unsent: mean(&in_window(SeriesQuantity::Unsent)),
+            marked: marked / segments.max(1) as f64,
+            window_growth: if third == 0 {
+                1.0
+            } else {
+                mean(&window[window.len() - third..]) / mean(&window[..third]).max(1.0)
+            },
+            clustered: dispersion(&in_window(SeriesQuantity::Retransmits)),
+        }
+    }
+}
+
+/// Data segments that the senders of `run` sent in the window.
+fn segments(run: &TrialResult) -> u64 {
+    let flows = transfers(run).into_iter().flat_map(|transfer| &transfer.sender.flows);
+    flows.filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.segments_out).sum()
+}
+
+fn mean_rate_of(intervals: &[Interval]) -> f64 {
+    let (count, seconds) = intervals.iter().fold((0.0, 0.0), |(c, s), one| (c + one.count, s + one.seconds));
+    count / seconds
+}
+
+/// Fewer events than this do not show whether they come together.
+const FEWEST_EVENTS: f64 = 10.0;
+
+/// Returns the variance of counts over their mean, the index of dispersion: 1 of events that come by chance (Poisson). None of too
+/// few.
+fn dispersion(counts: &[f64]) -> Option<f64> {
+    let (number, sum) = (counts.len() as f64, counts.iter().sum::<f64>());
+    if counts.len() < FEWEST || sum < FEWEST_EVENTS {
+        return None;
+    }
+    let mean = sum / number;
+    Some(counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / (number - 1.0) / mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::tests::{paths_of, stream_of, trial};
+    use linerate_model::{FlowCounts, SessionSeries, TcpFlow, Track, Transport};
+    use linerate_units::Nanos;
+
+    const TENTH: i64 = 100_000;
+
+    /// A window of 2 s after a warm-up of 0.3 s, in intervals of 0.1 s: each quantity as a function of the number of the interval.
+    fn run(tracks: &[(SeriesQuantity, &str, fn(u64) -> u64)]) -> TrialResult {
+        let mut result = trial(1_000, 0);
+        stream_of(&mut result.trial).net.transport = Transport::Tcp;
+        let at_us: Vec<i64> = (-2..=20).map(|tenth| tenth * TENTH).collect();
+        let series = |host: &str| {
+            let of_host = tracks.iter().filter(|(_, owner, _)| *owner == host);
+            let tracks = of_host.map(|(quantity, _, value)| Track {
+                quantity: *quantity,
+                subject: String::new(),
+                values: (0..at_us.len() as u64).map(value).collect(),
+            });
+            let series = Series {
+                window: Nanos::from_secs(2),
+                from_us: -3 * TENTH,
+                at_us: at_us.clone(),
+                tracks: tracks.collect(),
+                ..Series::default()
+            };
+            SessionSeries { load: 0, host: host.into(), series }
+        };
+        result.series = vec![series("a"), series("b")];
+        result
+    }
+
+    const FLOOR: Option<Floor> = Some(Floor { rtt: 0.02, segments_per_s: 8_000.0 });
+
+    #[test]
+    fn a_queue_that_stands_is_told_from_one_that_comes_and_goes() {
+        let steady: fn(u64) -> u64 = |_| 1_000_000;
+        let course = |srtt| {
+            let tracks = [(SeriesQuantity::ReceivedBytes, "b", steady), (SeriesQuantity::Srtt, "a", srtt)];
+            Course::of(&[&run(&tracks)], FLOOR).and_then(|course| course.tcp).expect("a course of TCP")
+        };
+        let stands = course(|_| 50_000);
+        assert!(stands.queue_stands() && (stands.queue - 0.03).abs() < 1e-9, "{stands:?}");
+        let comes_and_goes = course(|at| if at % 2 == 0 { 50_000 } else { 21_000 });
+        assert!(!comes_and_goes.queue_stands() && (comes_and_goes.queued - 0.5).abs() < 0.1, "{comes_and_goes:?}");
+        assert_eq!(course(|_| 22_000).queued, 0.0, "2 ms of 20 are no queue");
+        // A queue in the warm-up alone is not one of the window.
+        assert_eq!(course(|at| if at < 3 { 90_000 } else { 20_000 }).queued, 0.0);
+    }
+
+    #[test]
+    fn a_rate_that_rises_is_told_from_one_that_varies() {
+        let course = |received| {
+            let course = Course::of(&[&run(&[(SeriesQuantity::ReceivedBytes, "b", received)])], None);
+            course.expect("a course")
+        };
+        let rising = course(|at| 1_000_000 + at * 100_000);
+        assert!(rising.rises && rising.growth > 1.5, "{rising:?}");
+        assert!(matches!(rising.steadiness(), Steadiness::Rising { .. }));
+        let varies = course(|at| if at % 4 < 2 { 1_000_000 } else { 2_000_000 });
+        assert!(!varies.rises, "{varies:?}");
+        assert!(!course(|at| 3_000_000 - at * 100_000).rises, "it falls");
+        assert_eq!(Course::of(&[&trial(1_000, 0)], None), None, "nothing was sampled");
+    }
+
+    #[test]
+    fn marks_unsent_bytes_and_windows_are_those_of_the_window() {
+        let mut marked = run(&[
+            (SeriesQuantity::ReceivedBytes, "b", |_| 1_000_000),
+            (SeriesQuantity::Srtt, "a", |_| 20_000),
+            (SeriesQuantity::Unsent, "a", |at| if at < 3 { 9_000_000 } else { 40_000 }),
+            (SeriesQuantity::DeliveredCe, "a", |_| 80),
+            (SeriesQuantity::CongestionWindow, "a", |at| 10 * at),
+        ]);
+        let flow =
+            FlowCounts { tcp: Some(TcpFlow { segments_out: 16_000, ..TcpFlow::default() }), ..FlowCounts::default() };
+        paths_of(&mut marked)[0].client.flows = vec![flow];
+        let tcp = Course::of(&[&marked], FLOOR).and_then(|course| course.tcp).expect("a course of TCP");
+        assert_eq!(tcp.unsent, 40_000.0);
+        assert!((tcp.marked - 0.1).abs() < 0.01, "80 in each of 20 intervals: {tcp:?}");
+        assert!(tcp.window_growth > 2.0, "{tcp:?}");
+        assert_eq!(tcp.clustered, None, "nothing was retransmitted");
+    }
+
+    #[test]
+    fn retransmits_that_come_together_are_told_from_chance() {
+        assert_eq!(dispersion(&[1.0; 5]), None);
+        assert_eq!(dispersion(&[1.0; 9]), None, "nine events");
+        assert_eq!(dispersion(&[2.0; 10]), Some(0.0));
+        let bursts: Vec<f64> = (0..20).map(|at| if at % 5 == 0 { 20.0 } else { 0.0 }).collect();
+        assert!(dispersion(&bursts).is_some_and(|index| index > 10.0));
+        let chance: Vec<f64> = (0..20).map(|at| [1.0, 3.0, 2.0, 0.0][at % 4]).collect();
+        assert!(dispersion(&chance).is_some_and(|index| index < 2.0));
+    }
+}

@@ -1,0 +1,205 @@
+//! What the interface of one end of the transfers, and the queue before it, did meanwhile.
+
+use super::median;
+use crate::transfer::transfers;
+use linerate_model::{EndCounts, HostName, InterfaceCounters, Observation, SeriesQuantity, Task, TrialResult};
+use std::collections::BTreeSet;
+
+/// Headers of a frame with UDP, at the most: Ethernet 14, VLAN tag 4, IPv6 40, UDP 8.
+const UDP_HEADERS: u64 = 66;
+/// The same with TCP and its time stamps.
+const TCP_HEADERS: u64 = 90;
+/// A queue that holds packets in so many of the intervals stands.
+const STANDING: f64 = 0.8;
+/// Less traffic of others than this share is what hosts say at any time.
+const NOTABLE: f64 = 0.1;
+
+/// The interface of one end, medians over the runs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct InterfaceFacts {
+    /// Its name; empty where it is not known.
+    pub(crate) name: String,
+    /// Share of the window's intervals at whose end packets waited in its queueing discipline.
+    pub(crate) waiting: f64,
+    /// How often a second that discipline held back a packet that was due: it is a shaper.
+    pub(crate) held_back_per_s: f64,
+    /// Share of the packets that the discipline dropped.
+    pub(crate) dropped: f64,
+    /// Of the bytes that it carried in the direction of the data, the share that was not of the measured load.
+    pub(crate) others: f64,
+}
+
+impl InterfaceFacts {
+    pub(super) fn of(runs: &[&TrialResult], sends: bool) -> Self {
+        let each: Vec<Self> = runs.iter().filter_map(|run| Self::of_run(run, sends)).collect();
+        let middle = |of: fn(&Self) -> f64| median(each.iter().map(of));
+        Self {
+            name: each.first().map(|one| one.name.clone()).unwrap_or_default(),
+            waiting: middle(|one| one.waiting),
+            held_back_per_s: middle(|one| one.held_back_per_s),
+            dropped: middle(|one| one.dropped),
+            others: middle(|one| one.others),
+        }
+    }
+
+    /// A queue of its own host stood before it: the host itself let no more go.
+    pub(crate) fn is_shaped(&self) -> bool {
+        self.waiting >= STANDING && self.held_back_per_s > 0.0
+    }
+
+    /// Other programs had a notable share of what it carried.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.others >= NOTABLE
+    }
+
+    /// The first transfer's: where there are several interfaces, each has its part in the load.
+    fn of_run(run: &TrialResult, sends: bool) -> Option<Self> {
+        let all = transfers(run);
+        let first = all.first()?;
+        let (host, end) = if sends { (first.from, first.sender) } else { (first.to, first.receiver) };
+        let name = end.interface.clone()?;
+        let seen = run.hosts.get(host)?;
+        let ends: Vec<&EndCounts> = all
+            .iter()
+            .map(|one| if sends { (one.from, one.sender) } else { (one.to, one.receiver) })
+            .filter(|(owner, end)| *owner == host && end.interface.as_ref() == Some(&name))
+            .map(|(_, end)| end)
+            .collect();
+        let qdiscs = || seen.qdiscs.iter().filter(|qdisc| qdisc.interface == name);
+        let (packets, drops) = qdiscs()
+            .filter(|qdisc| qdisc.root)
+            .fold((0, 0), |(packets, drops), qdisc| (packets + qdisc.packets, drops + qdisc.drops));
+        let overlimits: u64 = qdiscs().map(|qdisc| qdisc.overlimits).sum();
+        // Frames, copies and requests say otherwise what they carried.
+        let streams = matches!(run.trial.task(), Task::Stream(_));
+        let carried = seen.carried.iter().find(|counted| counted.name == name);
+        Some(Self {
+            waiting: waiting(run, host, &name),
+            held_back_per_s: overlimits as f64 / seen.window.as_secs_f64().max(f64::MIN_POSITIVE),
+            dropped: drops as f64 / (packets + drops).max(1) as f64,
+            others: carried.filter(|_| streams).map_or(0.0, |carried| others(carried, &ends, sends)),
+            name,
+        })
+    }
+}
+
+/// Share of the window's intervals at whose end packets waited at the interface `name` of `host`.
+fn waiting(run: &TrialResult, host: &HostName, name: &str) -> f64 {
+    let Some(one) = run.series.iter().find(|one| one.load == 0 && one.host == *host) else { return 0.0 };
+    let inside: Vec<bool> = one.series.in_window().collect();
+    let mut busy = BTreeSet::new();
+    // The subject of a discipline begins with its interface.
+    let own = |subject: &str| subject.split_whitespace().next() == Some(name);
+    for track in one.series.tracks_of(SeriesQuantity::QdiscBacklog).filter(|track| own(&track.subject)) {
+        let waits = track.values.iter().enumerate().filter(|(at, bytes)| inside[*at] && **bytes > 0);
+        busy.extend(waits.map(|(at, _)| at));
+    }
+    busy.len() as f64 / inside.iter().filter(|inside| **inside).count().max(1) as f64
+}
+
+/// Of what an interface carried, the share that the measured load does not explain, headers included.
+fn others(carried: &InterfaceCounters, ends: &[&EndCounts], sends: bool) -> f64 {
+    let ours = |end: &&EndCounts| {
+        let segments: u64 = end.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.segments_out).sum();
+        match (sends, &end.sent, &end.received) {
+            (true, Some(sent), _) => sent.payload_bytes + (sent.messages * UDP_HEADERS).max(segments * TCP_HEADERS),
+            // The segments of TCP are counted by its sender; here as many as the payload takes of the shortest usual ones.
+            (false, _, Some(received)) => {
+                let lost = received.socket_drops * received.payload_bytes / received.messages.max(1);
+                let frames = received.messages.max(received.payload_bytes / 1_200);
+                received.payload_bytes + lost + frames * TCP_HEADERS
+            }
+            _ => 0,
+        }
+    };
+    let all = if sends { carried.tx_bytes } else { carried.rx_bytes };
+    let ours: u64 = ends.iter().map(ours).sum();
+    all.saturating_sub(ours) as f64 / all.max(1) as f64
+}
+
+/// Returns the share of the packets that the receiving hosts sent back and that did not reach the sending ones, the median over the
+/// runs; zero where that cannot be told: of UDP, of several paths, and where other traffic goes the same way.
+pub(super) fn lost_on_return(runs: &[&TrialResult]) -> f64 {
+    let of_run = |run: &&TrialResult| {
+        let [one] = transfers(run)[..] else { return None };
+        let tcp = one.sender.flows.iter().any(|flow| flow.tcp.is_some());
+        let counted = |host: &HostName, end: &EndCounts| {
+            let seen = run.hosts.get(host)?;
+            seen.interfaces.iter().find(|counted| Some(&counted.name) == end.interface.as_ref())
+        };
+        let (back, came) = (counted(one.to, one.receiver)?.tx_packets, counted(one.from, one.sender)?.rx_packets);
+        tcp.then(|| back.saturating_sub(came) as f64 / back.max(1) as f64)
+    };
+    median(runs.iter().filter_map(of_run))
+}
+
+/// The busiest core's share of time in soft and hard interrupts.
+pub(super) fn interrupts_of(seen: &Observation) -> f64 {
+    let share = |core: &linerate_model::CoreUse| {
+        let all = core.busy() + core.steal + core.idle;
+        (core.irq + core.softirq).get() as f64 / all.get().max(1) as f64
+    };
+    seen.cores.iter().map(share).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::tests::trial;
+    use linerate_model::{CoreUse, QdiscCounters, Series, SessionSeries, Track};
+    use linerate_units::Nanos;
+
+    fn run(backlog: Vec<u64>, tx_bytes: u64) -> TrialResult {
+        let mut run = trial(9_000, 0);
+        let host = run.hosts.get_mut(&"a".into()).expect("host a");
+        host.window = Nanos::from_secs(1);
+        let interface = || String::from("eth0");
+        host.qdiscs = vec![QdiscCounters {
+            interface: interface(),
+            kind: "tbf".into(),
+            root: true,
+            packets: 900,
+            drops: 100,
+            overlimits: 50,
+            ..QdiscCounters::default()
+        }];
+        host.carried = vec![InterfaceCounters { name: interface(), tx_bytes, ..InterfaceCounters::default() }];
+        let track = Track { quantity: SeriesQuantity::QdiscBacklog, subject: "eth0 tbf".into(), values: backlog };
+        let at_us = (1..=track.values.len() as i64).map(|tenth| tenth * 100_000).collect();
+        let series = Series { window: Nanos::from_secs(1), at_us, tracks: vec![track], ..Series::default() };
+        run.series = vec![SessionSeries { load: 0, host: "a".into(), series }];
+        run
+    }
+
+    #[test]
+    fn a_queue_that_stands_before_an_interface_that_holds_back_is_the_hosts_own_shaper() {
+        let stands = InterfaceFacts::of(&[&run(vec![9_000; 10], 0)], true);
+        assert_eq!(
+            (stands.name.as_str(), stands.waiting, stands.held_back_per_s, stands.dropped),
+            ("eth0", 1.0, 50.0, 0.1)
+        );
+        assert!(stands.is_shaped());
+        let now_and_then = InterfaceFacts::of(&[&run(vec![9_000, 0, 0, 0, 0, 0, 0, 0, 0, 0], 0)], true);
+        assert!(!now_and_then.is_shaped(), "{now_and_then:?}");
+        assert_eq!(InterfaceFacts::of(&[&run(vec![9_000; 10], 0)], false).waiting, 0.0, "the other host has none");
+    }
+
+    #[test]
+    fn what_the_load_does_not_explain_is_of_others() {
+        let payload = trial(9_000, 0).paths()[0].client.sent.as_ref().expect("sent").payload_bytes;
+        let of = |bytes| InterfaceFacts::of(&[&run(vec![0; 10], bytes)], true);
+        assert!(!of(payload + 9_000 * 42).is_shared(), "headers are its own");
+        assert!(of(3 * payload).is_shared());
+    }
+
+    #[test]
+    fn the_busiest_core_counts() {
+        let core = |softirq, idle| CoreUse {
+            softirq: Nanos::from_millis(softirq),
+            idle: Nanos::from_millis(idle),
+            ..CoreUse::default()
+        };
+        let seen = Observation { cores: vec![core(100, 900), core(950, 50)], ..Observation::default() };
+        assert!((interrupts_of(&seen) - 0.95).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,76 @@
+//! The sender's buffer: it holds what is in flight until that is acknowledged, and had no room for more.
+
+use super::facts::{CopyFacts, FlowFacts, NEARLY_OCCUPIED, Tcp, TcpCourse, Work, bits, percent, time};
+use super::{Opinion, support};
+use linerate_model::{Place, Support};
+
+/// Held back for most of the time with data to send.
+const MOSTLY: f64 = 0.5;
+const OFTEN: f64 = 0.2;
+/// A buffer from which nearly all is in flight: unsent is less than this share of it. Of a path that is full Linux keeps about as much
+/// unsent as in flight, as it grows the buffer to twice the congestion window.
+const EMPTIED: f64 = 0.4;
+/// So little in flight may be one message.
+const SEGMENTS: f64 = 4.0;
+
+const NEXT: &str = "A larger send buffer (--send-buffer, or none so that the system grows it up to net.ipv4.tcp_wmem), or more flows, \
+                    fills the path.";
+
+pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
+    if facts.work != Work::Tcp {
+        return None;
+    }
+    let tcp = facts.tcp.as_ref()?;
+    let text = held_back(tcp);
+    // A sender that has no time, or sends at a set rate, leaves its buffer empty too.
+    let sender = &facts.sender;
+    if facts.offer.is_some() || sender.occupied() >= NEARLY_OCCUPIED || sender.is_throttled() {
+        let text = format!("{text} Its buffer is not seen to be full: the program writes no faster.");
+        return Some(Opinion::new(Support::Against, text));
+    }
+    let emptied = facts.tcp_course().filter(|course| empties(tcp, course));
+    let Some(course) = emptied else {
+        let support = match tcp.buffer_limited {
+            MOSTLY.. => Support::Strong,
+            OFTEN.. => Support::For,
+            _ => Support::Against,
+        };
+        return Some(Opinion::new(support, text).at(Place::SenderApplication).then(NEXT));
+    };
+    let text = format!(
+        "{text} At {} and a round trip of {} about {:.0} bytes of a flow were in flight, and only {:.0} waited to be sent: \
+         the program was kept from writing more.",
+        bits(tcp.flow_bps),
+        time(tcp.rtt),
+        tcp.flight(),
+        course.unsent
+    );
+    // What is lost is kept in the buffer until it has been retransmitted.
+    let support = if facts.loses() { Support::For } else { Support::Strong };
+    let opinion = Opinion::new(support, text).at(Place::SenderApplication).used(1.0).then(NEXT);
+    Some(opinion.despite_steal_if(facts.idle_despite_steal()))
+}
+
+/// Nearly all that the buffer held was in flight.
+fn empties(tcp: &Tcp, course: &TcpCourse) -> bool {
+    let flight = tcp.flight();
+    let segment = tcp.segment_bits / 8.0;
+    flight >= SEGMENTS * segment && course.unsent <= EMPTIED * flight && !tcp.fills_window() && !course.queue_stands()
+}
+
+/// The send buffers of a copy's connections, while data waited to be sent and the destination had none.
+pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
+    let tcp = facts.path()?;
+    let most = match tcp.buffer_limited {
+        MOSTLY.. => Support::Strong,
+        OFTEN.. => Support::For,
+        _ => Support::Against,
+    };
+    let next = "More lanes (--lanes), or a larger send buffer at the system (net.ipv4.tcp_wmem), fill the path.";
+    let opinion = Opinion::new(support(facts.held_on_path()).min(most), held_back(tcp)).at(Place::SenderApplication);
+    Some(opinion.despite_steal().then(next))
+}
+
+fn held_back(tcp: &Tcp) -> String {
+    format!("The send buffer held TCP back for {} of the time with data to send.", percent(tcp.buffer_limited))
+}

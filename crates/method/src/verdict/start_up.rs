@@ -1,0 +1,32 @@
+//! Start-up: TCP had not yet grown to its rate when the window closed.
+
+use super::Opinion;
+use super::facts::{FlowFacts, NOTABLE_LOSS, Work, percent, time};
+use linerate_model::{Place, Support};
+
+/// The congestion window grew by so much from the first third of the window to the last.
+const GROWN: f64 = 1.25;
+
+pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
+    if facts.work != Work::Tcp {
+        return None;
+    }
+    let (tcp, course) = (facts.tcp.as_ref()?, facts.course.as_ref()?);
+    let sender = course.tcp.as_ref()?;
+    if !course.rises || sender.window_growth < GROWN {
+        return Some(Opinion::new(Support::Against, "The rate did not grow with the congestion window."));
+    }
+    let text = format!(
+        "The rate grew throughout the window, to {:.1} times that of its first third, and the congestion window to {:.1} times: \
+         at a round trip of {} TCP had not reached its rate yet.",
+        course.growth,
+        sender.window_growth,
+        time(tcp.min_rtt)
+    );
+    let next = "Warm up longer (--warmup) and measure longer (--time): TCP takes many round trips to reach its rate.";
+    if tcp.retransmitted > NOTABLE_LOSS {
+        let text = format!("{text} But {} was lost, after which TCP grows slowly.", percent(tcp.retransmitted));
+        return Some(Opinion::new(Support::Hint, text).then(next));
+    }
+    Some(Opinion::new(Support::Strong, text).at(Place::SenderHost).then(next).despite_steal())
+}
