@@ -1,7 +1,8 @@
 //! Where each missing datagram was lost.
 //!
 //! The sequence numbers say how many are missing; the hosts' counters say how many were dropped where. A counter never
-//! explains more datagrams than are missing, and what no counter explains was lost between the two NICs.
+//! explains more datagrams than are missing, and what no counter explains is unaccounted: lost on a wire or in a device, or dropped
+//! where the kernel does not count.
 
 use crate::transfer::stream_transfers;
 use linerate_model::{
@@ -47,7 +48,10 @@ fn losses(
     // Several transfers through one interface share its drops in proportion to what each of them misses.
     let mut missing_by_sender = BTreeMap::new();
     let mut missing_by_receiver = BTreeMap::new();
+    // What a host counts for all its interfaces together is shared by all that it receives.
+    let mut missing_by_host = BTreeMap::new();
     for (transfer, missing) in all.iter().zip(&missing) {
+        *missing_by_host.entry(transfer.to).or_insert(0) += missing;
         *missing_by_sender.entry((transfer.from, &transfer.sender.interface)).or_insert(0) += missing;
         *missing_by_receiver.entry((transfer.to, &transfer.receiver.interface)).or_insert(0) += missing;
     }
@@ -62,34 +66,57 @@ fn losses(
     let losses = all.iter().zip(missing).map(|(transfer, missing)| {
         let share =
             |drops: u64, of: u64| (u128::from(drops) * u128::from(missing)).div_ceil(u128::from(of.max(1))) as u64;
-        let out = share(
-            sender_drops(observed(transfer.from), transfer.sender),
-            missing_by_sender[&(transfer.from, &transfer.sender.interface)],
-        );
-        let into = share(
-            receiver_drops(observed(transfer.to), transfer.receiver),
-            missing_by_receiver[&(transfer.to, &transfer.receiver.interface)],
-        );
-        let socket = transfer.receiver.received.as_ref().map_or(0, |r| r.socket_drops);
-        unsure |=
-            joined_at_most > 1 && missing > 0 && [out, into, socket].iter().filter(|drops| **drops > 0).count() > 1;
+        let (sender, receiver) = (observed(transfer.from), observed(transfer.to));
+        let from = (transfer.from, &transfer.sender.interface);
+        let to = (transfer.to, &transfer.receiver.interface);
+        let missing_of = |sums: &BTreeMap<_, u64>, key| sums.get(&key).copied().unwrap_or_default();
+        let (out, into) = (missing_of(&missing_by_sender, from), missing_of(&missing_by_receiver, to));
+        let of_host = missing_by_host[transfer.to];
+
+        let socket_drops = transfer.receiver.received.as_ref().map_or(0, |received| received.socket_drops);
+        let drops = Drops {
+            // A filter of `clsact` may have dropped what came in and what went out, and counts both as one.
+            sender_filter: share(
+                sender.map_or(0, |seen| filter_drops(seen, &transfer.sender.interface, true)),
+                out + missing_of(&missing_by_receiver, from),
+            ),
+            sender_queue: share(sender_drops(sender, transfer.sender), out),
+            receiver_queue: share(receiver_drops(receiver, transfer.receiver), into),
+            receiver_filter: share(
+                receiver.map_or(0, |seen| filter_drops(seen, &transfer.receiver.interface, false)),
+                into + missing_of(&missing_by_sender, to),
+            ) + share(receiver.map_or(0, |seen| seen.network.ip.filtered), of_host),
+            corrupted: share(receiver.map_or(0, corrupted), of_host),
+            reassembly: share(receiver.map_or(0, |seen| seen.network.ip.unassembled), of_host),
+            socket_buffer: buffer_drops(receiver, socket_drops),
+        };
+        unsure |= joined_at_most > 1 && missing > 0 && drops.places_joined() > 1;
 
         let mut left = missing;
         let mut take = |drops: u64| {
-            let taken = left.min(drops.saturating_mul(joined_at_most));
+            let taken = left.min(drops);
             left -= taken;
             taken
         };
-        // The receiver's first: where the two NICs are one veth pair, what the receiver's queue drops is counted as a drop
-        // on sending too.
-        let (receiver_queue, socket_buffer, sender_queue) = (take(into), take(socket), take(out));
+        let joined = |drops: u64| drops.saturating_mul(joined_at_most);
+        // Damaged packets and fragments never came joined. The receiver's other drops come before the sender's: where the two NICs are
+        // one veth pair, what the receiver's queue drops is counted as a drop on sending too.
+        let (corrupted, reassembly) = (take(drops.corrupted), take(drops.reassembly));
+        let (receiver_queue, receiver_filter) =
+            (take(joined(drops.receiver_queue)), take(joined(drops.receiver_filter)));
+        let socket_buffer = take(joined(drops.socket_buffer));
+        let (sender_filter, sender_queue) = (take(joined(drops.sender_filter)), take(joined(drops.sender_queue)));
         let sent = transfer.sender.sent.clone().unwrap_or_default();
         let received = transfer.receiver.received.clone().unwrap_or_default();
         let places = LossPlaces {
             not_sent: sent.not_sent,
+            sender_filter,
             sender_queue: sender_queue + sent.refused,
-            wire: left,
+            unaccounted: left,
+            corrupted,
             receiver_queue,
+            receiver_filter,
+            reassembly,
             socket_buffer,
         };
         let loss = Loss {
@@ -102,6 +129,28 @@ fn losses(
         (transfer.path, transfer.forward, loss)
     });
     (losses.collect(), unsure)
+}
+
+/// What the counters of both hosts say was dropped of one transfer: packets, which may be several datagrams joined.
+struct Drops {
+    sender_filter: u64,
+    sender_queue: u64,
+    receiver_queue: u64,
+    receiver_filter: u64,
+    corrupted: u64,
+    reassembly: u64,
+    socket_buffer: u64,
+}
+
+impl Drops {
+    /// How many places dropped packets that may have been several datagrams joined.
+    fn places_joined(&self) -> usize {
+        let Self { sender_filter, sender_queue, receiver_queue, receiver_filter, socket_buffer, .. } = self;
+        [sender_filter, sender_queue, receiver_queue, receiver_filter, socket_buffer]
+            .into_iter()
+            .filter(|drops| **drops > 0)
+            .count()
+    }
 }
 
 /// Datagrams handed to the sender's kernel that never reached the receiving program.
@@ -136,11 +185,33 @@ fn receiver_drops(observation: Option<&Observation>, end: &EndCounts) -> u64 {
         .sum()
 }
 
+/// What filters at an interface dropped. `ingress` drops only what comes in; `clsact` may have dropped what goes out as well.
+fn filter_drops(seen: &Observation, interface: &Option<String>, sends: bool) -> u64 {
+    let is_filter = |kind: &str| kind == "clsact" || (kind == "ingress" && !sends);
+    let here =
+        seen.qdiscs.iter().filter(|qdisc| Some(&qdisc.interface) == interface.as_ref() && is_filter(&qdisc.kind));
+    here.map(|qdisc| qdisc.drops).sum()
+}
+
+/// Datagrams in which the receiving host found a wrong checksum of UDP, or a wrong header of IP.
+fn corrupted(seen: &Observation) -> u64 {
+    seen.network.udp.checksum_errors + seen.network.ip.header_errors
+}
+
+/// What the receiving sockets dropped for want of room. The kernel counts datagrams with a wrong checksum among `socket_drops` if it
+/// looked for the socket first, as it does with all but short ones. Those are taken out, unless the host's own count of full buffers
+/// says that the room was what they wanted.
+fn buffer_drops(seen: Option<&Observation>, socket_drops: u64) -> u64 {
+    let Some(udp) = seen.map(|seen| seen.network.udp) else { return socket_drops };
+    let for_room = udp.receive_buffer_errors + udp.memory_errors;
+    socket_drops.saturating_sub(udp.checksum_errors).max(socket_drops.min(for_room))
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use crate::transfer::tests::{paths_of, stream_of, trial};
-    use linerate_model::{InterfaceCounters, QdiscCounters, Task, TrialResult};
+    use linerate_model::{InterfaceCounters, QdiscCounters, Task, TrialResult, UdpCounters};
 
     /// The trial with its losses placed.
     pub(crate) fn placed(mut result: TrialResult) -> TrialResult {
@@ -163,9 +234,9 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_no_counter_explains_was_lost_on_the_wire() {
+    fn what_no_counter_explains_is_unaccounted() {
         let loss = account(|_| ());
-        assert_eq!((loss.lost, loss.of, loss.places.wire), (1_000, 10_000, 1_000));
+        assert_eq!((loss.lost, loss.of, loss.places.unaccounted), (1_000, 10_000, 1_000));
     }
 
     #[test]
@@ -189,7 +260,7 @@ pub(crate) mod tests {
         });
         let places = loss.places;
         assert_eq!(
-            (places.sender_queue, places.receiver_queue, places.socket_buffer, places.wire),
+            (places.sender_queue, places.receiver_queue, places.socket_buffer, places.unaccounted),
             (120, 30, 200, 650)
         );
         assert_eq!(loss.lost, 1_000);
@@ -202,7 +273,7 @@ pub(crate) mod tests {
                 received.socket_drops = 1_000_000;
             }
         });
-        assert_eq!((loss.lost, loss.places.socket_buffer, loss.places.wire), (1_000, 1_000, 0));
+        assert_eq!((loss.lost, loss.places.socket_buffer, loss.places.unaccounted), (1_000, 1_000, 0));
     }
 
     #[test]
@@ -215,6 +286,76 @@ pub(crate) mod tests {
         assert_eq!((loss.places.receiver_queue, loss.places.sender_queue), (1_000, 0));
     }
 
+    /// Changes what the receiving host saw.
+    fn at_receiver(result: &mut TrialResult, change: impl FnOnce(&mut Observation)) {
+        change(result.hosts.get_mut(&"b".into()).expect("the receiver"));
+    }
+
+    fn socket_drops(result: &mut TrialResult, drops: u64) {
+        paths_of(result)[0].server.received.as_mut().expect("it received").socket_drops = drops;
+    }
+
+    #[test]
+    fn datagrams_with_a_wrong_checksum_are_not_taken_for_a_full_socket_buffer() {
+        let loss = account(|result| {
+            // The sockets count both kinds as one, and here they dropped 300 for want of room.
+            socket_drops(result, 700);
+            at_receiver(result, |seen| {
+                seen.network.udp =
+                    UdpCounters { checksum_errors: 400, receive_buffer_errors: 300, ..Default::default() }
+            });
+        });
+        assert_eq!((loss.places.corrupted, loss.places.socket_buffer, loss.places.unaccounted), (400, 300, 300));
+    }
+
+    #[test]
+    fn short_datagrams_fail_their_checksum_before_a_socket_is_found() {
+        let loss = account(|result| {
+            socket_drops(result, 300);
+            at_receiver(result, |seen| {
+                seen.network.udp =
+                    UdpCounters { checksum_errors: 400, receive_buffer_errors: 300, ..Default::default() };
+                seen.network.ip.header_errors = 50;
+            });
+        });
+        assert_eq!((loss.places.corrupted, loss.places.socket_buffer, loss.places.unaccounted), (450, 300, 250));
+    }
+
+    #[test]
+    fn filters_and_reassembly_have_places_of_their_own() {
+        let clsact = |interface: &str, drops| QdiscCounters {
+            interface: interface.into(),
+            kind: "clsact".into(),
+            drops,
+            ..QdiscCounters::default()
+        };
+        let loss = account(|result| {
+            result.hosts.get_mut(&"a".into()).expect("the sender").qdiscs =
+                vec![clsact("eth0", 10), clsact("eth9", 999)];
+            at_receiver(result, |seen| {
+                seen.qdiscs = vec![clsact("eth0", 20), QdiscCounters { kind: "ingress".into(), ..clsact("eth0", 5) }];
+                (seen.network.ip.filtered, seen.network.ip.unassembled) = (100, 7);
+            });
+        });
+        let places = loss.places;
+        assert_eq!((places.sender_filter, places.receiver_filter, places.reassembly), (10, 125, 7));
+        assert_eq!((places.unaccounted, loss.lost), (1_000 - 10 - 125 - 7, 1_000));
+    }
+
+    #[test]
+    fn what_a_host_counts_as_a_whole_is_shared_by_all_that_it_receives() {
+        let mut result = trial(9_000, 1_000);
+        let again = paths_of(&mut result)[0].clone();
+        paths_of(&mut result).push(again);
+        let stream = stream_of(&mut result.trial);
+        stream.paths.push(stream.paths[0].clone());
+        at_receiver(&mut result, |seen| seen.network.udp.checksum_errors = 200);
+        let result = placed(result);
+        let corrupted: Vec<u64> =
+            result.paths().iter().filter_map(|path| path.forward_loss).map(|loss| loss.places.corrupted).collect();
+        assert_eq!(corrupted, [100, 100]);
+    }
+
     #[test]
     fn unsent_and_refused_count_as_lost() {
         let loss = account(|result| {
@@ -223,7 +364,7 @@ pub(crate) mod tests {
             }
         });
         assert_eq!((loss.lost, loss.of), (1_055, 10_055));
-        assert_eq!((loss.places.not_sent, loss.places.sender_queue, loss.places.wire), (50, 5, 1_000));
+        assert_eq!((loss.places.not_sent, loss.places.sender_queue, loss.places.unaccounted), (50, 5, 1_000));
     }
 
     #[test]

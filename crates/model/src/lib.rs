@@ -31,6 +31,7 @@ mod loss;
 mod measurement;
 mod medium;
 mod neighbours;
+mod network_counters;
 mod observation;
 mod outcome;
 mod plan;
@@ -85,6 +86,7 @@ pub use measurement::{
 };
 pub use medium::{AtmService, Medium, Sonet, UnknownMedium};
 pub use neighbours::{NeighbourTable, PastNeighbours};
+pub use network_counters::{ConntrackCounters, IpCounters, NetworkCounters, TcpCounters, UdpCounters};
 pub use observation::{
     CoreUse, CpuQuota, DiskUse, InterfaceCounters, KernelThreadUse, Observation, Pressure, QdiscCounters, Softnet,
     Stall, ThreadUse,

@@ -24,24 +24,37 @@ pub struct Loss {
 pub struct LossPlaces {
     /// Due at the offered rate, but the sender did not get to them.
     pub not_sent: u64,
+    /// A filter of the sending host dropped them: tc on the way out.
+    pub sender_filter: u64,
     /// The sender's kernel refused them, or its queue (qdisc) or NIC dropped them.
     pub sender_queue: u64,
-    /// Left the sender's NIC and never reached the receiver's: the wire or a device on it.
-    pub wire: u64,
+    /// Left the sender's NIC and reached no counter of the receiving host: lost on a wire or in a device, or dropped where the
+    /// kernel does not count.
+    pub unaccounted: u64,
+    /// Damaged on the path: the receiving host found a wrong checksum or header.
+    pub corrupted: u64,
     /// The receiver's NIC ring or its kernel's input queue (softnet) dropped them.
     pub receiver_queue: u64,
+    /// A filter of the receiving host dropped them: tc or XDP on the way in, netfilter, or the reverse path filter.
+    pub receiver_filter: u64,
+    /// Some of their fragments arrived, but the receiving host could not put them together.
+    pub reassembly: u64,
     /// No room in the receiving socket's buffer: the program did not read fast enough.
     pub socket_buffer: u64,
 }
 
 impl LossPlaces {
     /// All places, in the order of the path, each with its name in words.
-    pub fn named(&self) -> [(&'static str, u64); 5] {
+    pub fn named(&self) -> [(&'static str, u64); 9] {
         [
             ("not sent", self.not_sent),
+            ("sender's filter", self.sender_filter),
             ("sender's queue or NIC", self.sender_queue),
-            ("wire or device", self.wire),
+            ("unaccounted", self.unaccounted),
+            ("corrupted", self.corrupted),
             ("receiver's NIC or kernel queue", self.receiver_queue),
+            ("receiver's filter", self.receiver_filter),
+            ("receiver's IP reassembly", self.reassembly),
             ("receiver's socket buffer", self.socket_buffer),
         ]
     }
@@ -52,16 +65,26 @@ impl LossPlaces {
     }
 }
 
+impl AddAssign for LossPlaces {
+    fn add_assign(&mut self, other: Self) {
+        self.not_sent += other.not_sent;
+        self.sender_filter += other.sender_filter;
+        self.sender_queue += other.sender_queue;
+        self.unaccounted += other.unaccounted;
+        self.corrupted += other.corrupted;
+        self.receiver_queue += other.receiver_queue;
+        self.receiver_filter += other.receiver_filter;
+        self.reassembly += other.reassembly;
+        self.socket_buffer += other.socket_buffer;
+    }
+}
+
 impl AddAssign for Loss {
     fn add_assign(&mut self, other: Self) {
         self.lost += other.lost;
         self.of += other.of;
         self.duplicates += other.duplicates;
         self.reordered += other.reordered;
-        self.places.not_sent += other.places.not_sent;
-        self.places.sender_queue += other.places.sender_queue;
-        self.places.wire += other.places.wire;
-        self.places.receiver_queue += other.places.receiver_queue;
-        self.places.socket_buffer += other.places.socket_buffer;
+        self.places += other.places;
     }
 }

@@ -1,5 +1,6 @@
 //! What a host saw during the measured window of a trial. All counts are differences over it.
 
+use crate::NetworkCounters;
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,8 +30,9 @@ pub struct Observation {
     pub qdiscs: Vec<QdiscCounters>,
     /// The kernel's input queues, all cores together. They belong to the machine, not to one network namespace.
     pub softnet: Softnet,
-    /// UDP datagrams the kernel dropped for want of socket buffer (all sockets of the namespace).
-    pub udp_receive_buffer_errors: u64,
+    /// What the protocols of the host's network namespace counted, drops and errors above all.
+    #[serde(default)]
+    pub network: NetworkCounters,
     /// Pressure stall information; none where the kernel keeps none.
     pub pressure: Option<Pressure>,
     /// What the CPU quota of the agent's control group did to it; none without a quota.
@@ -177,7 +179,7 @@ pub struct QdiscCounters {
     pub packets: u64,
     /// Bytes passed.
     pub bytes: u64,
-    /// Packets dropped.
+    /// Packets dropped. Of `clsact` and `ingress`: by a filter, on receipt or (`clsact`) on sending.
     pub drops: u64,
     /// Times the rate limit was met.
     pub overlimits: u64,

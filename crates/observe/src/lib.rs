@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod capability;
+mod conntrack;
 mod cores;
 mod counters;
 mod disk;
@@ -14,6 +15,7 @@ mod interface;
 mod kernel_thread;
 mod pressure;
 mod proc;
+mod protocols;
 mod qdisc;
 mod quota;
 mod sampler;
@@ -21,7 +23,6 @@ pub mod snmp;
 mod softnet;
 mod sources;
 mod thread;
-mod udp;
 mod watch;
 
 pub use capability::capabilities;

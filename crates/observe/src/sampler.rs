@@ -5,10 +5,11 @@
 
 use crate::cores::CoreTimes;
 use crate::proc::{growth, growth_32};
+use crate::protocols::ProtocolTotals;
 use crate::softnet::SoftnetCounts;
 use crate::sources::Sources;
 use crate::thread::cpu_of;
-use linerate_model::{CoreUse, Readings, SeriesQuantity, Softnet};
+use linerate_model::{CoreUse, NetworkCounters, Readings, SeriesQuantity, Softnet};
 use linerate_sys::clock;
 use linerate_sys::netlink::{Link, Qdisc};
 use linerate_sys::thread::EngineThread;
@@ -27,7 +28,8 @@ pub struct HostSampler {
     interfaces: Option<BTreeMap<u32, Interface>>,
     qdiscs: Option<BTreeMap<QdiscPlace, Discipline>>,
     softnet: (SoftnetCounts, Softnet),
-    udp_receive_buffer_errors: [Option<Growing>; 2],
+    /// What the protocols had counted when the sampler was opened, and how far they have grown by the names that are told.
+    protocols: (ProtocolTotals, [u64; PROTOCOL_COUNTERS.len()]),
     busiest: Busiest,
 }
 
@@ -41,7 +43,7 @@ impl HostSampler {
             interfaces: None,
             qdiscs: None,
             softnet: Default::default(),
-            udp_receive_buffer_errors: Default::default(),
+            protocols: Default::default(),
             busiest: Busiest::default(),
         };
         sampler.look();
@@ -83,11 +85,13 @@ impl HostSampler {
             sums.squeezed += grown.squeezed;
             *before = now;
         }
-        let errors = self.sources.udp_receive_buffer_errors();
-        for (counter, now) in self.udp_receive_buffer_errors.iter_mut().zip(errors) {
-            if let Some(now) = now {
-                counter.get_or_insert(Growing::from(now)).look(now, growth);
-            }
+        let now = self.sources.protocols_sampled();
+        let (opened, told) = &mut self.protocols;
+        opened.complete(&now);
+        let grown = now.since(opened);
+        for ((.., counter), told) in PROTOCOL_COUNTERS.iter().zip(told) {
+            // What is filtered is a difference of counters, which may fall by some packets.
+            *told = counter(&grown).max(*told);
         }
     }
 
@@ -140,10 +144,28 @@ impl HostSampler {
         add(Of::SoftnetProcessed, "", softnet.processed);
         add(Of::SoftnetDropped, "", softnet.dropped);
         add(Of::SoftnetSqueezed, "", softnet.squeezed);
-        let errors = self.udp_receive_buffer_errors.iter().flatten().map(|counter| counter.grown).sum();
-        add(Of::UdpReceiveBufferErrors, "", errors);
+        let (_, grown) = &self.protocols;
+        for ((quantity, subject, _), grown) in PROTOCOL_COUNTERS.iter().zip(grown) {
+            add(*quantity, subject, *grown);
+        }
     }
 }
+
+/// Reads one of the counters of the protocols.
+type ProtocolCounter = fn(&NetworkCounters) -> u64;
+
+/// What is told of the protocols: quantity, subject and counter.
+const PROTOCOL_COUNTERS: [(SeriesQuantity, &str, ProtocolCounter); 9] = [
+    (SeriesQuantity::UdpReceiveBufferErrors, "", |all| all.udp.receive_buffer_errors),
+    (SeriesQuantity::KernelDrops, "udp checksum", |all| all.udp.checksum_errors),
+    (SeriesQuantity::KernelDrops, "udp memory", |all| all.udp.memory_errors),
+    (SeriesQuantity::KernelDrops, "tcp checksum", |all| all.tcp.checksum_errors),
+    (SeriesQuantity::KernelDrops, "ip header", |all| all.ip.header_errors),
+    (SeriesQuantity::KernelDrops, "ip discards", |all| all.ip.receive_discards),
+    (SeriesQuantity::KernelDrops, "ip filtered", |all| all.ip.filtered),
+    (SeriesQuantity::KernelDrops, "ip reassembly", |all| all.ip.reassembly_failures),
+    (SeriesQuantity::KernelDrops, "ip not sent", |all| all.ip.send_discards),
+];
 
 /// From where something counts that is seen for the first time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

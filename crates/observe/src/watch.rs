@@ -4,7 +4,7 @@ use crate::cores::CoreTimes;
 use crate::disk::Disk;
 use crate::kernel_thread::{KernelThreads, KernelTimes};
 use crate::pressure::{self, PressureFiles};
-use crate::proc::growth;
+use crate::protocols::ProtocolTotals;
 use crate::quota::{QuotaCounts, Quotas};
 use crate::softnet::SoftnetCounts;
 use crate::sources::Sources;
@@ -68,8 +68,6 @@ impl Watch {
         let qdiscs = counters.qdiscs.as_ref().zip(before.qdiscs.as_ref());
         let names: BTreeMap<u32, String> =
             counters.links.iter().flatten().map(|link| (link.index, link.name.clone())).collect();
-        let grown =
-            |after: Option<u64>, before: Option<u64>| after.zip(before).map_or(0, |(now, then)| growth(then, now));
         Observation {
             window: Nanos::new(u64::try_from(window).unwrap_or(u64::MAX)),
             cores: cpu.cores.since(&cpu_before.cores),
@@ -80,7 +78,7 @@ impl Watch {
             carried: carried.map(|(now, then)| interface::since(now, then)).unwrap_or_default(),
             qdiscs: qdiscs.map(|(now, then)| qdisc::since(now, then, &names)).unwrap_or_default(),
             softnet: counters.softnet.since(&before.softnet),
-            udp_receive_buffer_errors: grown(counters.udp_v4, before.udp_v4) + grown(counters.udp_v6, before.udp_v6),
+            network: counters.protocols.since(&before.protocols),
             pressure: cpu
                 .pressure
                 .as_ref()
@@ -142,19 +140,16 @@ struct CounterSample {
     links: Option<Vec<Link>>,
     qdiscs: Option<Vec<Qdisc>>,
     softnet: SoftnetCounts,
-    udp_v4: Option<u64>,
-    udp_v6: Option<u64>,
+    protocols: ProtocolTotals,
 }
 
 impl CounterSample {
     fn take(sources: &mut Sources) -> Self {
-        let [udp_v4, udp_v6] = sources.udp_receive_buffer_errors();
         Self {
             links: sources.links(),
             qdiscs: sources.qdiscs(),
             softnet: sources.softnet().unwrap_or_default(),
-            udp_v4,
-            udp_v6,
+            protocols: sources.protocols(),
         }
     }
 }

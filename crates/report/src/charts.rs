@@ -34,6 +34,19 @@ impl Chart {
 /// Colours of series and of the places of loss, by the style sheet.
 pub(crate) const SERIES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
+/// The places where datagrams are lost, in the order of [`LossPlaces::named`]: the class of each and the column that counts it.
+const PLACES: [(&str, &str); 9] = [
+    ("s0", "column-not-sent"),
+    ("s5", "column-sender-filter"),
+    ("s1", "column-sender"),
+    ("s2", "column-unaccounted"),
+    ("s6", "column-corrupted"),
+    ("s3", "column-receiver"),
+    ("s7", "column-receiver-filter"),
+    ("solid", "column-reassembly"),
+    ("s4", "column-socket"),
+];
+
 /// The charts of results, in the order a reader wants them.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let charts = all(lang, &abridged::shown(record));
@@ -377,7 +390,12 @@ fn losses(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
             };
             Bar {
                 name: plain(m.name),
-                segments: SERIES.into_iter().zip(loss.places.named()).filter_map(segment).collect(),
+                segments: PLACES
+                    .map(|(class, _)| class)
+                    .into_iter()
+                    .zip(loss.places.named())
+                    .filter_map(segment)
+                    .collect(),
                 spread: None,
                 limits: vec![],
                 figure: counted_share(Ratio::new(loss.lost, loss.of)).unwrap_or_default(),
@@ -386,24 +404,17 @@ fn losses(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
         .collect();
     let seen = |index: usize| lossy.iter().any(|(_, loss)| loss.places.named()[index].1 > 0);
     let names = LossPlaces::default().named();
-    let legend =
-        (0..names.len()).filter(|index| seen(*index)).map(|index| (SERIES[index], lang.named("place", names[index].0)));
+    let shown: Vec<usize> = (0..names.len()).filter(|index| seen(*index)).collect();
+    let legend = shown.iter().map(|index| (PLACES[*index].0, lang.named("place", names[*index].0)));
     let row = |(m, loss): &(&FlowResult<'_>, linerate_model::Loss)| {
-        let counts = loss.places.named().map(|(_, count)| Some(grouped(count)));
+        let counts = loss.places.named();
+        let counts = shown.iter().map(|index| Some(grouped(counts[*index].1)));
         [Some(plain(m.name)), Some(grouped(loss.of)), Some(grouped(loss.lost))].into_iter().chain(counts).collect()
     };
+    let whole = ["column-stream", "column-offered", "column-charts-lost"].into_iter();
     let table = Table {
         caption: title.clone(),
-        columns: vec![
-            Column::new("column-stream"),
-            Column::new("column-offered"),
-            Column::new("column-charts-lost"),
-            Column::new("column-not-sent"),
-            Column::new("column-sender"),
-            Column::new("column-wire"),
-            Column::new("column-receiver"),
-            Column::new("column-socket"),
-        ],
+        columns: whole.chain(shown.iter().map(|index| PLACES[*index].1)).map(Column::new).collect(),
         rows: lossy.iter().map(row).collect(),
     };
     let legend = legend.collect();

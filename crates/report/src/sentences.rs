@@ -180,13 +180,27 @@ pub(crate) fn loss(lang: Language, result: &FlowResult<'_>) -> Option<String> {
 
 /// The places where datagrams were lost, each as it stands behind a count; what no place explains comes last.
 fn places(lang: Language, loss: &Loss) -> Vec<(String, u64)> {
-    let LossPlaces { not_sent, sender_queue, wire, receiver_queue, socket_buffer } = loss.places;
+    let LossPlaces {
+        not_sent,
+        sender_filter,
+        sender_queue,
+        unaccounted,
+        corrupted,
+        receiver_queue,
+        receiver_filter,
+        reassembly,
+        socket_buffer,
+    } = loss.places;
     let unplaced = loss.lost.saturating_sub(loss.places.sum());
     [
         (said!(lang, "loss-place-not-sent"), not_sent),
+        (said!(lang, "loss-place-sender-filter"), sender_filter),
         (said!(lang, "loss-place-sender-queue"), sender_queue),
-        (said!(lang, "loss-place-wire"), wire),
+        (said!(lang, "loss-place-unaccounted"), unaccounted),
+        (said!(lang, "loss-place-corrupted"), corrupted),
         (said!(lang, "loss-place-receiver-queue"), receiver_queue),
+        (said!(lang, "loss-place-receiver-filter"), receiver_filter),
+        (said!(lang, "loss-place-reassembly"), reassembly),
         (said!(lang, "loss-place-socket-buffer"), socket_buffer),
         (said!(lang, "loss-place-unknown"), unplaced),
     ]

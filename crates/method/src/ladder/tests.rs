@@ -310,11 +310,11 @@ fn the_advice_follows_where_udp_loses() {
         planted.ladder().widest_gap.expect("half is lost").advice
     };
     for (places, words) in [
-        (LossPlaces { socket_buffer: 30_000, wire: 10, ..LossPlaces::default() }, "--receive-buffer"),
+        (LossPlaces { socket_buffer: 30_000, unaccounted: 10, ..LossPlaces::default() }, "--receive-buffer"),
         (LossPlaces { receiver_queue: 30_000, ..LossPlaces::default() }, "netdev_max_backlog"),
-        (LossPlaces { wire: 30_000, ..LossPlaces::default() }, "lost on the way"),
+        (LossPlaces { unaccounted: 30_000, ..LossPlaces::default() }, "lost on the way"),
         // Too few to account for half.
-        (LossPlaces { wire: 30, ..LossPlaces::default() }, "work for each packet"),
+        (LossPlaces { unaccounted: 30, ..LossPlaces::default() }, "work for each packet"),
     ] {
         let said = advice(places);
         assert!(said.contains(words), "{words}: {said}");

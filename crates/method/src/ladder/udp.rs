@@ -38,8 +38,9 @@ impl Layer for Udp {
         let result = facts.flows(&stream_name(facts.plan.ip, facts.plan.mtu));
         let loss =
             result.and_then(|result| result.loss).filter(|loss| loss.lost as f64 > loss.of as f64 * LOSS_WORTH_NAMING);
-        let LossPlaces { socket_buffer, receiver_queue, wire, .. } = loss.map(|loss| loss.places).unwrap_or_default();
-        let text = match [socket_buffer, receiver_queue, wire].into_iter().max() {
+        let LossPlaces { socket_buffer, receiver_queue, unaccounted, .. } =
+            loss.map(|loss| loss.places).unwrap_or_default();
+        let text = match [socket_buffer, receiver_queue, unaccounted].into_iter().max() {
             None | Some(0) => {
                 "the sending socket does not keep up with the work for each packet: try --flows 4, a larger MTU, or let the \
                  kernel cut datagrams (`linerate stream --udp` does, where it can)"

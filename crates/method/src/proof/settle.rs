@@ -142,7 +142,8 @@ impl Lost {
         let (lost, of, what) = match (loss, tcp) {
             // What never left its host was not lost on the path.
             (Some(loss), _) => {
-                (loss.places.wire, loss.of - loss.places.not_sent - loss.places.sender_queue, "datagrams")
+                let sent = loss.of - loss.places.not_sent - loss.places.sender_queue;
+                (loss.places.unaccounted, sent, "datagrams")
             }
             (None, Some(tcp)) => (tcp.retransmits, tcp.segments, "segments"),
             (None, None) => (0, 0, "datagrams"),

@@ -119,7 +119,7 @@ fn the_ends_of_a_path_are_joined_and_its_losses_placed() {
         joining(vec![("b", Ok(b)), ("a", Ok(a))])
     };
     let result = join(&spec(), 2, ends(&["b:/tmp/x was not removed"])).expect("both ends are there");
-    assert_eq!(result.paths()[0].forward_loss.map(|loss| (loss.lost, loss.places.wire)), Some((1_000, 1_000)));
+    assert_eq!(result.paths()[0].forward_loss.map(|loss| (loss.lost, loss.places.unaccounted)), Some((1_000, 1_000)));
     assert_eq!((result.attempt, result.started_unix_ns, result.hosts.len()), (2, 40, 2));
     let doubts: Vec<(CaveatKind, &str)> =
         result.caveats.iter().map(|doubt| (doubt.kind, doubt.text.as_str())).collect();

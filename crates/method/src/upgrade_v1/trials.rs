@@ -45,6 +45,35 @@ pub(super) fn of(record: &Value, plan: &Plan) -> Upgraded<Vec<TrialResult>> {
     Ok(all)
 }
 
+/// What each host saw; nothing where nobody was asked.
+fn observations(hosts: &Value) -> Upgraded<BTreeMap<HostName, Observation>> {
+    let mut all = BTreeMap::new();
+    for (host, seen) in hosts.as_object().into_iter().flatten() {
+        all.insert(read(Value::from(host.as_str()), "a host's name")?, observation(seen.clone())?);
+    }
+    Ok(all)
+}
+
+/// What a host saw: of the protocols' counters the first format had one.
+fn observation(mut seen: Value) -> Upgraded<Observation> {
+    let dropped = take(&mut seen, "udp_receive_buffer_errors");
+    if let Some(members) = seen.as_object_mut() {
+        members.insert("network".to_owned(), json!({"udp": {"receive_buffer_errors": dropped}}));
+    }
+    read(seen, "what a host saw")
+}
+
+/// A loss: the first format called what no counter explains `wire`, and knew fewer places.
+fn loss(mut loss: Value) -> Value {
+    if let Some(places) = loss.get_mut("places") {
+        rename(places, "wire", "unaccounted");
+        for new in ["sender_filter", "corrupted", "receiver_filter", "reassembly"] {
+            places[new] = 0.into();
+        }
+    }
+    loss
+}
+
 /// A result in which nothing is counted yet.
 fn empty(trial: Trial) -> TrialResult {
     TrialResult {
@@ -76,13 +105,14 @@ fn flows(result: &Value) -> Upgraded<Vec<TrialResult>> {
                 caveats.push(Caveat::new(CaveatKind::LeftBehind, what));
             }
         }
-        let ends = json!({"client": client, "server": server, "forward_loss": path["forward_loss"], "backward_loss": path["backward_loss"]});
+        let [forward, backward] = ["forward_loss", "backward_loss"].map(|way| loss(take(&mut path, way)));
+        let ends = json!({"client": client, "server": server, "forward_loss": forward, "backward_loss": backward});
         paths.push(read::<PathCounts>(ends, &format!("counts of `{}`", trial.name))?);
     }
     let measured = TrialResult {
         started_unix_ns: read(result["started_unix_ns"].clone(), "a trial's time")?,
         counts: vec![Counts::Flows(paths)],
-        hosts: read(result["hosts"].clone(), "what the hosts saw")?,
+        hosts: observations(&result["hosts"])?,
         caveats,
         ..empty(trial.clone())
     };
@@ -107,11 +137,8 @@ fn frames(result: &Value, home: &HostName) -> Upgraded<TrialResult> {
     let trial = frames_trial(&result["trial"], home)?;
     let Task::Frames(task) = trial.task() else { return Err("no frames".to_owned()) };
     let first = task.ports.first().map_or(home, |port| task.host(port)).clone();
-    let mut hosts: BTreeMap<HostName, Observation> = match get(result, "other_hosts") {
-        Value::Null => BTreeMap::new(),
-        others => read(others.clone(), "what the hosts saw")?,
-    };
-    hosts.insert(first, read(result["observation"].clone(), "what the host saw")?);
+    let mut hosts = observations(get(result, "other_hosts"))?;
+    hosts.insert(first, observation(result["observation"].clone())?);
     let counts: FrameCounts = read(json!({"engine": result["engine"], "streams": result["streams"]}), "frames")?;
     Ok(TrialResult {
         started_unix_ns: read(result["started_unix_ns"].clone(), "a trial's time")?,
@@ -134,7 +161,7 @@ fn copy(parts: &Value, trial: &Trial) -> Upgraded<TrialResult> {
             let host: HostName = read(part["host"].clone(), "a host of a copy")?;
             let counted = &mut part["counted"];
             started.push(read::<u64>(take(counted, "started_unix_ns"), "a copy's time")?);
-            result.hosts.insert(host.clone(), read(take(counted, "observation"), "what a host saw")?);
+            result.hosts.insert(host.clone(), observation(take(counted, "observation"))?);
             for caveat in read::<Vec<Caveat>>(take(counted, "caveats"), "caveats")? {
                 result.caveats.push(Caveat::new(caveat.kind, format!("on {host}: {}", caveat.text)));
             }

@@ -149,6 +149,7 @@ fn renamed(value: Value) -> Value {
             .into_iter()
             .map(|(key, member)| {
                 let now = NAMES.iter().find(|(then, _)| *then == key).map_or(key, |(_, now)| (*now).to_owned());
+                let member = if now == "places" { with_new_places(member) } else { member };
                 (now, renamed(member))
             })
             .collect(),
@@ -157,6 +158,15 @@ fn renamed(value: Value) -> Value {
         Value::String(text) => WORDS.iter().fold(text, |text, (then, now)| text.replace(then, now)).into(),
         other => other,
     }
+}
+
+/// Places of loss as they are now: what no counter explains was called `wire`, and there were fewer.
+fn with_new_places(mut places: Value) -> Value {
+    if let Some(unaccounted) = places.as_object_mut().and_then(|places| places.remove("wire")) {
+        places["unaccounted"] = unaccounted;
+        ["sender_filter", "corrupted", "receiver_filter", "reassembly"].iter().for_each(|new| places[new] = 0.into());
+    }
+    places
 }
 
 /// A result without the head that the first format did not have.

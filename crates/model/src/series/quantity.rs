@@ -83,6 +83,9 @@ pub enum Quantity {
     SoftnetSqueezed,
     /// UDP datagrams that the kernel dropped for want of socket buffer.
     UdpReceiveBufferErrors,
+    /// What the host's protocols dropped otherwise, by the reason: `udp checksum`, `udp memory`, `tcp checksum`, `ip header`,
+    /// `ip discards`, `ip filtered`, `ip reassembly`, `ip not sent`. See [`crate::NetworkCounters`].
+    KernelDrops,
     /// Copies: time of a stage at work, all its workers together.
     StageTime,
     /// Frames that a port sent.
@@ -152,6 +155,7 @@ impl Quantity {
             | Self::SoftnetDropped
             | Self::SoftnetSqueezed
             | Self::UdpReceiveBufferErrors
+            | Self::KernelDrops
             | Self::FramesSent
             | Self::FramesReceived => SeriesUnit::Count,
         }
@@ -200,6 +204,7 @@ impl Quantity {
                 | Self::SoftnetDropped
                 | Self::SoftnetSqueezed
                 | Self::UdpReceiveBufferErrors
+                | Self::KernelDrops
         )
     }
 

@@ -90,11 +90,11 @@ pub(crate) fn shape(namespace: &NetNamespace, rate: BitRate) {
     shaped.expect("enter");
 }
 
-fn watch(namespace: &NetNamespace) -> Watch {
+pub(crate) fn watch(namespace: &NetNamespace) -> Watch {
     namespace.enter(|| Watch::open(&[])).expect("enter")
 }
 
-fn finish(mut watch: Watch) -> Observation {
+pub(crate) fn finish(mut watch: Watch) -> Observation {
     watch.close();
     // Here, outside the namespace: a watch stays where it was opened.
     watch.finish()
@@ -122,7 +122,7 @@ fn interfaces_count_exactly_what_crossed_them() {
     let bytes = DATAGRAMS * (PAYLOAD + HEADERS);
     assert_eq!((out.name.as_str(), out.tx_packets, out.tx_bytes, out.rx_packets), ("eth0", DATAGRAMS, bytes, 0));
     assert_eq!((into.name.as_str(), into.rx_packets, into.rx_bytes, into.tx_packets), ("eth0", DATAGRAMS, bytes, 0));
-    assert_eq!((receiver.udp_receive_buffer_errors, into.rx_dropped, into.rx_errors), (0, 0, 0));
+    assert_eq!((receiver.network.udp.receive_buffer_errors, into.rx_dropped, into.rx_errors), (0, 0, 0));
     assert!(receiver.softnet.processed >= DATAGRAMS, "{:?}", receiver.softnet);
     assert!(sender.window.get() > 0 && !sender.cores.is_empty() && sender.agent_cpu.get() > 0);
 }
@@ -146,7 +146,7 @@ fn a_full_socket_buffer_is_counted_to_the_datagram() {
             .expect("enter");
         let seen = finish(watch);
         assert!((1..DATAGRAMS).contains(&arrived), "{arrived}");
-        assert_eq!(seen.udp_receive_buffer_errors, DATAGRAMS - arrived, "{address}");
+        assert_eq!(seen.network.udp.receive_buffer_errors, DATAGRAMS - arrived, "{address}");
     }
 }
 

@@ -41,7 +41,7 @@ fn a_loss_no_place_explains_is_said_to_be_unexplained() {
     let mut record = sample::lossy();
     sample::figures(&mut record.results[1]).loss.as_mut().expect("a loss").lost += 100;
     assert!(
-        flowing(&plain(&record)).contains("5,012 on the wire or in a device and 100 in a place that could not be told")
+        flowing(&plain(&record)).contains("5,012 unaccounted for (on a wire, in a device, or where the kernel does not count) and 100 in a place that could not be told")
     );
 }
 

@@ -311,7 +311,7 @@ pub(crate) fn udp_sweep() -> Record {
     figures(&mut results[1]).loss = Some(Loss {
         lost: 2_594,
         of: 254_311,
-        places: LossPlaces { wire: 2_594, ..LossPlaces::default() },
+        places: LossPlaces { unaccounted: 2_594, ..LossPlaces::default() },
         ..Loss::default()
     });
     record(&["a"], "b", results)
@@ -391,15 +391,24 @@ pub(crate) fn lossy() -> Record {
             Some(Loss { lost: places.sum(), of: 500_000, places, duplicates: 3, reordered: 41 });
         result
     };
-    let places =
-        LossPlaces { not_sent: 1_200, sender_queue: 20_000, wire: 5_000, receiver_queue: 900, socket_buffer: 31_000 };
+    let places = LossPlaces {
+        not_sent: 1_200,
+        sender_filter: 70,
+        sender_queue: 20_000,
+        unaccounted: 5_000,
+        corrupted: 300,
+        receiver_queue: 900,
+        receiver_filter: 80,
+        reassembly: 60,
+        socket_buffer: 31_000,
+    };
     record(
         &["a"],
         "b",
         vec![
             lose("udp 64", 64, places),
-            lose("udp 1472", 1472, LossPlaces { wire: 5_012, ..LossPlaces::default() }),
-            lose("udp 8192", 8192, LossPlaces { socket_buffer: 250_000, wire: 3_000, ..LossPlaces::default() }),
+            lose("udp 1472", 1472, LossPlaces { unaccounted: 5_012, ..LossPlaces::default() }),
+            lose("udp 8192", 8192, LossPlaces { socket_buffer: 250_000, unaccounted: 3_000, ..LossPlaces::default() }),
         ],
     )
 }

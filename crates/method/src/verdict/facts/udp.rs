@@ -11,7 +11,7 @@ const USUAL_BUFFER: u64 = 106_496;
 /// What became of UDP's datagrams, as shares of those sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Udp {
-    /// Lost between the two NICs.
+    /// Lost between the two NICs, so far as no counter tells otherwise: all of a datagram, or one of its fragments.
     pub(crate) wire: f64,
     /// Dropped by the receiver's NIC or input queue.
     pub(crate) receiver_queue: f64,
@@ -44,7 +44,7 @@ pub(super) fn udp(runs: &[&TrialResult]) -> Udp {
             let fastest = all.iter().filter_map(came).fold(0.0, f64::max);
             Udp {
                 buffer_time: held as f64 / fastest.max(1.0),
-                wire: share(losses().map(|loss| loss.places.wire).sum()),
+                wire: share(losses().map(|loss| loss.places.unaccounted + loss.places.reassembly).sum()),
                 receiver_queue: share(losses().map(|loss| loss.places.receiver_queue).sum()),
                 socket_buffer: share(losses().map(|loss| loss.places.socket_buffer).sum()),
             }
