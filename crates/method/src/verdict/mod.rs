@@ -9,6 +9,7 @@
 //!    the most, and low confidence beside anything unexplained. Where no limit has good signs, the verdict is `cannot-tell`:
 //!    it names the limits that are left, or says what was missing.
 
+mod corruption;
 mod device;
 mod facts;
 mod latency;
@@ -124,7 +125,7 @@ impl Rule {
 /// Every limit and its rule, in the order of the path. Of two equally well supported limits the first is the verdict: a load
 /// that is met asks no more of the wire, and a full wire asks no more of the hosts. Storage comes before the processors, as
 /// a thread that waits for storage does not wait for a core.
-const RULES: [(Limit, Rule); 17] = [
+const RULES: [(Limit, Rule); 18] = [
     (Limit::OfferedLoad, Rule::Flows(offered_load::weigh)),
     (Limit::Wire, Rule::Either(wire::weigh, wire::of_copy)),
     (Limit::Tester, Rule::Flows(tester::weigh)),
@@ -138,6 +139,7 @@ const RULES: [(Limit, Rule); 17] = [
     (Limit::SendBuffer, Rule::Either(send_buffer::weigh, send_buffer::of_copy)),
     (Limit::Window, Rule::Either(window::weigh, window::of_copy)),
     (Limit::StartUp, Rule::Flows(start_up::weigh)),
+    (Limit::Corruption, Rule::Flows(corruption::weigh)),
     (Limit::PathLoss, Rule::Either(path_loss::weigh, path_loss::of_copy)),
     (Limit::Device, Rule::Flows(device::weigh)),
     (Limit::Shaper, Rule::Either(shaper::weigh, shaper::of_copy)),

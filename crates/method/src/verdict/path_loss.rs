@@ -14,6 +14,8 @@ use super::facts::{
 use super::{Opinion, support};
 use linerate_model::{Place, Support};
 
+/// Loss is not the path's where the receiving host counted so much of it.
+const MOST_COUNTED: f64 = 0.5;
 /// With so much of the time of requests in its slow tail, the tail is what makes them slow.
 const MOST_OF_TIME: f64 = 0.5;
 const MUCH_OF_TIME: f64 = 0.25;
@@ -23,8 +25,18 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         Work::Transact => of_requests(facts),
         Work::Udp => of_datagrams(facts),
         Work::Tcp => {
-            let clustered = facts.tcp_course().and_then(|course| course.clustered);
-            of_tcp(facts.tcp.as_ref()?, clustered)
+            let tcp = facts.tcp.as_ref()?;
+            let counted = facts.receiver.checksum_errors + facts.inbound.filtered;
+            if tcp.retransmitted > 0.0 && counted >= MOST_COUNTED * tcp.retransmitted {
+                let text = format!(
+                    "{} of the segments were retransmitted, and the receiving host itself dropped {} of what came.",
+                    percent(tcp.retransmitted),
+                    percent(counted)
+                );
+                Some(Opinion::new(Support::Against, text))
+            } else {
+                of_tcp(tcp, facts.tcp_course().and_then(|course| course.clustered))
+            }
         }
     };
     opinion.map(|opinion| opinion.at(Place::ForwardPath))

@@ -15,6 +15,10 @@ const NEARLY_FULL: f64 = 0.98;
 const MARKED: f64 = 0.001;
 /// More lost on the way back than this, while little is lost on the way there, holds acknowledgements up.
 const RETURN_LOSS: f64 = 0.02;
+/// Filters account for the loss where they dropped so much of it.
+const MOST_FILTERED: f64 = 0.5;
+/// A filter that drops less than this on the way out does not hold the result back.
+const FILTERED_OUT: f64 = 0.005;
 /// Why a path is not seen behind a window.
 const WINDOW_FULL: &str = "The receiver's window was full: what the path would let through is not seen.";
 
@@ -53,6 +57,24 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
         let next = "Look at the sending host's own queueing discipline (tc qdisc): it has a rate set.";
         let opinion = Opinion::new(Support::Strong, text(&facts.outbound, "sending"));
         return Some(opinion.at(Place::SenderQueue).then(next));
+    }
+    let lost = facts
+        .udp
+        .map_or_else(|| facts.tcp.as_ref().map_or(0.0, |tcp| tcp.retransmitted), |_| facts.lost_behind_sender());
+    let filtered = facts.udp.map_or(facts.inbound.filtered, |udp| udp.receiver_filter);
+    if filtered > NOTABLE_LOSS && lost > NOTABLE_LOSS && filtered >= MOST_FILTERED * lost {
+        let text = format!(
+            "Filters of the receiving host dropped {} of the packets that came, and {} of all were lost.",
+            percent(filtered),
+            percent(lost)
+        );
+        let next = "Look at the receiving host's packet filters (tc filter, nft list ruleset, iptables -L -v): one has a rate set.";
+        return Some(Opinion::new(Support::Strong, text).at(Place::ReceiverHost).then(next));
+    }
+    if facts.outbound.filtered > FILTERED_OUT {
+        let text = format!("Filters of the sending host dropped {} of the packets.", percent(facts.outbound.filtered));
+        let next = "Look at the sending host's packet filters (tc filter show dev IF egress): one has a rate set.";
+        return Some(Opinion::new(Support::Strong, text).at(Place::SenderQueue).then(next));
     }
     // Of a stream nothing but acknowledgements goes back.
     if facts.work == Work::Tcp && facts.inbound.is_shaped() {

@@ -294,6 +294,29 @@ fn a_core_full_of_soft_interrupts_is_named_with_its_host() {
 }
 
 #[test]
+fn packets_that_fail_their_checksums_were_damaged_on_the_path() {
+    let damaged = Udp { corrupted: 0.02, ..Udp::default() };
+    let offer = Some(Offer { sent: 1.0, arrived: 0.98 });
+    is(&FlowFacts { offer, ..udp(damaged) }, Limit::Corruption, Confidence::High);
+    // Where most of the loss is another's, both may be it.
+    assert_eq!(of_flows(&udp(Udp { wire: 0.6, ..damaged })).limit, Limit::Shaper);
+    let lossy = Tcp { retransmitted: 0.01, ..tcp() };
+    let receiver = End { busy: 0.2, checksum_errors: 0.009, ..End::default() };
+    is(&FlowFacts { tcp: Some(lossy), receiver, ..facts() }, Limit::Corruption, Confidence::High);
+}
+
+#[test]
+fn what_a_hosts_own_filter_drops_is_no_path() {
+    let filtered = udp(Udp { receiver_filter: 0.4, ..Udp::default() });
+    is(&filtered, Limit::Shaper, Confidence::High);
+    assert_eq!(of_flows(&filtered).place, Some(Place::ReceiverHost));
+    let inbound = InterfaceFacts { name: "eth0".into(), filtered: 0.03, ..InterfaceFacts::default() };
+    let lossy = FlowFacts { tcp: Some(Tcp { retransmitted: 0.04, ..tcp() }), inbound, ..facts() };
+    is(&lossy, Limit::Shaper, Confidence::High);
+    assert_eq!(of_flows(&lossy).place, Some(Place::ReceiverHost));
+}
+
+#[test]
 fn two_limits_that_are_both_reached_are_both_named() {
     let both = FlowFacts { sender: End { busy: 0.95, ..End::default() }, ..with_line(0.99) };
     let said = of_flows(&both);

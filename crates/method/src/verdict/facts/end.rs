@@ -44,6 +44,8 @@ pub(crate) struct End {
     pub(crate) kernel: Option<KernelThread>,
     /// Share of the packets that its host's NIC or input queue dropped on receipt.
     pub(crate) dropped: f64,
+    /// TCP segments that failed their checksum there, as a share of those received; a packet that offloads joined counts once.
+    pub(crate) checksum_errors: f64,
     /// Share of the time that its host's core with the most interrupts spent on them, soft and hard.
     pub(crate) interrupts: f64,
 }
@@ -80,6 +82,7 @@ impl End {
             spare_cores: ends.iter().map(|end| end.spare_cores).min().unwrap_or(0),
             kernel: foremost(ends.iter().filter_map(|end| end.kernel.clone())),
             dropped: middle(|end| end.dropped),
+            checksum_errors: middle(|end| end.checksum_errors),
             interrupts: middle(|end| end.interrupts),
         }
     }
@@ -135,6 +138,7 @@ impl End {
             kernel: foremost(kernel),
             busiest_core: cores().fold(0.0, f64::max),
             spare_cores: cores().filter(|busy| *busy < SPARE).count(),
+            checksum_errors: hosts.iter().map(|host| checksum_errors(host)).fold(0.0, f64::max),
             interrupts: hosts.iter().map(|host| interrupts_of(host)).fold(0.0, f64::max),
             dropped: if sends { 0.0 } else { all.iter().filter_map(dropped).fold(0.0, f64::max) },
         }
@@ -160,6 +164,11 @@ impl End {
     pub(crate) fn is_throttled(&self) -> bool {
         self.throttled.is_some_and(|(share, _)| share >= THROTTLED)
     }
+}
+
+fn checksum_errors(host: &Observation) -> f64 {
+    let (failed, received) = (host.network.tcp.checksum_errors, host.network.ip.received);
+    failed as f64 / received.max(1) as f64
 }
 
 /// The interface's own thread before one of the machine, then the one with most to do.

@@ -25,6 +25,8 @@ pub(crate) struct InterfaceFacts {
     pub(crate) held_back_per_s: f64,
     /// Share of the packets that the discipline dropped.
     pub(crate) dropped: f64,
+    /// Packets that filters there dropped (tc, netfilter), as a share of those that it carried.
+    pub(crate) filtered: f64,
     /// Of the bytes that it carried in the direction of the data, the share that was not of the measured load.
     pub(crate) others: f64,
 }
@@ -38,6 +40,7 @@ impl InterfaceFacts {
             waiting: middle(|one| one.waiting),
             held_back_per_s: middle(|one| one.held_back_per_s),
             dropped: middle(|one| one.dropped),
+            filtered: middle(|one| one.filtered),
             others: middle(|one| one.others),
         }
     }
@@ -78,9 +81,23 @@ impl InterfaceFacts {
             held_back_per_s: overlimits as f64 / seen.window.as_secs_f64().max(f64::MIN_POSITIVE),
             dropped: drops as f64 / (packets + drops).max(1) as f64,
             others: carried.filter(|_| streams).map_or(0.0, |carried| others(carried, &ends, sends)),
+            filtered: filtered(seen, &name, sends),
             name,
         })
     }
+}
+
+/// The disciplines that hold filters, and no packets (tc(8)).
+const FILTERS: [&str; 2] = ["clsact", "ingress"];
+
+/// Packets that filters dropped at the interface `name`, as a share of those that it carried.
+fn filtered(seen: &Observation, name: &str, sends: bool) -> f64 {
+    let by_tc = seen.qdiscs.iter().filter(|qdisc| qdisc.interface == name && FILTERS.contains(&qdisc.kind.as_str()));
+    let by_tc: u64 = by_tc.map(|qdisc| qdisc.drops).sum();
+    let by_netfilter = if sends { 0 } else { seen.network.ip.filtered };
+    let counted = seen.interfaces.iter().find(|counted| counted.name == name);
+    let carried = counted.map_or(0, |counted| if sends { counted.tx_packets } else { counted.rx_packets });
+    (by_tc + by_netfilter) as f64 / carried.max(1) as f64
 }
 
 /// Share of the window's intervals at whose end packets waited at the interface `name` of `host`.

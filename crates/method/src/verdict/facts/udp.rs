@@ -13,8 +13,12 @@ const USUAL_BUFFER: u64 = 106_496;
 pub(crate) struct Udp {
     /// Lost between the two NICs, so far as no counter tells otherwise: all of a datagram, or one of its fragments.
     pub(crate) wire: f64,
+    /// Damaged on the path: the receiver's checksums failed.
+    pub(crate) corrupted: f64,
     /// Dropped by the receiver's NIC or input queue.
     pub(crate) receiver_queue: f64,
+    /// Dropped by a filter of the receiving host.
+    pub(crate) receiver_filter: f64,
     /// Dropped for want of room in the receiving socket.
     pub(crate) socket_buffer: f64,
     /// How much of what arrives that socket holds, seconds.
@@ -45,6 +49,8 @@ pub(super) fn udp(runs: &[&TrialResult]) -> Udp {
             Udp {
                 buffer_time: held as f64 / fastest.max(1.0),
                 wire: share(losses().map(|loss| loss.places.unaccounted + loss.places.reassembly).sum()),
+                corrupted: share(losses().map(|loss| loss.places.corrupted).sum()),
+                receiver_filter: share(losses().map(|loss| loss.places.receiver_filter).sum()),
                 receiver_queue: share(losses().map(|loss| loss.places.receiver_queue).sum()),
                 socket_buffer: share(losses().map(|loss| loss.places.socket_buffer).sum()),
             }
@@ -53,6 +59,8 @@ pub(super) fn udp(runs: &[&TrialResult]) -> Udp {
     Udp {
         buffer_time: median(places.iter().map(|udp| udp.buffer_time)),
         wire: median(places.iter().map(|udp| udp.wire)),
+        corrupted: median(places.iter().map(|udp| udp.corrupted)),
+        receiver_filter: median(places.iter().map(|udp| udp.receiver_filter)),
         receiver_queue: median(places.iter().map(|udp| udp.receiver_queue)),
         socket_buffer: median(places.iter().map(|udp| udp.socket_buffer)),
     }
