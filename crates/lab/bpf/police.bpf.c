@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// A policer: lets through what keeps to a rate and drops the rest at once, without a queue. Its settings are written by
-// crates/lab/src/policer.rs.
+// A policer: lets through what keeps to a rate, of bits or of frames, and drops the rest at once, without a queue. Its
+// settings are written by crates/lab/src/policer.rs.
 //
 // It is a virtual queue, as the reference device's: each frame that is let through moves the moment at which all of it would
 // have left at the rate, and a frame that comes while that moment is further off than the burst is dropped.
@@ -18,6 +18,8 @@
 
 // What one byte on the wire costs, 2^-28 ns.
 const volatile __u64 byte_cost;
+// What one frame costs besides, 2^-12 ns.
+const volatile __u64 frame_cost;
 // How far off that moment may be, 2^-12 ns.
 const volatile __u64 burst;
 
@@ -63,7 +65,7 @@ int police(struct __sk_buff *frame)
 	__u64 bytes = frame->wire_len > frame->len ? frame->wire_len : frame->len;
 	if (bytes < SHORTEST)
 		bytes = SHORTEST;
-	__u64 cost = ((bytes + frames * AROUND) * byte_cost) >> COST_SHIFT;
+	__u64 cost = (((bytes + frames * AROUND) * byte_cost) >> COST_SHIFT) + frames * frame_cost;
 	__u64 now = bpf_ktime_get_ns() << TIME_SHIFT, most = burst;
 
 	bpf_spin_lock(&s->lock);

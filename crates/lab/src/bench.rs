@@ -2,10 +2,11 @@
 
 mod check;
 
-use crate::LabError;
-use crate::SlowDisk;
-use crate::SlowServer;
+pub(crate) use check::RATE_MINIMUM;
+
+use crate::fault::{Fault, FaultPlace};
 use crate::limits::{ReferenceLimits, WrittenLimits};
+use crate::{LabError, SlowDisk, SlowServer};
 use linerate_model::HostName;
 use linerate_units::{BitRate, ParseError, Ratio};
 use serde::{Deserialize, Deserializer, de};
@@ -106,79 +107,6 @@ pub struct Link {
     pub police: Option<BitRate>,
     /// Reserved.
     pub delay: Option<String>,
-}
-
-/// A planted fault.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fault {
-    /// What goes wrong.
-    pub kind: FaultKind,
-    /// Where.
-    #[serde(deserialize_with = "required_text")]
-    pub at: FaultPlace,
-    /// How much: the share of the frames lost, of a core's time allowed, of a core's time taken.
-    #[serde(deserialize_with = "required_text")]
-    pub ratio: Ratio,
-}
-
-/// What goes wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FaultKind {
-    /// Frames vanish on the wire, each by chance.
-    Loss,
-    /// The host's agent gets no more than this share of one core.
-    CpuQuota,
-    /// Another process takes this share of the core on which the host receives, or on which the tester sends.
-    BusyCore,
-}
-
-/// One direction of a link: `a` is what host a sends, `device:a` what the device sends to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FaultPlace {
-    /// From the host.
-    From(HostName),
-    /// From the device to the host.
-    To(HostName),
-}
-
-impl FaultPlace {
-    /// The host whose link it is.
-    pub fn host(&self) -> &HostName {
-        match self {
-            Self::From(host) | Self::To(host) => host,
-        }
-    }
-}
-
-impl fmt::Display for FaultPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::From(host) => write!(f, "{host}"),
-            Self::To(host) => write!(f, "device:{host}"),
-        }
-    }
-}
-
-impl FromStr for FaultPlace {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let (place, host): (fn(HostName) -> Self, _) = match text.strip_prefix("device:") {
-            Some(host) => (Self::To, host),
-            None => (Self::From, text),
-        };
-        if host.is_empty() || host.contains(':') {
-            let expected = "a place on a link";
-            return Err(ParseError {
-                text: text.to_owned(),
-                expected,
-                example: "a, or device:a for what the device sends to a",
-            });
-        }
-        Ok(place(HostName::from(host)))
-    }
 }
 
 impl TryFrom<WrittenLimits> for Device {
@@ -322,6 +250,12 @@ impl Bench {
         self
     }
 
+    /// With one more planted fault.
+    pub fn with_fault(mut self, fault: Fault) -> Self {
+        self.faults.push(fault);
+        self
+    }
+
     /// With the NFS server of a host slow like that.
     pub fn with_slow_server(mut self, server: SlowServer) -> Self {
         self.slow_servers.retain(|other| other.host != server.host);
@@ -375,7 +309,7 @@ impl Bench {
         self.hosts.extend(more);
         self.links.retain(|host, _| self.hosts.contains(host));
         self.testers.retain(|host| self.hosts.contains(host));
-        self.faults.retain(|fault| self.hosts.contains(fault.at.host()));
+        self.faults.retain(|fault| self.hosts.contains(fault.host()));
         self.slow_servers.retain(|server| self.hosts.contains(&server.host));
         self.slow_disks.retain(|disk| self.hosts.contains(&disk.host));
         self
@@ -394,10 +328,9 @@ impl Bench {
         }
     }
 
-    /// Every planted loss, with those that links are said to have.
-    pub(crate) fn losses(&self) -> Vec<(FaultPlace, Ratio)> {
-        let planted = self.faults.iter().filter(|fault| fault.kind == FaultKind::Loss);
-        let mut losses: Vec<_> = planted.map(|fault| (fault.at.clone(), fault.ratio)).collect();
+    /// The losses that links have.
+    pub(crate) fn losses_of_links(&self) -> Vec<(FaultPlace, Ratio)> {
+        let mut losses = Vec::new();
         for host in &self.hosts {
             let Some(ratio) = self.link_of(host).loss else { continue };
             losses.push((FaultPlace::From(host.clone()), ratio));
@@ -407,12 +340,6 @@ impl Bench {
             }
         }
         losses
-    }
-
-    /// How much of a fault is planted in a host; none if it is not.
-    pub(crate) fn fault(&self, kind: FaultKind, host: &HostName) -> Option<Ratio> {
-        let planted = self.faults.iter().find(|fault| fault.kind == kind && fault.at == FaultPlace::From(host.clone()));
-        planted.map(|fault| fault.ratio)
     }
 
     /// How slow a host's NFS server is; none if it is not.

@@ -2,7 +2,7 @@
 
 use crate::LabError;
 use crate::agent::{Agent, end_all, scratch};
-use crate::bench::{Bench, FaultKind, TESTER};
+use crate::bench::Bench;
 use crate::beside::Beside;
 use crate::kept::{self, Kept, KeptAgent};
 use crate::wiring::Wiring;
@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::{Arc, mpsc};
-use std::thread::{self, JoinHandle, available_parallelism};
+use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
 
 /// How to run a lab.
@@ -178,15 +178,7 @@ fn build(
     }
     drop(held);
     for (host, agent) in wiring.with_agent().zip(agents.iter()) {
-        if let Some(share) = bench.fault(FaultKind::CpuQuota, &host.name) {
-            beside.limit(agent.number(), share)?;
-        }
-        if let Some(share) = bench.fault(FaultKind::BusyCore, &host.name) {
-            // The tester sends on the first core, and goes first there; a host with this fault receives on the last.
-            let tests = host.name.0 == TESTER;
-            let core = if tests { 0 } else { available_parallelism().map_or(0, |cores| cores.get() as u32 - 1) };
-            beside.take(core, share, tests)?;
-        }
+        bench.plant_beside(&host.name, beside, agent.number())?;
     }
     let mut hosts = BTreeMap::new();
     for (host, agent) in wiring.with_agent().zip(agents.iter_mut()) {

@@ -14,21 +14,27 @@ pub mod beside;
 mod delay_line;
 mod error;
 mod ethernet;
+mod fault;
 mod kept;
 mod lab;
 mod limits;
 mod load_failure;
-mod napi;
 mod policer;
+mod receiving;
 mod reference;
 pub mod slow_disk;
 mod slow_server;
 mod user;
 mod wiring;
+mod written;
 
-pub use bench::{Bench, DEVICE, Device, DeviceKind, Fault, FaultKind, FaultPlace, Link, TESTER};
+pub use bench::{Bench, DEVICE, Device, DeviceKind, Link, TESTER};
 pub use delay_line::DelayLine;
 pub use error::LabError;
+pub use fault::{
+    BusyCore, CpuQuota, DropFilter, Fault, FaultPlace, FilterKind, HostQueue, Loss, NoOffload, OneCore, SoftirqLoad,
+    TcpMemory, WrongSpeed,
+};
 pub use kept::{Kept, kept};
 pub use lab::{Lab, LabOptions};
 pub use limits::ReferenceLimits;

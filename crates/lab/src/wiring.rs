@@ -2,10 +2,11 @@
 
 use crate::LabError;
 use crate::address::{self, Addresses};
-use crate::bench::{Bench, DEVICE, DeviceKind, FaultKind, FaultPlace, Link, TESTER};
+use crate::bench::{Bench, DEVICE, DeviceKind, Link, TESTER};
 use crate::ethernet::{self, End};
-use crate::napi;
-use crate::policer;
+use crate::fault::{FaultPlace, HostInterface};
+use crate::policer::{self, Limit};
+use crate::receiving;
 use crate::reference;
 use linerate_model::HostName;
 use linerate_sys::ethtool::Ethtool;
@@ -89,7 +90,7 @@ impl Wiring {
     pub(crate) fn build(bench: &Bench) -> Result<Self, LabError> {
         let mut hosts = Vec::new();
         for name in &bench.hosts {
-            hosts.push(WiredHost::new(name.clone(), bench.link_of(name).rate, &[INTERFACE.to_owned()])?);
+            hosts.push(WiredHost::new(name.clone(), bench.declared_speed(name), &[INTERFACE.to_owned()])?);
         }
         if bench.tester_ports > 0 {
             hosts.push(tester(bench)?);
@@ -160,11 +161,16 @@ impl Wiring {
                 end.set_up_for_frames(&[])
             } else {
                 let rate = bench.link_of(&host.name).rate;
-                end.set_up(rate, mtu, &lost, rate.is_some() || !losses.is_empty())
+                let faults = [host, peer].iter().any(|host| bench.faults_need_frame_by_frame(&host.name));
+                end.set_up(rate, mtu, &lost, rate.is_some() || !losses.is_empty() || faults)
             };
             let link = link.map_err(host.building("the link"))?;
+            let interface = HostInterface { namespace: &host.namespace, name: INTERFACE, mtu };
+            let drops = bench.plant(&host.name, &interface)?;
             if !lost.is_empty() {
                 self.drop_points.push(DropPoint { host: peer.name.clone(), inside: Some(index), link });
+            } else if drops {
+                self.drop_points.push(DropPoint { host: host.name.clone(), inside: Some(index), link });
             }
             let addresses = address::in_one_network(index);
             let had = host.give(INTERFACE, &addresses).map_err(host.building("the addresses"))?;
@@ -248,8 +254,8 @@ impl Wiring {
             } else {
                 let Link { rate, shape, .. } = link;
                 let lets_out = [rate, shape].into_iter().flatten().min();
-                let busy = bench.fault(FaultKind::BusyCore, &host.name).is_some();
-                let by_itself = lets_out.is_some() || !own.is_empty() || busy || bench.has_policers();
+                let faults = bench.faults_need_frame_by_frame(&host.name);
+                let by_itself = lets_out.is_some() || !own.is_empty() || faults || bench.has_policers();
                 let link = far.set_up(lets_out, mtu, &own, by_itself).map_err(host.building("the device's port"))?;
                 near.set_up(rate, mtu, &[], by_itself).map_err(host.building("the interface"))?;
                 link
@@ -258,15 +264,18 @@ impl Wiring {
                 route.disable_gro(link).map_err(host.building("the device's port"))?;
             }
             if let Some(rate) = police {
-                inside(&device.namespace, || policer::install(link, rate, mtu))
+                inside(&device.namespace, || policer::install(link, Way::Out, &Limit::bits(rate, mtu)))
                     .map_err(host.building("the policer"))?;
             }
             if let DeviceKind::Reference(_) = kind {
                 near.take_from_reference().map_err(host.building("the interface"))?;
             }
-            if !port.tests && bench.fault(FaultKind::BusyCore, &host.name).is_some() {
-                napi::move_to_last_core(&host.namespace, std::slice::from_ref(&port.interface), false)
-                    .map_err(host.building("the core that receives"))?;
+            if !host.tests {
+                let interface = HostInterface { namespace: &host.namespace, name: &port.interface, mtu };
+                if bench.plant(&host.name, &interface)? {
+                    let link = interface.number().map_err(host.building("the interface"))?;
+                    self.drop_points.push(DropPoint { host: host.name.clone(), inside: Some(port.host), link });
+                }
             }
             let addresses = match kind {
                 DeviceKind::Router => {
@@ -303,7 +312,7 @@ impl Wiring {
         // on another core, a pause of that core alone would lose frames that the limits would not.
         if ports.iter().any(|port| port.tests) && !matches!(kind, DeviceKind::Reference(_)) {
             let interfaces: Vec<_> = ports.into_iter().map(|port| port.far).collect();
-            napi::move_to_last_core(&device.namespace, &interfaces, true)
+            receiving::move_to_last_core(&device.namespace, &interfaces, true)
                 .map_err(LabError::at("move the device's work"))?;
         }
         self.device = Some(device);
@@ -329,8 +338,8 @@ impl Wiring {
                 ends.push((host, socket, local));
             }
             let silent = hear_all(&ends);
-            // A link with planted loss may rightly stay silent.
-            if let (Some((from, to)), true) = (silent.first(), bench.losses().is_empty()) {
+            // A link or a filter that loses may rightly stay silent.
+            if let (Some((from, to)), false) = (silent.first(), bench.may_lose()) {
                 return Err(LabError::Build {
                     step: format!("use the bench: host {} does not hear host {}", ends[*to].0.name, ends[*from].0.name),
                     source: linerate_sys::Error::new("recv", ends[*to].2.to_string(), io::ErrorKind::TimedOut),
@@ -525,7 +534,8 @@ fn hear_all(ends: &[(&WiredHost, UdpSocket, SocketAddr)]) -> BTreeSet<(usize, us
     silent
 }
 
-fn mtu_of(bench: &Bench, host: &HostName) -> u32 {
+/// The largest IP packet of a host's link, bytes.
+pub(crate) fn mtu_of(bench: &Bench, host: &HostName) -> u32 {
     bench.link_of(host).mtu.unwrap_or(MTU)
 }
 

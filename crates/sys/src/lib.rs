@@ -13,6 +13,7 @@ pub mod inherited;
 pub mod link;
 pub mod memory;
 pub mod namespace;
+pub mod netfilter;
 pub mod netlink;
 pub mod offload;
 pub mod packet;

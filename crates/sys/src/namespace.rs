@@ -137,6 +137,12 @@ pub fn set_network_setting(name: &str, value: &str) -> Result<bool, Error> {
     }
 }
 
+/// Reads a setting of the calling thread's network namespace, as in `ipv4/tcp_rmem`.
+pub fn network_setting(name: &str) -> Result<String, Error> {
+    let file = format!("/proc/sys/net/{name}");
+    fs::read_to_string(&file).map_err(|error| Error::new("read", file, error))
+}
+
 fn open(path: &str) -> Result<File, Error> {
     File::open(path).map_err(|error| Error::new("open", path, error))
 }

@@ -31,6 +31,13 @@ impl Ethtool {
         self.turn(interface, |name| name.starts_with("tx-checksum-").then_some(false))
     }
 
+    /// Makes an interface neither take packets longer than a frame to send, nor join what it receives. Features that a driver
+    /// has fixed stay.
+    pub fn disable_offloads(&self, interface: &str) -> Result<(), Error> {
+        let joins = |name: &str| name.starts_with(JOINS) || name == "rx-lro";
+        self.turn(interface, |name| (cuts(name) || joins(name)).then_some(false))
+    }
+
     /// Turns features on or off as `wanted` says by their names; where it says nothing, and where the driver has fixed them,
     /// they stay.
     fn turn(&self, interface: &str, wanted: impl Fn(&str) -> Option<bool>) -> Result<(), Error> {

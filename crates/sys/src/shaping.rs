@@ -5,7 +5,7 @@
 use crate::Error;
 use crate::netlink::{Route, append, zero_ended};
 use linerate_units::{BitRate, Ratio};
-use rtnetlink::packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
+use rtnetlink::packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 const RTM_NEWQDISC: u16 = 36;
@@ -18,9 +18,11 @@ const TCA_BPF_OPS: u16 = 5;
 const TCA_BPF_FLAGS: u16 = 8;
 const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
 
-/// Where filters stand: a policer is the device's, and what it lets through may be lost on the wire.
-const POLICER: u32 = 1;
-const AFTER_POLICER: u32 = 2;
+/// Where filters stand, the lowest first. What goes out passes filters before it may be lost on the wire, and what comes in
+/// passes them after.
+const BEFORE_WIRE: u32 = 1;
+const ON_WIRE: u32 = 2;
+const AFTER_WIRE: u32 = 100;
 
 /// FCS (4), preamble and start delimiter (8) and gap (12): what a line carries besides the bytes a kernel counts
 /// (IEEE 802.3 clauses 3.1.1 and 4.4.2).
@@ -57,7 +59,7 @@ pub enum Way {
 }
 
 impl Route {
-    /// Puts a token bucket at the root of an interface that counts as the line does: every frame costs its length padded
+    /// Puts a token bucket at the root of an interface, in place of another, that counts as the line does: every frame costs its length padded
     /// to the minimum, the FCS, the preamble and the gap, to the byte.
     ///
     /// The size table also makes what is longer than one frame (segmentation left to the device) look too long for the
@@ -102,13 +104,14 @@ impl Route {
         append(&mut body, TCA_KIND, &zero_ended("tbf"));
         append(&mut body, TCA_STAB, &table);
         append(&mut body, TCA_OPTIONS, &options);
-        self.ask("RTM_NEWQDISC", format!("tbf on interface {link}"), RTM_NEWQDISC, CREATE, &body, |_| Some(()))
+        let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
+        self.ask("RTM_NEWQDISC", format!("tbf on interface {link}"), RTM_NEWQDISC, flags, &body, |_| Some(()))
     }
 
     /// Drops frames of an interface by chance, each on its own: `faults` gives a ratio for each way. What it dropped is
     /// counted by the interface's `clsact` discipline.
     pub fn drop_by_chance(&mut self, link: u32, faults: &[(Way, Ratio)]) -> Result<(), Error> {
-        for (priority, (way, ratio)) in (AFTER_POLICER..).zip(faults) {
+        for (priority, (way, ratio)) in (ON_WIRE..AFTER_WIRE).zip(faults) {
             let program = drop_program(*ratio);
             let mut options = Vec::new();
             append(&mut options, TCA_BPF_OPS_LEN, &((program.len() / 8) as u16).to_ne_bytes());
@@ -118,14 +121,18 @@ impl Route {
         Ok(())
     }
 
-    /// Lets `program` say of each frame that goes out by an interface whether it may: one that it does not drop must go on to
-    /// the next filter (TC_ACT_UNSPEC). It stays for as long as the interface does; what it dropped is counted by the
+    /// Lets `program` say of each frame that goes that way through an interface whether it may: one that it does not drop must go
+    /// on to the next filter (TC_ACT_UNSPEC). It stays for as long as the interface does; what it dropped is counted by the
     /// interface's `clsact` discipline.
-    pub fn police(&mut self, link: u32, program: BorrowedFd<'_>) -> Result<(), Error> {
+    pub fn filter_by(&mut self, link: u32, way: Way, program: BorrowedFd<'_>) -> Result<(), Error> {
         const TCA_BPF_FD: u16 = 6;
         let mut options = Vec::new();
         append(&mut options, TCA_BPF_FD, &program.as_raw_fd().to_ne_bytes());
-        self.filter(link, Way::Out, POLICER, options)
+        let priority = match way {
+            Way::In => AFTER_WIRE,
+            Way::Out => BEFORE_WIRE,
+        };
+        self.filter(link, way, priority, options)
     }
 
     /// Puts a program in the way of the frames of an interface, ahead of those of a higher `priority`.
@@ -179,7 +186,8 @@ fn size_table(longest_frame: u16) -> Vec<u16> {
 }
 
 /// Classic BPF (bpf(4) of BSD; Documentation/networking/filter.rst), which needs no privilege of its own: loads a random
-/// number of 32 bits and drops if it lies below the ratio's share of 2^32. The answer is a tc action.
+/// number of 32 bits and drops if it lies below the ratio's share of 2^32. The answer is a tc action; what stays goes on to the
+/// next filter.
 fn drop_program(ratio: Ratio) -> Vec<u8> {
     /// BPF_LD | BPF_W | BPF_ABS at SKF_AD_OFF + SKF_AD_RANDOM.
     const LOAD_RANDOM: (u16, u8, u8, u32) = (0x20, 0, 0, (-0x1000_i32 + 56) as u32);
@@ -187,7 +195,7 @@ fn drop_program(ratio: Ratio) -> Vec<u8> {
     const RETURN: u16 = 0x06;
     /// BPF_JMP | BPF_JGE | BPF_K.
     const JUMP_IF_AT_LEAST: u16 = 0x35;
-    const TC_ACT_OK: u32 = 0;
+    const TC_ACT_UNSPEC: u32 = u32::MAX;
     const TC_ACT_SHOT: u32 = 2;
 
     let (part, of) = (u128::from(ratio.part), u128::from(ratio.of.max(1)));
@@ -196,7 +204,7 @@ fn drop_program(ratio: Ratio) -> Vec<u8> {
             LOAD_RANDOM,
             (JUMP_IF_AT_LEAST, 1, 0, threshold),
             (RETURN, 0, 0, TC_ACT_SHOT),
-            (RETURN, 0, 0, TC_ACT_OK),
+            (RETURN, 0, 0, TC_ACT_UNSPEC),
         ],
         // All of them.
         Err(_) => vec![(RETURN, 0, 0, TC_ACT_SHOT)],

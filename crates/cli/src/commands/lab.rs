@@ -7,7 +7,9 @@ use crate::exit::Failure;
 use crate::hosts::{HostBook, LOCAL};
 use crate::output::{self, say};
 use clap::{Parser as _, Subcommand};
-use linerate_lab::{Bench, DeviceKind, Lab, LabError, LabOptions, SlowDisk, SlowServer, TESTER, beside, slow_disk};
+use linerate_lab::{
+    Bench, DeviceKind, Fault, Lab, LabError, LabOptions, SlowDisk, SlowServer, TESTER, beside, slow_disk,
+};
 use linerate_model::{Calibrated, HostName};
 use linerate_units::BitRate;
 use std::path::PathBuf;
@@ -66,6 +68,11 @@ pub(crate) struct Arguments {
     /// a,read-rate=50MB/s,access-time=5ms; may be repeated
     #[arg(long, value_name = "HOST,LIMITS")]
     slow_disk: Vec<SlowDisk>,
+
+    /// Plant a fault at a host, for example softirq-load,at=b,cost=5us or tcp-memory,at=a,send=64KiB
+    /// (docs/bench-files.md lists the kinds); may be repeated
+    #[arg(long, value_name = "KIND,at=HOST")]
+    fault: Vec<Fault>,
 
     /// Number of hosts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=26))]
@@ -197,6 +204,9 @@ impl Arguments {
         }
         for disk in &self.slow_disk {
             bench = bench.with_slow_disk(disk.clone());
+        }
+        for fault in &self.fault {
+            bench = bench.with_fault(fault.clone());
         }
         bench.check().map_err(failure)?;
         Ok(bench)

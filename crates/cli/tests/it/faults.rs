@@ -42,6 +42,16 @@ fn what_cannot_be_asked_is_refused_with_its_remedy() {
         (&["stream", "local", "--out", "nowhere/report.html"], &["nowhere"]),
         (&["lab", "--device", "none", "--shape", "1Mbit/s", "--", "stream", "a", "b"], &["device that shapes"]),
         (&["lab", "--bench", &strange, "--", "stream", "a", "b"], &["`c`", "a, b"]),
+        (&["lab", "--fault", "one-core,at=z", "--", "stream", "a", "b"], &["fault one-core at `z`", "no such host"]),
+        (&["lab", "--fault", "gremlin,at=a", "--", "stream", "a", "b"], &["gremlin", "softirq-load"]),
+        (
+            &["lab", "--fault", "softirq-load,at=b,cost=0", "--", "stream", "a", "b"],
+            &["softirq-load at `b`", "above 0"],
+        ),
+        (
+            &["lab", "--fault", "one-core,at=b", "--fault", "one-core,at=b", "--", "stream", "a", "b"],
+            &["fault one-core at `b`", "twice"],
+        ),
         (&["explain", "nosuch"], &["nosuch"]),
         (&["lab", "--link", "0", "--", "stream", "a", "b"], &["0"]),
         (&["report", "nosuch"], &["nosuch"]),

@@ -1,8 +1,8 @@
 //! Whether a bench can be built, and if not, what is wrong and what to do.
 
-use super::{Bench, DEVICE, DeviceKind, Fault, FaultKind, FaultPlace, TESTER, join};
-use crate::LabError;
+use super::{Bench, DEVICE, DeviceKind, TESTER, join};
 use crate::limits::{HELD_FRAMES, ReferenceLimits};
+use crate::{LabError, fault};
 use linerate_model::HostName;
 use linerate_units::BitRate;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ const MTU_MAXIMUM: u32 = 65_535;
 /// The largest jumbo frame in common use; the size table of a shaped link has an entry for each length.
 const MTU_MAXIMUM_SHAPED: u32 = 9_216;
 /// Below this a smallest frame takes more than 10 ms.
-const RATE_MINIMUM: BitRate = BitRate::per_second(64_000);
+pub(crate) const RATE_MINIMUM: BitRate = BitRate::per_second(64_000);
 
 impl Bench {
     /// It can be built.
@@ -90,34 +90,11 @@ impl Bench {
                 return fail(format!("{}: {mtu} is not in {MTU_MINIMUM} to {maximum}", field("mtu")));
             }
         }
-        for (place, ratio) in self.losses() {
-            if !seen.contains(place.host()) {
-                return fail(format!("fault at `{place}`: there is no such host (hosts: {known})"));
-            }
-            if matches!(place, FaultPlace::To(_)) && self.device.kind == DeviceKind::None {
-                return fail(format!("fault at `{place}`: this bench has no device; name the host that sends"));
-            }
-            if self.device.kind == DeviceKind::None && !self.testers.is_empty() {
-                return fail(format!(
-                    "fault at `{place}`: what comes by a cable a tester has counted before it can be lost; put a device in \
-                     between"
-                ));
-            }
-            if ratio.of == 0 || ratio.part > ratio.of {
-                return fail(format!("fault at `{place}`: a ratio is at most 1"));
-            }
-        }
-        for fault in self.faults.iter().filter(|fault| fault.kind != FaultKind::Loss) {
-            let Fault { at, ratio, .. } = fault;
-            let host = at.host();
-            let tests = fault.kind == FaultKind::BusyCore && self.tester_ports > 0 && *host == tester;
-            if *at != FaultPlace::From(host.clone()) || !(seen.contains(host) || tests) {
-                return fail(format!("fault at `{at}`: this kind is planted in a host; name one of {known}"));
-            }
-            if ratio.part == 0 || ratio.of == 0 || ratio.part > ratio.of {
-                return fail(format!("fault at `{at}`: a share of a core's time is above 0 and at most 1"));
-            }
-        }
+        self.losses_of_links()
+            .iter()
+            .try_for_each(|(_, ratio)| fault::check_loss(self, *ratio))
+            .or_else(|problem| fail(format!("loss of the links: {problem}")))?;
+        self.check_faults().or_else(fail)?;
         Ok(())
     }
 
@@ -165,7 +142,7 @@ mod tests {
             ("name = 'x'\n[link]\nrate = 'fast'", ["lab.toml", "line 3", "`fast` is not a bit rate"]),
             ("name = 'x'\n[link]\nspeed = '1G'", ["lab.toml", "line 3", "`speed`"]),
             ("hosts = ['a', 'b']", ["lab.toml", "line 1", "`name`"]),
-            ("name = 'x'\n[[fault]]\nkind = 'loss'\nat = 'a:b'\nratio = '1%'", ["lab.toml", "line 4", "`a:b`"]),
+            ("name = 'x'\n[[fault]]\nkind = 'loss'\nat = 'a:b'\nratio = '1%'", ["lab.toml", "line 2", "`a:b`"]),
             ("name = 'x'\nhosts = ['a', 'a']", ["lab.toml", "hosts", "twice"]),
             ("name = 'x'\nhosts = ['a', 'B']", ["lab.toml", "hosts", "`B`"]),
             ("name = 'x'\nhosts = ['a']", ["lab.toml", "hosts", "not 1"]),
@@ -192,7 +169,7 @@ mod tests {
             (
                 "name = 'x'\nhosts = ['a', 'b']\ntesters = ['a']\ndevice = { kind = 'none' }\n\
                  [[fault]]\nkind = 'loss'\nat = 'a'\nratio = '1%'",
-                ["lab.toml", "fault at `a`", "put a device in between"],
+                ["lab.toml", "fault loss at `a`", "put a device in between"],
             ),
             ("name = 'x'\n[tester]\nports = 0", ["lab.toml", "line 2", "1 port or more"]),
             ("name = 'x'\n[tester]\nports = 17", ["lab.toml", "tester.ports", "not 17"]),
@@ -204,12 +181,12 @@ mod tests {
             ("name = 'x'\n[device]\nkind = 'reference'\necho = 0", ["lab.toml", "line 2", "echo=5000"]),
             (
                 "name = 'x'\n[[fault]]\nkind = 'loss'\nat = 'z'\nratio = '1%'",
-                ["lab.toml", "fault at `z`", "no such host"],
+                ["lab.toml", "fault loss at `z`", "no such host"],
             ),
             (
                 "name = 'x'\nhosts = ['a', 'b']\ndevice = { kind = 'none' }\n\
                  [[fault]]\nkind = 'loss'\nat = 'device:a'\nratio = '1%'",
-                ["lab.toml", "fault at `device:a`", "no device"],
+                ["lab.toml", "fault loss at `device:a`", "no device"],
             ),
         ] {
             let error = problem(text);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// The network namespaces that processes are in.
-fn namespaces() -> BTreeSet<String> {
+pub(crate) fn namespaces() -> BTreeSet<String> {
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
     let links = entries.filter_map(|entry| fs::read_link(entry.path().join("ns/net")).ok());
     links.map(|link| link.to_string_lossy().into_owned()).collect()
@@ -28,14 +28,14 @@ const KEPT_LAB_TEST: [&str; 3] = ["--exact", "endings::kept_lab_from_another_pro
 
 /// What is there before a lab and must be there after it, and nothing else.
 #[derive(Debug, PartialEq)]
-struct Outside {
+pub(crate) struct Outside {
     agents: Vec<(u32, String)>,
     links: Vec<String>,
     named: Vec<String>,
 }
 
 impl Outside {
-    fn now() -> Self {
+    pub(crate) fn now() -> Self {
         let named = fs::read_dir("/run/netns").into_iter().flatten().flatten();
         Self {
             agents: agents_told(""),
@@ -46,14 +46,14 @@ impl Outside {
 }
 
 /// The example program, with a bench up.
-struct Program {
+pub(crate) struct Program {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Program {
-    fn start(command: &mut Command, arguments: &[&str]) -> Self {
+    pub(crate) fn start(command: &mut Command, arguments: &[&str]) -> Self {
         Self::start_with(command, &fake_agent(), arguments)
     }
 
@@ -65,7 +65,7 @@ impl Program {
         Self { child, input, output }
     }
 
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("output");
         line.trim_end().to_owned()
@@ -76,7 +76,7 @@ impl Program {
         self.line()
     }
 
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("kill -9");
         self.child.wait().expect("wait");
     }
@@ -87,7 +87,7 @@ impl Program {
     }
 }
 
-fn bench_command(runtime: &Path) -> Command {
+pub(crate) fn bench_command(runtime: &Path) -> Command {
     let mut command = Command::new(bench_program());
     command.env("XDG_RUNTIME_DIR", runtime);
     command

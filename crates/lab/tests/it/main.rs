@@ -3,6 +3,7 @@
 mod benches;
 mod delay;
 mod endings;
+mod faults;
 mod rates;
 mod reference;
 mod support;

@@ -15,19 +15,19 @@ fn on_the_wire(payload: u64) -> u64 {
 }
 
 /// What came of a flood.
-struct Flood {
-    sent: u64,
-    received: u64,
+pub(crate) struct Flood {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
     /// From the first datagram sent to the last received.
-    time: Duration,
+    pub(crate) time: Duration,
 }
 
 /// How long a flood lasts.
-const FLOOD: Duration = Duration::from_millis(500);
+pub(crate) const FLOOD: Duration = Duration::from_millis(500);
 
 /// Sends as fast as the socket lets it until `enough`, which is told the time since the start and the datagrams sent, and counts
 /// what comes. Each send carries `batch` datagrams, cut by the kernel.
-fn flood(
+pub(crate) fn flood(
     near: &UdpSocket,
     far: &UdpSocket,
     payload: usize,
@@ -71,7 +71,7 @@ fn flood(
 impl Flood {
     /// Checks that the line carried its rate and no more. A sender that waits for its core leaves it idle now and then, so only
     /// `at_least` this part of it was used; the line makes up for `burst` of that.
-    fn fills(&self, bits_per_second: u64, payload: usize, at_least: f64, burst: Duration, what: &str) {
+    pub(crate) fn fills(&self, bits_per_second: u64, payload: usize, at_least: f64, burst: Duration, what: &str) {
         let rate = bits_per_second as f64 / 8.0 / on_the_wire(payload as u64) as f64;
         let most = rate * (self.time + burst).as_secs_f64() * 1.001 + 2.0;
         let used = self.received as f64 / (rate * self.time.as_secs_f64());
@@ -82,7 +82,7 @@ impl Flood {
 }
 
 /// What a shaper lets through at once after a pause (`EthernetShape::burst_bytes`), and a policer.
-const SHAPER_BURST: Duration = Duration::from_millis(4);
+pub(crate) const SHAPER_BURST: Duration = Duration::from_millis(4);
 const POLICER_BURST: Duration = Duration::from_millis(10);
 
 #[lab_test]
