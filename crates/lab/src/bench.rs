@@ -4,6 +4,7 @@ mod check;
 
 pub(crate) use check::RATE_MINIMUM;
 
+use crate::cross::CrossTraffic;
 use crate::fault::{Fault, FaultPlace};
 use crate::limits::{ReferenceLimits, WrittenLimits};
 use crate::{LabError, SlowDisk, SlowServer};
@@ -57,6 +58,9 @@ pub struct Bench {
     /// Planted faults.
     #[serde(default, rename = "fault")]
     pub faults: Vec<Fault>,
+    /// Traffic between hosts that nobody measures.
+    #[serde(default, rename = "cross")]
+    pub cross_traffic: Vec<CrossTraffic>,
     /// Hosts whose NFS server is slow.
     #[serde(default, rename = "slow-server")]
     pub slow_servers: Vec<SlowServer>,
@@ -221,9 +225,10 @@ impl Bench {
         self.link.rate.is_some() || self.links.values().any(|link| link.rate.is_some())
     }
 
-    /// Without planted faults and losses.
+    /// Without planted faults, losses and cross traffic.
     pub fn without_faults(mut self) -> Self {
         self.faults.clear();
+        self.cross_traffic.clear();
         self.slow_servers.clear();
         self.slow_disks.clear();
         for link in self.links.values_mut().chain([&mut self.link]) {
@@ -253,6 +258,12 @@ impl Bench {
     /// With one more planted fault.
     pub fn with_fault(mut self, fault: Fault) -> Self {
         self.faults.push(fault);
+        self
+    }
+
+    /// With more cross traffic.
+    pub fn with_cross_traffic(mut self, cross: CrossTraffic) -> Self {
+        self.cross_traffic.push(cross);
         self
     }
 
@@ -310,6 +321,7 @@ impl Bench {
         self.links.retain(|host, _| self.hosts.contains(host));
         self.testers.retain(|host| self.hosts.contains(host));
         self.faults.retain(|fault| self.hosts.contains(fault.host()));
+        self.cross_traffic.retain(|cross| self.hosts.contains(&cross.from) && self.hosts.contains(&cross.to));
         self.slow_servers.retain(|server| self.hosts.contains(&server.host));
         self.slow_disks.retain(|disk| self.hosts.contains(&disk.host));
         self

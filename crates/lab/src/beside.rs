@@ -1,5 +1,5 @@
-//! Processes that stand beside the hosts of a lab for planted faults: a neighbour that takes a core's time, a slow disk, and a
-//! keeper that removes a control group when its agent is gone.
+//! Processes that stand beside the hosts of a lab for planted faults: a neighbour that takes a core's time, a slow disk, cross
+//! traffic, and a keeper that removes a control group when its agent is gone.
 //!
 //! Each lives until its standard input ends. The other end of that pipe is the lab's, and the agents' of a lab that is kept,
 //! so that they end with it however it ends, and the keeper still does its work after a kill -9.
@@ -11,7 +11,7 @@ use linerate_sys::cgroup::cpu_groups;
 use linerate_sys::namespace::MountNamespace;
 use linerate_sys::process::{Placement, ProcessId, spawn};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
-use linerate_units::Ratio;
+use linerate_units::{ByteCount, Nanos, Ratio};
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, PipeReader, PipeWriter, Read};
 use std::os::fd::OwnedFd;
@@ -101,6 +101,19 @@ impl Beside {
             READY => MountNamespace::of_process(process).map_err(LabError::at(step)),
             words => Err(failed(io::Error::other(words.to_owned()))),
         }
+    }
+
+    /// Starts what sends datagrams of `size` bytes by the first socket, one each `interval`, and receives by the second.
+    pub(crate) fn exchange(
+        &mut self,
+        [sender, receiver]: [OwnedFd; 2],
+        interval: Nanos,
+        size: ByteCount,
+    ) -> Result<(), LabError> {
+        let words = [String::from("cross"), interval.get().to_string(), size.get().to_string()];
+        let mut command = self.command(&words)?;
+        command.stdout(sender).stderr(receiver);
+        self.spawn(command).map(drop)
     }
 
     /// Ends them; to be called when the agents are gone.

@@ -186,6 +186,10 @@ fn build(
     }
     // A device that delays does so by its agent, so only now.
     wiring.ring_through(bench)?;
+    for cross in &bench.cross_traffic {
+        let [from, to] = [&cross.from, &cross.to].map(|name| wiring.host(name));
+        cross.start(from?, to?, beside)?;
+    }
     let kept = if options.keep {
         let kept = wiring.with_agent().zip(agents.iter()).filter_map(|(host, agent)| {
             let url = hosts.get(&host.name)?.clone();

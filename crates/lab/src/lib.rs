@@ -11,6 +11,7 @@ mod address;
 mod agent;
 mod bench;
 pub mod beside;
+pub mod cross;
 mod delay_line;
 mod error;
 mod ethernet;
@@ -29,6 +30,7 @@ mod wiring;
 mod written;
 
 pub use bench::{Bench, DEVICE, Device, DeviceKind, Link, TESTER};
+pub use cross::CrossTraffic;
 pub use delay_line::DelayLine;
 pub use error::LabError;
 pub use fault::{

@@ -8,10 +8,11 @@ use crate::hosts::{HostBook, LOCAL};
 use crate::output::{self, say};
 use clap::{Parser as _, Subcommand};
 use linerate_lab::{
-    Bench, DeviceKind, Fault, Lab, LabError, LabOptions, SlowDisk, SlowServer, TESTER, beside, slow_disk,
+    Bench, CrossTraffic, DeviceKind, Fault, Lab, LabError, LabOptions, SlowDisk, SlowServer, TESTER, beside, cross,
+    slow_disk,
 };
 use linerate_model::{Calibrated, HostName};
-use linerate_units::BitRate;
+use linerate_units::{BitRate, Nanos};
 use std::path::PathBuf;
 use std::process::Command as Program;
 use tokio::sync::watch;
@@ -74,6 +75,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KIND,at=HOST")]
     fault: Vec<Fault>,
 
+    /// Send datagrams between two hosts for as long as the lab runs, for example from=c,to=b,rate=50Mbit/s,size=1400;
+    /// may be repeated
+    #[arg(long, value_name = "TRAFFIC")]
+    cross: Vec<CrossTraffic>,
+
     /// Number of hosts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=26))]
     hosts: Option<u8>,
@@ -119,6 +125,8 @@ enum Role {
     Keeper { group: PathBuf },
     /// Serve the slow disk of a host
     SlowDisk { disk: SlowDisk, folders: Vec<PathBuf> },
+    /// Exchange datagrams by two inherited sockets
+    Cross { interval_ns: u64, size: u16 },
 }
 
 impl Arguments {
@@ -208,6 +216,9 @@ impl Arguments {
         for fault in &self.fault {
             bench = bench.with_fault(fault.clone());
         }
+        for cross in &self.cross {
+            bench = bench.with_cross_traffic(cross.clone());
+        }
         bench.check().map_err(failure)?;
         Ok(bench)
     }
@@ -219,6 +230,7 @@ impl Role {
             Self::Neighbour { core, share, first } => beside::neighbour(*core, *share, first.is_some()),
             Self::Keeper { group } => beside::keeper(group),
             Self::SlowDisk { disk, folders } => slow_disk::serve(disk, folders),
+            Self::Cross { interval_ns, size } => cross::exchange(Nanos::new(*interval_ns), *size),
         };
         played.map_err(Failure::measure)
     }

@@ -6,6 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
+use std::time::Instant;
 
 #[test]
 fn what_cannot_be_asked_is_refused_with_its_remedy() {
@@ -52,6 +53,11 @@ fn what_cannot_be_asked_is_refused_with_its_remedy() {
             &["lab", "--fault", "one-core,at=b", "--fault", "one-core,at=b", "--", "stream", "a", "b"],
             &["fault one-core at `b`", "twice"],
         ),
+        (&["lab", "--cross", "from=a,to=b,rate=1M,speed=2", "--", "stream", "a", "b"], &["`speed`", "`size`"]),
+        (
+            &["lab", "--cross", "from=a,to=b,rate=0,size=9", "--", "stream", "a", "b"],
+            &["cross traffic from a to b", "rate"],
+        ),
         (&["explain", "nosuch"], &["nosuch"]),
         (&["lab", "--link", "0", "--", "stream", "a", "b"], &["0"]),
         (&["report", "nosuch"], &["nosuch"]),
@@ -70,17 +76,18 @@ fn what_cannot_be_asked_is_refused_with_its_remedy() {
 
 /// A quota is a directory, which no kernel removes by itself.
 #[lab_test]
-fn a_killed_lab_leaves_no_quota_and_no_neighbour() {
+fn a_killed_lab_leaves_no_quota_no_neighbour_and_no_cross_traffic() {
     let place = TestFolder::new();
     let bench = place.file(
         "faulty.toml",
         "name = \"faulty\"\nhosts = [\"a\", \"b\"]\n\
          [[fault]]\nkind = \"cpu-quota\"\nat = \"a\"\nratio = \"10%\"\n\
-         [[fault]]\nkind = \"busy-core\"\nat = \"b\"\nratio = \"50%\"\n",
+         [[fault]]\nkind = \"busy-core\"\nat = \"b\"\nratio = \"50%\"\n\
+         [[cross]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1Mbit/s\"\nsize = 100\n",
     );
     let running = place.start(&["lab", "--bench", &bench, "--", "stream", "a", "b", "--time", "30s"]);
-    // Two agents, the keeper of the quota, the neighbour.
-    let children = running.wait_for_children(4);
+    // Two agents, the keeper of the quota, the neighbour, and what exchanges the datagrams.
+    let children = running.wait_for_children(5);
     let own = linerate_sys::cgroup::cpu_groups().into_iter().next().expect("the cpu controller is mounted");
     let groups: Vec<_> = children.iter().map(|pid| own.join(format!("linerate-{pid}"))).collect();
     let planted = || groups.iter().filter(|group| group.exists()).count();
@@ -88,6 +95,30 @@ fn a_killed_lab_leaves_no_quota_and_no_neighbour() {
     running.signal(Signal::SIGKILL);
     wait_until_gone(&children);
     assert_eq!(planted(), 0, "{groups:?}");
+}
+
+#[lab_test]
+fn cross_traffic_comes_at_its_rate_and_ends_with_the_lab() {
+    let place = TestFolder::new();
+    // 100 bytes of line time each: 5,000 a second.
+    let cross = "from=c,to=b,rate=4Mbit/s,size=34";
+    place.run(&["lab", "--keep", "--hosts", "3", "--link", "100Mbit/s", "--cross", cross]).says(0, &["lab down"]);
+    let (before, start) = (place.packets_received("b", "eth0"), Instant::now());
+    let came = wait_until("2,000 datagrams came", || {
+        Some(place.packets_received("b", "eth0") - before).filter(|came| *came >= 2_000)
+    });
+    // Up to 100 were late, and some other packets come.
+    let most = 5_000.0 * start.elapsed().as_secs_f64() + 200.0;
+    assert!((came as f64) < most, "{came} packets, at most {most} were due");
+    assert!(place.packets_received("a", "eth0") < 500, "they are for b alone");
+    // A port that nobody reads from would be answered.
+    let counters = place.run(&["lab", "shell", "b", "--", "cat", "/proc/net/snmp"]).out;
+    let line = counters.lines().filter(|line| line.starts_with("Icmp: ")).nth(1).expect("counters").to_owned();
+    let names = counters.lines().find(|line| line.starts_with("Icmp: ")).expect("names");
+    let unreachable =
+        names.split_whitespace().zip(line.split_whitespace()).find(|(name, _)| *name == "OutDestUnreachs");
+    assert_eq!(unreachable.expect("a counter").1, "0");
+    place.run(&["lab", "down"]).says(0, &["is down"]);
 }
 
 #[test]

@@ -95,6 +95,7 @@ impl Bench {
             .try_for_each(|(_, ratio)| fault::check_loss(self, *ratio))
             .or_else(|problem| fail(format!("loss of the links: {problem}")))?;
         self.check_faults().or_else(fail)?;
+        self.cross_traffic.iter().try_for_each(|cross| cross.check(self)).or_else(fail)?;
         Ok(())
     }
 
