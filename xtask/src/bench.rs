@@ -3,13 +3,13 @@
 mod clock;
 mod compare;
 mod copy;
-mod figure;
+pub(crate) mod figure;
 mod frames;
-mod lab;
+pub(crate) mod lab;
 mod nfs;
 mod overhead;
 mod peers;
-mod read;
+pub(crate) mod read;
 mod store;
 mod work;
 

@@ -2,6 +2,7 @@
 
 mod bench;
 mod bpf;
+mod busy;
 mod check;
 mod layers;
 mod process;
@@ -39,7 +40,7 @@ enum Chore {
     /// Compare linerate with its peers, or measure its own cost.
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Plant every limit and print which one the verdicts name.
+    /// Plant every limit in generated cases and count how often verdicts name it.
     Truth(truth::Arguments),
 }
 
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+            if error.is::<truth::BadInput>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -5,6 +5,7 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::ffi::OsString;
+use std::fmt;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -45,6 +46,25 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
+/// A child ended without success.
+#[derive(Debug)]
+pub(crate) struct CommandFailed {
+    /// Its exit code; none if a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// The last lines of what it wrote.
+    pub(crate) said: String,
+    what: String,
+    status: ExitStatus,
+}
+
+impl fmt::Display for CommandFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` failed ({}): {}", self.what, self.status, self.said)
+    }
+}
+
+impl std::error::Error for CommandFailed {}
+
 /// A running child.
 pub(crate) struct Running {
     what: String,
@@ -72,6 +92,10 @@ impl Running {
     }
 
     /// Waits for the child to end by itself, with success.
+    ///
+    /// # Errors
+    ///
+    /// [`CommandFailed`] if it ended without success; another error if it is late or the chore is interrupted.
     pub(crate) fn finish(mut self, limit: Duration) -> Result<Output> {
         let Some(status) = self.wait(limit, true)? else {
             bail!("`{}` did not end within {} s", self.what, limit.as_secs());
@@ -79,7 +103,8 @@ impl Running {
         let output = self.output();
         if !status.success() {
             let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
-            bail!("`{}` failed ({status}): {}", self.what, last_lines(said));
+            let said = last_lines(said);
+            return Err(CommandFailed { code: status.code(), said, what: self.what.clone(), status }.into());
         }
         Ok(output)
     }

@@ -1,14 +1,12 @@
 //! The tests, tier by tier. `crates/testsuite` says what belongs to which.
 
+use crate::busy::BusyLoop;
 use crate::process::cargo;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Which tier to run.
@@ -63,34 +61,6 @@ const TIERS: [Tier; 3] = [
     },
 ];
 
-/// A thread that keeps a core busy until it is dropped.
-struct BusyLoop {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl BusyLoop {
-    fn start() -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stop);
-        let thread = thread::spawn(move || {
-            while !seen.load(Ordering::Relaxed) {
-                std::hint::spin_loop();
-            }
-        });
-        Self { stop, thread: Some(thread) }
-    }
-}
-
-impl Drop for BusyLoop {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 impl Tier {
     /// Whether a test of this name belongs to it.
     fn has(self, test: &str) -> bool {
@@ -132,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let began = Instant::now();
     let mut all = Count::default();
     let mut failed = Vec::new();
-    let _busy: Vec<BusyLoop> = (0..arguments.busy).map(|_| BusyLoop::start()).collect();
+    let _busy = BusyLoop::start_many(arguments.busy);
     for program in &programs {
         let (count, success) = program.run(tier, &arguments.filter)?;
         all.passed += count.passed;
@@ -156,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for other in TIERS.iter().filter(|other| **other != tier) {
         println!("  {:<28} {}", other.command, other.covers);
     }
-    println!("  {:<28} how often verdicts name a planted limit; 8 minutes a run", "cargo xtask truth");
+    println!("  {:<28} how often verdicts name a planted limit; 40 minutes a run", "cargo xtask truth");
     if !failed.is_empty() {
         bail!("tests failed in {}; their messages are above", failed.join(", "));
     }

@@ -1,273 +1,280 @@
-//! The planted limits, many times over: what is named how often.
+//! Planted limits: how often verdicts name them, in cases for which nobody tuned the rules.
+//!
+//! Grid files (`scenarios/*.toml`) give the cases. A hash of its name decides whether a case is for tuning or held out.
 
-mod scenario;
+mod cases;
+mod grid;
+mod interval;
+mod matrix;
+mod measure;
+mod results;
+mod said;
+mod split;
+mod summary;
+mod template;
+mod witness;
 
-use crate::process::{Running, cargo, catch_interrupts, check_interrupt};
-use anyhow::{Context, Result, anyhow, bail};
-use clap::Args;
-use scenario::{Said, Scenario};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{Read as _, Write as _};
+use crate::busy::BusyLoop;
+use crate::process::{catch_interrupts, check_interrupt};
+use anyhow::{Result, anyhow, bail};
+use cases::{Case, Judgement};
+use clap::{Args, ValueEnum};
+use matrix::Matrix;
+use measure::Laboratory;
+use results::Results;
+use said::Said;
+use split::Side;
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What to run.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// How often the whole set is run.
+    /// The cases to run.
+    #[arg(long, value_enum, default_value_t = Set::Tune)]
+    set: Set,
+    /// How often each case is run.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
-    /// Only scenarios whose name contains this, as in `window`.
+    /// Only cases whose name contains this, as in `window` or `shaper/tcp`.
     #[arg(long)]
     only: Option<String>,
-    /// The folder of the scenarios' files.
+    /// The folder of the grid files.
     #[arg(long, value_name = "DIR", default_value = "scenarios")]
     scenarios: PathBuf,
-    /// Keep what is named in FILE, a line each. Runs that are in it already count and are not made again, so that many runs may be
-    /// made over several days.
+    /// Keep what is said in FILE. What is in it already counts and is not measured again.
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
+    /// Write each record and its bench file into DIR.
+    #[arg(long, value_name = "DIR")]
+    records: Option<PathBuf>,
+    /// Begin no case after so many minutes.
+    #[arg(long, value_name = "MINUTES")]
+    limit_minutes: Option<u32>,
+    /// Keep so many cores busy meanwhile, as builds do.
+    #[arg(long, value_name = "LOOPS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=64))]
+    busy: u32,
+    /// Print what is said of each held-out case too. Rules that are changed for such a case have no held-out cases any more.
+    #[arg(long)]
+    show: bool,
+    /// Print the cases and what is planted in them, and measure nothing. Of held-out cases the numbers are printed.
+    #[arg(long)]
+    list: bool,
+    /// Write the rates and the date into docs/verdicts.md.
+    #[arg(long, conflicts_with_all = ["only", "busy", "list", "witness", "scenarios"])]
+    write_summary: bool,
+    /// Compare results with iperf3's instead, on the same benches in turn.
+    #[arg(long, conflicts_with_all = ["runs", "keep", "records", "limit_minutes", "busy"])]
+    witness: bool,
+    /// How often both programs measure a case with --witness.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..=witness::MOST_PAIRS))]
+    pairs: u32,
     /// Use this linerate instead of a build made now.
     #[arg(long)]
     program: Option<PathBuf>,
 }
 
-/// The share of runs that must name the planted limit.
-const RIGHT: f64 = 0.95;
-/// The share of runs that may name another limit with high confidence.
-const SURELY_WRONG: f64 = 0.01;
-/// No scenario takes longer.
-const SCENARIO_TIMEOUT: Duration = Duration::from_secs(300);
+/// A set of cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Set {
+    /// Cases that rules may be tuned on.
+    Tune,
+    /// Cases that are held out. Only their rates are printed.
+    Hold,
+    /// Twenty of the held-out cases, each of another class.
+    Smoke,
+    /// All cases.
+    All,
+}
 
-/// Runs the scenarios and prints the confusion matrix.
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let mut scenarios = Scenario::all(&arguments.scenarios).map_err(|problem| anyhow!(problem))?;
-    scenarios.retain(|scenario| arguments.only.as_ref().is_none_or(|part| scenario.name.contains(part)));
-    if scenarios.is_empty() {
-        bail!("no scenario has such a name; {} holds them", arguments.scenarios.display());
+/// Cases of the smoke set.
+const SMOKE_CASES: usize = 20;
+
+/// A mistake of the caller, in an option or in a grid file: the program then exits with 2.
+#[derive(Debug)]
+pub(crate) struct BadInput(String);
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
-    let mut kept = arguments.keep.as_deref().map(Kept::open).transpose()?;
+}
+
+impl std::error::Error for BadInput {}
+
+/// Runs the cases and prints the confusion matrix of each side.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let cases = select(Case::read_all(&arguments.scenarios)?, arguments)?;
+    if arguments.list {
+        list(&cases, arguments.show);
+        return Ok(());
+    }
+    let results = arguments.keep.as_deref().map(Results::open).transpose()?;
     let program = match &arguments.program {
         Some(program) => program.clone(),
-        None => build()?,
+        None => measure::build()?,
     };
     catch_interrupts()?;
-    let mut matrix = Matrix::default();
-    let mut not_measured = 0;
-    'all: for run in 1..=arguments.runs {
-        for scenario in &scenarios {
-            let said = match kept.as_ref().and_then(|kept| kept.find(run, scenario)) {
-                Some(said) => said,
-                None => match measure(&program, scenario) {
-                    Ok(said) => keep(&mut kept, run, scenario, said)?,
-                    Err(_) if check_interrupt().is_err() => break 'all,
-                    Err(error) => {
-                        eprintln!("{run}: {:<26} NOT MEASURED: {error:#}", scenario.name);
-                        not_measured += 1;
-                        continue;
+    if arguments.witness {
+        let cases: Vec<&Case> = cases.iter().filter(|case| case.witness).collect();
+        return witness::run(&program, &cases, arguments.pairs);
+    }
+    let _busy = BusyLoop::start_many(arguments.busy);
+    let laboratory = Laboratory { program, records: arguments.records.as_deref() };
+    let mut truth = Truth {
+        arguments,
+        laboratory,
+        results,
+        tune: Matrix::default(),
+        hold: Matrix::default(),
+        counted: 0,
+        failed: 0,
+    };
+    let ended = truth.run(&cases);
+    // What was measured before it was interrupted or refused counts all the same.
+    truth.print();
+    ended?;
+    truth.conclude(&cases)
+}
+
+/// The cases that the arguments ask for.
+fn select(mut cases: Vec<Case>, arguments: &Arguments) -> Result<Vec<Case>, BadInput> {
+    let is_held = |case: &Case| case.side == Side::Hold;
+    match arguments.set {
+        Set::Tune => cases.retain(|case| !is_held(case)),
+        Set::Hold => cases.retain(is_held),
+        Set::Smoke => {
+            cases.retain(is_held);
+            cases.truncate(SMOKE_CASES);
+        }
+        Set::All => {}
+    }
+    cases.retain(|case| arguments.only.as_ref().is_none_or(|part| case.name.contains(part)));
+    if cases.is_empty() {
+        let folder = arguments.scenarios.display();
+        return Err(BadInput(format!("no case of this set has such a name; --list prints those of {folder}")));
+    }
+    if arguments.write_summary && arguments.set != Set::Hold {
+        return Err(BadInput("--write-summary publishes the rates of the held-out cases; give --set hold".to_owned()));
+    }
+    Ok(cases)
+}
+
+fn list(cases: &[Case], show: bool) {
+    let shown = |case: &&Case| show || case.side == Side::Tune;
+    for case in cases.iter().filter(shown) {
+        println!("{:<60} {}\n    {}", case.name, case.planted(), case.test);
+    }
+    let hidden = cases.len() - cases.iter().filter(shown).count();
+    println!("{} cases, {hidden} of them held out and not shown", cases.len());
+}
+
+/// What was said so far.
+struct Truth<'a> {
+    arguments: &'a Arguments,
+    laboratory: Laboratory<'a>,
+    results: Option<Results>,
+    tune: Matrix,
+    hold: Matrix,
+    counted: usize,
+    /// Cases that could not be measured.
+    failed: usize,
+}
+
+impl Truth<'_> {
+    /// Measures every case in every run, unless it is known, until the time is up.
+    fn run(&mut self, cases: &[Case]) -> Result<()> {
+        let began = Instant::now();
+        let limit = self.arguments.limit_minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
+        for run in 1..=self.arguments.runs {
+            for case in cases {
+                if let Some(said) = self.results.as_ref().and_then(|results| results.find(run, case)).cloned() {
+                    self.count(run, case, &said);
+                    continue;
+                }
+                if limit.is_some_and(|limit| began.elapsed() >= limit) {
+                    eprintln!("the time is up: {} of {} verdicts", self.counted, self.due(cases));
+                    return Ok(());
+                }
+                match self.laboratory.measure(run, case) {
+                    Ok(said) => {
+                        if let Some(results) = &mut self.results {
+                            results.add(run, case, &said)?;
+                        }
+                        self.count(run, case, &said);
+                        if !self.is_shown(case) {
+                            eprintln!("{run}: {} of {}", self.counted, self.due(cases));
+                        }
                     }
-                },
-            };
-            matrix.add(scenario, &said);
-        }
-    }
-    // What was measured before it was interrupted counts all the same.
-    print!("{matrix}");
-    check_interrupt()?;
-    matrix.judge()?;
-    if not_measured > 0 {
-        bail!(
-            "{not_measured} runs of scenarios could not be measured and count nowhere; with --keep only they are made again"
-        );
-    }
-    Ok(())
-}
-
-/// Tells what was named, and keeps it.
-fn keep(kept: &mut Option<Kept>, run: u32, scenario: &Scenario, said: Said) -> Result<Said> {
-    let met = if scenario.is_met_by(&said) { "" } else { "  MISSED" };
-    eprintln!("{run}: {:<26} {:<16} {:<7}{met}", scenario.name, said.limit, said.confidence);
-    if let Some(kept) = kept {
-        kept.add(run, scenario, &said)?;
-    }
-    Ok(said)
-}
-
-/// What was named before: a file of lines, each with the number of the run, the scenario, the limit and the confidence.
-struct Kept {
-    path: PathBuf,
-    file: File,
-    known: BTreeMap<(u32, String), Said>,
-}
-
-impl Kept {
-    fn open(path: &Path) -> Result<Self> {
-        let failed = || format!("{}", path.display());
-        let mut file = File::options().read(true).append(true).create(true).open(path).with_context(failed)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).with_context(failed)?;
-        let mut known = BTreeMap::new();
-        for line in text.lines() {
-            let fields: Vec<&str> = line.split_whitespace().collect();
-            let [run, scenario, limit, confidence] = fields[..] else { bail!("{}: `{line}`", path.display()) };
-            let run = run.parse().with_context(|| format!("{}: `{line}`", path.display()))?;
-            let (limit, confidence) = (limit.to_owned(), confidence.to_owned());
-            let said = Said { limit, confidence, stolen: false, whole: String::new() };
-            known.insert((run, scenario.to_owned()), said);
-        }
-        Ok(Self { path: path.to_owned(), file, known })
-    }
-
-    fn find(&self, run: u32, scenario: &Scenario) -> Option<Said> {
-        self.known.get(&(run, scenario.name.clone())).cloned()
-    }
-
-    fn add(&mut self, run: u32, scenario: &Scenario, said: &Said) -> Result<()> {
-        let written = writeln!(self.file, "{run} {} {} {}", scenario.name, said.limit, said.confidence);
-        written.with_context(|| format!("{}", self.path.display()))
-    }
-}
-
-fn build() -> Result<PathBuf> {
-    let built = cargo().args(["build", "--quiet", "-p", "linerate"]).status().context("running cargo")?;
-    if !built.success() {
-        bail!("linerate does not build");
-    }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    Ok(target.join("debug/linerate"))
-}
-
-fn measure(program: &Path, scenario: &Scenario) -> Result<Said> {
-    let place = tempfile::tempdir().context("making a temporary directory")?;
-    let words = scenario.arguments(&place.path().join("bench.toml")).map_err(|problem| anyhow!(problem))?;
-    let mut command = Command::new(program);
-    command.args(words).env("LINERATE_STORE", place.path().join("results.db")).env("XDG_RUNTIME_DIR", place.path());
-    let output =
-        Running::start(command)?.finish(SCENARIO_TIMEOUT).with_context(|| format!("scenario {}", scenario.name))?;
-    let record = serde_json::from_str(&output.stdout).with_context(|| format!("scenario {}", scenario.name))?;
-    Said::by(&record).with_context(|| format!("scenario {}: the record holds no verdict", scenario.name))
-}
-
-/// Which limit was named how often where which was planted.
-#[derive(Default)]
-struct Matrix {
-    named: BTreeMap<(String, String), u32>,
-    surely_wrong: u32,
-}
-
-impl Matrix {
-    fn add(&mut self, planted: &Scenario, said: &Said) {
-        *self.named.entry((planted.limit.clone(), said.limit.clone())).or_default() += 1;
-        self.surely_wrong += u32::from(said.is_surely_wrong(planted));
-    }
-
-    /// Fails if the rates miss their bounds by more than chance explains.
-    fn judge(&self) -> Result<()> {
-        let all: u32 = self.named.values().sum();
-        let right: u32 =
-            self.named.iter().filter(|((planted, named), _)| planted == named).map(|(_, times)| times).sum();
-        let (_, most_right) = wilson(right, all);
-        let (least_wrong, _) = wilson(self.surely_wrong, all);
-        if most_right < RIGHT {
-            bail!(
-                "the planted limit is named in {right} of {all} runs: at most {most_right:.3} with 95 % confidence, and {RIGHT} is demanded"
-            );
-        }
-        if least_wrong > SURELY_WRONG {
-            bail!(
-                "another limit is named with high confidence in {} of {all} runs: at least {least_wrong:.3} with 95 % confidence, and \
-                 {SURELY_WRONG} is allowed",
-                self.surely_wrong
-            );
+                    Err(error) if error.is::<BadInput>() => return Err(error),
+                    Err(error) => {
+                        check_interrupt()?;
+                        eprintln!("{run}: {:<60} NOT MEASURED: {error:#}", case.name);
+                        self.failed += 1;
+                    }
+                }
+            }
         }
         Ok(())
     }
-}
 
-/// Returns the 95 % confidence interval of a share of which `hits` of `all` were seen: the score interval of E. B. Wilson,
-/// Journal of the American Statistical Association 22 (1927).
-fn wilson(hits: u32, all: u32) -> (f64, f64) {
-    const Z: f64 = 1.96;
-    let n = f64::from(all.max(1));
-    let share = f64::from(hits) / n;
-    let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-    let margin = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-    ((centre - margin).max(0.0), (centre + margin).min(1.0))
-}
+    /// Verdicts that the whole set amounts to.
+    fn due(&self, cases: &[Case]) -> usize {
+        cases.len() * self.arguments.runs as usize
+    }
 
-impl std::fmt::Display for Matrix {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let planted: BTreeSet<&String> = self.named.keys().map(|(planted, _)| planted).collect();
-        let named: BTreeSet<&String> = self.named.keys().map(|(_, named)| named).collect();
-        write!(f, "{:<16}", "planted \\ named")?;
-        for name in &named {
-            write!(f, " {name:>15}")?;
+    /// Held-out cases are not named, so that nobody tunes on them.
+    fn is_shown(&self, case: &Case) -> bool {
+        case.side == Side::Tune || self.arguments.show
+    }
+
+    fn count(&mut self, run: u32, case: &Case, said: &Said) {
+        match case.side {
+            Side::Tune => self.tune.add(case, said),
+            Side::Hold => self.hold.add(case, said),
         }
-        writeln!(f, " {:>7}", "right")?;
-        let (mut right, mut all) = (0, 0);
-        for limit in planted {
-            write!(f, "{limit:<16}")?;
-            let count = |name: &String| self.named.get(&(limit.clone(), name.clone())).copied().unwrap_or(0);
-            for name in &named {
-                match count(name) {
-                    0 => write!(f, " {:>15}", "-")?,
-                    times => write!(f, " {times:>15}")?,
-                }
+        self.counted += 1;
+        if self.is_shown(case) {
+            let planted = format!("  (planted: {})", case.planted());
+            let wrong = match case.judge(said) {
+                Judgement::Right => String::new(),
+                Judgement::Wrong => format!("  WRONG{planted}"),
+                Judgement::SurelyWrong => format!("  SURELY WRONG{planted}"),
+            };
+            eprintln!("{run}: {:<60} {said}{wrong}", case.name);
+        }
+    }
+
+    fn sides(&self) -> impl Iterator<Item = (&'static str, &Matrix)> {
+        let sides = [("tuning", &self.tune), ("held out", &self.hold)];
+        sides.into_iter().filter(|(_, matrix)| matrix.total().all > 0)
+    }
+
+    fn print(&self) {
+        for (side, matrix) in self.sides() {
+            println!("{side}:\n{matrix}");
+        }
+    }
+
+    /// Writes the summary, and fails if a goal is missed or a case was not measured.
+    fn conclude(&self, cases: &[Case]) -> Result<()> {
+        let due = self.due(cases);
+        if self.arguments.write_summary {
+            if self.counted < due {
+                bail!("only {} of {due} verdicts are known, so no summary is written; go on with --keep", self.counted);
             }
-            let row: u32 = named.iter().map(|name| count(name)).sum();
-            writeln!(f, " {:>5.1} %", 100.0 * f64::from(count(limit)) / f64::from(row.max(1)))?;
-            right += count(limit);
-            all += row;
+            let occasion = summary::Occasion::now(self.arguments.runs, cases.len())?;
+            summary::write(Path::new(summary::DOCUMENT), &self.hold, &occasion)?;
         }
-        let share = 100.0 * f64::from(right) / f64::from(all.max(1));
-        writeln!(f, "{right} of {all} named right ({share:.1} %), {} wrong with high confidence", self.surely_wrong)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_kind_of_limit_is_planted_three_times_at_least() {
-        let all = Scenario::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios")).expect("the scenarios");
-        for limit in [
-            "wire",
-            "shaper",
-            "sender-cpu",
-            "receiver-cpu",
-            "receiver-buffer",
-            "window",
-            "path-loss",
-            "device",
-            "tester",
-            "server",
-            "storage-read",
-            "storage-write",
-        ] {
-            assert!(all.iter().filter(|scenario| scenario.limit == limit).count() >= 3, "{limit}");
+        for (side, matrix) in self.sides() {
+            matrix.judge().map_err(|missed| anyhow!("{side}: {missed}"))?;
         }
-    }
-
-    #[test]
-    fn rates_are_judged_with_the_chance_of_few_runs_in_mind() {
-        let judged = |right: u32, missed: u32, surely_wrong: u32| {
-            let pair = |named: &str| ("wire".to_owned(), named.to_owned());
-            let named = [(pair("wire"), right), (pair("shaper"), missed)].into();
-            Matrix { named, surely_wrong }.judge()
-        };
-        assert!(judged(68, 0, 0).is_ok() && judged(64, 4, 0).is_ok());
-        // 10 misses of 68 may still be 92 %, no longer 95 %.
-        assert!(judged(58, 10, 0).expect_err("too many").to_string().contains("58 of 68"));
-        assert!(judged(67, 1, 1).is_ok(), "one of 68 may be chance");
-        assert!(judged(62, 6, 6).expect_err("too many").to_string().contains("high confidence in 6 of 68"));
-    }
-
-    #[test]
-    fn the_interval_is_wilsons() {
-        let (low, high) = wilson(8, 10);
-        assert!((low - 0.4901).abs() < 1e-3 && (high - 0.9433).abs() < 1e-3, "{low} {high}");
+        match self.failed {
+            0 => Ok(()),
+            failed => bail!(
+                "{failed} cases could not be measured and count nowhere; with --keep only they are measured again"
+            ),
+        }
     }
 }

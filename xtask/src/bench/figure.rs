@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What a work is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     /// Payload at the receiver.
     Payload,
     /// Datagrams that reached the receiver.
@@ -35,13 +35,13 @@ impl Unit {
 
 /// What one run measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Figure {
+pub(crate) struct Figure {
     /// In the work's unit.
-    pub(super) value: f64,
+    pub(crate) value: f64,
     /// Share of the datagrams sent that never arrived, 0 to 1, where the tool tells.
-    pub(super) lost: Option<f64>,
+    pub(crate) lost: Option<f64>,
     /// Median time of a transaction there and back, where the tool tells.
-    pub(super) p50_ns: Option<f64>,
+    pub(crate) p50_ns: Option<f64>,
 }
 
 /// Median and range of several values.

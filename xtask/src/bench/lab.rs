@@ -10,10 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The lab host that sends, opens and asks.
-pub(super) const SENDER: &str = "a";
+pub(crate) const SENDER: &str = "a";
 
 /// The lab host that receives, listens and answers.
-pub(super) const RECEIVER: &str = "b";
+pub(crate) const RECEIVER: &str = "b";
 
 /// How long a question to a lab host may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const LISTEN_LIMIT: Duration = Duration::from_secs(5);
 
 /// A lab that goes down when dropped.
-pub(super) struct Lab {
+pub(crate) struct Lab {
     program: PathBuf,
     store: PathBuf,
     up: bool,
@@ -30,13 +30,13 @@ pub(super) struct Lab {
 
 impl Lab {
     /// Brings up the bench `cable` with `program`, or with the program as it is released, built now. Records go to a store under `folder`.
-    pub(super) fn up(program: Option<&Path>, folder: &Path) -> Result<Self> {
+    pub(crate) fn up(program: Option<&Path>, folder: &Path) -> Result<Self> {
         Self::up_with(program, folder, &["--bench", "cable"], &[])
     }
 
     /// The same with another `bench`, as `linerate lab` is told it, and runs a linerate command in it first: its hosts may use the
     /// folders which that names.
-    pub(super) fn up_with(program: Option<&Path>, folder: &Path, bench: &[&str], first: &[String]) -> Result<Self> {
+    pub(crate) fn up_with(program: Option<&Path>, folder: &Path, bench: &[&str], first: &[String]) -> Result<Self> {
         let program = find_or_build(program)?;
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         let mut lab = Self { program, store: folder.join("store.sqlite"), up: false };
@@ -56,32 +56,32 @@ impl Lab {
     }
 
     /// A linerate command against the lab's hosts, its record as JSON on stdout.
-    pub(super) fn linerate(&self, arguments: &[String]) -> Command {
+    pub(crate) fn linerate(&self, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments).arg("--json").arg("--store").arg(&self.store);
         command
     }
 
     /// A command inside a lab host.
-    pub(super) fn inside(&self, host: &str, words: impl IntoIterator<Item = impl AsRef<std::ffi::OsStr>>) -> Command {
+    pub(crate) fn inside(&self, host: &str, words: impl IntoIterator<Item = impl AsRef<std::ffi::OsStr>>) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["lab", "shell", host, "--"]).args(words);
         command
     }
 
     /// Runs a short command inside a lab host to its end.
-    pub(super) fn ask(&self, host: &str, words: &[&str]) -> Result<Output> {
+    pub(crate) fn ask(&self, host: &str, words: &[&str]) -> Result<Output> {
         process::run(self.inside(host, words), LIMIT)
     }
 
     /// The IPv4 address of a host's link.
-    pub(super) fn address(&self, host: &str) -> Result<String> {
+    pub(crate) fn address(&self, host: &str) -> Result<String> {
         let listing = self.ask(host, &["ip", "-j", "-4", "address", "show", "scope", "global"])?.stdout;
         first_address(&listing).with_context(|| format!("lab host {host} has no IPv4 address: {listing}"))
     }
 
     /// Waits until something listens on `port` in the receiving host, without touching the socket: some servers serve once.
-    pub(super) fn await_listening(&self, server: &mut Running, port: u16) -> Result<()> {
+    pub(crate) fn await_listening(&self, server: &mut Running, port: u16) -> Result<()> {
         let began = Instant::now();
         let ending = format!(":{port}");
         loop {
@@ -100,7 +100,7 @@ impl Lab {
     }
 
     /// Takes the lab down.
-    pub(super) fn down(mut self) -> Result<()> {
+    pub(crate) fn down(mut self) -> Result<()> {
         self.take_down()
     }
 
@@ -128,7 +128,7 @@ impl Drop for Lab {
 }
 
 /// The linerate to measure: the one that was named, or the program as it is released, built now.
-pub(super) fn find_or_build(program: Option<&Path>) -> Result<PathBuf> {
+pub(crate) fn find_or_build(program: Option<&Path>) -> Result<PathBuf> {
     match program {
         Some(program) => program.canonicalize().with_context(|| format!("finding {}", program.display())),
         None => build(&["--package", "linerate"], "linerate"),
@@ -136,7 +136,7 @@ pub(super) fn find_or_build(program: Option<&Path>) -> Result<PathBuf> {
 }
 
 /// Builds what `selection` tells cargo as for a release, by the profile `dist`, and finds the program `name` in it.
-pub(super) fn build(selection: &[&str], name: &str) -> Result<PathBuf> {
+pub(crate) fn build(selection: &[&str], name: &str) -> Result<PathBuf> {
     let mut command = process::cargo();
     command.args(["build", "--profile", "dist", "--message-format", "json-render-diagnostics"]).args(selection);
     let output = command.stderr(Stdio::inherit()).output().context("starting `cargo build`")?;

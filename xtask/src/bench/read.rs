@@ -6,17 +6,17 @@ use serde_json::Value;
 
 /// What one run of a tool wrote, both ends.
 #[derive(Debug, Default)]
-pub(super) struct Written<'a> {
-    pub(super) client: &'a str,
-    pub(super) server: &'a str,
+pub(crate) struct Written<'a> {
+    pub(crate) client: &'a str,
+    pub(crate) server: &'a str,
 }
 
 /// What is needed to turn counts into the work's unit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WorkUnit {
-    pub(super) unit: Unit,
+pub(crate) struct WorkUnit {
+    pub(crate) unit: Unit,
     /// Bytes of a datagram; none for TCP and transactions.
-    pub(super) datagram: Option<u32>,
+    pub(crate) datagram: Option<u32>,
 }
 
 impl WorkUnit {
@@ -31,7 +31,7 @@ impl WorkUnit {
 }
 
 /// linerate's record, one cell.
-pub(super) fn linerate(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
+pub(crate) fn linerate(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
     let record: Value = serde_json::from_str(written.client).context("reading linerate's record as JSON")?;
     let cell = &record["results"][0];
     let path = match asked.unit {
@@ -55,7 +55,7 @@ fn share(part: Option<&Value>, of: Option<&Value>) -> Option<f64> {
 }
 
 /// iperf3 `-J`. Its datagram counts include those of the omitted start, so loss is told from bytes.
-pub(super) fn iperf3(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
+pub(crate) fn iperf3(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
     let report: Value = serde_json::from_str(written.client).context("reading iperf3's report as JSON")?;
     if let Some(error) = report["error"].as_str() {
         bail!("iperf3 says: {error}");

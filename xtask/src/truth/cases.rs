@@ -1,0 +1,305 @@
+//! Cases: the points of the grids, each a bench, a test and what a right verdict says.
+
+use super::BadInput;
+use super::grid::{CANNOT_TELL, Class, Grid};
+use super::said::Said;
+use super::split::{Side, hash, rank, side};
+use super::template::Bindings;
+use std::path::Path;
+
+/// One planted case.
+#[derive(Debug, Clone)]
+pub(super) struct Case {
+    /// The name of its grid's file.
+    pub(super) class: String,
+    /// The class, the grid and the values of the axes; no two cases have the same.
+    pub(super) name: String,
+    pub(super) side: Side,
+    /// The limits that are planted.
+    limits: Vec<String>,
+    places: Vec<String>,
+    steadiness: Option<String>,
+    /// The limits cannot be told from one another, or from none, in this test.
+    pub(super) undecidable: bool,
+    /// The result may be compared with that of iperf3.
+    pub(super) witness: bool,
+    /// The arguments of linerate.
+    pub(super) test: String,
+    /// The bench, as in a bench file.
+    pub(super) bench: toml::Table,
+    /// Its place among those of its class and side.
+    index: usize,
+}
+
+/// What a verdict is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judgement {
+    Right,
+    Wrong,
+    /// Wrong with high confidence.
+    SurelyWrong,
+}
+
+impl Case {
+    /// All cases of a folder of grid files, those that come first in each class before those that come second.
+    ///
+    /// # Errors
+    ///
+    /// [`BadInput`] that names the file, the grid and what is wrong in it.
+    pub(super) fn read_all(folder: &Path) -> Result<Vec<Self>, BadInput> {
+        let mut cases = Vec::new();
+        for class in Class::read_all(folder)? {
+            let file = folder.join(&class.name).with_extension("toml");
+            cases.extend(of_class(&class).map_err(|problem| BadInput(format!("{}: {problem}", file.display())))?);
+        }
+        cases.sort_by_key(|case| (case.index, rank(&case.class), case.side));
+        Ok(cases)
+    }
+
+    fn new(class: &str, grid: &Grid, values: &str, bindings: &Bindings) -> Result<Self, String> {
+        let name = [class, &grid.name, values].map(str::to_owned);
+        let name = name[..if values.is_empty() { 2 } else { 3 }].join("/");
+        let mut bench = bindings.fill_table(&grid.bench)?;
+        bench.insert("name".to_owned(), class.into());
+        Ok(Self {
+            class: class.to_owned(),
+            side: if grid.tune_only { Side::Tune } else { side(&name) },
+            name,
+            limits: grid.limits.clone(),
+            places: grid.places.clone(),
+            steadiness: grid.steadiness.clone(),
+            undecidable: grid.undecidable,
+            witness: grid.witness,
+            test: bindings.fill_text(&grid.test)?,
+            bench,
+            index: 0,
+        })
+    }
+
+    /// A text that differs whenever what is measured does.
+    pub(super) fn digest(&self) -> String {
+        format!("{:016x}", hash(&[&self.test, &self.bench.to_string()]))
+    }
+
+    /// Judges a verdict.
+    ///
+    /// Where the limits cannot be told, `cannot-tell` is right, and so is a planted limit named with low confidence. Elsewhere a planted
+    /// limit is right, at a right place.
+    pub(super) fn judge(&self, said: &Said) -> Judgement {
+        let planted = |limit: &String| self.limits.contains(limit);
+        let right = if self.undecidable {
+            said.limit == CANNOT_TELL
+                || said.confidence == "low" && (planted(&said.limit) || said.also.iter().any(planted))
+        } else {
+            planted(&said.limit) && self.is_place(said) && self.is_course(said)
+        };
+        match right {
+            true => Judgement::Right,
+            false if said.confidence == "high" && said.limit != CANNOT_TELL => Judgement::SurelyWrong,
+            false => Judgement::Wrong,
+        }
+    }
+
+    /// What was named, with the place or the course if only that is wrong.
+    pub(super) fn label(&self, said: &Said) -> String {
+        let limit = &said.limit;
+        if self.undecidable {
+            format!("{limit} {}", said.confidence)
+        } else if !self.limits.contains(limit) || self.is_place(said) && self.is_course(said) {
+            limit.clone()
+        } else if !self.is_place(said) {
+            format!("{limit} at {}", said.place.as_deref().unwrap_or("no place"))
+        } else {
+            format!("{limit}, {}", said.steadiness.as_deref().unwrap_or("no course"))
+        }
+    }
+
+    /// What is planted, for a reader.
+    pub(super) fn planted(&self) -> String {
+        let limits = self.limits.join(" or ");
+        let places = if self.places.is_empty() { String::new() } else { format!(" at {}", self.places.join(" or ")) };
+        let course = self.steadiness.as_ref().map_or(String::new(), |course| format!(", {course}"));
+        format!("{limits}{places}{course}{}", if self.undecidable { ", undecidable" } else { "" })
+    }
+
+    fn is_place(&self, said: &Said) -> bool {
+        self.places.is_empty() || said.place.as_ref().is_some_and(|place| self.places.contains(place))
+    }
+
+    fn is_course(&self, said: &Said) -> bool {
+        self.steadiness.is_none() || self.steadiness == said.steadiness
+    }
+}
+
+/// The cases of a class: of each grid and side as many as the grid says, in the order of their rank.
+fn of_class(class: &Class) -> Result<Vec<Case>, String> {
+    let mut cases: Vec<Case> = Vec::new();
+    for grid in &class.grids {
+        let mut points = points(class, grid).map_err(|problem| format!("grid `{}`: {problem}", grid.name))?;
+        points.sort_by_key(|case| rank(&case.name));
+        for side in [Side::Tune, Side::Hold] {
+            let taken = points.iter().filter(|case| case.side == side).take(grid.cases.unwrap_or(usize::MAX));
+            cases.extend(taken.enumerate().map(|(index, case)| Case { index, ..case.clone() }));
+        }
+    }
+    // The first case of each grid comes before the second of any.
+    cases.sort_by_key(|case| (case.index, rank(&case.name)));
+    for side in [Side::Tune, Side::Hold] {
+        for (index, case) in cases.iter_mut().filter(|case| case.side == side).enumerate() {
+            case.index = index;
+        }
+    }
+    Ok(cases)
+}
+
+/// Every combination of the values of a grid's axes.
+fn points(class: &Class, grid: &Grid) -> Result<Vec<Case>, String> {
+    let mut points = vec![(String::new(), Bindings::default())];
+    for (axis, values) in &grid.axes {
+        let mut more = Vec::new();
+        for (name, bindings) in &points {
+            for value in values {
+                let mut bindings = bindings.clone();
+                bindings.bind(axis, value)?;
+                let name = if name.is_empty() { value.to_string() } else { format!("{name},{value}") };
+                more.push((name, bindings));
+            }
+        }
+        points = more;
+    }
+    let bench = grid.bench.to_string();
+    let mut cases: Vec<Case> = Vec::new();
+    for (values, bindings) in &points {
+        if let Some(axis) = bindings.unused(&grid.test, &bench) {
+            return Err(format!("nothing uses `{axis}`; write {{{axis}}} in `test` or `bench`"));
+        }
+        let case = Case::new(&class.name, grid, values, bindings)?;
+        if cases.iter().any(|other| other.name == case.name) {
+            return Err(format!("two cases are called `{}`", case.name));
+        }
+        cases.push(case);
+    }
+    Ok(cases)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::grid::LIMITS;
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn shipped() -> Vec<Case> {
+        Case::read_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios")).unwrap()
+    }
+
+    fn cases(grid: &str) -> Result<Vec<Case>, String> {
+        of_class(&Class::parse("shaper", &format!("[[grid]]\nname = 'tcp'\nlimits = ['shaper']\n{grid}")).unwrap())
+    }
+
+    fn said(limit: &str, confidence: &str) -> Said {
+        Said { limit: limit.to_owned(), confidence: confidence.to_owned(), ..Said::default() }
+    }
+
+    #[test]
+    fn enough_cases_are_held_out_in_every_class() {
+        let mut held = BTreeMap::<String, u32>::new();
+        for case in shipped() {
+            *held.entry(case.class).or_default() += u32::from(case.side == Side::Hold);
+        }
+        assert!(held.values().sum::<u32>() >= 150, "{held:?}");
+        assert!(held.values().all(|&cases| cases >= 4), "{held:?}");
+    }
+
+    #[test]
+    fn every_limit_is_planted_on_both_sides() {
+        let shipped = shipped();
+        for side in [Side::Tune, Side::Hold] {
+            let planted: BTreeSet<&str> = shipped
+                .iter()
+                .filter(|case| case.side == side)
+                .flat_map(|case| &case.limits)
+                .map(String::as_str)
+                .collect();
+            let missing: Vec<&&str> =
+                LIMITS.iter().filter(|limit| **limit != CANNOT_TELL && !planted.contains(*limit)).collect();
+            assert!(missing.is_empty(), "{side:?}: {missing:?}");
+        }
+        assert!(shipped.iter().filter(|case| case.undecidable && case.side == Side::Hold).count() >= 8);
+    }
+
+    #[test]
+    fn every_combination_of_the_axes_is_a_case_of_its_own() {
+        let all = cases("test = 'stream a b -P {flows} -b {rate}'\n[grid.axes]\nflows = [1, 4]\nrate = ['1M', '2M', '3M']\n[grid.bench]").unwrap();
+        let names: BTreeSet<&str> = all.iter().map(|case| case.name.as_str()).collect();
+        assert_eq!(names.len(), 6);
+        assert!(names.contains("shaper/tcp/4,2M"), "{names:?}");
+        let case = all.iter().find(|case| case.name.ends_with("4,2M")).unwrap();
+        assert_eq!((case.test.as_str(), case.bench["name"].as_str()), ("stream a b -P 4 -b 2M", Some("shaper")));
+    }
+
+    #[test]
+    fn a_grid_gives_each_side_as_many_cases_as_it_says() {
+        let grid = |cases: u32| {
+            let values: Vec<String> = (1..100).map(|number| number.to_string()).collect();
+            let values = values.join(", ");
+            format!("cases = {cases}\ntest = 'stream a b -P {{flows}}'\n[grid.axes]\nflows = [{values}]\n[grid.bench]")
+        };
+        let few = cases(&grid(3)).unwrap();
+        let count = |side| few.iter().filter(|case| case.side == side).count();
+        assert_eq!((count(Side::Tune), count(Side::Hold)), (3, 3));
+        let more = cases(&grid(4)).unwrap();
+        assert!(few.iter().all(|case| more.iter().any(|other| (&other.name, other.side) == (&case.name, case.side))));
+        assert!(cases(&format!("tune-only = true\n{}", grid(9))).unwrap().iter().all(|case| case.side == Side::Tune));
+    }
+
+    #[test]
+    fn a_grid_that_contradicts_itself_is_refused() {
+        let wrong = |grid: &str| cases(grid).unwrap_err();
+        let axes = "[grid.axes]\nflows = [1]\n[grid.bench]";
+        assert!(wrong(&format!("test = 'stream a b'\n{axes}")).contains("nothing uses `flows`; write {flows}"));
+        assert!(
+            wrong(&format!("test = 'stream {{flow}}{{flows}}'\n{axes}"))
+                .contains("grid `tcp`: `stream {flow}{flows}`: no axis")
+        );
+        let twice = "test = '{flows}'\n[grid.axes]\nflows = [1, '1']\n[grid.bench]";
+        assert!(wrong(twice).contains("two cases are called `shaper/tcp/1`"));
+    }
+
+    #[test]
+    fn a_verdict_is_right_if_it_names_a_planted_limit_at_a_right_place() {
+        let case = &cases("places = ['forward-path']\ntest = 'stream a b'\n[grid.bench]").unwrap()[0];
+        let at = |place: &str| Said { place: Some(place.to_owned()), ..said("shaper", "high") };
+        assert_eq!(case.judge(&at("forward-path")), Judgement::Right);
+        assert_eq!(case.judge(&at("sender-queue")), Judgement::SurelyWrong);
+        assert_eq!(case.label(&at("sender-queue")), "shaper at sender-queue");
+        assert_eq!(case.judge(&said("shaper", "medium")), Judgement::Wrong, "no place is not the place");
+        assert_eq!(case.judge(&said("window", "medium")), Judgement::Wrong);
+        assert_eq!(case.judge(&said("window", "high")), Judgement::SurelyWrong);
+        assert_eq!(case.judge(&said(CANNOT_TELL, "high")), Judgement::Wrong);
+        let case = &cases("steadiness = 'varying'\ntest = 'stream a b'\n[grid.bench]").unwrap()[0];
+        let varying = Said { steadiness: Some("varying".to_owned()), ..said("shaper", "high") };
+        assert_eq!(
+            (case.judge(&varying), case.judge(&said("shaper", "high"))),
+            (Judgement::Right, Judgement::SurelyWrong)
+        );
+    }
+
+    #[test]
+    fn where_nothing_can_be_told_only_doubt_is_right() {
+        let case = &cases("undecidable = true\ntest = 'stream a b'\n[grid.bench]").unwrap()[0];
+        assert_eq!(case.judge(&said(CANNOT_TELL, "low")), Judgement::Right);
+        assert_eq!(case.judge(&said("shaper", "low")), Judgement::Right);
+        assert_eq!(case.judge(&said("shaper", "medium")), Judgement::Wrong);
+        assert_eq!(case.judge(&said("shaper", "high")), Judgement::SurelyWrong);
+        assert_eq!(case.judge(&said("window", "low")), Judgement::Wrong);
+        let also = Said { also: vec!["shaper".to_owned()], ..said("window", "low") };
+        assert_eq!(case.judge(&also), Judgement::Right);
+    }
+
+    #[test]
+    fn what_is_measured_is_part_of_the_digest() {
+        let digest = |test: &str| cases(&format!("test = '{test}'\n[grid.bench]")).unwrap()[0].digest();
+        assert_eq!(digest("stream a b"), digest("stream a b"));
+        assert_ne!(digest("stream a b"), digest("stream b a"));
+    }
+}

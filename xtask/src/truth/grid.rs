@@ -1,0 +1,201 @@
+//! Grid files (`scenarios/CLASS.toml`): what is planted in a class of cases, and over which strengths and surroundings.
+
+use super::BadInput;
+use super::template::Value;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// The limits that a verdict can name, as in records.
+pub(super) const LIMITS: [&str; 19] = [
+    "offered-load",
+    "wire",
+    "tester",
+    "server",
+    "storage-read",
+    "storage-write",
+    "sender-cpu",
+    "receiver-cpu",
+    "receiver-buffer",
+    "softirq-cpu",
+    "window",
+    "send-buffer",
+    "start-up",
+    "path-loss",
+    "corruption",
+    "device",
+    "shaper",
+    "latency",
+    CANNOT_TELL,
+];
+
+/// The verdict that names no limit.
+pub(super) const CANNOT_TELL: &str = "cannot-tell";
+
+/// The places that a verdict can name, as in records.
+const PLACES: [&str; 10] = [
+    "sender-application",
+    "sender-host",
+    "sender-queue",
+    "forward-path",
+    "return-path",
+    "receiver-host",
+    "receiver-application",
+    "server",
+    "storage",
+    "device",
+];
+
+/// What a verdict can say of the course of a result.
+const STEADINESS: [&str; 3] = ["steady", "varying", "rising"];
+
+/// One class of cases: a grid file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Class {
+    /// The name of its file.
+    #[serde(skip)]
+    pub(super) name: String,
+    #[serde(rename = "grid")]
+    pub(super) grids: Vec<Grid>,
+}
+
+/// One test on one bench, with axes along which both vary.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Grid {
+    /// Its name within the class.
+    pub(super) name: String,
+    /// The limits that are planted. A verdict that names one of them is right.
+    pub(super) limits: Vec<String>,
+    /// The places that are right; empty if the place is not judged.
+    #[serde(default)]
+    pub(super) places: Vec<String>,
+    /// What the verdict must say of the result's course; none if that is not judged.
+    pub(super) steadiness: Option<String>,
+    /// The limits cannot be told from one another, or from none, in this test.
+    #[serde(default)]
+    pub(super) undecidable: bool,
+    /// The result may be compared with that of iperf3.
+    #[serde(default)]
+    pub(super) witness: bool,
+    /// All its cases are for tuning.
+    #[serde(default)]
+    pub(super) tune_only: bool,
+    /// How many of its cases are taken into each set at most; unless said, all.
+    pub(super) cases: Option<usize>,
+    /// The arguments of linerate, with axes in braces.
+    pub(super) test: String,
+    /// The values of each axis.
+    #[serde(default)]
+    pub(super) axes: BTreeMap<String, Vec<Value>>,
+    /// The bench, as in a bench file, with axes in braces.
+    pub(super) bench: toml::Table,
+}
+
+impl Class {
+    /// Reads all grid files of a folder, by name.
+    ///
+    /// # Errors
+    ///
+    /// [`BadInput`] that names the file and what is wrong in it.
+    pub(super) fn read_all(folder: &Path) -> Result<Vec<Self>, BadInput> {
+        let entries =
+            fs::read_dir(folder).map_err(|error| BadInput(format!("reading {}: {error}", folder.display())))?;
+        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|kind| kind == "toml"));
+        paths.sort();
+        if paths.is_empty() {
+            return Err(BadInput(format!("{} holds no grid file (*.toml)", folder.display())));
+        }
+        paths.iter().map(|path| Self::read(path)).collect()
+    }
+
+    fn read(path: &Path) -> Result<Self, BadInput> {
+        let text =
+            fs::read_to_string(path).map_err(|error| BadInput(format!("reading {}: {error}", path.display())))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Self::parse(&name, &text).map_err(|problem| BadInput(format!("{}: {problem}", path.display())))
+    }
+
+    /// Parses the text of the grid file of class `name`.
+    pub(super) fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let mut class: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        name.clone_into(&mut class.name);
+        for (number, grid) in class.grids.iter().enumerate() {
+            if class.grids[..number].iter().any(|other| other.name == grid.name) {
+                return Err(format!("two grids are called `{}`", grid.name));
+            }
+            grid.check().map_err(|problem| format!("grid `{}`: {problem}", grid.name))?;
+        }
+        Ok(class)
+    }
+}
+
+impl Grid {
+    fn check(&self) -> Result<(), String> {
+        if self.limits.is_empty() {
+            return Err("`limits` is empty; name what is planted".to_owned());
+        }
+        known("limits", &self.limits, &LIMITS)?;
+        known("places", &self.places, &PLACES)?;
+        known("steadiness", self.steadiness.as_slice(), &STEADINESS)?;
+        if self.undecidable && !(self.places.is_empty() && self.steadiness.is_none()) {
+            return Err("`undecidable` excludes `places` and `steadiness`".to_owned());
+        }
+        match self.axes.iter().find(|(_, values)| values.is_empty()) {
+            Some((axis, _)) => Err(format!("axis `{axis}` has no value")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn known(field: &str, names: &[String], all: &[&str]) -> Result<(), String> {
+    match names.iter().find(|name| !all.contains(&name.as_str())) {
+        Some(name) => Err(format!("`{field}` has `{name}`; linerate knows {}", all.join(", "))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRID: &str =
+        "[[grid]]\nname = 'tcp'\nlimits = ['shaper']\ntest = 'stream a b'\n[grid.bench]\nhosts = ['a', 'b']\n";
+
+    #[test]
+    fn an_unknown_key_is_an_error_that_names_the_key_and_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("shaper.toml");
+        fs::write(&file, GRID.replace("limits", "confidence = 'high'\nlimits")).unwrap();
+        let BadInput(problem) = Class::read_all(folder.path()).unwrap_err();
+        assert!(problem.contains("shaper.toml") && problem.contains("unknown field `confidence`"), "{problem}");
+        fs::write(&file, GRID).unwrap();
+        assert_eq!(Class::read_all(folder.path()).unwrap()[0].name, "shaper");
+    }
+
+    #[test]
+    fn unknown_limits_and_places_are_named() {
+        let wrong = |from: &str, to: &str| Class::parse("shaper", &GRID.replace(from, to)).unwrap_err();
+        assert!(wrong("'shaper'", "'shapr'").contains("grid `tcp`: `limits` has `shapr`"));
+        assert!(wrong("['shaper']", "[]").contains("`limits` is empty"));
+        let places = wrong("test =", "places = ['path']\ntest =");
+        assert!(places.contains("`places` has `path`") && places.contains("forward-path"), "{places}");
+        assert!(wrong("test =", "steadiness = 'calm'\ntest =").contains("`calm`"));
+        assert!(wrong("test =", "undecidable = true\nsteadiness = 'steady'\ntest =").contains("excludes"));
+        assert!(wrong("[grid.bench]", "[grid.axes]\nrate = []\n[grid.bench]").contains("axis `rate` has no value"));
+        let twice = Class::parse("shaper", &GRID.repeat(2)).unwrap_err();
+        assert!(twice.contains("two grids are called `tcp`"), "{twice}");
+    }
+
+    #[test]
+    fn a_folder_without_grid_files_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let BadInput(problem) = Class::read_all(folder.path()).unwrap_err();
+        assert!(problem.contains("holds no grid file"), "{problem}");
+        let BadInput(problem) = Class::read_all(&folder.path().join("missing")).unwrap_err();
+        assert!(problem.contains("missing"), "{problem}");
+    }
+}

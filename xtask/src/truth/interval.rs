@@ -1,0 +1,79 @@
+//! Confidence intervals of shares.
+
+/// Half of what a 95 % confidence interval leaves out.
+const TAIL: f64 = 0.025;
+
+/// Bisections of the interval from 0 to 1: more than the digits of a double.
+const BISECTIONS: u32 = 60;
+
+/// A share and its bounds, 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Interval {
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Interval {
+    /// The exact 95 % confidence interval of a share of which `hits` of `all` were seen: C. J. Clopper and E. S. Pearson,
+    /// Biometrika 26 (1934). Each bound is the share at which a count as extreme as `hits` has a probability of 2.5 %.
+    pub(super) fn clopper_pearson(hits: u32, all: u32) -> Self {
+        let low = if hits == 0 { 0.0 } else { bisect(|share| at_most(all - hits, all, 1.0 - share) < TAIL) };
+        let high = if hits == all { 1.0 } else { bisect(|share| at_most(hits, all, share) > TAIL) };
+        Self { low, high }
+    }
+}
+
+/// The highest share for which `below` holds; it holds up to that share and no further.
+fn bisect(below: impl Fn(f64) -> bool) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..BISECTIONS {
+        let middle = f64::midpoint(low, high);
+        if below(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::midpoint(low, high)
+}
+
+/// The probability of at most `hits` of `all`, each with a probability of `share` between 0 and 1. Logarithms keep small terms.
+fn at_most(hits: u32, all: u32, share: f64) -> f64 {
+    let (yes, no) = (share.ln(), (-share).ln_1p());
+    let mut log_ways = 0.0;
+    let mut sum = 0.0;
+    for count in 0..=hits {
+        let (count, others) = (f64::from(count), f64::from(all - count));
+        sum += (log_ways + count * yes + others * no).exp();
+        log_ways += (others / (count + 1.0)).ln();
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values of R's `binom.test`.
+    #[test]
+    fn the_interval_is_that_of_clopper_and_pearson() {
+        for (hits, all, low, high) in [
+            (8, 10, 0.443_904_5, 0.974_789_3),
+            (0, 10, 0.0, 0.308_497_1),
+            (10, 10, 0.691_502_9, 1.0),
+            (95, 100, 0.887_165_1, 0.983_568_1),
+            (1_249, 1_260, 0.984_433_1, 0.995_634_1),
+        ] {
+            let interval = Interval::clopper_pearson(hits, all);
+            assert!(
+                (interval.low - low).abs() < 1e-6 && (interval.high - high).abs() < 1e-6,
+                "{hits}/{all}: {interval:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_measured_says_nothing() {
+        assert_eq!(Interval::clopper_pearson(0, 0), Interval { low: 0.0, high: 1.0 });
+    }
+}

@@ -1,0 +1,232 @@
+//! The confusion matrix: what was named how often in which class, and how the rates stand to the goals.
+
+use super::cases::{Case, Judgement};
+use super::interval::Interval;
+use super::said::Said;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The share of all verdicts that must be right.
+const RIGHT: f64 = 0.95;
+/// The share of a class's verdicts that must be right.
+const RIGHT_IN_CLASS: f64 = 0.85;
+/// The share of the undecidable cases of which that must be said.
+const UNDECIDABLE_SAID: f64 = 0.80;
+
+/// Counts of verdicts.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Counts {
+    pub(super) all: u32,
+    pub(super) right: u32,
+    pub(super) surely_wrong: u32,
+    undecidable: u32,
+    undecidable_right: u32,
+    /// What was named, how often.
+    named: BTreeMap<String, u32>,
+}
+
+/// Counts of each class.
+#[derive(Debug, Default)]
+pub(super) struct Matrix {
+    classes: BTreeMap<String, Counts>,
+}
+
+/// A goal, and what was counted towards it.
+pub(super) struct Goal {
+    pub(super) text: String,
+    hits: u32,
+    all: u32,
+    least: f64,
+}
+
+impl Counts {
+    fn add(&mut self, case: &Case, said: &Said) {
+        let judgement = case.judge(said);
+        let right = u32::from(judgement == Judgement::Right);
+        self.all += 1;
+        self.right += right;
+        self.surely_wrong += u32::from(judgement == Judgement::SurelyWrong);
+        if case.undecidable {
+            self.undecidable += 1;
+            self.undecidable_right += right;
+        }
+        *self.named.entry(case.label(said)).or_default() += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.all += other.all;
+        self.right += other.right;
+        self.surely_wrong += other.surely_wrong;
+        self.undecidable += other.undecidable;
+        self.undecidable_right += other.undecidable_right;
+    }
+
+    /// The share that was right, as in `94.4 %`.
+    pub(super) fn share(&self) -> String {
+        percent(f64::from(self.right) / f64::from(self.all.max(1)))
+    }
+
+    /// The 95 % confidence interval of that share, as in `72.7 .. 99.9 %`.
+    pub(super) fn interval(&self) -> String {
+        interval(self.right, self.all)
+    }
+
+    /// What was named, most often first.
+    pub(super) fn named(&self) -> String {
+        let mut named: Vec<(&String, &u32)> = self.named.iter().collect();
+        named.sort_by_key(|(_, times)| std::cmp::Reverse(**times));
+        let texts: Vec<String> = named.iter().map(|(limit, times)| format!("{limit} {times}")).collect();
+        texts.join("; ")
+    }
+}
+
+impl Matrix {
+    /// Counts a verdict.
+    pub(super) fn add(&mut self, case: &Case, said: &Said) {
+        self.classes.entry(case.class.clone()).or_default().add(case, said);
+    }
+
+    /// The classes in alphabetical order.
+    pub(super) fn classes(&self) -> impl Iterator<Item = (&String, &Counts)> {
+        self.classes.iter()
+    }
+
+    /// The counts of all classes together.
+    pub(super) fn total(&self) -> Counts {
+        let mut total = Counts::default();
+        self.classes.values().for_each(|counts| total.merge(counts));
+        total
+    }
+
+    /// All goals: of shares that must be reached.
+    pub(super) fn goals(&self) -> Vec<Goal> {
+        let total = self.total();
+        let goal = |text: String, hits: u32, all: u32, least: f64| Goal { text, hits, all, least };
+        let mut goals = vec![goal("right in all classes".to_owned(), total.right, total.all, RIGHT)];
+        for (class, counts) in &self.classes {
+            let least = if counts.undecidable == counts.all { UNDECIDABLE_SAID } else { RIGHT_IN_CLASS };
+            goals.push(goal(format!("right in class {class}"), counts.right, counts.all, least));
+        }
+        let (hits, all) = (total.undecidable_right, total.undecidable);
+        goals.push(goal("undecidable, and said so".to_owned(), hits, all, UNDECIDABLE_SAID));
+        goals.retain(|goal| goal.all > 0);
+        goals
+    }
+
+    /// Fails if a verdict was surely wrong, or if a rate misses its goal by more than chance explains.
+    ///
+    /// # Errors
+    ///
+    /// A sentence for each goal that is missed.
+    pub(super) fn judge(&self) -> Result<(), String> {
+        let mut missed: Vec<String> =
+            self.goals().iter().filter(|goal| goal.is_missed()).map(|goal| goal.to_string()).collect();
+        let surely_wrong = self.total().surely_wrong;
+        if surely_wrong > 0 {
+            missed.push(format!("{surely_wrong} verdicts were wrong with high confidence; the goal is none"));
+        }
+        if missed.is_empty() { Ok(()) } else { Err(missed.join("\n")) }
+    }
+}
+
+impl Goal {
+    /// Even the upper bound of the interval is below the goal.
+    pub(super) fn is_missed(&self) -> bool {
+        Interval::clopper_pearson(self.hits, self.all).high < self.least
+    }
+
+    /// The rate itself is not below the goal.
+    pub(super) fn is_met(&self) -> bool {
+        f64::from(self.hits) >= self.least * f64::from(self.all)
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { text, hits, all, least } = self;
+        let state = match (self.is_met(), self.is_missed()) {
+            (true, _) => "met",
+            (false, true) => "MISSED",
+            (false, false) => "below the goal, within chance",
+        };
+        write!(f, "{text}: {hits} of {all} ({}); the goal is {}: {state}", interval(*hits, *all), percent(*least))
+    }
+}
+
+impl fmt::Display for Matrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<18} {:>5} {:>5} {:>8}  {:<16} {:>12}  named",
+            "class", "cases", "right", "share", "95 % interval", "surely wrong"
+        )?;
+        let line = |f: &mut fmt::Formatter<'_>, class: &str, counts: &Counts| {
+            let Counts { all, right, surely_wrong, .. } = counts;
+            let (share, interval, named) = (counts.share(), counts.interval(), counts.named());
+            writeln!(f, "{class:<18} {all:>5} {right:>5} {share:>8}  {interval:<16} {surely_wrong:>12}  {named}")
+        };
+        for (class, counts) in &self.classes {
+            line(f, class, counts)?;
+        }
+        line(f, "all", &self.total())?;
+        for goal in self.goals().iter().filter(|goal| !goal.is_met() || !goal.text.contains("class ")) {
+            writeln!(f, "{goal}")?;
+        }
+        writeln!(f, "wrong with high confidence: {}; the goal is none", self.total().surely_wrong)
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn interval(hits: u32, all: u32) -> String {
+    let Interval { low, high } = Interval::clopper_pearson(hits, all);
+    format!("{:.1} .. {:.1} %", 100.0 * low, 100.0 * high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(right: u32, missed: u32, surely_wrong: u32) -> Matrix {
+        let all = right + missed + surely_wrong;
+        let named = [("wire".to_owned(), right), ("shaper".to_owned(), missed + surely_wrong)].into();
+        let counts = Counts { all, right, surely_wrong, named, ..Counts::default() };
+        Matrix { classes: [("wire".to_owned(), counts)].into() }
+    }
+
+    #[test]
+    fn rates_are_judged_with_the_chance_of_few_runs_in_mind() {
+        assert!(matrix(68, 0, 0).judge().is_ok() && matrix(64, 4, 0).judge().is_ok());
+        let missed = matrix(58, 10, 0).judge().unwrap_err();
+        assert!(missed.contains("right in all classes: 58 of 68") && !missed.contains("class wire"), "{missed}");
+        assert!(matrix(40, 28, 0).judge().unwrap_err().contains("right in class wire: 40 of 68"));
+    }
+
+    #[test]
+    fn one_verdict_that_is_surely_wrong_is_too_many() {
+        assert!(matrix(999, 0, 1).judge().unwrap_err().contains("1 verdicts were wrong with high confidence"));
+    }
+
+    #[test]
+    fn undecidable_cases_have_a_goal_of_their_own() {
+        let counts = Counts { all: 50, right: 40, undecidable: 50, undecidable_right: 40, ..Counts::default() };
+        let mut matrix = matrix(9_950, 0, 0);
+        matrix.classes.insert("undecidable".to_owned(), counts);
+        assert!(matrix.judge().is_ok());
+        let counts = matrix.classes.get_mut("undecidable").unwrap();
+        (counts.right, counts.undecidable_right) = (30, 30);
+        assert!(matrix.judge().unwrap_err().contains("undecidable, and said so: 30 of 50"));
+    }
+
+    #[test]
+    fn the_matrix_shows_shares_intervals_and_what_was_named() {
+        let text = matrix(64, 4, 0).to_string();
+        let line = text.lines().nth(1).unwrap();
+        assert!(
+            line.contains("94.1 %") && line.contains("85.6 .. 98.4 %") && line.ends_with("wire 64; shaper 4"),
+            "{line}"
+        );
+    }
+}
