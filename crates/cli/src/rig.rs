@@ -82,6 +82,7 @@ impl Rig {
         // What was set in its hosts goes with them.
         self.commands.retain(|_, command| command.host.is_none());
         if let Some((_, _, lab)) = self.lab.take() {
+            lab::warn_of_path(&lab);
             lab.down().await;
         }
     }

@@ -1,18 +1,20 @@
 //! What to build: hosts, links, the device, planted faults. docs/bench-files.md describes the file format.
 
 mod check;
+mod device;
+
+pub use device::{Device, DeviceKind};
 
 pub(crate) use check::RATE_MINIMUM;
 
 use crate::cross::CrossTraffic;
 use crate::fault::{Fault, FaultPlace};
-use crate::limits::{ReferenceLimits, WrittenLimits};
+use crate::path::PathLimits;
 use crate::{LabError, SlowDisk, SlowServer};
 use linerate_model::HostName;
 use linerate_units::{BitRate, ParseError, Ratio};
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
@@ -69,28 +71,6 @@ pub struct Bench {
     pub slow_disks: Vec<SlowDisk>,
 }
 
-/// The device between the hosts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "WrittenLimits")]
-pub struct Device {
-    /// What it is.
-    pub kind: DeviceKind,
-}
-
-/// What stands between the hosts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum DeviceKind {
-    /// A Linux bridge: a switch.
-    #[default]
-    Bridge,
-    /// A Linux router; each host is in a network of its own.
-    Router,
-    /// A switch of exactly known limits.
-    Reference(ReferenceLimits),
-    /// Nothing: two hosts, or two ports of the tester, back to back.
-    None,
-}
-
 /// A link between a host and the device, or between two hosts.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -109,57 +89,9 @@ pub struct Link {
     /// The rate above which the device's port to the host drops what it is to send, unknown to the agents: a policer.
     #[serde(default, deserialize_with = "text")]
     pub police: Option<BitRate>,
-    /// Reserved.
-    pub delay: Option<String>,
-}
-
-impl TryFrom<WrittenLimits> for Device {
-    type Error = ParseError;
-
-    fn try_from(written: WrittenLimits) -> Result<Self, ParseError> {
-        let line = written.line();
-        let kind = written.kind;
-        match kind {
-            DeviceKind::Reference(_) => Ok(Self { kind: format!("{kind}{line}").parse()? }),
-            _ if line.is_empty() => Ok(Self { kind }),
-            _ => Err(ParseError {
-                text: line.trim_start_matches(',').to_owned(),
-                expected: "for this kind of device: only a reference device has limits",
-                example: "kind = \"reference\"",
-            }),
-        }
-    }
-}
-
-impl fmt::Display for DeviceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bridge => f.pad("bridge"),
-            Self::Router => f.pad("router"),
-            Self::Reference(limits) if *limits == ReferenceLimits::default() => f.pad("reference"),
-            Self::Reference(limits) => f.pad(&format!("reference,{limits}")),
-            Self::None => f.pad("none"),
-        }
-    }
-}
-
-impl FromStr for DeviceKind {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let (kind, limits) = text.split_once(',').map_or((text, None), |(kind, limits)| (kind, Some(limits)));
-        match (kind, limits) {
-            ("bridge", None) => Ok(Self::Bridge),
-            ("router", None) => Ok(Self::Router),
-            ("none", None) => Ok(Self::None),
-            ("reference", limits) => limits.unwrap_or_default().parse().map(Self::Reference),
-            _ => Err(ParseError {
-                text: text.to_owned(),
-                expected: "a device",
-                example: "bridge, router, none or reference,max-frames=200000",
-            }),
-        }
-    }
+    /// What a path does to the frames for this host, field by field over the device's.
+    #[serde(default, deserialize_with = "device::path")]
+    pub path: Option<PathLimits>,
 }
 
 impl Bench {
@@ -232,7 +164,7 @@ impl Bench {
         self.slow_servers.clear();
         self.slow_disks.clear();
         for link in self.links.values_mut().chain([&mut self.link]) {
-            (link.loss, link.shape, link.police) = (None, None, None);
+            (link.loss, link.shape, link.police, link.path) = (None, None, None, None);
         }
         self
     }
@@ -336,8 +268,21 @@ impl Bench {
             loss: own.loss.or(self.link.loss),
             shape: own.shape.or(self.link.shape),
             police: own.police.or(self.link.police),
-            delay: own.delay.or_else(|| self.link.delay.clone()),
+            path: own.path,
         }
+    }
+
+    /// What a path does to the frames for `host`; none if the device is no path.
+    pub(crate) fn path_to(&self, host: &HostName) -> Option<PathLimits> {
+        let DeviceKind::Path(both) = self.device.kind else { return None };
+        let own = self.links.get(host).and_then(|link| link.path);
+        Some(own.map_or(both, |own| own.over(both)))
+    }
+
+    /// Whether a path loses or spoils frames by chance.
+    pub(crate) fn path_loses(&self) -> bool {
+        let limits = self.hosts.iter().filter_map(|host| self.path_to(host));
+        limits.into_iter().any(|limits| limits.loss.is_some() || limits.corrupt.is_some())
     }
 
     /// The losses that links have.
@@ -454,14 +399,15 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_device_is_written_in_a_file_as_on_the_command_line() {
-        let text =
-            "name = 'x'\n[device]\nkind = 'reference'\nmax-frames = 200000\nloss = '1/1000'\n[tester]\nports = 2";
-        let written: Bench = toml::from_str(text).expect("a bench");
-        let given: DeviceKind = "reference,max-frames=200000,loss=1/1000".parse().expect("a device");
-        assert_eq!(written.device.kind, given);
-        assert_eq!(given.to_string().parse(), Ok(given));
-        assert_eq!("reference".parse(), Ok(DeviceKind::Reference(ReferenceLimits::default())));
+    fn a_path_does_to_one_host_what_its_link_says() {
+        let text = "name = 'x'\nhosts = ['a', 'b']\n[device]\nkind = 'path'\ndelay = '20ms'\nrate = '50Mbit/s'\n\
+                    [links.b.path]\nrate = '1Mbit/s'\nloss-burst = 8\nloss = '1%'\nmtu = 1400\nmtu-silent = true";
+        let bench = Bench::parse(text, "lab.toml").expect("good");
+        let to = |host: &str| bench.path_to(&host.into()).expect("a path").to_string();
+        assert_eq!(to("a"), "delay=20000000ns,rate=50000000bit/s");
+        let own = "delay=20000000ns,rate=1000000bit/s,loss=1/100,loss-burst=8,mtu=1400,mtu-silent=true";
+        assert_eq!(to("b"), own);
+        assert!(bench.path_loses() && !bench.clone().without_faults().path_loses());
     }
 
     #[test]

@@ -1,20 +1,22 @@
-//! Processes that stand beside the hosts of a lab for planted faults: a neighbour that takes a core's time, a slow disk, cross
+//! Processes that stand beside the hosts of a lab for planted faults: a neighbour that takes a core's time, a slow disk, a path, cross
 //! traffic, and a keeper that removes a control group when its agent is gone.
 //!
 //! Each lives until its standard input ends. The other end of that pipe is the lab's, and the agents' of a lab that is kept,
 //! so that they end with it however it ends, and the keeper still does its work after a kill -9.
 
+use crate::path::{self, PathPlan, PathWatch};
 use crate::slow_disk::READY;
 use crate::{LabError, SlowDisk};
 use linerate_sys::affinity;
 use linerate_sys::cgroup::cpu_groups;
-use linerate_sys::namespace::MountNamespace;
+use linerate_sys::namespace::{MountNamespace, NetNamespace};
 use linerate_sys::process::{Placement, ProcessId, spawn};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
 use linerate_units::{ByteCount, Nanos, Ratio};
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, PipeReader, PipeWriter, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -94,7 +96,7 @@ impl Beside {
         let (says, said) = io::pipe().map_err(failed)?;
         let mut command = self.command(&[String::from("slow-disk"), disk.to_string()])?;
         command.arg("--").args(folders).stdout(said.try_clone().map_err(failed)?).stderr(said);
-        let process = self.spawn(command)?;
+        let process = self.spawn(command, None)?;
         let mut words = String::new();
         BufReader::new(says).read_line(&mut words).map_err(failed)?;
         match words.trim_end() {
@@ -113,7 +115,25 @@ impl Beside {
         let words = [String::from("cross"), interval.get().to_string(), size.get().to_string()];
         let mut command = self.command(&words)?;
         command.stdout(sender).stderr(receiver);
-        self.spawn(command).map(drop)
+        self.spawn(command, None).map(drop)
+    }
+
+    /// Starts the path of `plan` between the ports in `device`.
+    pub(crate) fn path(&mut self, plan: &PathPlan, device: &NetNamespace) -> Result<PathWatch, LabError> {
+        let failed =
+            |error: io::Error| LabError::at("make the path")(linerate_sys::Error::new("spawn", "the path", error));
+        let (ours, its) = UnixStream::pair().map_err(failed)?;
+        let mut command = self.command(&[String::from("path"), plan.to_string()])?;
+        command.stdout(OwnedFd::from(its)).stderr(Stdio::null());
+        self.spawn(command, Some(device))?;
+        let mut output = BufReader::new(ours);
+        let mut words = String::new();
+        output.read_line(&mut words).map_err(failed)?;
+        match words.trim_end() {
+            path::READY => Ok(PathWatch::new(output)),
+            "" => Err(failed(io::Error::other("it ended without a word"))),
+            words => Err(failed(io::Error::other(words.to_owned()))),
+        }
     }
 
     /// Ends them; to be called when the agents are gone.
@@ -136,7 +156,7 @@ impl Beside {
     fn start(&mut self, words: &[String]) -> Result<(), LabError> {
         let mut command = self.command(words)?;
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        self.spawn(command).map(drop)
+        self.spawn(command, None).map(drop)
     }
 
     /// This program as one that lives until the lab is gone.
@@ -148,9 +168,9 @@ impl Beside {
         Ok(command)
     }
 
-    /// Starts it, and gives its number.
-    fn spawn(&mut self, mut command: Command) -> Result<u32, LabError> {
-        let placement = Placement { own_session: true, ..Placement::default() };
+    /// Starts it, in a network if one is said, and gives its number.
+    fn spawn(&mut self, mut command: Command, net: Option<&NetNamespace>) -> Result<u32, LabError> {
+        let placement = Placement { own_session: true, net: net.map(|net| net.as_fd()), ..Placement::default() };
         let child = spawn(&mut command, &placement).map_err(failed)?;
         let number = child.id();
         self.children.push(child);

@@ -5,6 +5,7 @@ use crate::agent::{Agent, end_all, scratch};
 use crate::bench::Bench;
 use crate::beside::Beside;
 use crate::kept::{self, Kept, KeptAgent};
+use crate::path::{PathCounts, PathWatch};
 use crate::wiring::Wiring;
 use linerate_model::{AgentUrl, HostName};
 use linerate_sys::process::{Placement, spawn};
@@ -32,6 +33,7 @@ pub struct Lab {
     hosts: BTreeMap<HostName, AgentUrl>,
     wiring: Arc<Wiring>,
     kept: Option<Kept>,
+    path: Option<PathWatch>,
     orders: Option<mpsc::Sender<Order>>,
     ended: Option<oneshot::Receiver<()>>,
     /// The thread that all processes of the lab are children of: they end with it.
@@ -51,6 +53,7 @@ struct Built {
     hosts: BTreeMap<HostName, AgentUrl>,
     wiring: Arc<Wiring>,
     kept: Option<Kept>,
+    path: Option<PathWatch>,
 }
 
 impl Lab {
@@ -67,8 +70,8 @@ impl Lab {
         });
         let thread = thread
             .map_err(|error| LabError::at("start the lab's thread")(linerate_sys::Error::new("clone", "lab", error)))?;
-        let Built { hosts, wiring, kept } = ready.await.map_err(|_| LabError::Down)??;
-        Ok(Self { hosts, wiring, kept, orders: Some(orders), ended: Some(ended), thread: Some(thread) })
+        let Built { hosts, wiring, kept, path } = ready.await.map_err(|_| LabError::Down)??;
+        Ok(Self { hosts, wiring, kept, path, orders: Some(orders), ended: Some(ended), thread: Some(thread) })
     }
 
     /// How to reach the agent of each host.
@@ -93,6 +96,15 @@ impl Lab {
     /// Frames that planted faults have dropped so far, on the link of each host that has a fault.
     pub fn dropped(&self) -> Result<BTreeMap<HostName, u64>, LabError> {
         self.wiring.dropped()
+    }
+
+    /// What the path has done since the lab was up; none if the device is no path.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the path's process has ended.
+    pub fn path_counts(&self) -> Result<Option<PathCounts>, LabError> {
+        self.path.as_ref().map(PathWatch::counts).transpose()
     }
 
     /// Takes the lab down; returns when its agents are gone.
@@ -169,6 +181,7 @@ fn build(
     let beside = beside.insert(Beside::new(&options.program)?);
     // The device of a kept lab, and what stands beside it, live as long as the agents hold them.
     let life = beside.life()?;
+    let path = wiring.path(bench).map(|(plan, device)| beside.path(&plan, device)).transpose()?;
     let held: Vec<_> =
         if options.keep { wiring.held().into_iter().chain([life.as_fd()]).collect() } else { Vec::new() };
     let folders: Vec<PathBuf> = options.folders.iter().cloned().chain([scratch()]).collect();
@@ -190,6 +203,8 @@ fn build(
         let [from, to] = [&cross.from, &cross.to].map(|name| wiring.host(name));
         cross.start(from?, to?, beside)?;
     }
+    let mut path = path;
+    path.as_mut().map_or(Ok(()), PathWatch::begin)?;
     let kept = if options.keep {
         let kept = wiring.with_agent().zip(agents.iter()).filter_map(|(host, agent)| {
             let url = hosts.get(&host.name)?.clone();
@@ -199,7 +214,7 @@ fn build(
     } else {
         None
     };
-    Ok(Built { hosts, wiring: Arc::new(wiring), kept })
+    Ok(Built { hosts, wiring: Arc::new(wiring), kept, path })
 }
 
 fn run(wiring: &Wiring, host: &HostName, mut command: Command) -> Result<Child, LabError> {

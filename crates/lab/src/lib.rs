@@ -20,6 +20,7 @@ mod kept;
 mod lab;
 mod limits;
 mod load_failure;
+pub mod path;
 mod policer;
 mod receiving;
 mod reference;
@@ -40,6 +41,7 @@ pub use fault::{
 pub use kept::{Kept, kept};
 pub use lab::{Lab, LabOptions};
 pub use limits::ReferenceLimits;
+pub use path::{PathCounts, PathLimits, PathPlan};
 pub use slow_disk::SlowDisk;
 pub use slow_server::SlowServer;
 pub use user::enter_user_namespace;

@@ -1,8 +1,6 @@
 //! The reference device's limits, as the command line and bench files write them.
 
-use crate::bench::{DeviceKind, required_text};
 use linerate_units::{BitRate, Nanos, ParseError, Ratio};
-use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
 
@@ -157,38 +155,6 @@ impl fmt::Display for ReferenceLimits {
         ];
         let items = items.into_iter().filter_map(|(field, value)| Some(format!("{}={}", field.name, value?)));
         f.write_str(&items.collect::<Vec<_>>().join(","))
-    }
-}
-
-/// The limits in the `[device]` table of a bench file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct WrittenLimits {
-    #[serde(deserialize_with = "required_text")]
-    pub(crate) kind: DeviceKind,
-    max_frames: Option<u64>,
-    max_rate: Option<String>,
-    loss: Option<String>,
-    queue: Option<u32>,
-    addresses: Option<u32>,
-    echo: Option<u32>,
-    delay: Option<String>,
-}
-
-impl WrittenLimits {
-    /// The limits as the command line writes them: one reader for both.
-    pub(crate) fn line(&self) -> String {
-        let number = |number: Option<u64>| number.map(|number| number.to_string());
-        let items = [
-            ("max-frames", number(self.max_frames)),
-            ("max-rate", self.max_rate.clone()),
-            ("loss", self.loss.clone()),
-            ("queue", number(self.queue.map(u64::from))),
-            ("addresses", number(self.addresses.map(u64::from))),
-            ("echo", number(self.echo.map(u64::from))),
-            ("delay", self.delay.clone()),
-        ];
-        items.into_iter().filter_map(|(name, value)| Some(format!(",{name}={}", value?))).collect()
     }
 }
 

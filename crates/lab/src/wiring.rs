@@ -5,6 +5,7 @@ use crate::address::{self, Addresses};
 use crate::bench::{Bench, DEVICE, DeviceKind, Link, TESTER};
 use crate::ethernet::{self, End};
 use crate::fault::{FaultPlace, HostInterface};
+use crate::path::{PathPlan, PlannedPort};
 use crate::policer::{self, Limit};
 use crate::receiving;
 use crate::reference;
@@ -27,6 +28,8 @@ const INTERFACE: &str = "eth0";
 const BRIDGE: &str = "br0";
 /// MTU where nothing is said.
 const MTU: u32 = 1500;
+/// Ethernet header with two VLAN tags, bytes.
+const HEADERS: usize = 14 + 2 * 4;
 /// How long a new bench may take until every host hears every other.
 const RING_THROUGH: Duration = Duration::from_secs(5);
 
@@ -107,6 +110,19 @@ impl Wiring {
     /// Hosts that have an agent.
     pub(crate) fn with_agent(&self) -> impl Iterator<Item = &WiredHost> {
         self.hosts.iter().chain(self.device.as_ref().filter(|device| self.tested || device.delay.is_some()))
+    }
+
+    /// The path that a bench has, and the namespace of its ports.
+    pub(crate) fn path(&self, bench: &Bench) -> Option<(PathPlan, &NetNamespace)> {
+        let device = self.device.as_ref()?;
+        let planned = |port: Port| {
+            let host = self.hosts[port.host].name.clone();
+            Some(PlannedPort { limits: bench.path_to(&host)?, host, interface: port.far })
+        };
+        let ports = self.ports(bench).into_iter().map(planned).collect::<Option<Vec<_>>>()?;
+        let longest = ports.iter().map(|port| mtu_of(bench, &port.host)).max().unwrap_or(MTU);
+        let plan = PathPlan { ports, longest: longest as usize + HEADERS, bypass_queues: !bench.has_rates() };
+        Some((plan, &device.namespace))
     }
 
     /// What must stay open for the device to live.
@@ -255,19 +271,20 @@ impl Wiring {
                 let Link { rate, shape, .. } = link;
                 let lets_out = [rate, shape].into_iter().flatten().min();
                 let faults = bench.faults_need_frame_by_frame(&host.name);
-                let by_itself = lets_out.is_some() || !own.is_empty() || faults || bench.has_policers();
+                let is_path = matches!(kind, DeviceKind::Path(_));
+                let by_itself = lets_out.is_some() || !own.is_empty() || faults || bench.has_policers() || is_path;
                 let link = far.set_up(lets_out, mtu, &own, by_itself).map_err(host.building("the device's port"))?;
                 near.set_up(rate, mtu, &[], by_itself).map_err(host.building("the interface"))?;
                 link
             };
-            if bench.has_policers() {
+            if bench.has_policers() || matches!(kind, DeviceKind::Path(_)) {
                 route.disable_gro(link).map_err(host.building("the device's port"))?;
             }
             if let Some(rate) = police {
                 inside(&device.namespace, || policer::install(link, Way::Out, &Limit::bits(rate, mtu)))
                     .map_err(host.building("the policer"))?;
             }
-            if let DeviceKind::Reference(_) = kind {
+            if let DeviceKind::Reference(_) | DeviceKind::Path(_) = kind {
                 near.take_from_reference().map_err(host.building("the interface"))?;
             }
             if !host.tests {
@@ -339,7 +356,7 @@ impl Wiring {
             }
             let silent = hear_all(&ends);
             // A link or a filter that loses may rightly stay silent.
-            if let (Some((from, to)), false) = (silent.first(), bench.may_lose()) {
+            if let (Some((from, to)), false) = (silent.first(), bench.may_lose() || bench.path_loses()) {
                 return Err(LabError::Build {
                     step: format!("use the bench: host {} does not hear host {}", ends[*to].0.name, ends[*from].0.name),
                     source: linerate_sys::Error::new("recv", ends[*to].2.to_string(), io::ErrorKind::TimedOut),

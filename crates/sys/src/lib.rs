@@ -17,6 +17,7 @@ pub mod netfilter;
 pub mod netlink;
 pub mod offload;
 pub mod packet;
+pub mod packet_ring;
 pub mod process;
 pub mod shaping;
 pub mod socket;

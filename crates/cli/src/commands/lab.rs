@@ -8,8 +8,8 @@ use crate::hosts::{HostBook, LOCAL};
 use crate::output::{self, say};
 use clap::{Parser as _, Subcommand};
 use linerate_lab::{
-    Bench, CrossTraffic, DeviceKind, Fault, Lab, LabError, LabOptions, SlowDisk, SlowServer, TESTER, beside, cross,
-    slow_disk,
+    Bench, CrossTraffic, DeviceKind, Fault, Lab, LabError, LabOptions, PathPlan, SlowDisk, SlowServer, TESTER, beside,
+    cross, path, slow_disk,
 };
 use linerate_model::{Calibrated, HostName};
 use linerate_units::{BitRate, Nanos};
@@ -28,6 +28,7 @@ Examples:
   linerate lab --device router -- transact a b
   linerate lab --police 300Mbit/s -- stream a b --prove
   linerate lab --device reference,max-frames=200000 -- device throughput --ports tester:p0,tester:p1 --sizes 64
+  linerate lab --hosts 2 --device path,delay=20ms,rate=50Mbit/s,queue=128KiB,loss=0.1% -- stream a b
   linerate lab --keep && linerate stream a b && linerate lab down
   linerate lab shell a -- ip address
 
@@ -47,8 +48,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RATE")]
     link: Option<BitRate>,
 
-    /// Device between the hosts: bridge (a switch), router, none (a cable from a to b), or reference (known limits),
-    /// for example reference,max-frames=200000,loss=1/1000 or reference,delay=1ms
+    /// Device between the hosts: bridge (a switch), router, none (a cable from a to b), reference (a switch of known
+    /// limits), or path (delay, rate, loss and more), for example reference,max-frames=200000,loss=1/1000 or
+    /// path,delay=20ms,rate=50Mbit/s. Fields of a path, for each direction: delay, jitter, rate, queue, burst, loss,
+    /// loss-burst, corrupt, duplicate, reorder, mark, max-frames, slots, alternate, mtu, mtu-silent (docs/bench-files.md)
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceKind>,
 
@@ -123,6 +126,8 @@ enum Role {
     Neighbour { core: u32, share: f64, first: Option<String> },
     /// Remove a control group
     Keeper { group: PathBuf },
+    /// Forward the frames of a path
+    Path { plan: PathPlan },
     /// Serve the slow disk of a host
     SlowDisk { disk: SlowDisk, folders: Vec<PathBuf> },
     /// Exchange datagrams by two inherited sockets
@@ -229,6 +234,7 @@ impl Role {
         let played = match self {
             Self::Neighbour { core, share, first } => beside::neighbour(*core, *share, first.is_some()),
             Self::Keeper { group } => beside::keeper(group),
+            Self::Path { plan } => path::serve(plan),
             Self::SlowDisk { disk, folders } => slow_disk::serve(disk, folders),
             Self::Cross { interval_ns, size } => cross::exchange(Nanos::new(*interval_ns), *size),
         };
@@ -254,6 +260,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     let lab = up(&bench, arguments.keep, command.folders()).await?;
     let book = HostBook::of_lab(lab.hosts());
     let result = command.run(book, calibrated, cancel).await;
+    warn_of_path(&lab);
     if arguments.keep {
         let names: Vec<&str> = lab.hosts().keys().map(|host| host.0.as_str()).collect();
         say(&format!("linerate: the lab stays up with hosts {}; `linerate lab down` removes it", names.join(", ")));
@@ -399,6 +406,17 @@ pub(crate) async fn up(bench: &Bench, keep: bool, folders: Vec<PathBuf>) -> Resu
     let program =
         std::env::current_exe().map_err(|error| Failure::measure(format!("cannot find this program: {error}")))?;
     Lab::up(bench, &LabOptions { program, keep, folders }).await.map_err(failure)
+}
+
+/// Says whether the lab's path did what was planted.
+pub(crate) fn warn_of_path(lab: &Lab) {
+    match lab.path_counts() {
+        Ok(counts) => {
+            let warning = counts.and_then(|counts| counts.warning());
+            warning.into_iter().for_each(|warning| say(&format!("linerate: warning: {warning}")));
+        }
+        Err(error) => say(&format!("linerate: warning: {error}; do not rely on this result")),
+    }
 }
 
 fn down() -> Result<(), Failure> {

@@ -56,9 +56,6 @@ impl Bench {
         for host in self.hosts.iter().chain((self.tester_ports > 0).then_some(&tester)) {
             let field = |name| format!("{name} of the link of {host}");
             let link = self.link_of(host);
-            if link.delay.is_some() {
-                return fail(format!("{}: links with delay are not there yet; leave it out", field("delay")));
-            }
             if *host == tester && link.loss.is_some() {
                 let remedy = "plant it in a reference device, as in `[device] kind = \"reference\", loss = \"1/1000\"`";
                 return fail(format!("{}: the tester's own links lose nothing; {remedy}", field("loss")));
@@ -72,13 +69,20 @@ impl Bench {
                 if rate.is_some() && (self.device.kind == DeviceKind::None || *host == tester) {
                     return fail(format!("{}: it is the device that {does}, and the links of hosts only", field(name)));
                 }
-                // Its frames leave by XDP, past all queues and filters.
-                if let (Some(_), DeviceKind::Reference(_)) = (rate, self.device.kind) {
-                    return fail(format!(
-                        "{}: a reference device keeps to limits of its own only, as in `[device] kind = \"reference\", \
-                         max-rate = \"100Mbit/s\"`",
-                        field(name)
-                    ));
+                // Their frames leave past all queues and filters.
+                let own = match self.device.kind {
+                    DeviceKind::Reference(_) => {
+                        "a reference device keeps to limits of its own only, as in \
+                                                 `[device] kind = \"reference\", max-rate = \"100Mbit/s\"`"
+                    }
+                    DeviceKind::Path(_) => {
+                        "a path keeps to limits of its own only, as in \
+                                            `[device] kind = \"path\", rate = \"100Mbit/s\"`"
+                    }
+                    _ => continue,
+                };
+                if rate.is_some() {
+                    return fail(format!("{}: {own}", field(name)));
                 }
             }
             let maximum = match self.device.kind {
@@ -96,6 +100,32 @@ impl Bench {
             .or_else(|problem| fail(format!("loss of the links: {problem}")))?;
         self.check_faults().or_else(fail)?;
         self.cross_traffic.iter().try_for_each(|cross| cross.check(self)).or_else(fail)?;
+        self.check_path().or_else(fail)?;
+        Ok(())
+    }
+
+    /// What the path is to do can be done; says what is wrong.
+    fn check_path(&self) -> Result<(), String> {
+        let DeviceKind::Path(both) = self.device.kind else {
+            let own = self.links.iter().find(|(_, link)| link.path.is_some());
+            return own.map_or(Ok(()), |(host, _)| {
+                Err(format!("path of the link of {host}: the device is no path; say `[device] kind = \"path\"`"))
+            });
+        };
+        if self.link.path.is_some() {
+            return Err(String::from("link.path: what holds for all hosts belongs to [device]"));
+        }
+        both.check().map_err(|problem| format!("device.{problem}"))?;
+        for host in &self.hosts {
+            let limits = self.path_to(host).unwrap_or_default();
+            limits.check().map_err(|problem| format!("links.{host}.path.{problem}"))?;
+        }
+        if let Some((place, _)) = self.losses().first() {
+            return Err(format!(
+                "fault at `{place}`: a path loses by itself only, as in `[links.{}.path] loss = \"1%\"`",
+                place.host()
+            ));
+        }
         Ok(())
     }
 
@@ -152,7 +182,27 @@ mod tests {
             ("name = 'x'\n[links.c]\nmtu = 100", ["lab.toml", "mtu of the link of c", "1280 to 65535"]),
             ("name = 'x'\n[link]\nmtu = 65535\nrate = '1G'", ["lab.toml", "mtu of the link of a", "1280 to 9216"]),
             ("name = 'x'\n[link]\nrate = '9'", ["lab.toml", "rate of the link of a", "below 64 kbit/s"]),
-            ("name = 'x'\n[link]\ndelay = '10ms'", ["lab.toml", "delay", "not there yet"]),
+            ("name = 'x'\n[link]\ndelay = '10ms'", ["lab.toml", "line 3", "`delay`"]),
+            ("name = 'x'\n[links.b.path]\ndelay = '10ms'", ["lab.toml", "path of the link of b", "kind = \"path\""]),
+            ("name = 'x'\n[device]\nkind = 'path'\ndelay = 'x'", ["lab.toml", "line 2", "delay=20ms"]),
+            ("name = 'x'\n[device]\nkind = 'path'\nmax-rate = '1G'", ["lab.toml", "line 2", "`max-rate`"]),
+            ("name = 'x'\n[device]\nkind = 'path'\njitter = '1ms'", ["lab.toml", "device.jitter", "at most the delay"]),
+            (
+                "name = 'x'\n[device]\nkind = 'path'\n[links.b.path]\nloss-burst = 8",
+                ["lab.toml", "links.b.path.loss-burst", "loss=1%"],
+            ),
+            (
+                "name = 'x'\n[device]\nkind = 'path'\n[link.path]\ndelay = '1ms'",
+                ["lab.toml", "link.path", "belongs to [device]"],
+            ),
+            (
+                "name = 'x'\n[device]\nkind = 'path'\n[link]\nshape = '1M'",
+                ["lab.toml", "shape of the link of a", "a path keeps to limits of its own"],
+            ),
+            (
+                "name = 'x'\n[device]\nkind = 'path'\n[links.b]\nloss = '1%'",
+                ["lab.toml", "fault at `b`", "[links.b.path] loss"],
+            ),
             ("name = 'x'\n[link]\npolice = '9'", ["lab.toml", "police of the link of a", "below 64 kbit/s"]),
             (
                 "name = 'x'\nhosts = ['a', 'b']\ndevice = { kind = 'none' }\n[link]\npolice = '1G'",

@@ -1,7 +1,7 @@
 //! Hosts reach each other on every kind of bench, and a bench that cannot be had says why.
 
-use crate::support::{agents_told, host, reaches, socket, try_up, up, wait_for};
-use linerate_lab::{Bench, LabError};
+use crate::support::{agents_told, host, reaches, socket, up, wait_for};
+use linerate_lab::Bench;
 use linerate_testsuite::{alone, lab_test};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -105,11 +105,4 @@ fn an_agent_that_does_not_start_is_quoted() {
     // `echo agent ...` prints a line, but another one.
     let error = start("/bin/echo");
     assert!(error.contains("not an agent URL"), "{error}");
-}
-
-#[test]
-fn a_bench_with_delay_is_refused() {
-    let mut bench = Bench::named("switch").expect("built in");
-    bench.link.delay = Some(String::from("10ms"));
-    assert!(matches!(try_up(&bench), Err(LabError::Impossible { .. })));
 }

@@ -1,0 +1,149 @@
+//! What stands between the hosts of a bench, as the command line and bench files write it.
+
+use super::required_text;
+use crate::limits::ReferenceLimits;
+use crate::path::PathLimits;
+use linerate_units::ParseError;
+use serde::{Deserialize, Deserializer, de};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// The device between the hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "WrittenDevice")]
+pub struct Device {
+    /// What it is.
+    pub kind: DeviceKind,
+}
+
+/// What stands between the hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// A Linux bridge: a switch.
+    #[default]
+    Bridge,
+    /// A Linux router; each host is in a network of its own.
+    Router,
+    /// A switch of exactly known limits.
+    Reference(ReferenceLimits),
+    /// A switch that does to the frames for each host what a long or poor path would.
+    Path(PathLimits),
+    /// Nothing: two hosts, or two ports of the tester, back to back.
+    None,
+}
+
+/// The `[device]` table of a bench file.
+#[derive(Debug, Deserialize)]
+struct WrittenDevice {
+    #[serde(deserialize_with = "required_text")]
+    kind: DeviceKind,
+    #[serde(flatten)]
+    limits: WrittenLimits,
+}
+
+/// Limits in a table of a bench file.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+struct WrittenLimits(BTreeMap<String, toml::Value>);
+
+impl WrittenLimits {
+    /// The limits as the command line writes them: one reader for both.
+    fn line(&self) -> String {
+        let items = self.0.iter().map(|(name, value)| match value {
+            toml::Value::String(text) => format!("{name}={text}"),
+            other => format!("{name}={other}"),
+        });
+        items.collect::<Vec<_>>().join(",")
+    }
+}
+
+/// The limits in a table of their own.
+pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathLimits>, D::Error> {
+    let limits = WrittenLimits::deserialize(deserializer)?;
+    limits.line().parse().map(Some).map_err(de::Error::custom)
+}
+
+impl TryFrom<WrittenDevice> for Device {
+    type Error = ParseError;
+
+    fn try_from(written: WrittenDevice) -> Result<Self, ParseError> {
+        let WrittenDevice { kind, limits } = written;
+        if limits.0.is_empty() {
+            return Ok(Self { kind });
+        }
+        Ok(Self { kind: format!("{kind},{}", limits.line()).parse()? })
+    }
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bridge => f.pad("bridge"),
+            Self::Router => f.pad("router"),
+            Self::Reference(limits) if *limits == ReferenceLimits::default() => f.pad("reference"),
+            Self::Reference(limits) => f.pad(&format!("reference,{limits}")),
+            Self::Path(limits) if *limits == PathLimits::default() => f.pad("path"),
+            Self::Path(limits) => f.pad(&format!("path,{limits}")),
+            Self::None => f.pad("none"),
+        }
+    }
+}
+
+impl FromStr for DeviceKind {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let (kind, limits) = text.split_once(',').map_or((text, None), |(kind, limits)| (kind, Some(limits)));
+        match (kind, limits) {
+            ("bridge", None) => Ok(Self::Bridge),
+            ("router", None) => Ok(Self::Router),
+            ("none", None) => Ok(Self::None),
+            ("reference", limits) => limits.unwrap_or_default().parse().map(Self::Reference),
+            ("path", limits) => limits.unwrap_or_default().parse().map(Self::Path),
+            ("bridge" | "router" | "none", Some(limits)) => Err(ParseError {
+                text: limits.to_owned(),
+                expected: "for this kind of device: only a reference device and a path have limits",
+                example: "reference,max-frames=200000 or path,delay=20ms",
+            }),
+            _ => Err(ParseError {
+                text: text.to_owned(),
+                expected: "a device",
+                example: "bridge, router, none, reference,max-frames=200000 or path,delay=20ms",
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(text: &str) -> Device {
+        toml::from_str(text).expect(text)
+    }
+
+    #[test]
+    fn a_device_is_written_in_a_file_as_on_the_command_line() {
+        for (file, line) in [
+            ("kind = 'reference'\nmax-frames = 200000\nloss = '1/1000'", "reference,max-frames=200000,loss=1/1000"),
+            ("kind = 'path'\ndelay = '20ms'\nloss = '1%'\nloss-burst = 8", "path,delay=20ms,loss=1%,loss-burst=8"),
+            ("kind = 'path'\nmtu = 1400\nmtu-silent = true", "path,mtu=1400,mtu-silent=true"),
+            ("kind = 'path'", "path"),
+            ("kind = 'reference'", "reference"),
+            ("kind = 'router'", "router"),
+        ] {
+            let given: DeviceKind = line.parse().expect(line);
+            assert_eq!(device(file).kind, given);
+            assert_eq!(given.to_string().parse(), Ok(given));
+        }
+    }
+
+    #[test]
+    fn a_device_without_limits_takes_none() {
+        let error = "bridge,rate=1M".parse::<DeviceKind>().expect_err("no limits").to_string();
+        assert!(error.contains("`rate=1M`") && error.contains("path,delay=20ms"), "{error}");
+        let error = "hub".parse::<DeviceKind>().expect_err("no device").to_string();
+        assert!(error.contains("`hub`") && error.contains("bridge, router"), "{error}");
+    }
+}

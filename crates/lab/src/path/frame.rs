@@ -1,0 +1,310 @@
+//! What a path reads in a frame and changes in it: ECN, one byte of payload, and the answer to a packet that is too large.
+
+/// EtherTypes (IEEE 802).
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const ARP: u16 = 0x0806;
+const TAGS: [u16; 2] = [0x8100, 0x88a8];
+/// IP protocol numbers.
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMPV6: u8 = 58;
+/// Router solicitation to redirect (RFC 4861).
+const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
+/// "Congestion experienced" (RFC 3168 section 5).
+const CE: u8 = 0b11;
+/// Bytes of a packet that an ICMP message quotes: RFC 1812 section 4.3.2.3 (576 bytes in all), RFC 4443 section 2.4 (1,280).
+const QUOTED_V4: usize = 576 - 28;
+const QUOTED_V6: usize = 1_280 - 48;
+/// The path's own addresses, from which only such messages come.
+const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
+const OWN_V4: [u8; 4] = [198, 18, 0, 254];
+const OWN_V6: [u8; 16] = [0x20, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe];
+
+/// The IP packet in a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Packet {
+    /// Where its header begins.
+    at: usize,
+    v6: bool,
+    /// Bytes of the packet, header and all.
+    pub(crate) length: usize,
+}
+
+/// What a path needs to know of a frame.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    /// Its IP packet, if it is whole.
+    pub(crate) packet: Option<Packet>,
+    /// ARP or neighbour discovery: what a path only delays.
+    pub(crate) resolves_addresses: bool,
+    /// The packet allows to be marked (ECT, RFC 3168).
+    pub(crate) allows_marking: bool,
+}
+
+impl Contents {
+    /// Reads an Ethernet frame without FCS.
+    pub(crate) fn of(frame: &[u8]) -> Self {
+        let mut at = 12;
+        let kind = loop {
+            let Some(kind) = word(frame, at) else { return Self::default() };
+            at += 2;
+            if !TAGS.contains(&kind) {
+                break kind;
+            }
+            at += 2;
+        };
+        match kind {
+            ARP => Self { resolves_addresses: true, ..Self::default() },
+            IPV4 => Self::of_packet(frame, at, false),
+            IPV6 => Self::of_packet(frame, at, true),
+            _ => Self::default(),
+        }
+    }
+
+    fn of_packet(frame: &[u8], at: usize, v6: bool) -> Self {
+        let length = match (v6, word(frame, at + 2), word(frame, at + 4)) {
+            (false, Some(length), _) => usize::from(length),
+            (true, _, Some(length)) => usize::from(length) + 40,
+            _ => return Self::default(),
+        };
+        let packet = Packet { at, v6, length };
+        if length < packet.header(frame) || frame.len() < at + length {
+            return Self::default();
+        }
+        let discovery = v6 && frame[at + 6] == ICMPV6 && length > 40 && NEIGHBOUR_DISCOVERY.contains(&frame[at + 40]);
+        let ecn = packet.ecn(frame);
+        Self { packet: Some(packet), resolves_addresses: discovery, allows_marking: ecn == 0b01 || ecn == 0b10 }
+    }
+}
+
+impl Packet {
+    /// Bytes of the IP header.
+    fn header(&self, frame: &[u8]) -> usize {
+        if self.v6 { 40 } else { 4 * usize::from(frame.get(self.at).copied().unwrap_or_default() & 0xf).max(5) }
+    }
+
+    fn ecn(&self, frame: &[u8]) -> u8 {
+        if self.v6 { (frame[self.at + 1] >> 4) & CE } else { frame[self.at + 1] & CE }
+    }
+
+    /// Marks it "congestion experienced" and mends the header's checksum (RFC 1624).
+    pub(crate) fn mark(&self, frame: &mut [u8]) {
+        if self.v6 {
+            frame[self.at + 1] |= CE << 4;
+            return;
+        }
+        let Some(old) = word(frame, self.at) else { return };
+        frame[self.at + 1] |= CE;
+        let (Some(new), Some(sum)) = (word(frame, self.at), word(frame, self.at + 10)) else { return };
+        let mended = !fold(u32::from(!sum) + u32::from(!old) + u32::from(new));
+        frame[self.at + 10..self.at + 12].copy_from_slice(&mended.to_be_bytes());
+    }
+
+    /// Changes one byte behind the transport header, by `random`, so that the transport's checksum no longer fits. Without such
+    /// a byte it changes the checksum itself. False where there is neither.
+    pub(crate) fn corrupt(&self, frame: &mut [u8], random: u64) -> bool {
+        let header = self.header(frame);
+        let (start, end) = (self.at + header, self.at + self.length);
+        let protocol = frame[self.at + if self.v6 { 6 } else { 9 }];
+        let later_fragment = !self.v6 && word(frame, self.at + 6).is_some_and(|flags| flags & 0x1fff != 0);
+        let (payload, checksum) = match protocol {
+            _ if later_fragment => (start, None),
+            TCP => (start + 4 * usize::from(frame.get(start + 12).copied().unwrap_or_default() >> 4), Some(start + 16)),
+            UDP => (start + 8, Some(start + 6)),
+            ICMP | ICMPV6 => (start + 8, Some(start + 2)),
+            _ => (start, None),
+        };
+        let at = match (end.checked_sub(payload), checksum) {
+            (Some(bytes @ 1..), _) => payload + (random >> 8) as usize % bytes,
+            (_, Some(checksum)) if checksum + 2 <= end => checksum,
+            _ => return false,
+        };
+        // One byte changed changes a sum of 16-bit words by less than its modulus, and never by 0.
+        frame[at] ^= 1 + (random & 0xff) as u8 % 255;
+        true
+    }
+
+    /// The ICMP message that tells the sender of this packet the largest that the path takes (RFC 1191, RFC 8201), as a frame;
+    /// none where nobody may be answered (RFC 1812 section 4.3.2.7).
+    pub(crate) fn too_large(&self, frame: &[u8], mtu: u32) -> Option<Vec<u8>> {
+        let to_group = frame[0] & 1 != 0;
+        let later_fragment = !self.v6 && word(frame, self.at + 6)? & 0x1fff != 0;
+        if to_group || later_fragment {
+            return None;
+        }
+        let packet = frame.get(self.at..self.at + self.length)?;
+        let mut answer = [&frame[6..12], &OWN_MAC, &frame[12..self.at]].concat();
+        if self.v6 {
+            let quoted = &packet[..packet.len().min(QUOTED_V6)];
+            let mut message = [&[2, 0, 0, 0][..], &mtu.to_be_bytes(), quoted].concat();
+            let (to, length) = (&packet[8..24], message.len() as u16);
+            let pseudo = [&OWN_V6[..], to, &u32::from(length).to_be_bytes(), &[0, 0, 0, ICMPV6]].concat();
+            let sum = checksum(&[&pseudo[..], &message].concat());
+            message[2..4].copy_from_slice(&sum.to_be_bytes());
+            answer.extend([0x60, 0, 0, 0]);
+            answer.extend(length.to_be_bytes());
+            answer.extend([ICMPV6, 64]);
+            answer.extend(OWN_V6);
+            answer.extend(to);
+            answer.extend(message);
+        } else {
+            let quoted = &packet[..packet.len().min(QUOTED_V4)];
+            // Destination unreachable, fragmentation needed.
+            let mut message = [&[3, 4, 0, 0, 0, 0][..], &(mtu as u16).to_be_bytes(), quoted].concat();
+            let sum = checksum(&message);
+            message[2..4].copy_from_slice(&sum.to_be_bytes());
+            let length = (20 + message.len()) as u16;
+            let to = &packet[12..16];
+            let mut header =
+                [&[0x45, 0][..], &length.to_be_bytes(), &[0, 0, 0, 0, 64, ICMP, 0, 0], &OWN_V4, to].concat();
+            let sum = checksum(&header);
+            header[10..12].copy_from_slice(&sum.to_be_bytes());
+            answer.extend(header);
+            answer.extend(message);
+        }
+        Some(answer)
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
+}
+
+fn fold(sum: u32) -> u16 {
+    let folded = (sum & 0xffff) + (sum >> 16);
+    ((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+/// The checksum of RFC 1071.
+fn checksum(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
+    !fold(words.sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+
+    /// A UDP datagram in IPv4 or IPv6, with all its checksums.
+    fn datagram(v6: bool, tag: bool, ecn: u8, payload: &[u8]) -> Vec<u8> {
+        let length = (8 + payload.len()) as u16;
+        let mut udp = [&[0x10, 0, 0x20, 0][..], &length.to_be_bytes(), &[0, 0], payload].concat();
+        let mut frame = MACS.to_vec();
+        if tag {
+            frame.extend([0x81, 0, 0, 7]);
+        }
+        let (from, to): (&[u8], &[u8]) = if v6 { (&[1; 16], &[2; 16]) } else { (&[198, 18, 0, 1], &[198, 18, 0, 2]) };
+        let pseudo = [from, to, &u32::from(length).to_be_bytes(), &[0, 0, 0, UDP]].concat();
+        let sum = checksum(&[&pseudo[..], &udp].concat());
+        udp[6..8].copy_from_slice(&sum.to_be_bytes());
+        if v6 {
+            frame.extend([0x86, 0xdd, 0x60, ecn << 4, 0, 0]);
+            frame.extend(length.to_be_bytes());
+            frame.extend([UDP, 64]);
+        } else {
+            frame.extend([8, 0]);
+            let mut header = [&[0x45, ecn][..], &(length + 20).to_be_bytes(), &[0, 9, 0x40, 0, 64, UDP, 0, 0]].concat();
+            let sum = checksum(&[&header[..], from, to].concat());
+            header[10..12].copy_from_slice(&sum.to_be_bytes());
+            frame.extend(header);
+        }
+        frame.extend([from, to].concat());
+        frame.extend(udp);
+        frame
+    }
+
+    /// The checksums of [`datagram`] fit: of the IPv4 header, and of UDP.
+    fn sums(frame: &[u8]) -> (bool, bool) {
+        let packet = Contents::of(frame).packet.expect("a packet");
+        let (at, header) = (packet.at, packet.header(frame));
+        let addresses = if packet.v6 { at + 8..at + 40 } else { at + 12..at + 20 };
+        let udp = &frame[at + header..at + packet.length];
+        let pseudo = [&frame[addresses], &(udp.len() as u32).to_be_bytes(), &[0, 0, 0, UDP]].concat();
+        (packet.v6 || checksum(&frame[at..at + 20]) == 0, checksum(&[&pseudo[..], udp].concat()) == 0)
+    }
+
+    #[test]
+    fn packets_are_found_behind_tags_and_ahead_of_padding() {
+        for (v6, tag) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut frame = datagram(v6, tag, 2, &[7; 5]);
+            let length = frame.len();
+            frame.resize(90, 0);
+            let contents = Contents::of(&frame);
+            let at = if tag { 18 } else { 14 };
+            assert_eq!(contents.packet, Some(Packet { at, v6, length: length - at }));
+            assert!(contents.allows_marking && !contents.resolves_addresses);
+            assert_eq!(sums(&frame), (true, true));
+            // Cut off, it is none.
+            assert_eq!(Contents::of(&frame[..length - 1]).packet, None);
+        }
+        assert_eq!(Contents::of(&[]), Contents::default());
+        assert!(Contents::of(&[&MACS[..], &[8, 6], &[0; 46]].concat()).resolves_addresses);
+    }
+
+    #[test]
+    fn neighbour_discovery_is_told_from_echoes() {
+        let message = |kind: u8| {
+            let mut frame = datagram(true, false, 0, &[0; 16]);
+            (frame[20], frame[54]) = (ICMPV6, kind);
+            Contents::of(&frame).resolves_addresses
+        };
+        assert!(message(135) && message(136) && !message(128) && !message(1));
+    }
+
+    #[test]
+    fn marking_keeps_the_checksums_whole() {
+        for (v6, ecn) in [(false, 1), (false, 2), (true, 1), (true, 2)] {
+            let mut frame = datagram(v6, false, ecn, b"payload");
+            let packet = Contents::of(&frame).packet.expect("a packet");
+            packet.mark(&mut frame);
+            assert_eq!(packet.ecn(&frame), CE);
+            assert_eq!(sums(&frame), (true, true), "IPv6: {v6}");
+            assert!(!Contents::of(&frame).allows_marking, "it is marked already");
+        }
+        assert!(!Contents::of(&datagram(false, false, 0, b"")).allows_marking);
+    }
+
+    #[test]
+    fn corruption_always_breaks_the_transport_checksum_and_nothing_else() {
+        for v6 in [false, true] {
+            for payload in [&b""[..], b"x", b"payload of some length"] {
+                for random in 0..2_000u64 {
+                    let whole = datagram(v6, false, 0, payload);
+                    let mut frame = whole.clone();
+                    let packet = Contents::of(&frame).packet.expect("a packet");
+                    assert!(packet.corrupt(&mut frame, random.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+                    assert_eq!(sums(&frame), (true, false), "{payload:?}, {random}");
+                    assert_eq!(frame.iter().zip(&whole).filter(|(new, old)| new != old).count(), 1);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_names_the_mtu_and_quotes_the_packet() {
+        let frame = datagram(false, false, 0, &[7; 1_400]);
+        let packet = Contents::of(&frame).packet.expect("a packet");
+        let answer = packet.too_large(&frame, 1_300).expect("an answer");
+        assert_eq!(answer[..14], [&MACS[6..], &OWN_MAC, &[8, 0]].concat());
+        assert_eq!((checksum(&answer[14..34]), checksum(&answer[34..])), (0, 0));
+        assert_eq!(answer[34..42], [3, 4, answer[36], answer[37], 0, 0, 5, 20]);
+        assert_eq!((answer.len() - 14, &answer[42..]), (576, &frame[14..14 + QUOTED_V4]));
+        assert_eq!(answer[30..34], frame[26..30], "to the sender");
+
+        let frame = datagram(true, false, 0, &[7; 1_400]);
+        let packet = Contents::of(&frame).packet.expect("a packet");
+        let answer = packet.too_large(&frame, 1_300).expect("an answer");
+        let pseudo = [&answer[22..54], &1_240u32.to_be_bytes(), &[0, 0, 0, ICMPV6]].concat();
+        assert_eq!(checksum(&[&pseudo[..], &answer[54..]].concat()), 0);
+        assert_eq!((&answer[54..56], &answer[58..62]), (&[2, 0][..], &[0, 0, 5, 20][..]));
+        assert_eq!(answer.len() - 14, 1_280);
+
+        let mut group = frame;
+        group[0] |= 1;
+        assert_eq!(packet.too_large(&group, 1_300), None);
+    }
+}

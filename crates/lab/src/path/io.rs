@@ -1,0 +1,307 @@
+//! The frames of a path: taken from the ports, given to the model, and sent when it says.
+
+use super::counts::{DirectionCounts, LATE, PathCounts};
+use super::frame::Contents;
+use super::model::{Arrival, Departure, Direction, Dropped, shortest_delay};
+use super::{PathPlan, Shared};
+use linerate_model::HostName;
+use linerate_sys::netlink::Route;
+use linerate_sys::packet_ring::{FrameSender, PacketRing, RingFrame};
+use linerate_sys::thread::{SELF, go_first, put_own_session_first, sharpen_timers};
+use linerate_sys::{Error, affinity, clock};
+use linerate_units::Nanos;
+use std::collections::HashMap;
+use std::thread::available_parallelism;
+
+/// Room for frames that wait to be taken, bytes.
+const RING: usize = 32 << 20;
+/// Frames taken, and sent, before the other is looked at.
+const BATCH: usize = 32;
+/// The thread stays awake for the last of a wait: sleeps end late.
+const AWAKE: u64 = 120_000;
+/// The longest wait without a look at what has come.
+const NAP: u64 = 1_000_000;
+/// A wait for frames when none is on its way.
+const IDLE: u64 = 1_000_000_000;
+/// The counts are published so often while frames come.
+const PUBLISHED: u64 = 20_000_000;
+/// Sending a frame takes a few microseconds. More than this was a pause of the core.
+const WAY_OUT_MAXIMUM: u64 = 20_000;
+/// How many sends it is averaged over.
+const WAYS_OUT: u64 = 16;
+/// Addresses that are learnt; frames to others go to every port.
+const STATIONS: usize = 65_536;
+/// Buffers kept for the next frames.
+const SPARE: usize = 4_096;
+
+/// A path between the ports of a namespace.
+pub(super) struct Engine {
+    ring: PacketRing,
+    sender: FrameSender,
+    ports: Vec<Port>,
+    /// By the number of its interface.
+    port_of: HashMap<u32, usize>,
+    /// The port behind which an address is.
+    stations: HashMap<[u8; 6], usize>,
+    spare: Vec<Vec<u8>>,
+    /// When the model's time began.
+    begun: u64,
+    /// No frame leaves sooner after it came.
+    shortest: u64,
+    /// How long sending takes: a virtual link delivers before the call that sends returns. So much earlier frames are sent.
+    way_out: u64,
+    missed: u64,
+    latest: u64,
+    shared: Shared,
+}
+
+/// A port, and the direction to its host.
+struct Port {
+    host: HostName,
+    link: u32,
+    direction: Direction<Vec<u8>>,
+    mtu: u32,
+    silent: bool,
+    counts: DirectionCounts,
+}
+
+impl Engine {
+    /// Opens the path of `plan` in the calling thread's namespace.
+    pub(super) fn open(plan: &PathPlan, shared: Shared) -> Result<Self, Error> {
+        let mut route = Route::open()?;
+        let (mut ports, mut port_of) = (Vec::new(), HashMap::new());
+        let seed = clock::unix_now();
+        for (number, port) in plan.ports.iter().enumerate() {
+            let link = route.index_of(&port.interface)?;
+            port_of.insert(link, number);
+            ports.push(Port {
+                host: port.host.clone(),
+                link,
+                direction: Direction::new(port.limits, seed.wrapping_add(number as u64)),
+                mtu: port.limits.mtu.unwrap_or_default(),
+                silent: port.limits.mtu_silent,
+                counts: DirectionCounts::default(),
+            });
+        }
+        let shortest = plan.ports.iter().map(|port| shortest_delay(&port.limits).get()).min().unwrap_or_default();
+        Ok(Self {
+            ring: PacketRing::open(plan.longest, RING)?,
+            sender: FrameSender::open(plan.bypass_queues)?,
+            ports,
+            port_of,
+            stations: HashMap::new(),
+            spare: Vec::new(),
+            begun: clock::now(),
+            shortest,
+            way_out: 0,
+            missed: 0,
+            latest: 0,
+            shared,
+        })
+    }
+
+    /// Forwards frames until the process ends.
+    pub(super) fn run(mut self) -> ! {
+        // Away from the first core, on which testers send, and ahead of all else on the last. A refusal costs precision, which
+        // the counts of late frames show.
+        let _ = affinity::pin(available_parallelism().map_or(0, |cores| cores.get() as u32 - 1));
+        let _ = go_first(SELF).and_then(|()| put_own_session_first());
+        sharpen_timers();
+        let mut published = 0;
+        let mut leaving = Vec::with_capacity(2 * BATCH);
+        loop {
+            let taken = self.take();
+            let sent = self.release(&mut leaving);
+            let now = clock::now();
+            let idle = taken + sent == 0;
+            let next = self.ports.iter().filter_map(|port| port.direction.next_due()).min();
+            if now > published + PUBLISHED || (idle && next.is_none()) {
+                self.publish();
+                published = now;
+            }
+            if idle {
+                self.rest(now, next.map(|due| self.begun + due));
+            }
+        }
+    }
+
+    /// Waits until frames are nearly due or may have come.
+    fn rest(&self, now: u64, next: Option<u64>) {
+        let until = next.map_or(now + IDLE, |due| due.saturating_sub(AWAKE));
+        if until <= now {
+            return;
+        }
+        // What comes meanwhile is not due before this: nothing needs to wake the thread for it.
+        let unseen = (now + self.shortest).saturating_sub(2 * AWAKE);
+        if next.is_some() && unseen > now {
+            clock::sleep_until(until.min(unseen).min(now + NAP));
+        } else {
+            self.ring.wait(until - now);
+        }
+    }
+
+    /// Takes frames that have come; returns how many.
+    fn take(&mut self) -> usize {
+        let (since_1970, now) = (clock::unix_now(), clock::now());
+        for taken in 0..BATCH {
+            let Self { ring, spare, port_of, .. } = self;
+            let read = ring.take(|frame| {
+                let port = *port_of.get(&frame.link)?;
+                let age = since_1970.saturating_sub(frame.arrived_unix);
+                Some((port, now.saturating_sub(age), copy(frame, spare)))
+            });
+            match read {
+                None => return taken,
+                // The loopback interface, or another that is no port.
+                Some(None) => {}
+                Some(Some((port, came, Some(frame)))) => self.forward(port, came.saturating_sub(self.begun), frame),
+                // Cut off: longer than any frame of these links.
+                Some(Some((port, _, None))) => self.ports[port].counts.unplanned += 1,
+            }
+        }
+        BATCH
+    }
+
+    /// Gives a frame that came by port `from` to the directions it goes.
+    fn forward(&mut self, from: usize, at: u64, frame: Vec<u8>) {
+        let Some((&to, rest)) = frame.split_first_chunk::<6>() else { return };
+        let Some(&source) = rest.first_chunk::<6>() else { return };
+        if source[0] & 1 == 0 && (self.stations.len() < STATIONS || self.stations.contains_key(&source)) {
+            self.stations.insert(source, from);
+        }
+        let contents = Contents::of(&frame);
+        match self.stations.get(&to).copied().filter(|_| to[0] & 1 == 0) {
+            Some(port) if port == from => self.recycle(frame),
+            Some(port) => self.arrive(from, port, at, &contents, frame),
+            None => {
+                for port in (0..self.ports.len()).filter(|port| *port != from) {
+                    let copy = self.copy_of(&frame);
+                    self.arrive(from, port, at, &contents, copy);
+                }
+                self.recycle(frame);
+            }
+        }
+    }
+
+    fn arrive(&mut self, from: usize, to: usize, at: u64, contents: &Contents, frame: Vec<u8>) {
+        let Port { direction, counts, mtu, silent, .. } = &mut self.ports[to];
+        counts.arrived += 1;
+        let arrival = Arrival {
+            at,
+            bytes: frame.len() as u64,
+            packet: contents.packet.map(|packet| packet.length as u64),
+            resolves_addresses: contents.resolves_addresses,
+            allows_marking: contents.allows_marking,
+        };
+        let Err((why, frame)) = direction.arrive(arrival, frame) else { return };
+        let mut answer = None;
+        match why {
+            Dropped::Lost => counts.lost += 1,
+            Dropped::QueueFull => counts.queue_full += 1,
+            Dropped::NoRoom => counts.unplanned += 1,
+            Dropped::TooLarge => {
+                counts.too_large += 1;
+                answer = contents.packet.filter(|_| !*silent).and_then(|packet| packet.too_large(&frame, *mtu));
+            }
+        }
+        self.recycle(frame);
+        if let Some(answer) = answer {
+            let contents = Contents::of(&answer);
+            self.arrive(to, from, at, &contents, answer);
+        }
+    }
+
+    /// Sends what is due; returns how many frames.
+    fn release(&mut self, leaving: &mut Vec<(usize, u64, Vec<u8>)>) -> usize {
+        let begun = clock::now();
+        let due = begun + self.way_out - self.begun;
+        for (number, port) in self.ports.iter_mut().enumerate() {
+            while let Some(departure) = (leaving.len() < BATCH).then(|| port.direction.depart(due)).flatten() {
+                let Departure { due, mut frame, marked, corrupted, twice, overtaken, .. } = departure;
+                let counts = &mut port.counts;
+                if marked || corrupted.is_some() {
+                    let packet = Contents::of(&frame).packet;
+                    if let Some(packet) = packet.filter(|_| marked) {
+                        packet.mark(&mut frame);
+                        counts.marked += 1;
+                    }
+                    if let (Some(random), Some(packet)) = (corrupted, packet) {
+                        counts.corrupted += u64::from(packet.corrupt(&mut frame, random));
+                    }
+                }
+                counts.reordered += u64::from(overtaken);
+                if twice {
+                    counts.duplicated += 1;
+                    leaving.push((number, due, frame.clone()));
+                }
+                leaving.push((number, due, frame));
+            }
+        }
+        if leaving.is_empty() {
+            return 0;
+        }
+        let sent = leaving.len();
+        let refused = self.sender.send(leaving.iter().map(|(port, _, frame)| (self.ports[*port].link, &frame[..])));
+        let ended = clock::now();
+        let took = (ended - begun).min(WAY_OUT_MAXIMUM);
+        self.way_out = (self.way_out * (WAYS_OUT - 1) + took) / WAYS_OUT;
+        for (port, due, frame) in leaving.drain(..) {
+            let counts = &mut self.ports[port].counts;
+            counts.sent += 1;
+            let late = ended.saturating_sub(self.begun + due);
+            counts.late += u64::from(late > LATE);
+            self.latest = self.latest.max(late);
+            if self.spare.len() < SPARE {
+                self.spare.push(frame);
+            }
+        }
+        // Which of them the kernel refused does not matter: none should be.
+        if let (1.., Some(port)) = (refused, self.ports.first_mut()) {
+            port.counts.unplanned += refused;
+        }
+        sent
+    }
+
+    fn publish(&mut self) {
+        self.missed += self.ring.missed().unwrap_or_default();
+        let to = self.ports.iter().map(|port| (port.host.clone(), port.counts)).collect();
+        let counts = PathCounts { to, missed: self.missed, latest: Nanos::new(self.latest) };
+        // If someone reads just now, the next are published soon.
+        if let Ok(mut shared) = self.shared.try_lock() {
+            *shared = counts;
+        }
+    }
+
+    fn copy_of(&mut self, frame: &[u8]) -> Vec<u8> {
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(frame);
+        copy
+    }
+
+    fn recycle(&mut self, frame: Vec<u8>) {
+        if self.spare.len() < SPARE {
+            self.spare.push(frame);
+        }
+    }
+}
+
+/// The frame, with the VLAN tag that the kernel took out; none if it was cut off.
+fn copy(frame: &RingFrame<'_>, spare: &mut Vec<Vec<u8>>) -> Option<Vec<u8>> {
+    if frame.length > frame.bytes.len() {
+        return None;
+    }
+    let mut copy = spare.pop().unwrap_or_default();
+    copy.clear();
+    match frame.vlan {
+        Some((protocol, tag)) => {
+            let (addresses, rest) = frame.bytes.split_at_checked(12)?;
+            copy.extend_from_slice(addresses);
+            copy.extend(protocol.to_be_bytes());
+            copy.extend(tag.to_be_bytes());
+            copy.extend_from_slice(rest);
+        }
+        None => copy.extend_from_slice(frame.bytes),
+    }
+    Some(copy)
+}

@@ -1,0 +1,127 @@
+//! A path between hosts: it delays, limits, loses, changes and reorders frames as planted, each direction by its own limits.
+//!
+//! [`model`] decides for each frame, and knows time only as a number. [`io`] takes frames from the ports of the device and sends
+//! them. It runs in a process beside the lab, in the device's namespace, which lives and ends with the lab ([`crate::beside`]).
+//!
+//! This is a program and not a queueing discipline: many kernels have no netem.
+
+mod chance;
+mod counts;
+mod frame;
+mod io;
+pub(crate) mod limits;
+mod line;
+mod model;
+mod watch;
+
+pub use counts::{DirectionCounts, PathCounts};
+pub use limits::{Alternation, PathLimits};
+pub(crate) use watch::PathWatch;
+
+use crate::beside::until_the_end;
+use io::Engine;
+use linerate_model::HostName;
+use linerate_sys::Error;
+use linerate_units::ParseError;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
+use std::io::{self as streams, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// What the path's process says when it forwards.
+pub(crate) const READY: &str = "ready";
+/// What asks it for its counts.
+pub(crate) const ASK: u8 = b'?';
+
+/// Counts that the thread of the path writes and others read.
+type Shared = Arc<Mutex<PathCounts>>;
+
+/// A path as its process is told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathPlan {
+    /// Its ports.
+    pub(crate) ports: Vec<PlannedPort>,
+    /// Bytes of the longest frame.
+    pub(crate) longest: usize,
+    /// Frames leave past the queueing disciplines of the ports.
+    pub(crate) bypass_queues: bool,
+}
+
+/// A port of a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PlannedPort {
+    /// The host behind it.
+    pub(crate) host: HostName,
+    /// Its interface.
+    pub(crate) interface: String,
+    /// What is done to the frames for this host.
+    #[serde(serialize_with = "written", deserialize_with = "read")]
+    pub(crate) limits: PathLimits,
+}
+
+fn written<S: Serializer>(limits: &PathLimits, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(limits)
+}
+
+fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathLimits, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+}
+
+impl FromStr for PathPlan {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let fail = |_| ParseError {
+            text: text.to_owned(),
+            expected: "the plan of a path",
+            example: r#"{"ports":[],"longest":1518,"bypass_queues":true}"#,
+        };
+        serde_json::from_str(text).map_err(fail)
+    }
+}
+
+impl fmt::Display for PathPlan {
+    /// What [`FromStr`] reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// Forwards frames between the ports of the calling thread's namespace until standard input ends. Says so on standard output,
+/// a socket, and answers questions for its counts there.
+///
+/// # Errors
+///
+/// Fails if the path cannot be opened: there is no such port, or this user may not open packet sockets.
+pub fn serve(plan: &PathPlan) -> Result<(), Error> {
+    let counts = Shared::default();
+    let engine = match Engine::open(plan, Arc::clone(&counts)) {
+        Ok(engine) => engine,
+        Err(error) => {
+            println!("{error}");
+            return Err(error);
+        }
+    };
+    let failed = |source| Error::new("clone", "the path's thread", source);
+    thread::Builder::new().name(String::from("path")).spawn(move || engine.run()).map_err(failed)?;
+    println!("{READY}");
+    thread::Builder::new().name(String::from("counts")).spawn(move || answer(&counts)).map_err(failed)?;
+    until_the_end()
+}
+
+/// Answers each question on standard output with the counts in one line.
+fn answer(counts: &Shared) -> streams::Result<()> {
+    let mut output = UnixStream::from(streams::stdout().as_fd().try_clone_to_owned()?);
+    let mut question = [0];
+    while output.read(&mut question)? > 0 {
+        let counts = counts.lock().map(|counts| counts.clone()).unwrap_or_default();
+        let mut line = serde_json::to_string(&counts)?;
+        line.push('\n');
+        output.write_all(line.as_bytes())?;
+    }
+    Ok(())
+}

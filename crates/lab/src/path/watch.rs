@@ -1,0 +1,50 @@
+//! The lab's end of the socket to its path.
+
+use super::{ASK, PathCounts};
+use crate::LabError;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// How long an answer may take: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A running path that can be asked for its counts.
+#[derive(Debug)]
+pub(crate) struct PathWatch {
+    output: Mutex<BufReader<UnixStream>>,
+    /// What it had counted when the lab was ready.
+    before: PathCounts,
+}
+
+impl PathWatch {
+    pub(crate) fn new(output: BufReader<UnixStream>) -> Self {
+        Self { output: Mutex::new(output), before: PathCounts::default() }
+    }
+
+    /// Counts from now on.
+    pub(crate) fn begin(&mut self) -> Result<(), LabError> {
+        self.before = self.ask()?;
+        Ok(())
+    }
+
+    /// What it has done since [`begin`](Self::begin).
+    pub(crate) fn counts(&self) -> Result<PathCounts, LabError> {
+        Ok(self.ask()?.since(&self.before))
+    }
+
+    fn ask(&self) -> Result<PathCounts, LabError> {
+        let mut output = self.output.lock().map_err(|_| LabError::Down)?;
+        let mut answer = || -> io::Result<PathCounts> {
+            output.get_ref().set_read_timeout(Some(PATIENCE))?;
+            output.get_mut().write_all(&[ASK])?;
+            let mut line = String::new();
+            output.read_line(&mut line)?;
+            Ok(serde_json::from_str(&line)?)
+        };
+        answer().map_err(|error| {
+            LabError::at("ask the path for its counts")(linerate_sys::Error::new("read", "the path", error))
+        })
+    }
+}
