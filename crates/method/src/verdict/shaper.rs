@@ -14,7 +14,7 @@ const NEARLY_FULL: f64 = 0.98;
 /// More of the segments with a congestion mark (RFC 3168) than this say that a queue of the path is full.
 const MARKED: f64 = 0.001;
 /// More lost on the way back than this, while little is lost on the way there, holds acknowledgements up.
-const RETURN_LOSS: f64 = 0.02;
+const RETURN_LOSS: f64 = 0.1;
 /// Filters account for the loss where they dropped so much of it.
 const MOST_FILTERED: f64 = 0.5;
 /// A filter that drops less than this on the way out does not hold the result back.

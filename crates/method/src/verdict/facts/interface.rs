@@ -134,20 +134,28 @@ fn others(carried: &InterfaceCounters, ends: &[&EndCounts], sends: bool) -> f64 
     all.saturating_sub(ours) as f64 / all.max(1) as f64
 }
 
-/// Returns the share of the packets that the receiving hosts sent back and that did not reach the sending ones, the median over the
-/// runs; zero where that cannot be told: of UDP, of several paths, and where other traffic goes the same way.
+/// Returns the share of the packets that the receiving host sent back and that did not reach the sending one, the median over the
+/// runs; zero where that cannot be told: of UDP, of several paths, and without series. It is the rates within the windows that are
+/// compared: the hosts count over times of their own.
 pub(super) fn lost_on_return(runs: &[&TrialResult]) -> f64 {
     let of_run = |run: &&TrialResult| {
         let [one] = transfers(run)[..] else { return None };
-        let tcp = one.sender.flows.iter().any(|flow| flow.tcp.is_some());
-        let counted = |host: &HostName, end: &EndCounts| {
-            let seen = run.hosts.get(host)?;
-            seen.interfaces.iter().find(|counted| Some(&counted.name) == end.interface.as_ref())
-        };
-        let (back, came) = (counted(one.to, one.receiver)?.tx_packets, counted(one.from, one.sender)?.rx_packets);
-        tcp.then(|| back.saturating_sub(came) as f64 / back.max(1) as f64)
+        one.sender.flows.iter().find(|flow| flow.tcp.is_some())?;
+        let back = packets_per_s(run, one.to, one.receiver, SeriesQuantity::InterfaceSentPackets)?;
+        let came = packets_per_s(run, one.from, one.sender, SeriesQuantity::InterfaceReceivedPackets)?;
+        Some(((back - came) / back.max(1.0)).max(0.0))
     };
     median(runs.iter().filter_map(of_run))
+}
+
+/// Packets a second of the end's interface within the window; none where they were not sampled.
+fn packets_per_s(run: &TrialResult, host: &HostName, end: &EndCounts, quantity: SeriesQuantity) -> Option<f64> {
+    let series = &run.series.iter().find(|one| one.load == 0 && one.host == *host)?.series;
+    let track = series.tracks_of(quantity).find(|track| Some(&track.subject) == end.interface.as_ref())?;
+    let inside = track.values.iter().zip(series.spans()).zip(series.in_window()).filter(|(_, inside)| *inside);
+    let (packets, seconds) =
+        inside.fold((0, 0.0), |(packets, seconds), ((count, span), _)| (packets + count, seconds + span.seconds()));
+    (seconds > 0.0).then(|| packets as f64 / seconds)
 }
 
 /// The busiest core's share of time in soft and hard interrupts.
@@ -162,8 +170,8 @@ pub(super) fn interrupts_of(seen: &Observation) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::tests::trial;
-    use linerate_model::{CoreUse, QdiscCounters, Series, SessionSeries, Track};
+    use crate::transfer::tests::{paths_of, trial};
+    use linerate_model::{CoreUse, FlowCounts, QdiscCounters, Series, SessionSeries, TcpFlow, Track};
     use linerate_units::Nanos;
 
     fn run(backlog: Vec<u64>, tx_bytes: u64) -> TrialResult {
@@ -207,6 +215,25 @@ mod tests {
         let of = |bytes| InterfaceFacts::of(&[&run(vec![0; 10], bytes)], true);
         assert!(!of(payload + 9_000 * 42).is_shared(), "headers are its own");
         assert!(of(3 * payload).is_shared());
+    }
+
+    #[test]
+    fn acknowledgements_that_do_not_come_back_are_counted() {
+        let mut run = trial(9_000, 0);
+        paths_of(&mut run)[0].client.flows =
+            vec![FlowCounts { tcp: Some(TcpFlow::default()), ..FlowCounts::default() }];
+        let series = |host: &str, quantity, packets: [u64; 4]| {
+            let track = Track { quantity, subject: "eth0".into(), values: packets.to_vec() };
+            let (from_us, at_us) = (-500_000, vec![0, 500_000, 1_000_000, 1_500_000]);
+            let series =
+                Series { window: Nanos::from_secs(1), from_us, at_us, tracks: vec![track], ..Series::default() };
+            SessionSeries { load: 0, host: host.into(), series }
+        };
+        let back = series("b", SeriesQuantity::InterfaceSentPackets, [7_000, 500, 500, 0]);
+        let came = series("a", SeriesQuantity::InterfaceReceivedPackets, [100, 400, 400, 900]);
+        run.series = vec![back, came];
+        assert!((lost_on_return(&[&run]) - 0.2).abs() < 1e-9, "what is outside of the window has no part in it");
+        assert_eq!(lost_on_return(&[&trial(9_000, 0)]), 0.0);
     }
 
     #[test]
