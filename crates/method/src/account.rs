@@ -4,7 +4,10 @@
 //! explains more datagrams than are missing, and what no counter explains is unaccounted: lost on a wire or in a device, or dropped
 //! where the kernel does not count.
 
+mod host_drops;
+
 use crate::transfer::stream_transfers;
+use host_drops::HostDrops;
 use linerate_model::{
     Caveat, CaveatKind, EndCounts, HostName, Loss, LossPlaces, Observation, PathCounts, StreamTask, Transport,
 };
@@ -74,19 +77,17 @@ fn losses(
         let of_host = missing_by_host[transfer.to];
 
         let socket_drops = transfer.receiver.received.as_ref().map_or(0, |received| received.socket_drops);
+        let sending = HostDrops::new(sender, transfer.sender.interface.as_ref());
+        let receiving = HostDrops::new(receiver, transfer.receiver.interface.as_ref());
         let drops = Drops {
             // A filter of `clsact` may have dropped what came in and what went out, and counts both as one.
-            sender_filter: share(
-                sender.map_or(0, |seen| filter_drops(seen, &transfer.sender.interface, true)),
-                out + missing_of(&missing_by_receiver, from),
-            ),
-            sender_queue: share(sender_drops(sender, transfer.sender), out),
-            receiver_queue: share(receiver_drops(receiver, transfer.receiver), into),
-            receiver_filter: share(
-                receiver.map_or(0, |seen| filter_drops(seen, &transfer.receiver.interface, false)),
-                into + missing_of(&missing_by_sender, to),
-            ) + share(receiver.map_or(0, |seen| seen.network.ip.filtered), of_host),
-            corrupted: share(receiver.map_or(0, corrupted), of_host),
+            sender_filter: share(sending.clsact(), out + missing_of(&missing_by_receiver, from)),
+            sender_queue: share(sending.sender_queue(), out),
+            receiver_queue: share(receiving.receiver_queue(), into),
+            receiver_filter: share(receiving.clsact(), into + missing_of(&missing_by_sender, to))
+                + share(receiving.ingress(), into)
+                + share(receiver.map_or(0, |seen| seen.network.ip.filtered), of_host),
+            corrupted: share(receiver.map_or(0, corrupted), of_host) + share(receiving.damaged_frames(), into),
             reassembly: share(receiver.map_or(0, |seen| seen.network.ip.unassembled), of_host),
             socket_buffer: buffer_drops(receiver, socket_drops),
         };
@@ -102,8 +103,9 @@ fn losses(
         // Damaged packets and fragments never came joined. The receiver's other drops come before the sender's: where the two NICs are
         // one veth pair, what the receiver's queue drops is counted as a drop on sending too.
         let (corrupted, reassembly) = (take(drops.corrupted), take(drops.reassembly));
-        let (receiver_queue, receiver_filter) =
-            (take(joined(drops.receiver_queue)), take(joined(drops.receiver_filter)));
+        // Filters first: some drivers count what an XDP program drops as a drop of the queue, too.
+        let receiver_filter = take(joined(drops.receiver_filter));
+        let receiver_queue = take(joined(drops.receiver_queue));
         let socket_buffer = take(joined(drops.socket_buffer));
         let (sender_filter, sender_queue) = (take(joined(drops.sender_filter)), take(joined(drops.sender_queue)));
         let sent = transfer.sender.sent.clone().unwrap_or_default();
@@ -157,40 +159,6 @@ impl Drops {
 fn missing(sender: &EndCounts, receiver: &EndCounts) -> u64 {
     let sent = sender.sent.as_ref().map_or(0, |s| s.messages);
     sent.saturating_sub(receiver.received.as_ref().map_or(0, |r| r.arrived))
-}
-
-/// What the sending host's queue and NIC dropped on the way out of the end's interface.
-fn sender_drops(observation: Option<&Observation>, end: &EndCounts) -> u64 {
-    let (Some(observation), Some(interface)) = (observation, &end.interface) else { return 0 };
-    let queue: u64 =
-        observation.qdiscs.iter().filter(|q| q.root && q.interface == *interface).map(|qdisc| qdisc.drops).sum();
-    let nic: u64 = observation
-        .interfaces
-        .iter()
-        .filter(|i| i.name == *interface)
-        .map(|interface| interface.tx_dropped + interface.tx_errors)
-        .sum();
-    queue + nic
-}
-
-/// What the receiving host's NIC and input queue dropped. A drop of the kernel's input queue (softnet) is counted at the
-/// interface too, and there it belongs to one network namespace, so the interface's counter is the one to use.
-fn receiver_drops(observation: Option<&Observation>, end: &EndCounts) -> u64 {
-    let (Some(observation), Some(interface)) = (observation, &end.interface) else { return 0 };
-    observation
-        .interfaces
-        .iter()
-        .filter(|i| i.name == *interface)
-        .map(|interface| interface.rx_dropped + interface.rx_errors)
-        .sum()
-}
-
-/// What filters at an interface dropped. `ingress` drops only what comes in; `clsact` may have dropped what goes out as well.
-fn filter_drops(seen: &Observation, interface: &Option<String>, sends: bool) -> u64 {
-    let is_filter = |kind: &str| kind == "clsact" || (kind == "ingress" && !sends);
-    let here =
-        seen.qdiscs.iter().filter(|qdisc| Some(&qdisc.interface) == interface.as_ref() && is_filter(&qdisc.kind));
-    here.map(|qdisc| qdisc.drops).sum()
 }
 
 /// Datagrams in which the receiving host found a wrong checksum of UDP, or a wrong header of IP.

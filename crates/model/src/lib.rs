@@ -88,8 +88,8 @@ pub use medium::{AtmService, Medium, Sonet, UnknownMedium};
 pub use neighbours::{NeighbourTable, PastNeighbours};
 pub use network_counters::{ConntrackCounters, IpCounters, NetworkCounters, TcpCounters, UdpCounters};
 pub use observation::{
-    CoreUse, CpuQuota, DiskUse, InterfaceCounters, KernelThreadUse, Observation, Pressure, QdiscCounters, Softnet,
-    Stall, ThreadUse,
+    CoreUse, CpuQuota, DiskUse, DriverCounter, InterfaceCounters, KernelThreadUse, Observation, Pressure,
+    QdiscCounters, Softnet, Stall, ThreadUse,
 };
 pub use outcome::Outcome;
 pub use plan::{Calibrated, CalibratedSubject, Goal, Plan, Repeats, SweepPlan};

@@ -180,6 +180,7 @@ impl ConntrackCounters {
     }
 }
 
-fn is_zero(count: &u64) -> bool {
+/// Whether a count is left out of a record.
+pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }

@@ -1,6 +1,7 @@
 //! What a host saw during the measured window of a trial. All counts are differences over it.
 
 use crate::NetworkCounters;
+use crate::network_counters::is_zero;
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,9 @@ pub struct Observation {
     /// The same within the window alone: what the links carried meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<InterfaceCounters>,
+    /// Statistics of the drivers that count drops, by queue where the driver does so: those that grew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub driver_counters: Vec<DriverCounter>,
     /// Queueing disciplines that had traffic or drops.
     pub qdiscs: Vec<QdiscCounters>,
     /// The kernel's input queues, all cores together. They belong to the machine, not to one network namespace.
@@ -154,8 +158,20 @@ pub struct InterfaceCounters {
     pub rx_bytes: u64,
     /// Packets dropped on receipt: the driver's ring, or the kernel's input queue.
     pub rx_dropped: u64,
-    /// Packets lost in the NIC on receipt (missed, overrun, FIFO, CRC).
+    /// Packets lost in the NIC on receipt, whatever the reason; the following fields are parts of it, where the driver tells them apart.
     pub rx_errors: u64,
+    /// Of them, packets for which the host had given the NIC no buffer: the driver's ring was full.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rx_missed_errors: u64,
+    /// Of them, packets that found the NIC's own memory full (linux/if_link.h: rx_fifo_errors and rx_over_errors).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rx_fifo_errors: u64,
+    /// Of them, frames damaged on the link (linux/if_link.h: rx_crc_errors and rx_frame_errors).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rx_crc_errors: u64,
+    /// Of them, frames shorter or longer than allowed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rx_length_errors: u64,
     /// Packets sent.
     pub tx_packets: u64,
     /// Bytes sent.
@@ -164,6 +180,18 @@ pub struct InterfaceCounters {
     pub tx_dropped: u64,
     /// Packets lost in the NIC on sending.
     pub tx_errors: u64,
+}
+
+/// A statistic of an interface's driver (`ethtool -S`) that counts drops or the like. The driver names it, and often counts one packet
+/// under several names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DriverCounter {
+    /// The interface.
+    pub interface: String,
+    /// The driver's name for it, as in `rx_queue_0_drops`.
+    pub name: String,
+    /// How far it grew.
+    pub count: u64,
 }
 
 /// A queueing discipline's counters.

@@ -66,6 +66,12 @@ pub(crate) fn since(after: &[Link], before: &[Link]) -> Vec<InterfaceCounters> {
             // linux/if_link.h: rx_errors holds the length, CRC, frame and FIFO errors, but not the frames missed.
             rx_errors: growth(then.rx_errors, now_counters.rx_errors)
                 + growth(then.rx_missed_errors, now_counters.rx_missed_errors),
+            rx_missed_errors: growth(then.rx_missed_errors, now_counters.rx_missed_errors),
+            rx_fifo_errors: growth(then.rx_fifo_errors, now_counters.rx_fifo_errors)
+                + growth(then.rx_over_errors, now_counters.rx_over_errors),
+            rx_crc_errors: growth(then.rx_crc_errors, now_counters.rx_crc_errors)
+                + growth(then.rx_frame_errors, now_counters.rx_frame_errors),
+            rx_length_errors: growth(then.rx_length_errors, now_counters.rx_length_errors),
             tx_packets: growth(then.tx_packets, now_counters.tx_packets),
             tx_bytes: growth(then.tx_bytes, now_counters.tx_bytes),
             tx_dropped: growth(then.tx_dropped, now_counters.tx_dropped),

@@ -9,6 +9,7 @@ mod conntrack;
 mod cores;
 mod counters;
 mod disk;
+mod driver;
 mod error;
 mod host;
 mod interface;

@@ -93,34 +93,19 @@ impl Named {
         Self { names, values: vec![0; names.len()] }
     }
 
-    /// Reads a file that has, for each protocol, a line of names and a line of values.
-    fn by_protocol(names: &'static [&'static str], text: &str) -> Self {
-        let mut named = Self::none(names);
-        let mut lines = text.lines();
-        while let (Some(heads), Some(values)) = (lines.next(), lines.next()) {
-            let Some((protocol, heads)) = heads.split_once(':') else { continue };
-            let own = || names.iter().enumerate().filter_map(|(at, name)| Some((at, of_protocol(name, protocol)?)));
-            if own().next().is_none() {
-                continue;
-            }
-            let values = values.split_ascii_whitespace().skip(1);
-            for (head, value) in heads.split_ascii_whitespace().zip(values) {
-                if let Some((at, _)) = own().find(|(_, name)| *name == head) {
-                    named.values[at] = value.parse().unwrap_or_default();
-                }
-            }
-        }
-        named
-    }
-
-    /// Reads a file that has a name and a value on each line.
+    /// Reads a file that has a name and a value on each line, as `snmp6`.
     fn by_line(names: &'static [&'static str], text: &str) -> Self {
         let mut named = Self::none(names);
-        for line in text.lines() {
+        let mut next = 0;
+        // IP's lines and UDP's; the others tell of ICMP and UDP-Lite.
+        for line in text.lines().filter(|line| line.starts_with("Ip6") || line.starts_with("Udp6")) {
             let mut words = line.split_ascii_whitespace();
             let (Some(head), Some(value)) = (words.next(), words.next()) else { continue };
-            if let Some(at) = names.iter().position(|name| *name == head) {
+            // Both are in the same order, but for what another kernel has.
+            let expected = names.get(next).filter(|name| **name == head).map(|_| next);
+            if let Some(at) = expected.or_else(|| names.iter().position(|name| *name == head)) {
                 named.values[at] = value.parse().unwrap_or_default();
+                next = at + 1;
             }
         }
         named
@@ -138,9 +123,82 @@ impl Named {
     }
 }
 
-/// The counter's own name, if it is of this protocol.
-fn of_protocol<'a>(name: &'a str, protocol: &str) -> Option<&'a str> {
-    name.strip_prefix(protocol)?.strip_prefix(' ')
+/// How to read a file that has, for each protocol, a line of names and a line of values, as `snmp` and `netstat`. The names stay the same
+/// while the kernel runs, so they are looked at once.
+#[derive(Debug)]
+struct ByProtocol {
+    names: &'static [&'static str],
+    protocols: Vec<Columns>,
+}
+
+/// Which columns of a protocol's values are wanted, and where their values go.
+#[derive(Debug)]
+struct Columns {
+    protocol: String,
+    wanted: Vec<(usize, usize)>,
+}
+
+impl ByProtocol {
+    fn new(names: &'static [&'static str]) -> Self {
+        Self { names, protocols: Vec::new() }
+    }
+
+    fn read(&mut self, text: &str) -> Named {
+        let mut named = Named::none(self.names);
+        let mut lines = text.lines();
+        while let (Some(heads), Some(values)) = (lines.next(), lines.next()) {
+            let Some((protocol, heads)) = heads.split_once(':') else { continue };
+            let mut values = values.split_ascii_whitespace().skip(1);
+            let mut passed = 0;
+            for (column, at) in &self.columns(protocol, heads).wanted {
+                named.values[*at] =
+                    values.nth(column - passed).and_then(|value| value.parse().ok()).unwrap_or_default();
+                passed = column + 1;
+            }
+        }
+        named
+    }
+
+    fn columns(&mut self, protocol: &str, heads: &str) -> &Columns {
+        let known = self.protocols.iter().position(|known| known.protocol == protocol).unwrap_or_else(|| {
+            let own = |(at, name): (usize, &&'static str)| Some((at, name.strip_prefix(protocol)?.strip_prefix(' ')?));
+            let own: Vec<_> = self.names.iter().enumerate().filter_map(own).collect();
+            let of_name = |head: &str| own.iter().find(|(_, name)| *name == head).map(|(at, _)| *at);
+            let heads = heads.split_ascii_whitespace().enumerate();
+            let wanted = heads.filter_map(|(column, head)| Some((column, of_name(head)?))).collect();
+            self.protocols.push(Columns { protocol: protocol.to_owned(), wanted });
+            self.protocols.len() - 1
+        });
+        &self.protocols[known]
+    }
+}
+
+/// How to read the files; what is learnt of them is kept from one reading to the next.
+#[derive(Debug)]
+pub(crate) struct ProtocolFormats {
+    snmp: ByProtocol,
+    netstat: ByProtocol,
+}
+
+impl ProtocolFormats {
+    pub(crate) fn new() -> Self {
+        Self { snmp: ByProtocol::new(SNMP), netstat: ByProtocol::new(NETSTAT) }
+    }
+
+    /// Reads the text of `/proc/net/snmp`.
+    pub(crate) fn snmp(&mut self, text: &str) -> Named {
+        self.snmp.read(text)
+    }
+
+    /// Reads the text of `/proc/net/snmp6`.
+    pub(crate) fn snmp6(&self, text: &str) -> Named {
+        Named::by_line(SNMP6, text)
+    }
+
+    /// Reads the text of `/proc/net/netstat`.
+    pub(crate) fn netstat(&mut self, text: &str) -> Named {
+        self.netstat.read(text)
+    }
 }
 
 /// Packets of which some fragments are there and others not: `inuse` of the line `FRAG:` or `FRAG6:` in `sockstat` or `sockstat6`.
@@ -163,19 +221,19 @@ pub(crate) struct ProtocolTotals {
 }
 
 impl ProtocolTotals {
-    /// Takes the text of `/proc/net/snmp`.
-    pub(crate) fn take_snmp(&mut self, text: Option<&str>) {
-        self.snmp = text.map(|text| Named::by_protocol(SNMP, text));
-    }
-
-    /// Takes the text of `/proc/net/snmp6`.
-    pub(crate) fn take_snmp6(&mut self, text: Option<&str>) {
-        self.snmp6 = text.map(|text| Named::by_line(SNMP6, text));
-    }
-
-    /// Takes the text of `/proc/net/netstat`.
-    pub(crate) fn take_netstat(&mut self, text: Option<&str>) {
-        self.netstat = text.map(|text| Named::by_protocol(NETSTAT, text));
+    /// Of two readings in a row, takes of each file the one in which more packets had been received and were not yet delivered. Deliveries
+    /// are read after receipts, so that what passes in between makes this number too small, and then it would seem later that packets
+    /// were filtered.
+    pub(crate) fn more_in_transit(self, later: Self) -> Self {
+        let best = |first: Option<Named>, second: Option<Named>, received: &str, delivered: &str| {
+            let in_transit = |named: &Named| named.of(received).wrapping_sub(named.of(delivered)) as i64;
+            [first, second].into_iter().flatten().max_by_key(in_transit)
+        };
+        Self {
+            snmp: best(self.snmp, later.snmp, "Ip InReceives", "Ip InDelivers"),
+            snmp6: best(self.snmp6, later.snmp6, "Ip6InReceives", "Ip6InDelivers"),
+            ..self
+        }
     }
 
     /// Takes from `later` what could not be read before.
@@ -311,11 +369,13 @@ mod tests {
         IpExt: InNoRoutes InTruncatedPkts InCsumErrors InCEPkts\nIpExt: 1 0 2 77\n";
 
     fn totals(snmp: &str, snmp6: &str, netstat: &str) -> ProtocolTotals {
-        let mut totals = ProtocolTotals::default();
-        totals.take_snmp(Some(snmp));
-        totals.take_snmp6(Some(snmp6));
-        totals.take_netstat(Some(netstat));
-        totals
+        let mut formats = ProtocolFormats::new();
+        ProtocolTotals {
+            snmp: Some(formats.snmp(snmp)),
+            snmp6: Some(formats.snmp6(snmp6)),
+            netstat: Some(formats.netstat(netstat)),
+            ..ProtocolTotals::default()
+        }
     }
 
     #[test]
@@ -341,10 +401,31 @@ mod tests {
     }
 
     #[test]
+    fn names_are_looked_at_once_though_other_protocols_come_and_go() {
+        let mut formats = ProtocolFormats::new();
+        let first = formats.snmp(SNMP_TEXT);
+        let without_icmp = SNMP_TEXT.replace("IcmpMsg: InType3\nIcmpMsg: 463\n", "");
+        assert_eq!(formats.snmp(&without_icmp), first);
+        assert_eq!(formats.snmp(""), Named::none(SNMP));
+    }
+
+    #[test]
     fn what_is_received_and_ends_nowhere_was_filtered() {
         let counted = totals(SNMP_TEXT, SNMP6_TEXT, NETSTAT_TEXT).since(&totals("", "", ""));
         // IPv4: 1000 less 900 delivered, 3 and 2 and 1 and 4 of errors, one without a route, and 50 that went into others. IPv6: 30 less 20.
         assert_eq!(counted.ip.filtered, (1_000 - 900 - 3 - 2 - 1 - 4 - 1 - 50) + 10);
+    }
+
+    #[test]
+    fn of_two_readings_the_one_that_missed_no_receipt_is_taken() {
+        let at = |received: u64, delivered: u64| {
+            totals(&format!("Ip: InReceives InDelivers\nIp: {received} {delivered}\n"), "", "")
+        };
+        let (cut, whole, later) = (at(100, 160), at(160, 159), at(200, 200));
+        assert_eq!(cut.clone().more_in_transit(whole.clone()).snmp, whole.snmp);
+        assert_eq!(whole.clone().more_in_transit(cut.clone()).snmp, whole.snmp);
+        assert_eq!(later.since(&cut).ip.filtered, 60, "what the choice is for");
+        assert_eq!(later.since(&whole).ip.filtered, 0);
     }
 
     #[test]

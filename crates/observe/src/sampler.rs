@@ -154,6 +154,9 @@ impl HostSampler {
 /// Reads one of the counters of the protocols.
 type ProtocolCounter = fn(&NetworkCounters) -> u64;
 
+/// Packets that IP may have received and not yet delivered when its counters are read: a few for each core that receives.
+const IN_TRANSIT: u64 = 16;
+
 /// What is told of the protocols: quantity, subject and counter.
 const PROTOCOL_COUNTERS: [(SeriesQuantity, &str, ProtocolCounter); 9] = [
     (SeriesQuantity::UdpReceiveBufferErrors, "", |all| all.udp.receive_buffer_errors),
@@ -162,7 +165,7 @@ const PROTOCOL_COUNTERS: [(SeriesQuantity, &str, ProtocolCounter); 9] = [
     (SeriesQuantity::KernelDrops, "tcp checksum", |all| all.tcp.checksum_errors),
     (SeriesQuantity::KernelDrops, "ip header", |all| all.ip.header_errors),
     (SeriesQuantity::KernelDrops, "ip discards", |all| all.ip.receive_discards),
-    (SeriesQuantity::KernelDrops, "ip filtered", |all| all.ip.filtered),
+    (SeriesQuantity::KernelDrops, "ip filtered", |all| all.ip.filtered.saturating_sub(IN_TRANSIT)),
     (SeriesQuantity::KernelDrops, "ip reassembly", |all| all.ip.reassembly_failures),
     (SeriesQuantity::KernelDrops, "ip not sent", |all| all.ip.send_discards),
 ];

@@ -2,10 +2,15 @@
 
 use crate::conntrack::ConntrackTotals;
 use crate::cores::CoreTimes;
+use crate::driver::{DriverStatistics, DriverTotals};
 use crate::proc::ProcFile;
-use crate::protocols::{self, ProtocolTotals};
+use crate::protocols::{self, ProtocolFormats, ProtocolTotals};
 use crate::softnet::SoftnetCounts;
+use linerate_model::DriverCounter;
 use linerate_sys::netlink::{Link, Qdisc, Route};
+
+/// How often the protocols' counters are read when a window opens.
+const READINGS: usize = 3;
 
 /// The files and the netlink socket. What this kernel does not have reads as none, so that no difference is taken from a zero
 /// that never was.
@@ -18,6 +23,8 @@ pub(crate) struct Sources {
     sockstat: [ProcFile; 2],
     conntrack: ProcFile,
     route: Option<Route>,
+    drivers: Option<DriverStatistics>,
+    formats: ProtocolFormats,
     buffer: Vec<u8>,
 }
 
@@ -33,8 +40,17 @@ impl Sources {
             sockstat: ["/proc/thread-self/net/sockstat", "/proc/thread-self/net/sockstat6"].map(ProcFile::open),
             conntrack: ProcFile::open("/proc/thread-self/net/stat/nf_conntrack"),
             route: Route::open().ok(),
+            drivers: None,
+            formats: ProtocolFormats::new(),
             buffer: Vec::new(),
         }
+    }
+
+    /// The same, and the statistics of the drivers. NICs may take a millisecond to tell theirs, so this is not for each sample.
+    pub(crate) fn with_drivers() -> Self {
+        let mut sources = Self::open();
+        sources.drivers = sources.links().map(|links| DriverStatistics::open(&links));
+        sources
     }
 
     pub(crate) fn cores(&mut self) -> Option<CoreTimes> {
@@ -46,21 +62,50 @@ impl Sources {
     }
 
     /// What the protocols counted, as far as it is read for each sample: `snmp` and `snmp6`.
+    ///
+    /// Their counters are not read at one moment, and a packet that is received meanwhile may be missing from one and not from another.
     pub(crate) fn protocols_sampled(&mut self) -> ProtocolTotals {
-        let mut totals = ProtocolTotals::default();
-        totals.take_snmp(self.snmp.read_into(&mut self.buffer));
-        totals.take_snmp6(self.snmp6.read_into(&mut self.buffer));
+        let Self { snmp, snmp6, formats, buffer, .. } = self;
+        ProtocolTotals {
+            snmp: snmp.read_into(buffer).map(|text| formats.snmp(text)),
+            snmp6: snmp6.read_into(buffer).map(|text| formats.snmp6(text)),
+            ..ProtocolTotals::default()
+        }
+    }
+
+    /// All that the protocols have counted when a window opens. What is missed of receipts then would seem to be filtered later.
+    pub(crate) fn protocols_opened(&mut self) -> ProtocolTotals {
+        let mut totals = self.protocols();
+        // An interrupt between two counters may hide many packets: it is unlikely to do so each time.
+        for _ in 1..READINGS {
+            totals = totals.more_in_transit(self.protocols_sampled());
+        }
         totals
     }
 
     /// All that the protocols counted.
     pub(crate) fn protocols(&mut self) -> ProtocolTotals {
         let mut totals = self.protocols_sampled();
-        totals.take_netstat(self.netstat.read_into(&mut self.buffer));
-        let Self { sockstat, conntrack, buffer, .. } = self;
+        let Self { netstat, sockstat, conntrack, formats, buffer, .. } = self;
+        totals.netstat = netstat.read_into(buffer).map(|text| formats.netstat(text));
         totals.incomplete = sockstat.each_ref().map(|file| file.read_into(buffer).and_then(protocols::incomplete));
         totals.conntrack = conntrack.read_into(buffer).map(ConntrackTotals::parse);
         totals
+    }
+
+    /// What the drivers count now; none unless they were opened with the rest.
+    pub(crate) fn drivers(&self) -> Option<DriverTotals> {
+        self.drivers.as_ref().map(DriverStatistics::read)
+    }
+
+    /// What the drivers counted between two readings.
+    pub(crate) fn drivers_since(
+        &self,
+        after: Option<&DriverTotals>,
+        before: Option<&DriverTotals>,
+    ) -> Vec<DriverCounter> {
+        let (Some(drivers), Some(after), Some(before)) = (&self.drivers, after, before) else { return Vec::new() };
+        drivers.since(after, before)
     }
 
     pub(crate) fn links(&mut self) -> Option<Vec<Link>> {

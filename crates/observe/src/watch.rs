@@ -2,6 +2,7 @@
 
 use crate::cores::CoreTimes;
 use crate::disk::Disk;
+use crate::driver::DriverTotals;
 use crate::kernel_thread::{KernelThreads, KernelTimes};
 use crate::pressure::{self, PressureFiles};
 use crate::protocols::ProtocolTotals;
@@ -38,11 +39,11 @@ impl Watch {
 
     /// The same, over the disks with these device numbers (`st_dev`) too.
     pub fn with_disks(threads: &[EngineThread], devices: &[u64]) -> Self {
-        let (mut sources, cpu_sources) = (Sources::open(), CpuSources::open(devices));
+        let (mut sources, cpu_sources) = (Sources::with_drivers(), CpuSources::open(devices));
         Self {
             cpu_opened: CpuSample::take(threads, &mut sources, &cpu_sources),
             cpu_closed: None,
-            counters_opened: CounterSample::take(&mut sources),
+            counters_opened: CounterSample::opened(&mut sources),
             links_closed: None,
             threads: threads.to_vec(),
             sources,
@@ -76,6 +77,7 @@ impl Watch {
             agent_cpu: cpu.threads.process_since(&cpu_before.threads),
             interfaces: links.map(|(now, then)| interface::since(now, then)).unwrap_or_default(),
             carried: carried.map(|(now, then)| interface::since(now, then)).unwrap_or_default(),
+            driver_counters: self.sources.drivers_since(counters.drivers.as_ref(), before.drivers.as_ref()),
             qdiscs: qdiscs.map(|(now, then)| qdisc::since(now, then, &names)).unwrap_or_default(),
             softnet: counters.softnet.since(&before.softnet),
             network: counters.protocols.since(&before.protocols),
@@ -141,15 +143,27 @@ struct CounterSample {
     qdiscs: Option<Vec<Qdisc>>,
     softnet: SoftnetCounts,
     protocols: ProtocolTotals,
+    drivers: Option<DriverTotals>,
 }
 
 impl CounterSample {
+    fn opened(sources: &mut Sources) -> Self {
+        let protocols = sources.protocols_opened();
+        Self { protocols, ..Self::without_protocols(sources) }
+    }
+
     fn take(sources: &mut Sources) -> Self {
+        let counters = Self::without_protocols(sources);
+        Self { protocols: sources.protocols(), ..counters }
+    }
+
+    fn without_protocols(sources: &mut Sources) -> Self {
         Self {
             links: sources.links(),
             qdiscs: sources.qdiscs(),
             softnet: sources.softnet().unwrap_or_default(),
-            protocols: sources.protocols(),
+            protocols: ProtocolTotals::default(),
+            drivers: sources.drivers(),
         }
     }
 }

@@ -26,14 +26,27 @@ struct Instruction {
     value: i32,
 }
 
+/// What an XDP program says of a packet (enum xdp_action).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum XdpAction {
+    /// It is dropped.
+    Drop = 1,
+    /// It goes on.
+    Pass = 2,
+}
+
 /// Loads an XDP program that passes every packet, attaches it nowhere, and lets it go again.
 pub fn try_loading() -> Result<(), Error> {
+    load_constant(XdpAction::Pass).map(drop)
+}
+
+/// Loads an XDP program that says the same of every packet. See [`crate::netlink::Route::set_xdp`].
+pub fn load_constant(action: XdpAction) -> Result<OwnedFd, Error> {
     const BPF_PROG_LOAD: libc::c_long = 5;
     const BPF_PROG_TYPE_XDP: u32 = 6;
-    const XDP_PASS: i32 = 2;
-    // r0 = XDP_PASS; exit (Documentation/bpf/standardization/instruction-set.rst)
+    // r0 = action; exit (Documentation/bpf/standardization/instruction-set.rst)
     let program = [
-        Instruction { code: 0xb7, registers: 0, offset: 0, value: XDP_PASS },
+        Instruction { code: 0xb7, registers: 0, offset: 0, value: action as i32 },
         Instruction { code: 0x95, registers: 0, offset: 0, value: 0 },
     ];
     let load = ProgramLoad {
@@ -54,6 +67,5 @@ pub fn try_loading() -> Result<(), Error> {
         return Err(Error::last("bpf(BPF_PROG_LOAD)", "an XDP program"));
     }
     // SAFETY: the call returned a new descriptor, which nobody else knows.
-    drop(unsafe { OwnedFd::from_raw_fd(loaded as i32) });
-    Ok(())
+    Ok(unsafe { OwnedFd::from_raw_fd(loaded as i32) })
 }

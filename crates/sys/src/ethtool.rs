@@ -15,10 +15,16 @@ pub struct Ethtool {
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
+const ETHTOOL_GSTATS: u32 = 0x1d;
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
+/// The set of the names of statistics.
+const ETH_SS_STATS: u32 = 1;
+/// Room for statistics of one interface. The kernel writes as many as the driver has at the moment, which may be more than it said
+/// before if queues were added: this is more than any driver has. What is not written costs no memory.
+const STATISTICS_ROOM: usize = 1 << 15;
 /// The set of feature names.
 const ETH_SS_FEATURES: u32 = 4;
 /// Bytes of one name in a set.
@@ -79,17 +85,54 @@ impl Ethtool {
         Ok(named.filter(|(name, _)| !name.is_empty()).collect())
     }
 
-    /// The kernel's names of the features, in the order of their bits.
-    pub(crate) fn feature_names(&self, interface: &str) -> Result<Vec<String>, Error> {
+    /// The names of the driver's statistics (`ethtool -S`), in their order; none if it has none.
+    pub fn statistic_names(&self, interface: &str) -> Result<Vec<String>, Error> {
+        let count = self.set_length(interface, ETH_SS_STATS)?;
+        if count == 0 || count > STATISTICS_ROOM {
+            return Ok(Vec::new());
+        }
+        let mut names = vec![0; 3 + STATISTICS_ROOM * ETH_GSTRING_LEN / 4];
+        names[..3].copy_from_slice(&[ETHTOOL_GSTRINGS, ETH_SS_STATS, count as u32]);
+        // SAFETY: the kernel writes 12 bytes and the driver's names of 32 bytes, of which there is room for `STATISTICS_ROOM`.
+        unsafe { self.ask("ETHTOOL_GSTRINGS", interface, &mut names)? };
+        let count = (names[2] as usize).min(STATISTICS_ROOM);
+        let all = names[3..].chunks_exact(ETH_GSTRING_LEN / 4).take(count);
+        Ok(all.map(|name| text(&bytes(name))).collect())
+    }
+
+    /// The values of the driver's statistics, in the order of their names. Fewer or more than the names if queues came or went.
+    pub fn statistics(&self, interface: &str) -> Result<Vec<u64>, Error> {
+        let count = self.set_length(interface, ETH_SS_STATS)?;
+        if count == 0 || count > STATISTICS_ROOM {
+            return Ok(Vec::new());
+        }
+        let mut values = vec![0; 2 + 2 * STATISTICS_ROOM];
+        values[..2].copy_from_slice(&[ETHTOOL_GSTATS, count as u32]);
+        // SAFETY: the kernel writes 8 bytes and the driver's values of 8 bytes, of which there is room for `STATISTICS_ROOM`.
+        unsafe { self.ask("ETHTOOL_GSTATS", interface, &mut values)? };
+        let count = (values[1] as usize).min(STATISTICS_ROOM);
+        let value = |pair: &[u32]| {
+            let ([a, b, c, d], [e, f, g, h]) = (pair[0].to_ne_bytes(), pair[1].to_ne_bytes());
+            u64::from_ne_bytes([a, b, c, d, e, f, g, h])
+        };
+        Ok(values[2..2 + 2 * count].chunks_exact(2).map(value).collect())
+    }
+
+    /// How many entries a set has.
+    fn set_length(&self, interface: &str, set: u32) -> Result<usize, Error> {
         let mut words = [0; 5];
         words[0] = ETHTOOL_GSSET_INFO;
-        let mask = (1u64 << ETH_SS_FEATURES).to_ne_bytes();
+        let mask = (1u64 << set).to_ne_bytes();
         words[2] = u32::from_ne_bytes([mask[0], mask[1], mask[2], mask[3]]);
         words[3] = u32::from_ne_bytes([mask[4], mask[5], mask[6], mask[7]]);
         // SAFETY: struct ethtool_sset_info is 16 bytes and one count follows, since one set was asked for: 20 bytes.
         unsafe { self.ask("ETHTOOL_GSSET_INFO", interface, &mut words)? };
-        let count = words[4] as usize;
+        Ok(words[4] as usize)
+    }
 
+    /// The kernel's names of the features, in the order of their bits.
+    pub(crate) fn feature_names(&self, interface: &str) -> Result<Vec<String>, Error> {
+        let count = self.set_length(interface, ETH_SS_FEATURES)?;
         let mut names = vec![0; 3 + count * ETH_GSTRING_LEN / 4];
         names[..3].copy_from_slice(&[ETHTOOL_GSTRINGS, ETH_SS_FEATURES, count as u32]);
         // SAFETY: the kernel writes 12 bytes and its feature names of 32 bytes; their count is a constant of the kernel,
@@ -134,7 +177,9 @@ impl Ethtool {
 }
 
 fn bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    let mut bytes = Vec::with_capacity(4 * words.len());
+    words.iter().for_each(|word| bytes.extend_from_slice(&word.to_ne_bytes()));
+    bytes
 }
 
 fn text(zero_ended: &[u8]) -> String {

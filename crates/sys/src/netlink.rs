@@ -61,6 +61,11 @@ pub struct LinkCounters {
     pub tx_errors: u64,
     pub rx_dropped: u64,
     pub tx_dropped: u64,
+    pub rx_length_errors: u64,
+    pub rx_over_errors: u64,
+    pub rx_crc_errors: u64,
+    pub rx_frame_errors: u64,
+    pub rx_fifo_errors: u64,
     pub rx_missed_errors: u64,
 }
 
@@ -316,6 +321,11 @@ fn link_counters(value: &[u8]) -> Option<LinkCounters> {
         tx_errors: field(5)?,
         rx_dropped: field(6)?,
         tx_dropped: field(7)?,
+        rx_length_errors: field(10)?,
+        rx_over_errors: field(11)?,
+        rx_crc_errors: field(12)?,
+        rx_frame_errors: field(13)?,
+        rx_fifo_errors: field(14)?,
         rx_missed_errors: field(15)?,
     })
 }
