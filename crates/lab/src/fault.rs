@@ -76,7 +76,7 @@ trait Kind {
         self.host().to_string()
     }
 
-    /// What tells it from another of its kind at the same place, so that both can be planted.
+    /// The variant of its kind: two variants can be planted at the same place.
     fn variant(&self) -> &'static str {
         ""
     }
@@ -209,7 +209,7 @@ impl Bench {
         self.faults_of(host).any(Kind::frame_by_frame)
     }
 
-    /// Plants in a host's network what its faults are; says whether any of them drops frames at the interface.
+    /// Plants the faults of a host in its network; returns whether any of them drops frames at the interface.
     pub(crate) fn plant(&self, host: &HostName, interface: &HostInterface<'_>) -> Result<bool, LabError> {
         let mut drops = false;
         for fault in self.faults_of(host) {
@@ -329,6 +329,10 @@ mod tests {
             ("kind = 'host-queue'\nat = 'a'\nrate = '1G'\nqueue = '9K'", ["fault host-queue at `a`", "100 Mbit/s"]),
             ("kind = 'host-queue'\nat = 'a'\nrate = '1M'\nqueue = '9'", ["fault host-queue at `a`", "queue"]),
             ("kind = 'wrong-speed'\nat = 'a'\ndeclared = '0'", ["fault wrong-speed at `a`", "declared"]),
+            (
+                "kind = 'busy-core'\nat = 'a'\nratio = '1'\n[[fault]]\nkind = 'no-offload'\nat = 'a'",
+                ["fault no-offload at `a`", "busy-core"],
+            ),
             ("kind = 'wrong-speed'\nat = 'a'\ndeclared = '100M'", ["fault wrong-speed at `a`", "the speed it has"]),
         ] {
             let error = problem(&fault(fields));

@@ -182,7 +182,7 @@ impl Wiring {
             };
             let link = link.map_err(host.building("the link"))?;
             let interface = HostInterface { namespace: &host.namespace, name: INTERFACE, mtu };
-            let drops = bench.plant(&host.name, &interface)?;
+            let drops = !bench.testers.contains(&host.name) && bench.plant(&host.name, &interface)?;
             if !lost.is_empty() {
                 self.drop_points.push(DropPoint { host: peer.name.clone(), inside: Some(index), link });
             } else if drops {
@@ -287,7 +287,7 @@ impl Wiring {
             if let DeviceKind::Reference(_) | DeviceKind::Path(_) = kind {
                 near.take_from_reference().map_err(host.building("the interface"))?;
             }
-            if !host.tests {
+            if !port.tests {
                 let interface = HostInterface { namespace: &host.namespace, name: &port.interface, mtu };
                 if bench.plant(&host.name, &interface)? {
                     let link = interface.number().map_err(host.building("the interface"))?;
