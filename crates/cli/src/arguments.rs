@@ -116,7 +116,8 @@ pub(crate) struct Repetition {
     #[arg(long, short = 'r', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
 
-    /// Repeat until the mean has this confidence, percent (see --within)
+    /// Repeat until the mean has this confidence, percent (see --within). The spread of the first 5 runs says how many runs
+    /// are needed
     #[arg(long, value_name = "PERCENT", conflicts_with = "repeats")]
     confidence: Option<f64>,
 

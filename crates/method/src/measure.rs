@@ -14,6 +14,7 @@ use path::PathFacts;
 use crate::curve::TESTER_LIMIT;
 use crate::loaded_latency::{idle_name, loaded_latency};
 use crate::proof::settle;
+use crate::repeat::state_intervals;
 use crate::statistics::summary;
 use crate::task::{Context, kind_of};
 use crate::transfer::{Transfer, rate, transactions_per_s, transfers};
@@ -83,7 +84,9 @@ pub(crate) fn measured(
         }
         let idle = runs_of(&idle_name(&cell.name));
         let with = Context { hosts, repeats, calibrated, idle: &idle };
-        Some(kind_of(cell.task()).measure(cell, &runs, &with))
+        let mut result = kind_of(cell.task()).measure(cell, &runs, &with);
+        state_intervals(&repeats, &mut result);
+        Some(result)
     };
     let mut results: Vec<Measurement> = cells.iter().filter_map(one).collect();
     settle(cells, &mut results);

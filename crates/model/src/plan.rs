@@ -108,7 +108,7 @@ pub enum Repeats {
         confidence_percent: f64,
         /// Half the interval's width as a share of the mean, as in 0.025.
         within: f64,
-        /// At least so many times (no fewer than 3).
+        /// At least so many times (no fewer than 5, unless `at_most` is).
         at_least: u32,
         /// At most so many times.
         at_most: u32,
