@@ -64,7 +64,7 @@ fn soft_interrupts_take_the_time_of_each_frame_on_one_core() {
     assert_eq!(core, last_core());
 }
 
-/// What comes as one packet costs the time of the frames it was made of.
+/// A packet that was joined costs the time of its frames.
 #[lab_test]
 fn a_joined_packet_takes_the_time_of_its_frames() {
     const BYTES: usize = 1_000_000;
