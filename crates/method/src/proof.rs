@@ -53,8 +53,8 @@ pub(crate) fn tests_of(cell: &Trial, result: &Measurement, runs: &[&TrialResult]
             let facts = FlowFacts::of(result, figures, runs, hosts);
             Subject { stream, result, figures, facts, hosts }.tests()
         }
-        Task::Transact(transact) => of_transact(transact, result.verdict.limit).into_iter().collect(),
-        Task::Rpc(rpc) => of_rpc(rpc, result.verdict.limit, figures).into_iter().collect(),
+        Task::Transact(transact) => of_transact(transact, result.verdict.leading()).into_iter().collect(),
+        Task::Rpc(rpc) => of_rpc(rpc, result.verdict.leading(), figures).into_iter().collect(),
         _ => Vec::new(),
     };
     tests.into_iter().map(|test| test.of(cell)).collect()
@@ -101,7 +101,7 @@ struct Subject<'a> {
 impl Subject<'_> {
     fn tests(&self) -> Vec<Test> {
         let tcp = self.stream.net.transport == Transport::Tcp;
-        let tests = match self.result.verdict.limit {
+        let tests = match self.result.verdict.leading() {
             Limit::OfferedLoad => {
                 [Some(self.with("no limit to the load", Expects::Rise, |stream| stream.offered = None)), None]
             }
@@ -246,7 +246,7 @@ impl Subject<'_> {
 
     /// A thread that has no time leaves the other cores idle. A quota does too, but more threads get no more out of it.
     fn on_more_cores(&self) -> Option<Test> {
-        let cores = u16::try_from(self.facts.spare_cores_at(self.result.verdict.limit)?).ok()?;
+        let cores = u16::try_from(self.facts.spare_cores_at(self.result.verdict.leading())?).ok()?;
         let (before, after) = (self.stream.net.flows, self.stream.net.flows.checked_add(cores)?);
         let set = |stream: &mut StreamTask| stream.net.flows = after;
         (after > before).then(|| self.with(format!("{after} flows instead of {before}"), Expects::Rise, set))

@@ -49,6 +49,24 @@ impl Verdict {
             proofs: Vec::new(),
         }
     }
+
+    /// The limit that a test should be made of: the one that is named, or the first of those between which it is open.
+    pub fn leading(&self) -> Limit {
+        match (self.limit, self.also.first()) {
+            (Limit::CannotTell, Some(first)) => *first,
+            (named, _) => named,
+        }
+    }
+
+    /// Names `limit` instead, as a test has shown.
+    pub fn settle_on(&mut self, limit: Limit, confidence: Confidence) {
+        if limit != self.limit {
+            // Where it is was known of the other.
+            self.place = limit.usual_place();
+            self.also.clear();
+        }
+        (self.limit, self.confidence) = (limit, confidence);
+    }
 }
 
 /// A place on the way from the sending program to the receiving one, or beside it.
@@ -253,6 +271,21 @@ impl Limit {
         Self::Latency,
         Self::CannotTell,
     ];
+
+    /// Where it is, if its kind alone says so.
+    pub fn usual_place(self) -> Option<Place> {
+        match self {
+            Self::SenderCpu | Self::StartUp => Some(Place::SenderHost),
+            Self::ReceiverCpu => Some(Place::ReceiverHost),
+            Self::SendBuffer => Some(Place::SenderApplication),
+            Self::Window | Self::ReceiverBuffer => Some(Place::ReceiverApplication),
+            Self::PathLoss | Self::Corruption | Self::Shaper => Some(Place::ForwardPath),
+            Self::Server => Some(Place::Server),
+            Self::StorageRead | Self::StorageWrite => Some(Place::Storage),
+            Self::Device => Some(Place::Device),
+            Self::OfferedLoad | Self::Wire | Self::Tester | Self::SoftirqCpu | Self::Latency | Self::CannotTell => None,
+        }
+    }
 
     /// Its name in records.
     pub fn name(self) -> &'static str {

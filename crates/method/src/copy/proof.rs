@@ -11,7 +11,7 @@ pub(crate) fn counterproof(cell: &Trial, result: &Measurement) -> Option<Trial> 
     let Task::Copy(task) = cell.task() else { return None };
     let made = matches!(task.tree, CopyTree::Made(_)) && task.from == CopyFrom::Files;
     let written = task.into != CopyInto::Discard;
-    let (change, task, expects) = match result.verdict.limit {
+    let (change, task, expects) = match result.verdict.leading() {
         Limit::StorageRead if made => ("content from memory", from_memory(task), Expects::Rise),
         Limit::StorageWrite if written => ("nothing written", discarded(task), Expects::Rise),
         Limit::Wire | Limit::Shaper if made && written => {

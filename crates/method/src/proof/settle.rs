@@ -26,7 +26,7 @@ pub(crate) fn settle(cells: &[&Trial], results: &mut [Measurement]) {
             result.verdict.proofs.push(proof);
         }
     }
-    let named: Vec<Limit> = results.iter().map(|result| result.verdict.limit).collect();
+    let named: Vec<Limit> = results.iter().map(|result| result.verdict.leading()).collect();
     for cell in cells {
         let Some(test) = &cell.proves else { continue };
         let Some(changed) = results.iter().find(|result| result.name == cell.name).cloned() else { continue };
@@ -73,13 +73,13 @@ fn weigh(result: &mut Measurement, limit: Limit, test: &Counterproof, changed: &
     };
     let verdict = &mut result.verdict;
     let proof = Proof { by: changed.name.clone(), before, after, held };
-    if verdict.limit != limit {
+    if verdict.leading() != limit {
         // An earlier test has named another; this one was of the first.
         verdict.proofs.push(proof);
         verdict.evidence.push(format!("With {} {said}.", test.change));
         return;
     }
-    take(verdict, proof, &format!("With {} {said}", test.change), test.otherwise);
+    take(verdict, limit, proof, &format!("With {} {said}", test.change), test.otherwise);
 }
 
 /// Whether a figure that became `ratio` times itself has risen; `changed` is the verdict on what was measured then.
@@ -101,8 +101,8 @@ fn stays(ratio: f64) -> Option<bool> {
     }
 }
 
-/// Lets `verdict` take what came of a test, `said` in words; where the contrary came out, it may be `otherwise`.
-fn take(verdict: &mut Verdict, proof: Proof, said: &str, otherwise: Option<Limit>) {
+/// Lets `verdict` take what came of a test of `limit`, `said` in words; where the contrary came out, it may be `otherwise`.
+fn take(verdict: &mut Verdict, limit: Limit, proof: Proof, said: &str, otherwise: Option<Limit>) {
     let held = proof.held;
     let judged = match held {
         Some(true) => "as it must be if this is the limit",
@@ -115,9 +115,9 @@ fn take(verdict: &mut Verdict, proof: Proof, said: &str, otherwise: Option<Limit
     verdict.evidence.push(format!("{said}, {judged}."));
     match held {
         Some(true) if in_doubt => {}
-        Some(true) => verdict.confidence = raised(verdict.confidence),
+        Some(true) => verdict.settle_on(limit, raised(verdict.confidence)),
         Some(false) => match otherwise {
-            Some(other) => (verdict.limit, verdict.confidence) = (other, Confidence::Medium),
+            Some(other) => verdict.settle_on(other, Confidence::Medium),
             None => verdict.confidence = Confidence::Low,
         },
         None => {}

@@ -236,7 +236,7 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
     if tcp.fills_window() {
         return Some(Opinion::new(Support::Against, WINDOW_FULL));
     }
-    if facts.course.as_ref().is_some_and(|course| course.rises) && tcp.retransmitted <= NOTABLE_LOSS {
+    if facts.is_starting_up() {
         let text = "The rate still rose when the window closed: what the path would let through is not seen.";
         return Some(Opinion::new(Support::Against, text));
     }
@@ -254,7 +254,19 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
     let through =
         format!("{spare} (occupied for {}), and the path let through {}", percent(busiest), bits(tcp.flow_bps));
     let opinion = on_path(facts, tcp, &through);
-    Some(opinion.at(Place::ForwardPath).then(NEXT))
+    Some(match facts.queues_on_return() {
+        Some((there, back)) if opinion.support >= Support::For => {
+            let text = format!(
+                "{} Data took {} to the receiver, and the rest of the round trip {}: acknowledgements wait on their way back.",
+                opinion.text,
+                time(there),
+                time(back)
+            );
+            let next = "Measure the other direction (--direction receive): the return path carries little.";
+            Opinion { text, ..opinion }.at(Place::ReturnPath).then(next)
+        }
+        _ => opinion.at(Place::ForwardPath).then(NEXT),
+    })
 }
 
 /// What stands on the path of TCP whose hosts have time: a queue, congestion marks, loss, or nothing that is seen.

@@ -1,11 +1,8 @@
 //! Start-up: TCP had not yet grown to its rate when the window closed.
 
 use super::Opinion;
-use super::facts::{FlowFacts, NOTABLE_LOSS, Work, percent, time};
+use super::facts::{FlowFacts, GROWN, NOTABLE_LOSS, Work, percent, time};
 use linerate_model::{Place, Support};
-
-/// The congestion window grew by so much from the first third of the window to the last.
-const GROWN: f64 = 1.25;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.work != Work::Tcp {
@@ -13,7 +10,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     }
     let (tcp, course) = (facts.tcp.as_ref()?, facts.course.as_ref()?);
     let sender = course.tcp.as_ref()?;
-    if !course.rises || sender.window_growth < GROWN {
+    if !(course.rises || sender.window_rises) || course.growth < GROWN || sender.window_growth < GROWN {
         return Some(Opinion::new(Support::Against, "The rate did not grow with the congestion window."));
     }
     let text = format!(

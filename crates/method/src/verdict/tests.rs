@@ -1,7 +1,8 @@
 //! Each rule against facts that are made up for it, and what the whole makes of them.
 
 use super::facts::{
-    Calls, ClosedLoop, Course, End, FlowFacts, InterfaceFacts, KernelThread, Offer, Tcp, TcpCourse, Udp, Waits, Work,
+    Calls, ClosedLoop, Course, End, FlowFacts, InterfaceFacts, KernelThread, Offer, OneWay, Tcp, TcpCourse, Udp, Waits,
+    Work,
 };
 use super::of_flows;
 use crate::transfer::tests::trial;
@@ -29,6 +30,7 @@ fn facts() -> FlowFacts {
         course: None,
         outbound: InterfaceFacts::default(),
         inbound: InterfaceFacts::default(),
+        one_way: None,
         lost_on_return: 0.0,
         declared_too_slow: None,
         waits: None,
@@ -201,7 +203,8 @@ fn a_send_buffer_is_the_limit_where_all_of_it_is_in_flight() {
 #[test]
 fn a_rate_that_grows_with_its_window_is_the_start_of_a_connection() {
     let mut rising = over_40_ms(50e6, TcpCourse { unsent: 1e6, window_growth: 2.0, ..TcpCourse::default() });
-    rising.course.as_mut().expect("a course").rises = true;
+    let course = rising.course.as_mut().expect("a course");
+    (course.rises, course.growth) = (true, 2.0);
     is(&rising, Limit::StartUp, Confidence::High);
     // After a loss it grows slowly: that it grows is no sign of the start.
     rising.tcp.as_mut().expect("TCP").retransmitted = 0.01;
@@ -239,6 +242,9 @@ fn a_queue_of_a_host_is_told_from_one_of_the_path() {
     assert_eq!(place(&FlowFacts { outbound: own.clone(), ..shaped.clone() }), Some(Place::SenderQueue));
     assert_eq!(place(&FlowFacts { inbound: own.clone(), ..shaped.clone() }), Some(Place::ReturnPath));
     assert_eq!(place(&FlowFacts { lost_on_return: 0.3, ..facts() }), Some(Place::ReturnPath));
+    let one_way = |there, back| FlowFacts { one_way: Some(OneWay { there, back }), ..shaped.clone() };
+    assert_eq!(place(&one_way(0.000_3, 0.019_7)), Some(Place::ReturnPath));
+    assert_eq!(place(&one_way(0.019_7, 0.000_3)), Some(Place::ForwardPath));
     // A queue before a line of known speed that is full is the line's.
     is(&FlowFacts { outbound: own, ..with_line(0.99) }, Limit::Wire, Confidence::High);
 }

@@ -9,9 +9,9 @@ use linerate_model::{HostName, Series, SeriesQuantity, Steadiness, TrialResult};
 use std::collections::BTreeSet;
 
 /// A load is judged from so many intervals or more.
-const FEWEST: usize = 6;
+const FEWEST: usize = 3;
 /// The last third of a window has so many times the rate of the first where a load rises.
-const GROWN: f64 = 1.25;
+pub(crate) const GROWN: f64 = 1.25;
 /// Chance explains a rise in rank with at most this probability.
 const BY_CHANCE: f64 = 0.01;
 /// So many rates are ranked at the most; neighbours are taken together. With more the test has no exact p-value.
@@ -52,6 +52,8 @@ pub(crate) struct TcpCourse {
     pub(crate) marked: f64,
     /// Mean congestion window of the last third of the window over that of the first.
     pub(crate) window_growth: f64,
+    /// The congestion window never shrank in it, and grew by half or more.
+    pub(crate) window_rises: bool,
     /// Variance of the retransmits of an interval over their mean: 1 where each is lost by chance, more where they come together.
     /// None with too few.
     pub(crate) clustered: Option<f64>,
@@ -101,6 +103,7 @@ impl Course {
                 unsent: middle(|tcp| tcp.unsent),
                 marked: middle(|tcp| tcp.marked),
                 window_growth: middle(|tcp| tcp.window_growth),
+                window_rises: 2 * tcp.iter().filter(|tcp| tcp.window_rises).count() > tcp.len(),
                 clustered: (!clustered.is_empty()).then(|| median(clustered.into_iter())),
             }),
         })
@@ -155,6 +158,9 @@ impl TcpCourse {
             } else {
                 mean(&window[window.len() - third..]) / mean(&window[..third]).max(1.0)
             },
+            window_rises: window.len() >= FEWEST
+                && window.is_sorted()
+                && window.last() >= window.first().map(|first| first * 1.5).as_ref(),
             clustered: dispersion(&in_window(SeriesQuantity::Retransmits)),
         }
     }
@@ -171,14 +177,15 @@ fn mean_rate_of(intervals: &[Interval]) -> f64 {
     count / seconds
 }
 
-/// Fewer events than this do not show whether they come together.
+/// Fewer counts, or fewer events, do not show whether events come together.
+const FEWEST_COUNTS: usize = 6;
 const FEWEST_EVENTS: f64 = 10.0;
 
 /// Returns the variance of counts over their mean, the index of dispersion: 1 of events that come by chance (Poisson). None of too
 /// few.
 fn dispersion(counts: &[f64]) -> Option<f64> {
     let (number, sum) = (counts.len() as f64, counts.iter().sum::<f64>());
-    if counts.len() < FEWEST || sum < FEWEST_EVENTS {
+    if counts.len() < FEWEST_COUNTS || sum < FEWEST_EVENTS {
         return None;
     }
     let mean = sum / number;

@@ -1,7 +1,8 @@
 //! The facts of a load of flows: streams, transactions and calls. Medians over the runs.
 
+use super::backlog::OneWay;
 use super::calls::Calls;
-use super::course::{Course, TcpCourse};
+use super::course::{Course, GROWN, TcpCourse};
 use super::end::{End, KEPT_WAITING, KernelThread, NEARLY_OCCUPIED, OCCUPIED};
 use super::interface::{InterfaceFacts, lost_on_return};
 use super::tcp::{HELD_BACK, Tcp, tcp};
@@ -25,6 +26,8 @@ pub(crate) const AT_TESTER_LIMIT: f64 = 0.95;
 const NEARLY_MET: f64 = 0.95;
 /// More than this share of what a declared speed allows cannot have been carried: clocks and bursts explain less.
 const MOST_OF_LINE: f64 = 1.01;
+/// A queue on the way back takes so long at the least, seconds: sampling and clocks are less exact than that.
+const QUEUE_ON_RETURN: f64 = 0.005;
 /// A core this busy has no time left.
 const CORE_FULL: f64 = 0.95;
 /// A receive buffer that is full after less than this, in seconds, asks more of a program than any system promises it.
@@ -67,6 +70,8 @@ pub(crate) struct FlowFacts {
     pub(crate) outbound: InterfaceFacts,
     /// The interface that they came by.
     pub(crate) inbound: InterfaceFacts,
+    /// TCP: how long data and acknowledgements took; none where clocks or series do not tell.
+    pub(crate) one_way: Option<OneWay>,
     /// TCP: share of the packets that the receiving host sent back and that did not reach the sending one.
     pub(crate) lost_on_return: f64,
     /// What the interfaces' declared speed would allow at the most, where the result is more than that.
@@ -148,6 +153,7 @@ impl FlowFacts {
             course,
             outbound: InterfaceFacts::of(runs, true),
             inbound: InterfaceFacts::of(runs, false),
+            one_way: OneWay::of(runs),
             lost_on_return: lost_on_return(runs),
             waits: Waits::of(figures, runs),
             one_machine: share_a_machine(runs, hosts),
@@ -238,6 +244,23 @@ impl FlowFacts {
             }
         }
         all
+    }
+
+    /// TCP still grew to its rate, without a loss.
+    pub(crate) fn is_starting_up(&self) -> bool {
+        let lossless = self.tcp.as_ref().is_some_and(|tcp| tcp.retransmitted <= NOTABLE_LOSS);
+        let grows = |course: &Course| {
+            course.rises || course.growth >= GROWN && course.tcp.as_ref().is_some_and(|tcp| tcp.window_rises)
+        };
+        lossless && self.course.as_ref().is_some_and(grows)
+    }
+
+    /// A queue stands on the way back, and none on the way there: how long both take, seconds.
+    pub(crate) fn queues_on_return(&self) -> Option<(f64, f64)> {
+        let (OneWay { there, back }, tcp) = (self.one_way?, self.tcp.as_ref()?);
+        let usual = tcp.min_rtt / 2.0;
+        let (longer_there, longer_back) = ((there - usual).max(0.0), back - usual);
+        (longer_back >= QUEUE_ON_RETURN && longer_back >= 2.0 * longer_there).then_some((there, back))
     }
 
     /// What the series say of TCP's senders; none without series.

@@ -1,5 +1,6 @@
 //! What the rules weigh: facts drawn once from the results, and the thresholds that several rules share.
 
+mod backlog;
 mod calls;
 mod copy;
 mod course;
@@ -13,7 +14,7 @@ mod words;
 
 pub(crate) use calls::{Calls, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER};
 pub(crate) use copy::{CopyEnd, CopyFacts, MOSTLY_FULL, ServerEnd};
-pub(crate) use course::{CLUSTERED, TcpCourse};
+pub(crate) use course::{CLUSTERED, GROWN, TcpCourse};
 pub(crate) use end::{AMPLE, End, NEARLY_OCCUPIED, OCCUPIED};
 pub(crate) use flows::{AT_TESTER_LIMIT, FlowFacts, INTERRUPTED, Work};
 pub(crate) use interface::InterfaceFacts;
@@ -22,6 +23,7 @@ pub(crate) use waits::Waits;
 pub(crate) use words::{bits, percent, time};
 #[cfg(test)]
 pub(crate) use {
+    backlog::OneWay,
     course::Course,
     end::KernelThread,
     flows::{ClosedLoop, Offer},
