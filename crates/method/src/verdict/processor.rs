@@ -65,6 +65,11 @@ pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
         return opinion;
     }
     if !facts.outrun_the_path() {
+        // A core that has time for nothing but them is the limit, and not the thread that they ran on top of.
+        if facts.sender.is_full_of_interrupts() || facts.receiver.is_full_of_interrupts() {
+            let text = format!("{} Soft interrupts filled a core of the host meanwhile.", opinion.text);
+            return Opinion::new(opinion.support.min(Support::Hint), text);
+        }
         return match end.interruptible {
             INTERRUPTED.. => {
                 let most = percent(end.interruptible);

@@ -274,7 +274,8 @@ fn on_path(facts: &FlowFacts, tcp: &Tcp, through: &str) -> Opinion {
     let busiest = facts.sender.occupied().max(facts.receiver.occupied());
     let course = facts.tcp_course();
     // Of what is lost more often the receiver's acknowledgements come late, which makes round trips grow as well.
-    let sure = busiest < NEARLY_OCCUPIED && tcp.retransmitted <= NOTABLE_LOSS;
+    let interrupts = facts.sender.is_full_of_interrupts() || facts.receiver.is_full_of_interrupts();
+    let sure = busiest < NEARLY_OCCUPIED && tcp.retransmitted <= NOTABLE_LOSS && !interrupts;
     let strong = if sure { Support::Strong } else { Support::For };
     if let Some(course) = course.filter(|course| course.marked > MARKED) {
         let text = format!("{through}, where {} of the segments were marked for congestion.", percent(course.marked));

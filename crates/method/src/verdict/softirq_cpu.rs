@@ -28,8 +28,9 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let text = format!("A core {whose} spent {} of its time on soft interrupts.", percent(share));
     // Of requests one after the other an interrupt is part of each, and no queue of them stands.
     let in_turn = facts.work == Work::Transact && facts.closed_loop.is_some_and(|closed| closed.outstanding < 2.0);
+    let full = share >= FULL || facts.sender.is_full_of_interrupts() || facts.receiver.is_full_of_interrupts();
     let support = match share {
-        FULL.. if !in_turn => Support::Strong,
+        _ if full && !in_turn => Support::Strong,
         NEARLY_FULL.. if dropped => Support::For,
         NEARLY_FULL.. if facts.sender.occupied().max(facts.receiver.occupied()) < NEARLY_OCCUPIED => Support::Hint,
         _ => Support::Against,

@@ -296,7 +296,11 @@ fn a_core_full_of_soft_interrupts_is_named_with_its_host() {
     let facts = FlowFacts { tcp: None, ..facts() };
     assert_eq!(at(FlowFacts { receiver: full.clone(), ..facts.clone() }), Some(Place::ReceiverHost));
     assert_eq!(at(FlowFacts { sender: full.clone(), ..facts.clone() }), Some(Place::SenderHost));
-    assert_eq!(at(FlowFacts { sender: full, one_machine: true, ..facts }), None);
+    assert_eq!(at(FlowFacts { sender: full, one_machine: true, ..facts.clone() }), None);
+    // A core with other work besides is full of them too; one with time left is not.
+    let shared = |interrupted_core| End { interrupts: 0.7, interrupted_core, busy: 0.3, ..End::default() };
+    assert_eq!(at(FlowFacts { receiver: shared(0.99), ..facts.clone() }), Some(Place::ReceiverHost));
+    is_open(&FlowFacts { receiver: shared(0.8), ..facts }, &[]);
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! What the hosts at one end of the transfers saw of their processors.
 
-use super::interface::interrupts_of;
 use super::median;
 use crate::transfer::{Transfer, transfers};
 use linerate_model::{CoreUse, HostName, Observation, ThreadUse, TrialResult};
@@ -19,6 +18,10 @@ pub(crate) const NEARLY_OCCUPIED: f64 = 0.75;
 pub(crate) const AMPLE: f64 = 0.6;
 /// A core with less than this to do has room for a thread.
 const SPARE: f64 = 0.5;
+/// A core this busy has no time left.
+pub(crate) const CORE_FULL: f64 = 0.97;
+/// With so much of its time in interrupts, they are what a full core is full of.
+const MOSTLY_INTERRUPTS: f64 = 0.65;
 /// What is kept from a core for this share of the time lets rings and buffers overflow, which hold some milliseconds.
 pub(super) const KEPT_WAITING: f64 = 0.25;
 
@@ -48,6 +51,8 @@ pub(crate) struct End {
     pub(crate) checksum_errors: f64,
     /// Share of the time that its host's core with the most interrupts spent on them, soft and hard.
     pub(crate) interrupts: f64,
+    /// Share of the time that this core was busy at all.
+    pub(crate) interrupted_core: f64,
 }
 
 /// A thread of the kernel that receives packets.
@@ -84,6 +89,7 @@ impl End {
             dropped: middle(|end| end.dropped),
             checksum_errors: middle(|end| end.checksum_errors),
             interrupts: middle(|end| end.interrupts),
+            interrupted_core: middle(|end| end.interrupted_core),
         }
     }
 
@@ -103,7 +109,7 @@ impl End {
         let clocks: u64 = threads.iter().map(|(_, thread)| thread.cpu.get()).sum();
         let sum =
             |of: fn(&CoreUse) -> Nanos| hosts.iter().flat_map(|host| &host.cores).map(|core| of(core).get()).sum();
-        let (programs, interrupts): (u64, u64) =
+        let (programs, interrupting): (u64, u64) =
             (sum(|core| core.user + core.system), sum(|core| core.irq + core.softirq));
         let throttled = hosts.iter().filter_map(|host| host.quota).filter(|quota| quota.periods > 0);
         let dropped = |transfer: &Transfer<'_>| {
@@ -127,11 +133,13 @@ impl End {
             busy: share(thread.cpu.get(), host),
             waited: share(thread.waited.get(), host),
         });
+        let most = hosts.iter().flat_map(|host| &host.cores).map(interrupts_of).max_by(|l, r| l.0.total_cmp(&r.0));
+        let (interrupts, interrupted_core) = most.unwrap_or_default();
         Self {
             busy: average(|thread| thread.cpu.get()),
             waited: average(|thread| thread.waited.map_or(0, |waited| waited.get())),
             interrupted: clocks.saturating_sub(programs) as f64 / clocks.max(1) as f64,
-            interruptible: (interrupts as f64 / clocks.max(1) as f64).min(1.0),
+            interruptible: (interrupting as f64 / clocks.max(1) as f64).min(1.0),
             throttled: throttled
                 .map(|quota| (quota.throttled as f64 / quota.periods as f64, quota.cores))
                 .max_by(|l, r| l.0.total_cmp(&r.0)),
@@ -139,7 +147,8 @@ impl End {
             busiest_core: cores().fold(0.0, f64::max),
             spare_cores: cores().filter(|busy| *busy < SPARE).count(),
             checksum_errors: hosts.iter().map(|host| checksum_errors(host)).fold(0.0, f64::max),
-            interrupts: hosts.iter().map(|host| interrupts_of(host)).fold(0.0, f64::max),
+            interrupts,
+            interrupted_core,
             dropped: if sends { 0.0 } else { all.iter().filter_map(dropped).fold(0.0, f64::max) },
         }
     }
@@ -160,6 +169,11 @@ impl End {
         self.waited >= KEPT_WAITING
     }
 
+    /// A core of its host had no time left, and spent most of it on interrupts.
+    pub(crate) fn is_full_of_interrupts(&self) -> bool {
+        self.interrupts >= MOSTLY_INTERRUPTS && self.interrupted_core >= CORE_FULL
+    }
+
     /// A CPU quota stops its threads.
     pub(crate) fn is_throttled(&self) -> bool {
         self.throttled.is_some_and(|(share, _)| share >= THROTTLED)
@@ -169,6 +183,12 @@ impl End {
 fn checksum_errors(host: &Observation) -> f64 {
     let (failed, received) = (host.network.tcp.checksum_errors, host.network.ip.received);
     failed as f64 / received.max(1) as f64
+}
+
+/// Shares of its time that a core spent on interrupts, soft and hard, and that it was busy at all.
+fn interrupts_of(core: &CoreUse) -> (f64, f64) {
+    let all = core.busy() + core.steal + core.idle;
+    ((core.irq + core.softirq).get() as f64 / all.get().max(1) as f64, core.busy_share())
 }
 
 /// The interface's own thread before one of the machine, then the one with most to do.

@@ -28,8 +28,8 @@ const NEARLY_MET: f64 = 0.95;
 const MOST_OF_LINE: f64 = 1.01;
 /// A queue on the way back takes so long at the least, seconds: sampling and clocks are less exact than that.
 const QUEUE_ON_RETURN: f64 = 0.005;
-/// A core this busy has no time left.
-const CORE_FULL: f64 = 0.95;
+/// A core this busy has hardly any time left.
+const CORE_BUSY: f64 = 0.95;
 /// A receive buffer that is full after less than this, in seconds, asks more of a program than any system promises it.
 const SHORT_BUFFER: f64 = 0.000_2;
 
@@ -219,7 +219,7 @@ impl FlowFacts {
             ));
         }
         for (end, whose) in [(&self.sender, "sending"), (&self.receiver, "receiving")] {
-            if end.busiest_core >= CORE_FULL && end.occupied() < NEARLY_OCCUPIED {
+            if end.busiest_core >= CORE_BUSY && end.occupied() < NEARLY_OCCUPIED {
                 all.push(format!(
                     "A core of the {whose} host was busy for {} of the time, and the load's own threads for {} only.",
                     percent(end.busiest_core),

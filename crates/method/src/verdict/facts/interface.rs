@@ -158,20 +158,11 @@ fn packets_per_s(run: &TrialResult, host: &HostName, end: &EndCounts, quantity: 
     (seconds > 0.0).then(|| packets as f64 / seconds)
 }
 
-/// The busiest core's share of time in soft and hard interrupts.
-pub(super) fn interrupts_of(seen: &Observation) -> f64 {
-    let share = |core: &linerate_model::CoreUse| {
-        let all = core.busy() + core.steal + core.idle;
-        (core.irq + core.softirq).get() as f64 / all.get().max(1) as f64
-    };
-    seen.cores.iter().map(share).fold(0.0, f64::max)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::transfer::tests::{paths_of, trial};
-    use linerate_model::{CoreUse, FlowCounts, QdiscCounters, Series, SessionSeries, TcpFlow, Track};
+    use linerate_model::{FlowCounts, QdiscCounters, Series, SessionSeries, TcpFlow, Track};
     use linerate_units::Nanos;
 
     fn run(backlog: Vec<u64>, tx_bytes: u64) -> TrialResult {
@@ -234,16 +225,5 @@ mod tests {
         run.series = vec![back, came];
         assert!((lost_on_return(&[&run]) - 0.2).abs() < 1e-9, "what is outside of the window has no part in it");
         assert_eq!(lost_on_return(&[&trial(9_000, 0)]), 0.0);
-    }
-
-    #[test]
-    fn the_busiest_core_counts() {
-        let core = |softirq, idle| CoreUse {
-            softirq: Nanos::from_millis(softirq),
-            idle: Nanos::from_millis(idle),
-            ..CoreUse::default()
-        };
-        let seen = Observation { cores: vec![core(100, 900), core(950, 50)], ..Observation::default() };
-        assert!((interrupts_of(&seen) - 0.95).abs() < 1e-9);
     }
 }
