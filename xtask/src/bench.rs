@@ -8,6 +8,7 @@ mod frames;
 pub(crate) mod lab;
 mod nfs;
 mod overhead;
+mod path;
 mod peers;
 pub(crate) mod read;
 mod store;
@@ -45,6 +46,15 @@ pub(crate) enum Bench {
         repeats: u32,
         /// How long one run sends.
         #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
+        seconds: u32,
+    },
+    /// How well the lab's path keeps up with full and small frames, and with its delay.
+    Path {
+        /// How often each load runs.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+        repeats: u32,
+        /// How long one run sends.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=5))]
         seconds: u32,
     },
     /// NFS calls against linerate's own server over one link: how many a second, and what each costs.
@@ -136,6 +146,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         Bench::Frames { repeats, seconds } => {
             frames::run(&frames::Frames { folder, repeats: *repeats, seconds: *seconds })
         }
+        Bench::Path { repeats, seconds } => path::run(&path::Paths { folder, repeats: *repeats, seconds: *seconds }),
         Bench::Nfs { repeats, seconds, program } => nfs::run(program.as_deref(), folder, *seconds, *repeats),
         Bench::Copy { repeats, tree, storage, only, durable, million, table, program } => {
             let comparison = copy::Comparison {

@@ -61,6 +61,20 @@ pub fn go_first(thread: u32) -> Result<(), Error> {
     Ok(())
 }
 
+/// Puts the calling thread before all of ordinary scheduling on its core, also before those of other sessions and control
+/// groups (SCHED_FIFO, sched(7)). It must sleep now and then, or others get no more than the kernel keeps for them. Needs
+/// privilege.
+pub fn go_before_all() -> Result<(), Error> {
+    // SAFETY: sched_param is plain data for which all zeros is valid.
+    let mut wish: libc::sched_param = unsafe { std::mem::zeroed() };
+    wish.sched_priority = 1;
+    // SAFETY: the kernel reads one sched_param, which outlives the call.
+    if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const wish) } != 0 {
+        return Err(Error::last("sched_setscheduler(SCHED_FIFO)", "the calling thread"));
+    }
+    Ok(())
+}
+
 /// Puts this process's session before others where the kernel shares its cores between sessions first (autogroups,
 /// sched(7)); there the order of threads only counts within one. Nothing happens unless the process leads its session: what
 /// others run in it would go first too.

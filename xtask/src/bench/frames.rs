@@ -87,7 +87,7 @@ fn measure(engine: &PathBuf, frames: &Frames<'_>, works: &[Vec<&str>], table: &m
 }
 
 /// The figures that a run wrote: a name and a value a line.
-fn read(output: &str) -> Result<BTreeMap<String, f64>> {
+pub(super) fn read(output: &str) -> Result<BTreeMap<String, f64>> {
     let figures = output.lines().map(|line| {
         let (name, value) = line.split_once(' ').with_context(|| format!("no figure in `{line}`"))?;
         Ok((name.to_owned(), value.parse().with_context(|| format!("no number in `{line}`"))?))
@@ -130,7 +130,7 @@ fn print(runs: &BTreeMap<String, Runs>) {
     }
 }
 
-fn met(met: bool) -> &'static str {
+pub(super) fn met(met: bool) -> &'static str {
     if met { "met" } else { "NOT MET" }
 }
 

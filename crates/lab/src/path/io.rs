@@ -3,28 +3,31 @@
 use super::counts::{DirectionCounts, LATE, PathCounts};
 use super::frame::Contents;
 use super::model::{Arrival, Departure, Direction, Dropped, shortest_delay};
-use super::{PathPlan, Shared};
+use super::{PathPlan, Published};
 use linerate_model::HostName;
 use linerate_sys::netlink::Route;
 use linerate_sys::packet_ring::{FrameSender, PacketRing, RingFrame};
-use linerate_sys::thread::{SELF, go_first, put_own_session_first, sharpen_timers};
+use linerate_sys::thread::{SELF, go_before_all, go_first, put_own_session_first, sharpen_timers};
 use linerate_sys::{Error, affinity, clock};
 use linerate_units::Nanos;
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
 
 /// Room for frames that wait to be taken, bytes.
 const RING: usize = 32 << 20;
 /// Frames taken, and sent, before the other is looked at.
 const BATCH: usize = 32;
-/// The thread stays awake for the last of a wait: sleeps end late.
-const AWAKE: u64 = 120_000;
+/// The thread rests for so long between frames that follow each other closely, nanoseconds. They leave together then, up to so
+/// much late; else it would never leave the core to the hosts.
+const GATHERED: u64 = 30_000;
+/// Sleeps end late. So much earlier than needed they are to end at the most: the rest of the wait is spent awake.
+const AWAKE_MAXIMUM: u64 = 100_000;
 /// The longest wait without a look at what has come.
 const NAP: u64 = 1_000_000;
 /// A wait for frames when none is on its way.
 const IDLE: u64 = 1_000_000_000;
-/// The counts are published so often while frames come.
-const PUBLISHED: u64 = 20_000_000;
 /// Sending a frame takes a few microseconds. More than this was a pause of the core.
 const WAY_OUT_MAXIMUM: u64 = 20_000;
 /// How many sends it is averaged over.
@@ -50,9 +53,11 @@ pub(super) struct Engine {
     shortest: u64,
     /// How long sending takes: a virtual link delivers before the call that sends returns. So much earlier frames are sent.
     way_out: u64,
+    /// How late sleeps end.
+    overslept: u64,
     missed: u64,
     latest: u64,
-    shared: Shared,
+    published: Arc<Published>,
 }
 
 /// A port, and the direction to its host.
@@ -67,7 +72,7 @@ struct Port {
 
 impl Engine {
     /// Opens the path of `plan` in the calling thread's namespace.
-    pub(super) fn open(plan: &PathPlan, shared: Shared) -> Result<Self, Error> {
+    pub(super) fn open(plan: &PathPlan, published: Arc<Published>) -> Result<Self, Error> {
         let mut route = Route::open()?;
         let (mut ports, mut port_of) = (Vec::new(), HashMap::new());
         let seed = clock::unix_now();
@@ -94,9 +99,10 @@ impl Engine {
             begun: clock::now(),
             shortest,
             way_out: 0,
+            overslept: 0,
             missed: 0,
             latest: 0,
-            shared,
+            published,
         })
     }
 
@@ -105,9 +111,8 @@ impl Engine {
         // Away from the first core, on which testers send, and ahead of all else on the last. A refusal costs precision, which
         // the counts of late frames show.
         let _ = affinity::pin(available_parallelism().map_or(0, |cores| cores.get() as u32 - 1));
-        let _ = go_first(SELF).and_then(|()| put_own_session_first());
+        let _ = go_before_all().or_else(|_| go_first(SELF).and_then(|()| put_own_session_first()));
         sharpen_timers();
-        let mut published = 0;
         let mut leaving = Vec::with_capacity(2 * BATCH);
         loop {
             let taken = self.take();
@@ -115,28 +120,42 @@ impl Engine {
             let now = clock::now();
             let idle = taken + sent == 0;
             let next = self.ports.iter().filter_map(|port| port.direction.next_due()).min();
-            if now > published + PUBLISHED || (idle && next.is_none()) {
+            if self.published.asked.load(Ordering::Relaxed) {
                 self.publish();
-                published = now;
             }
-            if idle {
-                self.rest(now, next.map(|due| self.begun + due));
+            match next {
+                _ if !idle => {}
+                Some(due) => self.rest(now, self.begun + due),
+                None => {
+                    self.publish();
+                    self.published.resting.store(true, Ordering::SeqCst);
+                    self.ring.wait(IDLE);
+                    self.published.resting.store(false, Ordering::SeqCst);
+                }
             }
         }
     }
 
-    /// Waits until frames are nearly due or may have come.
-    fn rest(&self, now: u64, next: Option<u64>) {
-        let until = next.map_or(now + IDLE, |due| due.saturating_sub(AWAKE));
-        if until <= now {
-            return;
-        }
+    /// Waits until frames are due, or may have come that are due sooner.
+    fn rest(&mut self, now: u64, due: u64) {
+        let until = due.max(now + GATHERED);
         // What comes meanwhile is not due before this: nothing needs to wake the thread for it.
-        let unseen = (now + self.shortest).saturating_sub(2 * AWAKE);
-        if next.is_some() && unseen > now {
-            clock::sleep_until(until.min(unseen).min(now + NAP));
+        let unseen = now + self.shortest.max(GATHERED);
+        let wake = until.min(unseen).min(now + NAP).saturating_sub(self.overslept);
+        if until > unseen && self.shortest <= GATHERED {
+            self.ring.wait((until - now).saturating_sub(self.overslept));
+        } else if wake > now {
+            clock::sleep_until(wake);
+            let late = clock::now().saturating_sub(wake).min(AWAKE_MAXIMUM);
+            // Up fast and down slowly: few sleeps end later than this.
+            if late > self.overslept {
+                self.overslept += (late - self.overslept) / 8;
+            } else {
+                self.overslept -= (self.overslept - late) / 64;
+            }
         } else {
-            self.ring.wait(until - now);
+            // Awake until then. Without a new try it would stay so for ever.
+            self.overslept -= self.overslept / 256;
         }
     }
 
@@ -266,10 +285,10 @@ impl Engine {
         self.missed += self.ring.missed().unwrap_or_default();
         let to = self.ports.iter().map(|port| (port.host.clone(), port.counts)).collect();
         let counts = PathCounts { to, missed: self.missed, latest: Nanos::new(self.latest) };
-        // If someone reads just now, the next are published soon.
-        if let Ok(mut shared) = self.shared.try_lock() {
-            *shared = counts;
+        if let Ok(mut published) = self.published.counts.lock() {
+            *published = counts;
         }
+        self.published.asked.store(false, Ordering::SeqCst);
     }
 
     fn copy_of(&mut self, frame: &[u8]) -> Vec<u8> {

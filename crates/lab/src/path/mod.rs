@@ -29,16 +29,38 @@ use std::io::{self as streams, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// What the path's process says when it forwards.
 pub(crate) const READY: &str = "ready";
 /// What asks it for its counts.
 pub(crate) const ASK: u8 = b'?';
+/// Between two looks for new counts.
+const LOOK: Duration = Duration::from_millis(1);
 
-/// Counts that the thread of the path writes and others read.
-type Shared = Arc<Mutex<PathCounts>>;
+/// Counts that the thread of the path publishes and others read.
+#[derive(Debug, Default)]
+struct Published {
+    counts: Mutex<PathCounts>,
+    /// Somebody waits for new ones.
+    asked: AtomicBool,
+    /// The thread waits for frames, and has published all that it knows.
+    resting: AtomicBool,
+}
+
+impl Published {
+    /// The counts of now.
+    fn read(&self) -> PathCounts {
+        self.asked.store(true, Ordering::SeqCst);
+        while self.asked.load(Ordering::SeqCst) && !self.resting.load(Ordering::SeqCst) {
+            thread::sleep(LOOK);
+        }
+        self.counts.lock().map(|counts| counts.clone()).unwrap_or_default()
+    }
+}
 
 /// A path as its process is told of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,7 +120,7 @@ impl fmt::Display for PathPlan {
 ///
 /// Fails if the path cannot be opened: there is no such port, or this user may not open packet sockets.
 pub fn serve(plan: &PathPlan) -> Result<(), Error> {
-    let counts = Shared::default();
+    let counts = Arc::new(Published::default());
     let engine = match Engine::open(plan, Arc::clone(&counts)) {
         Ok(engine) => engine,
         Err(error) => {
@@ -114,12 +136,11 @@ pub fn serve(plan: &PathPlan) -> Result<(), Error> {
 }
 
 /// Answers each question on standard output with the counts in one line.
-fn answer(counts: &Shared) -> streams::Result<()> {
+fn answer(counts: &Published) -> streams::Result<()> {
     let mut output = UnixStream::from(streams::stdout().as_fd().try_clone_to_owned()?);
     let mut question = [0];
     while output.read(&mut question)? > 0 {
-        let counts = counts.lock().map(|counts| counts.clone()).unwrap_or_default();
-        let mut line = serde_json::to_string(&counts)?;
+        let mut line = serde_json::to_string(&counts.read())?;
         line.push('\n');
         output.write_all(line.as_bytes())?;
     }

@@ -13,8 +13,17 @@ pub(crate) fn fake_agent() -> PathBuf {
 
 /// The example program `bench`, which cargo builds with the tests.
 pub(crate) fn bench_program() -> PathBuf {
+    example("bench")
+}
+
+/// The example program `agent`: a fake agent that can also be a path.
+pub(crate) fn agent_program() -> PathBuf {
+    example("agent")
+}
+
+fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("this program");
-    test.parent().and_then(|deps| deps.parent()).expect("target/PROFILE/deps").join("examples/bench")
+    test.parent().and_then(|deps| deps.parent()).expect("target/PROFILE/deps").join("examples").join(name)
 }
 
 pub(crate) fn wait_for<T>(work: impl Future<Output = T>) -> T {

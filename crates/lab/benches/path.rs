@@ -1,0 +1,132 @@
+//! How well a path keeps up: `path SECONDS FRAMES-PER-SECOND BYTES`.
+//!
+//! A host sends frames at a pace on the first core, the path forwards them on the last, and another host notes when the kernel has
+//! them. Writes a name and a value a line: frames sent, received, and how far the delay was from the planted one.
+//! Run with the words of an agent or of a path it is one, so that the lab can start it.
+
+use linerate_lab::{Bench, Lab, LabOptions, path};
+use linerate_model::HostName;
+use linerate_sys::netlink::Route;
+use linerate_sys::packet::PacketSocket;
+use linerate_sys::packet_ring::PacketRing;
+use linerate_sys::thread::go_before_all;
+use linerate_sys::{affinity, clock};
+use std::error::Error;
+use std::thread;
+use std::time::Duration;
+
+/// An EtherType for experiments (IEEE 802): no kernel sends or answers it.
+const TEST: u16 = 0x88b5;
+/// The planted delay: so long that the path sleeps in between.
+const DELAY: u64 = 5_000_000;
+const MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0xa0], [2, 0, 0, 0, 0, 0xa1]];
+/// No frame is on its way after so long without one.
+const SILENCE: u64 = 200_000_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["agent", ..] => wait_as_agent(),
+        ["lab", "beside", "path", plan] => Ok(path::serve(&plan.parse()?)?),
+        [seconds, rate, bytes] => measure(seconds.parse()?, rate.parse()?, bytes.parse()?),
+        // As `cargo test --benches` calls it: there is nothing to check.
+        _ => Ok(()),
+    }
+}
+
+/// What a lab expects of an agent, and no more.
+fn wait_as_agent() -> ! {
+    let secret = "0123456789abcdef".repeat(2);
+    println!("linerate://127.0.0.1:4747#{secret}.{secret}{secret}");
+    loop {
+        thread::sleep(Duration::from_secs(600));
+    }
+}
+
+fn measure(seconds: u64, rate: u64, bytes: usize) -> Result<(), Box<dyn Error>> {
+    let bench = Bench::named("cable")?.with_device(format!("path,delay={DELAY}ns,queue=1MiB").parse()?);
+    let options = LabOptions { program: std::env::current_exe()?, keep: false, folders: Vec::new() };
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let lab = runtime.block_on(Lab::up(&bench, &options))?;
+    let [from, to] = ["a", "b"].map(HostName::from);
+    let sender = lab.inside(&from, port)??;
+    let answers = lab.inside(&to, port)??;
+    // All are read when the last has come: nobody else works meanwhile on the cores that are measured.
+    let count = seconds * rate;
+    let room = count as usize * (bytes + 512).next_power_of_two() * 9 / 8;
+    let mut ring = lab.inside(&to, || PacketRing::open(bytes, room))??;
+    // So that the path knows where both are.
+    for (socket, own) in [(&sender, 0), (&answers, 1)] {
+        socket.send(&[&MACS[1 - own][..], &MACS[own], &TEST.to_be_bytes(), &[0; 46]].concat())?;
+    }
+    ring.wait(SILENCE);
+    while ring.take(|_| ()).is_some() {}
+
+    let begun = clock::now();
+    let sent = thread::spawn(move || send(&sender, begun, count, rate, bytes));
+    let took = sent.join().map_err(|_| "the sender panicked")?;
+    // They are those of a path that has sent all: none is on its way after so long.
+    clock::sleep_until(clock::now() + SILENCE);
+    let counts = lab.path_counts()?.ok_or("a path")?;
+    // What a frame takes on the path's own line besides the delay.
+    let planted = DELAY + (bytes as u64 + 24) * 8;
+    let mut errors = Vec::with_capacity(count as usize);
+    while let Some(error) = ring.take(|frame| {
+        let ours = frame.bytes.get(12..14) == Some(&TEST.to_be_bytes());
+        let stamp = frame.bytes.get(14..22).and_then(|stamp| stamp.try_into().ok()).map(u64::from_be_bytes);
+        stamp.filter(|_| ours).map(|stamp| frame.arrived_unix.saturating_sub(stamp).abs_diff(planted))
+    }) {
+        errors.extend(error);
+    }
+    let unseen = ring.missed()?;
+    errors.sort_unstable();
+    let at = |share: f64| errors.get(((errors.len() as f64 - 1.0) * share) as usize).copied().unwrap_or_default();
+    let late: u64 = counts.to.values().map(|to| to.late).sum();
+    let unplanned: u64 = counts.to.values().map(|to| to.unplanned).sum::<u64>() + counts.missed;
+    let offered = count as f64 * 1e9 / took as f64;
+    for (name, value) in [
+        ("offered_frames_per_s", offered),
+        ("offered_bits_per_s", offered * (bytes as f64 + 24.0) * 8.0),
+        ("sent", count as f64),
+        ("received", errors.len() as f64),
+        ("unseen", unseen as f64),
+        ("unplanned", unplanned as f64),
+        ("late_share", late as f64 / count as f64),
+        ("latest_ns", counts.latest.get() as f64),
+        ("delay_error_ns_p50", at(0.5) as f64),
+        ("delay_error_ns_p99", at(0.99) as f64),
+        ("delay_error_ns_max", at(1.0) as f64),
+    ] {
+        println!("{name} {value}");
+    }
+    runtime.block_on(lab.down());
+    Ok(())
+}
+
+/// The interface of the host in whose network this runs, for sending.
+fn port() -> Result<PacketSocket, linerate_sys::Error> {
+    let link = Route::open()?.index_of("eth0")?;
+    let socket = PacketSocket::open(link, None)?;
+    socket.bypass_queue()?;
+    Ok(socket)
+}
+
+/// Sends each frame when it is due; after a pause of this thread the gaps are shorter by a quarter until it has made up for it.
+/// Returns how long it took, nanoseconds.
+fn send(socket: &PacketSocket, begun: u64, count: u64, rate: u64, bytes: usize) -> u64 {
+    // A refusal costs precision only. Ahead of all others the pace holds also where the machine has other work.
+    let _ = affinity::pin(0).and_then(|()| go_before_all());
+    let mut frame = [&MACS[1][..], &MACS[0], &TEST.to_be_bytes()].concat();
+    frame.resize(bytes, 0);
+    let gap = 1_000_000_000 / rate;
+    let mut next = begun;
+    for number in 0..count {
+        clock::spin_until(next);
+        next = (begun + (number + 1) * 1_000_000_000 / rate).max(clock::now() + gap * 3 / 4);
+        frame[14..22].copy_from_slice(&clock::unix_now().to_be_bytes());
+        // One that is refused is not received either.
+        let _ = socket.send(&frame);
+    }
+    clock::now() - begun
+}

@@ -1,0 +1,367 @@
+//! A path does to frames what is planted, and says what it did.
+//!
+//! Two hosts talk by UDP through it. A busy machine makes frames later, so times are bounded from below, and from above only by
+//! the shortest of many.
+
+use crate::support::{agent_program, host, wait_for};
+use linerate_lab::{Bench, DirectionCounts, Lab, LabError, LabOptions, PathCounts};
+use linerate_sys::clock;
+use linerate_sys::socket::{force_receive_buffer, path_mtu};
+use linerate_testsuite::{alone, lab_test};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::Ipv4Tos;
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const MS: u64 = 1_000_000;
+/// Nothing is on its way after so long without a datagram.
+const SILENCE: Duration = Duration::from_millis(500);
+
+/// Two hosts with a path between them, and a socket in each.
+struct Pair {
+    lab: Lab,
+    near: UdpSocket,
+    far: UdpSocket,
+    to: SocketAddr,
+}
+
+fn try_up(bench: &Bench) -> Result<Lab, LabError> {
+    wait_for(Lab::up(bench, &LabOptions { program: agent_program(), keep: false, folders: Vec::new() }))
+}
+
+impl Pair {
+    fn new(limits: &str) -> Self {
+        let bench =
+            Bench::named("cable").expect("built in").with_device(format!("path,{limits}").parse().expect(limits));
+        Self::of(&bench, false)
+    }
+
+    fn of(bench: &Bench, v6: bool) -> Self {
+        let lab = try_up(bench).expect("a lab");
+        let [near, far] = ["a", "b"].map(|name| {
+            let number = if name == "a" { 1 } else { 2 };
+            let address = if v6 { format!("[2001:2::{number}]:0") } else { format!("198.18.0.{number}:0") };
+            let socket = lab.inside(&host(name), || UdpSocket::bind(address)).expect("inside").expect("bind");
+            socket.set_read_timeout(Some(SILENCE)).expect("timeout");
+            // Room for all that a test sends, however long this thread waits for its core.
+            force_receive_buffer(socket.as_fd(), 64 << 20).expect("a receive buffer");
+            socket
+        });
+        let to = far.local_addr().expect("address");
+        Self { lab, near, far, to }
+    }
+
+    /// Sends a datagram of `bytes` bytes that begins with `number`.
+    fn send(&self, number: u64, bytes: usize) {
+        let mut datagram = number.to_be_bytes().to_vec();
+        datagram.resize(bytes, 0x5a);
+        self.near.send_to(&datagram, self.to).expect("send");
+    }
+
+    /// Sends `count` numbered datagrams `gap` nanoseconds apart and receives meanwhile; the numbers received, and when.
+    fn exchange(&self, count: u64, bytes: usize, gap: u64) -> Vec<(u64, u64)> {
+        self.far.set_nonblocking(true).expect("non-blocking");
+        let (mut received, begun) = (Vec::new(), clock::now());
+        for number in 0..count {
+            self.send(number, bytes);
+            while clock::now() < begun + (number + 1) * gap {
+                received.extend(self.next());
+            }
+        }
+        self.far.set_nonblocking(false).expect("blocking");
+        received.extend(std::iter::from_fn(|| self.next()));
+        received
+    }
+
+    fn next(&self) -> Option<(u64, u64)> {
+        let mut datagram = [0; 2_048];
+        match self.far.recv_from(&mut datagram) {
+            Ok((8.., _)) => Some((u64::from_be_bytes(datagram[..8].try_into().expect("8 bytes")), clock::now())),
+            Ok((length, _)) => panic!("a datagram of {length} bytes"),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// What the path did to the frames for b. They are published when nothing is on its way any more.
+    fn counts(&self) -> DirectionCounts {
+        let counts = self.path();
+        assert_eq!(counts.missed, 0, "the path itself lost frames");
+        counts.to[&host("b")]
+    }
+
+    fn path(&self) -> PathCounts {
+        self.lab.path_counts().expect("counts").expect("a path")
+    }
+
+    /// A counter of /proc/net/snmp in host b.
+    fn counter(&self, protocol: &str, name: &str) -> u64 {
+        let text = self.lab.inside(&host("b"), || std::fs::read_to_string("/proc/thread-self/net/snmp"));
+        let text = text.expect("inside").expect("snmp");
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix(&format!("{protocol}: ")));
+        let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+        let place = names.split(' ').position(|other| other == name).expect("the counter");
+        values.split(' ').nth(place).expect("a value").parse().expect("a number")
+    }
+}
+
+#[lab_test]
+fn no_datagram_is_sooner_than_the_delay_and_some_are_hardly_later() {
+    let _alone = alone();
+    let pair = Pair::new("delay=20ms");
+    let mut times = Vec::new();
+    for number in 0..100 {
+        let sent = clock::now();
+        pair.send(number, 64);
+        times.push(pair.next().expect("it arrives").1 - sent);
+    }
+    let shortest = times.iter().min().expect("some");
+    eprintln!("the shortest took {shortest} ns");
+    // Frames are sent as much earlier as sending takes.
+    assert!(*shortest >= 20 * MS - 50_000 && *shortest < 20 * MS + 500_000, "{shortest}");
+    assert_eq!(pair.path().to[&host("b")].lost, 0);
+}
+
+#[lab_test]
+fn each_direction_has_its_own_limits() {
+    let _alone = alone();
+    let text = "name = 'x'\nhosts = ['a', 'b']\n[device]\nkind = 'path'\ndelay = '1ms'\n[links.b.path]\ndelay = '30ms'";
+    let pair = Pair::of(&Bench::parse(text, "test").expect("a bench"), false);
+    let answer_to = pair.near.local_addr().expect("address");
+    let (mut there, mut back) = (u64::MAX, u64::MAX);
+    for number in 0..20 {
+        let sent = clock::now();
+        pair.send(number, 64);
+        there = there.min(pair.next().expect("it arrives").1 - sent);
+        let sent = clock::now();
+        pair.far.send_to(&[0; 64], answer_to).expect("send");
+        pair.near.recv_from(&mut [0; 64]).expect("it arrives");
+        back = back.min(clock::now() - sent);
+    }
+    assert!((29 * MS..32 * MS).contains(&there) && (900_000..3 * MS).contains(&back), "{there} and {back}");
+}
+
+#[lab_test]
+fn a_loaded_path_forwards_its_rate_and_no_more() {
+    let _alone = alone();
+    let pair = Pair::new("rate=20Mbit/s,queue=2MiB");
+    // 1,000 bytes, and 66 around them on the wire. All wait in the queue, so the sender's pauses make no difference.
+    let begun = clock::now();
+    let received = pair.exchange(1_000, 1_000, 0);
+    assert_eq!(received.len(), 1_000);
+    let rate = 1_000.0 * 1_066.0 * 8.0 * 1e9 / (received[999].1 - begun) as f64;
+    eprintln!("{rate} bit/s");
+    // Frames are sent as much earlier as sending takes; this thread may see the last much later.
+    assert!(rate < 20e6 * 1.001 && rate > 20e6 * 0.7, "{rate}");
+    let counts = pair.counts();
+    assert_eq!((counts.arrived, counts.queue_full), (counts.sent, 0), "{counts:?}");
+}
+
+#[lab_test]
+fn a_burst_fills_the_queue_and_the_rest_is_dropped() {
+    let _alone = alone();
+    // A frame takes 17 ms: the whole burst comes while the first is in service.
+    let pair = Pair::new("rate=500kbit/s,queue=10420");
+    let received = pair.exchange(50, 1_000, 0);
+    // 1,042 bytes each.
+    assert!((10..=12).contains(&received.len()), "{}", received.len());
+    assert_eq!(pair.counts().queue_full, 50 - received.len() as u64);
+}
+
+#[lab_test]
+fn losses_are_counted_and_as_planted() {
+    let _alone = alone();
+    for limits in ["loss=10%", "loss=10%,loss-burst=4"] {
+        let pair = Pair::new(limits);
+        let received = pair.exchange(10_000, 64, 20_000);
+        let counts = pair.counts();
+        eprintln!("{limits}: {counts:?}");
+        assert_eq!(received.len() as u64 + counts.lost, 10_000);
+        // Six standard deviations of the longer runs.
+        assert!((400..1_700).contains(&counts.lost), "{}", counts.lost);
+        wait_for(pair.lab.down());
+    }
+}
+
+#[lab_test]
+fn corrupted_datagrams_fail_the_receivers_checksum() {
+    let _alone = alone();
+    let pair = Pair::new("corrupt=20%");
+    let before = pair.counter("Udp", "InCsumErrors");
+    let received = pair.exchange(2_000, 200, 20_000);
+    let (corrupted, errors) = (pair.counts().corrupted, pair.counter("Udp", "InCsumErrors") - before);
+    assert!((200..600).contains(&corrupted), "{corrupted}");
+    assert_eq!((errors, received.len() as u64), (corrupted, 2_000 - corrupted));
+}
+
+#[lab_test]
+fn duplicates_arrive_twice() {
+    let _alone = alone();
+    let pair = Pair::new("duplicate=10%");
+    let received = pair.exchange(2_000, 64, 20_000);
+    let numbers: BTreeSet<u64> = received.iter().map(|(number, _)| *number).collect();
+    let twice = pair.counts().duplicated;
+    assert!((100..300).contains(&twice), "{twice}");
+    assert_eq!((numbers.len() as u64, received.len() as u64), (2_000, 2_000 + twice));
+}
+
+#[lab_test]
+fn reordered_datagrams_arrive_behind_later_ones() {
+    let _alone = alone();
+    let pair = Pair::new("reorder=5%");
+    let received = pair.exchange(2_000, 64, 20_000);
+    assert_eq!(received.len(), 2_000);
+    let mut highest = 0;
+    let behind = received.iter().filter(|(number, _)| {
+        let behind = *number < highest;
+        highest = highest.max(*number);
+        behind
+    });
+    let (behind, reordered) = (behind.count() as u64, pair.counts().reordered);
+    assert!((50..200).contains(&reordered), "{reordered}");
+    // Of two held back at once the later leaves behind the earlier, which it had never overtaken.
+    assert!(behind <= reordered && behind >= reordered / 2, "{behind} of {reordered}");
+}
+
+#[lab_test]
+fn a_long_queue_marks_datagrams_that_allow_it() {
+    let _alone = alone();
+    let pair = Pair::new("rate=5Mbit/s,queue=64KiB,mark=8KiB");
+    // ECT(0), RFC 3168.
+    setsockopt(&pair.near, Ipv4Tos, &0b10).expect("IP_TOS");
+    let before = extended(&pair, "InCEPkts");
+    let received = pair.exchange(50, 1_000, 0);
+    let (marked, seen) = (pair.counts().marked, extended(&pair, "InCEPkts") - before);
+    assert_eq!(received.len(), 50, "the checksums of marked datagrams are whole");
+    assert!(marked >= 30, "{marked}");
+    assert_eq!(seen, marked);
+}
+
+/// A counter of the IpExt lines of /proc/net/netstat in host b.
+fn extended(pair: &Pair, name: &str) -> u64 {
+    let text = pair.lab.inside(&host("b"), || std::fs::read_to_string("/proc/thread-self/net/netstat"));
+    let text = text.expect("inside").expect("netstat");
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("IpExt: "));
+    let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+    let place = names.split(' ').position(|other| other == name).expect("the counter");
+    values.split(' ').nth(place).expect("a value").parse().expect("a number")
+}
+
+#[lab_test]
+fn max_frames_limits_small_frames() {
+    let _alone = alone();
+    let pair = Pair::new("max-frames=1000,queue=1MiB");
+    let begun = clock::now();
+    let received = pair.exchange(1_000, 18, 0);
+    assert_eq!(received.len(), 1_000);
+    let rate = 1_000.0 * 1e9 / (received[999].1 - begun) as f64;
+    eprintln!("{rate} frames/s");
+    assert!(rate < 1_001.0 && rate > 700.0, "{rate}");
+}
+
+#[lab_test]
+fn slots_gather_datagrams() {
+    let _alone = alone();
+    let pair = Pair::new("slots=50ms");
+    let received = pair.exchange(500, 64, MS);
+    assert_eq!(received.len(), 500);
+    let gathered = received.windows(2).filter(|pair| pair[1].1 - pair[0].1 > 20 * MS).count();
+    // 500 ms are ten slots.
+    assert!((8..=11).contains(&gathered), "{gathered}");
+}
+
+#[lab_test]
+fn rates_take_turns() {
+    let _alone = alone();
+    let pair = Pair::new("alternate=1Mbit/s:20Mbit/s:200ms,queue=4MiB");
+    // All wait in the queue: 1.2 s at the mean of the rates.
+    let received = pair.exchange(1_500, 1_000, 0);
+    assert_eq!(received.len(), 1_500);
+    let begun = received[0].1;
+    // In pieces of 20 ms: two frames at 1 Mbit/s, 47 at 20 Mbit/s.
+    let mut pieces = [0u32; 50];
+    for (_, at) in &received {
+        if let Some(piece) = pieces.get_mut(((at - begun) / (20 * MS)) as usize) {
+            *piece += 1;
+        }
+    }
+    let slow = pieces.iter().filter(|count| **count <= 5).count();
+    let fast = pieces.iter().filter(|count| **count >= 30).count();
+    assert!(slow >= 12 && fast >= 12, "{pieces:?}");
+}
+
+#[lab_test]
+fn a_large_packet_is_answered_by_icmp_or_by_nothing() {
+    let _alone = alone();
+    let bench = |silent: bool| {
+        let device = format!("path,mtu=1400,mtu-silent={silent}").parse().expect("a device");
+        Bench::named("cable").expect("built in").with_device(device)
+    };
+    for v6 in [false, true] {
+        let header = if v6 { 48 } else { 28 };
+        let pair = Pair::of(&bench(false), v6);
+        pair.near.connect(pair.to).expect("connect");
+        pair.near.send(&vec![0; 1_401 - header]).expect("the host does not know yet");
+        // The kernel learns it, and refuses the next.
+        let start = Instant::now();
+        while path_mtu(pair.near.as_fd(), v6).expect("an MTU") != 1_400 {
+            assert!(start.elapsed() < Duration::from_secs(5), "the message does not come");
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(pair.counts().too_large, 1);
+        // The socket tells of the message once more.
+        let _ = pair.near.take_error();
+        assert!(pair.exchange_connected(1_400 - header), "what fits passes");
+        wait_for(pair.lab.down());
+
+        let pair = Pair::of(&bench(true), v6);
+        pair.near.connect(pair.to).expect("connect");
+        pair.near.send(&vec![0; 1_401 - header]).expect("sent");
+        assert!(pair.exchange_connected(1_400 - header), "what fits passes");
+        assert_eq!(pair.counts().too_large, 1);
+        let mtu = path_mtu(pair.near.as_fd(), v6).expect("an MTU");
+        assert_eq!(mtu, 1_500, "nobody told the host");
+        wait_for(pair.lab.down());
+    }
+}
+
+impl Pair {
+    /// Whether a datagram of that size passes.
+    fn exchange_connected(&self, bytes: usize) -> bool {
+        self.near.send(&vec![0; bytes]).expect("send");
+        self.next().is_some()
+    }
+}
+
+#[test]
+fn a_path_that_cannot_be_kept_is_refused() {
+    for (limits, part) in [
+        ("delay=1ms,jitter=2ms", "device.jitter"),
+        ("rate=1Mbit/s,alternate=1Mbit/s:2Mbit/s:1s", "device.alternate"),
+        ("loss-burst=3", "device.loss-burst"),
+    ] {
+        let device = format!("path,{limits}").parse().expect(limits);
+        let bench = Bench::named("cable").expect("built in").with_device(device);
+        let error = try_up(&bench).err().expect("refused").to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[lab_test]
+fn its_process_goes_with_the_lab() {
+    let _alone = alone();
+    // A delay that no other test plants tells it from those of other tests.
+    let processes = || {
+        let numbers = std::fs::read_dir("/proc").expect("/proc").flatten();
+        let lines = numbers.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+        lines.filter(|line| String::from_utf8_lossy(line).contains("delay=7654321ns")).count()
+    };
+    let pair = Pair::new("delay=7654321ns");
+    assert_eq!(processes(), 1);
+    wait_for(pair.lab.down());
+    assert_eq!(processes(), 0);
+}
