@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(crate) const LOCAL: &str = "local";
 
 /// The hosts known by name: those of the lab a command runs in, or of a lab that was kept up.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct HostBook {
     lab: BTreeMap<HostName, AgentUrl>,
 }

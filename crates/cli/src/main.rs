@@ -9,6 +9,7 @@ mod event_stream;
 mod exit;
 mod feed;
 mod hosts;
+mod inner_command;
 mod interrupt;
 mod live_lines;
 mod measure;

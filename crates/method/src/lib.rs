@@ -18,6 +18,7 @@ mod interval_rates;
 pub mod ladder;
 mod loaded_latency;
 mod measure;
+mod merge;
 mod metric;
 mod proof;
 mod read_record;
@@ -42,11 +43,12 @@ mod within_window;
 
 pub use calibrated::calibrated;
 pub use clock_offset::clock_offset;
-pub use compare::compare;
+pub use compare::{Demands, compare, compare_pairs};
 pub use contract::{After, Again, Method, Progress, Step, of};
 pub use expect::{BadExpectation, Expectation, Judgement};
 pub use loaded_latency::probed;
 pub use measure::{cells, measurements};
+pub use merge::merged;
 pub use metric::{Metric, NoOneValue};
 
 pub use read_record::{BadRecord, read_record};

@@ -1,54 +1,99 @@
-//! Two records held against each other.
+//! Records held against each other.
 
 use crate::{Interval, MeasureUnit, RecordId, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What two records of the same measurements differ by.
+/// What records of the same measurements differ by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// The record that is compared with.
-    pub before: RecordId,
-    /// The record that is compared.
-    pub after: RecordId,
+    /// The records that are compared with: one for each session.
+    pub before: Vec<RecordId>,
+    /// The records that are compared.
+    pub after: Vec<RecordId>,
+    /// What a figure's values are.
+    pub samples: Samples,
     /// A difference of this share of the figure before does not matter.
     pub tolerance: f64,
-    /// Confidence of every statement together, percent.
+    /// Confidence of all verdicts together, percent.
     pub confidence_percent: f64,
-    /// Each figure that both records have.
+    /// The level of each test, at this look at the data. It is 5 % at a confidence of 95 %, and less where there are several looks.
+    pub level: f64,
+    /// Each figure that both sides have.
     pub figures: Vec<ComparedFigure>,
-    /// What only one of the records has, or was measured differently, in words.
+    /// What was not the same on both sides, in words: another cause that a difference may have.
+    pub warnings: Vec<String>,
+    /// What only one side has, or was measured differently, in words.
     pub remarks: Vec<String>,
 }
 
 impl Comparison {
     /// Something became worse.
     pub fn is_worse(&self) -> bool {
-        self.figures.iter().any(|figure| figure.change == Change::Worse)
+        self.has(Change::Worse)
+    }
+
+    /// For some figure the runs do not decide.
+    pub fn is_undecided(&self) -> bool {
+        self.has(Change::Undecided)
+    }
+
+    fn has(&self, change: Change) -> bool {
+        self.figures.iter().any(|figure| figure.change == change)
     }
 }
 
-/// One figure of one result in both records.
+/// What the values of a compared figure are, and so which variance is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Samples {
+    /// The runs of one record on each side. How much sessions differ is not known.
+    Runs,
+    /// The means of several records: each is a session.
+    Sessions,
+    /// Runs of both sides in turn, pair by pair.
+    Pairs,
+}
+
+impl fmt::Display for Samples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Runs => "runs",
+            Self::Sessions => "sessions",
+            Self::Pairs => "pairs",
+        })
+    }
+}
+
+/// One figure of one result on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedFigure {
     /// The result, by its name in both records.
     pub name: String,
     /// What is compared.
     pub quantity: Quantity,
-    /// The runs before.
+    /// The values before.
     pub before: Summary,
-    /// The runs after.
+    /// The values after.
     pub after: Summary,
-    /// The mean after less the mean before, as a share of the mean before; none where that was zero.
+    /// The mean after less the mean before, as a share of the mean before; none where that was zero. Of a loss ratio it is the
+    /// difference itself.
     pub difference: Option<f64>,
-    /// The interval that holds this share with the comparison's confidence; none where too few runs tell of their spread.
+    /// A difference up to this does not matter.
+    pub tolerance: f64,
+    /// The interval of the difference. Each end alone is wrong with a chance of `level`; none where too few values show their spread.
     pub interval: Option<Interval>,
-    /// How probable a difference at least as large is if nothing changed (Welch's t test, corrected by Holm for the number of
-    /// figures); none where too few runs tell of their spread.
+    /// The p-value of the test whether the difference is larger than the tolerance; none where too few values show their spread.
+    pub p_beyond: Option<f64>,
+    /// The p-value of the test whether the difference is smaller than the tolerance (two one-sided tests).
+    pub p_within: Option<f64>,
+    /// The smaller of both, adjusted for the number of figures (Holm). Below `level` it decides.
     pub p: Option<f64>,
     /// What it amounts to.
     pub change: Change,
+    /// About how many values on each side would decide, where these do not; none where no number under 10,000 would.
+    pub needed: Option<u32>,
 }
 
 /// A figure that repeats of a measurement have each.
@@ -103,14 +148,14 @@ impl fmt::Display for Quantity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// Better, by more than the tolerance and more than chance.
+    /// Better, by more than the tolerance.
     Better,
-    /// Worse, by more than the tolerance and more than chance.
+    /// Worse, by more than the tolerance.
     Worse,
-    /// The same within the tolerance, as surely as was asked.
-    Same,
+    /// The same within the tolerance.
+    Equivalent,
     /// The runs are too few or too far apart to tell.
-    Unclear,
+    Undecided,
 }
 
 impl fmt::Display for Change {
@@ -118,8 +163,8 @@ impl fmt::Display for Change {
         f.pad(match self {
             Self::Better => "better",
             Self::Worse => "WORSE",
-            Self::Same => "same",
-            Self::Unclear => "unclear",
+            Self::Equivalent => "equivalent",
+            Self::Undecided => "undecided",
         })
     }
 }

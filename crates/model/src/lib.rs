@@ -54,7 +54,7 @@ pub use agent_url::{AgentUrl, BadAgentUrl};
 pub use carried::{Carried, Packet};
 pub use caveat::{Caveat, CaveatKind};
 pub use clock::{ClockExchange, ClockOffset};
-pub use comparison::{Change, ComparedFigure, Comparison, Quantity};
+pub use comparison::{Change, ComparedFigure, Comparison, Quantity, Samples};
 pub use copy_figures::{CopyClient, CopyFigures, SizeClass, StageShare, WorkShare};
 pub use counts::{
     CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, Counts, EndCounts, FlowCounts, FrameCounts,

@@ -1,4 +1,4 @@
-//! Two records held against each other, for a terminal and for a page.
+//! Records held against each other, for a terminal and for a page.
 
 use crate::figures::{MISSING, nanos, per_second, plain, rate};
 use crate::html::{prose, with_meanings};
@@ -7,19 +7,14 @@ use crate::said;
 use crate::sentences::sentence;
 use crate::tables::{Column, Table};
 use crate::text::{Page, Style};
-use linerate_model::{Change, ComparedFigure, Comparison, Quantity};
+use linerate_model::{Change, ComparedFigure, Comparison, Quantity, RecordId, Samples};
 use maud::{Markup, html};
 
-/// Every figure that both records have, what changed, and with which confidence.
+/// Every figure that both sides have, what changed, and with which confidence.
 pub fn comparison(found: &Comparison, style: &Style) -> String {
     let lang = style.language;
     let mut page = Page::new(style);
-    page.heading(&said!(
-        lang,
-        "comparison-compared-with",
-        after = plain(&found.after.0),
-        before = plain(&found.before.0)
-    ));
+    page.heading(&said!(lang, "comparison-compared-with", after = ids(&found.after), before = ids(&found.before)));
     if found.figures.is_empty() {
         page.paragraph("", &said!(lang, "comparison-the-records-have-no"));
     } else {
@@ -27,10 +22,10 @@ pub fn comparison(found: &Comparison, style: &Style) -> String {
         page.blank();
         page.table(&table(lang, found));
     }
-    if !found.remarks.is_empty() {
+    for (title, lines) in notes(lang, found) {
         page.blank();
-        page.heading(&said!(lang, "comparison-not-compared-or-to"));
-        found.remarks.iter().for_each(|remark| page.paragraph("- ", &sentence(remark)));
+        page.heading(&title);
+        lines.iter().for_each(|line| page.paragraph("- ", &sentence(line)));
     }
     page.finish(style.unicode)
 }
@@ -44,12 +39,54 @@ pub fn comparison_html(lang: Language, found: &Comparison) -> Markup {
             p { (prose(&summary(lang, found))) }
             (with_meanings(lang, &table(lang, found)))
         }
-        @if !found.remarks.is_empty() {
-            section aria-labelledby="remarks" {
-                h2 #remarks { (said!(lang, "comparison-not-compared-or-to")) }
-                ul { @for remark in &found.remarks { li { (prose(&sentence(&plain(remark)))) } } }
+        @for (title, lines) in notes(lang, found) {
+            section {
+                h2 { (title) }
+                ul { @for line in lines { li { (prose(&sentence(&plain(&line)))) } } }
             }
         }
+    }
+}
+
+fn ids(side: &[RecordId]) -> String {
+    side.iter().map(|id| plain(&id.0)).collect::<Vec<_>>().join(", ")
+}
+
+/// What is said below the table, under its headings: what would decide, what else differed, and what was not compared.
+fn notes(lang: Language, found: &Comparison) -> Vec<(String, Vec<String>)> {
+    let undecided = found.figures.iter().filter(|figure| figure.change == Change::Undecided);
+    let deciding = undecided.map(|figure| deciding(lang, found.samples, figure)).collect();
+    let all = [
+        (said!(lang, "comparison-what-would-decide"), deciding),
+        (said!(lang, "comparison-what-else-differed"), found.warnings.clone()),
+        (said!(lang, "comparison-not-compared-or-to"), found.remarks.clone()),
+    ];
+    all.into_iter().filter(|(_, lines)| !lines.is_empty()).collect()
+}
+
+/// What would decide an undecided figure.
+fn deciding(lang: Language, samples: Samples, figure: &ComparedFigure) -> String {
+    let name = plain(&figure.name);
+    let quantity = lang.named("quantity", figure.quantity);
+    let have = u64::from(figure.before.runs.min(figure.after.runs));
+    match (figure.p, figure.needed) {
+        (None, _) => said!(lang, "comparison-too-few", name = name, quantity = quantity),
+        (Some(_), Some(needed)) => said!(
+            lang,
+            "comparison-so-many-would-decide",
+            name = name,
+            quantity = quantity,
+            needed = u64::from(needed),
+            have = have,
+            what = lang.named("samples", samples)
+        ),
+        (Some(_), None) => said!(
+            lang,
+            "comparison-none-would-decide",
+            name = name,
+            quantity = quantity,
+            tolerance = share(figure.tolerance).trim_start_matches('+')
+        ),
     }
 }
 
@@ -58,8 +95,8 @@ fn summary(lang: Language, found: &Comparison) -> String {
     let said = [
         (Change::Worse, said!(lang, "comparison-worse")),
         (Change::Better, said!(lang, "comparison-better")),
-        (Change::Same, said!(lang, "comparison-the-same")),
-        (Change::Unclear, said!(lang, "comparison-unclear-for-want-of")),
+        (Change::Equivalent, said!(lang, "comparison-equivalent")),
+        (Change::Undecided, said!(lang, "comparison-undecided")),
     ];
     let counts: Vec<String> = said
         .into_iter()

@@ -68,7 +68,8 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
 }
 
 fn compared(lang: Language, [before, after]: &[Record; 2], demands: &Demands, swapped: bool) -> Markup {
-    let found = linerate_method::compare(before, after, demands.share, demands.percent);
+    let against = linerate_method::Demands::once(demands.share, demands.percent);
+    let found = linerate_method::compare(std::slice::from_ref(before), std::slice::from_ref(after), &against);
     let other_way = address(
         "compare",
         &[

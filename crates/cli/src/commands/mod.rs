@@ -76,7 +76,7 @@ pub(crate) async fn run_command(
         Command::Results(arguments) => results::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Explain(arguments) => explain::run(&arguments),
-        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Compare(arguments) => Box::pin(compare::run(arguments, book, cancel)).await,
         Command::View(arguments) => view::run(&arguments, cancel).await,
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),

@@ -2,14 +2,13 @@
 
 use super::lab::LabTask;
 use super::report::{check_report_file, show_study};
-use crate::arguments::{Arguments as CommandLine, Command, Results, StorePath};
+use crate::arguments::{Command, Results, StorePath};
 use crate::exit::Failure;
+use crate::inner_command::{asks_for_repeats, measuring, read};
 use crate::measure::without_secrets;
 use crate::output::say;
 use crate::rig::Rig;
 use crate::study_file;
-use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use linerate_lab::Bench;
 use linerate_method::study::{Kept, Measured, PlannedRun, StudyFile};
 use linerate_runner::Origin;
@@ -21,6 +20,9 @@ use tokio::sync::watch;
 
 /// A record that was kept just now is among so many, also where several studies run at once.
 const NEWEST: usize = 8;
+
+/// Where options that are the study's do not belong, and where they do.
+const WHERE: (&str, &str) = ("a study", "it is for run and report");
 
 /// Run a study: measure every cell of its factors, and report the findings
 #[derive(Debug, clap::Args)]
@@ -165,7 +167,7 @@ struct Job {
 impl Job {
     /// The run whose results go where `results` says.
     fn of(run: &PlannedRun, results: &Results) -> Result<Self, Failure> {
-        let command = command(&run.test)?;
+        let command = measuring(&run.test, WHERE)?;
         let Some(lab) = &run.lab else {
             return Ok(Self { bench: None, wanted: LabTask::of_study(command, results)? });
         };
@@ -182,50 +184,12 @@ impl Job {
 
 /// The words of a test are those of one run: repeats are the study's, where the words do not say otherwise.
 fn complete(run: &mut PlannedRun) -> Result<(), Failure> {
-    let (_, given) = read(run.test.iter().map(String::as_str))?;
-    let asks = |option: &str| is_option(&given, option) && given.value_source(option).is_some();
-    if is_option(&given, "repeats") && !["repeats", "confidence", "within"].into_iter().any(asks) {
+    if asks_for_repeats(&run.test)? == Some(false) {
         for words in [&mut run.test, &mut run.command] {
             words.extend(["--repeats", "1"].map(str::to_owned));
         }
     }
     Ok(())
-}
-
-/// A command that measures, without options that are the study's.
-fn command(words: &[String]) -> Result<Command, Failure> {
-    let (mut command, given) = read(words.iter().map(String::as_str))?;
-    if command.results_mut().is_none() {
-        return Err(Failure::usage(
-            "it measures nothing; expected one of stream, transact, rpc, nfs, copy, device, frames",
-        ));
-    }
-    let typed =
-        |option: &&str| is_option(&given, option) && given.value_source(option) == Some(ValueSource::CommandLine);
-    match ["json", "json_stream", "interval", "tui", "out", "expect", "store", "resume"].into_iter().find(typed) {
-        Some(option) => {
-            let option = option.replace('_', "-");
-            Err(Failure::usage(format!("--{option} does not go into a study: it is for run and report")))
-        }
-        None => Ok(command),
-    }
-}
-
-/// Reads a command line, and what was given for the innermost command.
-fn read<'a>(words: impl Iterator<Item = &'a str>) -> Result<(Command, ArgMatches), Failure> {
-    let refused = |error: clap::Error| Failure::usage(error.to_string().trim_end());
-    let matches =
-        CommandLine::command().try_get_matches_from(std::iter::once("linerate").chain(words)).map_err(refused)?;
-    let line = CommandLine::from_arg_matches(&matches).map_err(refused)?;
-    let mut given = matches;
-    while let Some((_, inner)) = given.remove_subcommand() {
-        given = inner;
-    }
-    Ok((line.command, given))
-}
-
-fn is_option(given: &ArgMatches, option: &str) -> bool {
-    given.try_contains_id(option).is_ok()
 }
 
 /// A failure with the file and the cell that it belongs to.

@@ -2,6 +2,7 @@
 
 use crate::program::{TestFolder, close, number, words};
 use linerate_testsuite::{alone, lab_test};
+use serde_json::json;
 
 #[lab_test]
 fn a_slower_link_is_worse_and_the_same_link_is_not() {
@@ -22,7 +23,11 @@ fn a_slower_link_is_worse_and_the_same_link_is_not() {
     let worse = place.run(&["compare", &first, &slower, "--tolerance", "30%", "--json"]);
     worse.says(1, &[]);
     let found = worse.json();
-    assert_eq!((&found["before"], &found["after"]), (&first.clone().into(), &slower.clone().into()));
+    assert_eq!((&found["before"], &found["after"]), (&json!([first]), &json!([slower])));
+    let warnings = found["warnings"].as_array().expect("warnings").iter().filter_map(|warning| warning.as_str());
+    let bench = |warning: &str| warning.contains("--link 20Mbit/s") && warning.contains("--link 8Mbit/s");
+    assert!(warnings.clone().any(bench), "{found:#}");
+    assert!(warnings.clone().any(|warning| warning.starts_with("one session each")), "{found:#}");
     let payload = &found["figures"][0];
     assert_eq!((&payload["quantity"], &payload["change"]), (&"payload_bps".into(), &"worse".into()), "{found:#}");
     let difference = number(payload, "/difference");
@@ -32,11 +37,55 @@ fn a_slower_link_is_worse_and_the_same_link_is_not() {
         "{payload:#}"
     );
 
+    // One session against two, which differ by what sessions differ by.
+    place.run(&["compare", &format!("{first},{again}"), &slower, "--tolerance", "30%"]).says(1, &["became worse"]);
+    place.run(&["compare", &format!("{first},{first}"), &slower]).says(2, &["named twice"]);
     // The latest is what is compared unless another is named.
     place.run(&["compare", &first, "--tolerance", "30%"]).says(1, &["something became worse"]);
     place.run(&["compare", &slower]).says(2, &["both are the record"]);
     place.run(&["compare", &first, "nosuch"]).says(2, &["nosuch"]);
     place.run(&["compare", &first, &again, "--confidence", "100"]).says(2, &["--confidence"]);
+}
+
+#[lab_test]
+fn two_commands_run_in_turn_and_both_records_are_kept() {
+    let _alone = alone();
+    let place = TestFolder::new();
+    let brief = "stream a b --udp --time 200ms --warmup 100ms --rate";
+    let (fast, slow) = (format!("{brief} 10Mbit/s"), format!("linerate {brief} 5Mbit/s"));
+    let line = ["lab", "--", "compare", "--live", &fast, &slow, "--pairs", "3", "--max-pairs", "3", "--json"];
+    let ran = place.run(&line);
+    ran.says(1, &["pair 3 of 3 at most, A", "3 runs kept as"]);
+    let found = ran.json();
+    assert_eq!(found["samples"], "pairs");
+    let payload = &found["figures"][0];
+    assert_eq!((&payload["quantity"], &payload["change"]), (&"payload_bps".into(), &"worse".into()), "{found:#}");
+    close("half of it", number(payload, "/difference"), -0.5, 0.05);
+    let kept = place.run(&["results"]);
+    assert_eq!(kept.out.lines().count(), 2, "{}", kept.out);
+    for (side, rate) in [("before", "10Mbit/s"), ("after", "5Mbit/s")] {
+        let id = found[side][0].as_str().expect("a record has a name");
+        let record = place.run(&["report", id, "--json"]).json();
+        let record = record.get(0).unwrap_or(&record);
+        assert_eq!(record["trials"].as_array().map(Vec::len), Some(3), "{record:#}");
+        assert!(record["command"].as_array().expect("words").contains(&rate.into()), "{}", record["command"]);
+    }
+}
+
+#[test]
+fn a_slip_in_a_command_to_run_in_turn_costs_nothing() {
+    let place = TestFolder::new();
+    for (line, said) in [
+        (["compare", "--live", "stream local", "stream local --nosuch"].as_slice(), "--nosuch"),
+        (&["compare", "--live", "stream local", "stream local --repeats 3"], "--pairs of `compare`"),
+        (&["compare", "--live", "stream local", "probe local"], "it measures nothing"),
+        (&["compare", "--live", "stream local"], "<AFTER>"),
+        (&["compare", "--live", "stream local", "stream local", "--pairs", "5", "--max-pairs", "4"], "--max-pairs 4"),
+        (&["compare", "x", "y", "--pairs", "5"], "--live"),
+    ] {
+        place.run(line).says(2, &[said]);
+    }
+    assert_eq!(place.run(&["results"]).out.lines().count(), 0);
 }
 
 #[test]

@@ -9,7 +9,7 @@ const MOST_PAIRS: usize = 500;
 /// orders where that is little work; else it is Hoeffding's bound (Journal of the American Statistical Association 58,
 /// 1963, theorem 2).
 pub fn trend_test(blocks: &[Vec<f64>]) -> Trend {
-    let mut trend = Trend { rising: 0, falling: 0, pairs: 0, p: 1.0, counted: true };
+    let mut trend = Trend { rising: 0, falling: 0, pairs: 0, p: 1.0, least: 1.0, counted: true };
     let (mut distribution, mut squares, mut work) = (vec![1.0], 0.0, 0usize);
     for block in blocks {
         let pairs = block
@@ -34,11 +34,12 @@ pub fn trend_test(blocks: &[Vec<f64>]) -> Trend {
     }
     let lead = trend.rising as f64 - trend.falling as f64;
     trend.counted = work != usize::MAX;
-    trend.p = if !trend.counted {
-        if lead > 0.0 { (-2.0 * lead * lead / squares).exp() } else { 1.0 }
-    } else {
-        // So many falling pairs or fewer.
-        distribution[..=trend.falling].iter().sum::<f64>().min(1.0)
+    let bound = |lead: f64| if lead > 0.0 { (-2.0 * lead * lead / squares).exp() } else { 1.0 };
+    // So many falling pairs or fewer.
+    let chance = |falling: usize| distribution[..=falling].iter().sum::<f64>().min(1.0);
+    (trend.p, trend.least) = match trend.counted {
+        true => (chance(trend.falling), chance(0)),
+        false => (bound(lead), bound((trend.rising + trend.falling) as f64)),
     };
     trend
 }
@@ -54,6 +55,8 @@ pub struct Trend {
     pub pairs: usize,
     /// The p-value, or an upper bound on it.
     pub p: f64,
+    /// The smallest that it could have been: without a falling pair.
+    pub least: f64,
     /// `p` is the p-value itself, and not a bound on it.
     pub counted: bool,
 }

@@ -5,7 +5,7 @@ use super::ranking::Ahead;
 use super::words::{listed, p_value};
 use super::{finding, test};
 use crate::said;
-use linerate_method::statistics::{SIGNIFICANT, fisher_test, median};
+use linerate_method::statistics::{SIGNIFICANT, Tested, fisher_test, median};
 use linerate_model::{Finding, FindingKind};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,12 +23,25 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     data.unordered().flat_map(|factor| of_factor(data, measure, factor)).collect()
 }
 
+pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
+    let of_factor = |factor| {
+        let turn = move |contest: Contest| contest.turn(data, factor).tested;
+        contests(data, measure, factor).into_iter().map(turn)
+    };
+    data.unordered().flat_map(of_factor).collect()
+}
+
 fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
+    let told = |contest: &Contest| contest.told(data, measure, factor);
+    contests(data, measure, factor).iter().filter_map(told).collect()
+}
+
+/// Every two levels of a factor.
+fn contests(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Contest> {
     let levels = &data.study.factors[factor].levels;
     let kept: Vec<usize> = (0..levels.len()).filter(|level| !levels[*level].tester).collect();
     let contests = kept.iter().enumerate().flat_map(|(index, a)| kept[index + 1..].iter().map(move |b| (*a, *b)));
-    let contests: Vec<Contest> = contests.filter_map(|(a, b)| Contest::of(data, measure, factor, a, b)).collect();
-    contests.iter().filter_map(|contest| contest.turn(data, measure, factor, contests.len())).collect()
+    contests.filter_map(|(a, b)| Contest::of(data, measure, factor, a, b)).collect()
 }
 
 /// Two levels in cells that agree in all else and differ in the result.
@@ -47,6 +60,15 @@ type Condition = (usize, usize);
 struct Subset {
     conditions: Vec<Condition>,
     members: Vec<usize>,
+}
+
+/// The part in which the order of a contest turns round.
+struct Turn {
+    /// None where there are no parts.
+    part: Option<Subset>,
+    /// Its test, adjusted for the parts.
+    tested: Tested,
+    looked_at: usize,
 }
 
 impl Contest {
@@ -76,27 +98,42 @@ impl Contest {
         members.iter().filter(|member| self.pairs[**member].0 > 1.0).count()
     }
 
-    /// Where the order turns round, if it surely does: `contests` pairs of levels were looked at.
-    fn turn(&self, data: &Data<'_>, measure: usize, factor: usize, contests: usize) -> Option<Finding> {
+    /// Where the order turns round most surely. The p-value is adjusted for the parts that were looked at (Bonferroni), so that
+    /// a contest counts as one test of the study.
+    fn turn(&self, data: &Data<'_>, factor: usize) -> Turn {
         let all: Vec<usize> = (0..self.pairs.len()).collect();
         let behind = self.turned(&all);
         let parts = self.parts(data, factor);
-        let looked_at = parts.len() * contests;
-        let clear = |part: &&Subset| {
+        let looked_at = parts.len();
+        let clear = |part: &Subset| {
             let ratios = part.members.iter().map(|member| self.pairs[*member].0).collect();
             self.turned(&part.members) as f64 >= CLEAR * part.members.len() as f64
                 && median(ratios).is_some_and(|ratio| ratio >= WORTH_SAYING)
         };
         let chance = |part: &Subset| {
-            let p = fisher_test(all.len(), behind, part.members.len(), self.turned(&part.members));
-            (p * looked_at as f64).min(1.0)
+            let p = |turned: usize| {
+                let p = fisher_test(all.len(), behind, part.members.len(), turned);
+                (p * looked_at as f64).min(1.0)
+            };
+            let least = p(behind.min(part.members.len()));
+            Tested { p: if clear(part) { p(self.turned(&part.members)) } else { 1.0 }, least }
         };
-        let (part, p) = parts
-            .iter()
-            .filter(clear)
-            .map(|part| (part, chance(part)))
-            .min_by(|(_, p), (_, q)| p.total_cmp(q))
-            .filter(|(_, p)| *p < SIGNIFICANT)?;
+        let tested: Vec<Tested> = parts.iter().map(chance).collect();
+        let least = tested.iter().map(|test| test.least).fold(1.0, f64::min);
+        let surest = parts.into_iter().zip(tested).min_by(|(_, one), (_, other)| one.p.total_cmp(&other.p));
+        let (part, p) = surest.map_or((None, 1.0), |(part, test)| (Some(part), test.p));
+        Turn { part, tested: Tested { p, least }, looked_at }
+    }
+
+    /// The finding, if the order surely turns round.
+    fn told(&self, data: &Data<'_>, measure: usize, factor: usize) -> Option<Finding> {
+        let Turn { part, tested, looked_at } = self.turn(data, factor);
+        let (part, p) = (part?, data.adjusted(tested));
+        if p >= SIGNIFICANT {
+            return None;
+        }
+        let all: Vec<usize> = (0..self.pairs.len()).collect();
+        let behind = self.turned(&all);
         // Elsewhere the first must be ahead, else nothing turns round.
         let (here, turned) = (part.members.len(), self.turned(&part.members));
         let elsewhere = all.len() - here;

@@ -2,6 +2,7 @@
 
 use crate::language::Language;
 use crate::said;
+use linerate_method::statistics::{Holm, Tested};
 use linerate_model::{
     CellLimit, Conditions, Factor, FactorOf, Layer, Level, Measure, MeasureUnit, Medium, Study, StudyCell, Transport,
 };
@@ -15,6 +16,8 @@ pub(crate) struct Data<'a> {
     /// For each cell and measure what is known of its path.
     paths: Vec<Vec<Conditions>>,
     limits: HashMap<(usize, usize), CellLimit>,
+    /// All tests of the study's findings, which are adjusted together.
+    tests: Holm,
 }
 
 /// Two cells that differ in one factor only.
@@ -31,7 +34,7 @@ impl<'a> Data<'a> {
         let measures = 0..study.measures.len();
         let of_cell = |cell: &StudyCell| measures.clone().map(|measure| study.conditions(cell, measure)).collect();
         let paths = study.cells.iter().map(of_cell).collect();
-        let mut data = Self { study, lang, paths, limits: HashMap::new() };
+        let mut data = Self { study, lang, paths, limits: HashMap::new(), tests: Holm::default() };
         for cell in 0..study.cells.len() {
             for measure in 0..study.measures.len() {
                 if let Some(limit) = data.work_out(cell, measure) {
@@ -39,7 +42,13 @@ impl<'a> Data<'a> {
                 }
             }
         }
+        data.tests = Holm::over(super::tests(&data));
         data
+    }
+
+    /// The p-value of one of the study's tests, adjusted for all of them.
+    pub(crate) fn adjusted(&self, test: Tested) -> f64 {
+        self.tests.adjusted(test)
     }
 
     /// The range in which the limit lies: by the size of messages, and by the layer that is counted, as far as these are not known.

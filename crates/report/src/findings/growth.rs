@@ -5,7 +5,7 @@ use super::words::{extremes, listed, p_value, share, times, times_range, value};
 use super::{bound, finding, test};
 use crate::language::Language;
 use crate::said;
-use linerate_method::statistics::{SIGNIFICANT, Trend, holm, median, trend_test};
+use linerate_method::statistics::{SIGNIFICANT, Tested, Trend, median, trend_test};
 use linerate_model::{Evidence, Finding, FindingKind};
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(super) struct Course {
     /// Values by ascending level, for each combination of the other factors.
     blocks: Vec<Vec<f64>>,
     trend: Trend,
-    /// The p-value, adjusted for the number of groups.
+    /// The p-value, adjusted for the tests of the study.
     p: f64,
     /// The lowest share of the limit; none where a limit is not known, or is passed.
     least_share: Option<f64>,
@@ -54,6 +54,11 @@ impl Course {
         self.p
     }
 
+    /// Its test by itself.
+    fn tested(&self) -> Tested {
+        Tested { p: self.trend.p, least: self.trend.least }
+    }
+
     /// The test behind it.
     pub(super) fn test(&self, lang: Language) -> String {
         match self.trend.counted {
@@ -63,8 +68,19 @@ impl Course {
     }
 }
 
+pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
+    data.ordered().flat_map(|factor| tested(data, measure, factor)).map(|course| course.tested()).collect()
+}
+
 /// The courses of all groups that have enough levels.
 pub(super) fn courses(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Course> {
+    let mut courses = tested(data, measure, factor);
+    courses.iter_mut().for_each(|course| course.p = data.adjusted(course.tested()));
+    courses
+}
+
+/// The same, with p-values that are not adjusted yet.
+fn tested(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Course> {
     let mut courses = Vec::new();
     for mut group in data.groups(data.gathered_by().filter(|by| *by != factor), measure) {
         group.cells.retain(|cell| data.study.cells[*cell].levels[factor].is_some());
@@ -85,8 +101,6 @@ pub(super) fn courses(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Cou
         let trend = trend_test(&blocks);
         courses.push(Course { group, blocks, trend, p: trend.p, least_share: shares.map(|(least, _)| least) });
     }
-    let adjusted = holm(&courses.iter().map(|course| course.p).collect::<Vec<_>>());
-    courses.iter_mut().zip(adjusted).for_each(|(course, p)| course.p = p);
     courses
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod words;
 
 use crate::language::Language;
 use data::Data;
+use linerate_method::statistics::{Tested, sign_test};
 use linerate_model::{Evidence, Finding, FindingKind, STUDY_SCHEMA, Study, StudyReport};
 use std::borrow::Cow;
 
@@ -44,6 +45,14 @@ const RULES: [Rule; 11] = [
 /// Those that look at latency and loss as well: to the others more is better, and a medium carries so much and no more.
 const OF_ANY_MEASURE: [Rule; 3] = [growth::findings, ranking::findings, crossover::findings];
 
+/// The tests of a rule.
+type Tests = fn(&Data<'_>, usize) -> Vec<Tested>;
+
+/// Of the rules for rates those that test, each test once: the limiter is found by the trends of growth.
+const TESTS: [Tests; 6] =
+    [tester_limit::tests, growth::tests, ranking::tests, crossover::tests, transport::tests, price::tests];
+const TESTS_OF_ANY_MEASURE: [Tests; 3] = [growth::tests, ranking::tests, crossover::tests];
+
 /// The study with the limits of its cells and what its numbers say, in English.
 pub fn studied(study: Study) -> StudyReport {
     let data = Data::of(Language::English, &study);
@@ -66,6 +75,22 @@ fn findings(data: &Data<'_>) -> Vec<Finding> {
         rules.iter().flat_map(move |rule| measures.clone().into_iter().flat_map(move |measure| rule(data, measure)))
     };
     said(&RULES, rates).chain(said(&OF_ANY_MEASURE, others)).chain(parts::findings(data)).collect()
+}
+
+/// All tests that the rules make. A study asks many questions at once, so all of them are one
+/// family: the chance that a finding of the whole study is false is below 5 %, however many rules look at it.
+fn tests(data: &Data<'_>) -> Vec<Tested> {
+    let rates = |measure: &usize| data.study.measures[*measure].unit.is_rate();
+    let (rates, others): (Vec<usize>, Vec<usize>) = (0..data.study.measures.len()).partition(rates);
+    let made = |rules: &'static [Tests], measures: Vec<usize>| {
+        rules.iter().flat_map(move |rule| measures.clone().into_iter().flat_map(move |measure| rule(data, measure)))
+    };
+    made(&TESTS, rates).chain(made(&TESTS_OF_ANY_MEASURE, others)).chain(parts::tests(data)).collect()
+}
+
+/// The sign test of so many pairs for and against.
+fn sign_tested(wins: usize, losses: usize) -> Tested {
+    Tested { p: sign_test(wins, losses), least: sign_test(wins + losses, 0) }
 }
 
 /// A finding; one without evidence is none.

@@ -4,12 +4,17 @@ use super::data::Data;
 use super::words::{extremes, p_value, times, times_range, value};
 use super::{bound, finding, test};
 use crate::said;
-use linerate_method::statistics::separation_test;
+use linerate_method::statistics::{Tested, separation_test};
 use linerate_model::{Evidence, Finding, FindingKind, MeasurePair};
 
 /// Ratios up to which measures count as equal, and from which as different; between the two there is no finding.
 const NEAR: f64 = 1.25;
 const APART: f64 = 2.0;
+
+pub(super) fn tests(data: &Data<'_>) -> Vec<Tested> {
+    let comparisons = data.study.comparisons.iter();
+    comparisons.filter_map(|comparison| Some(Separation::of(&kinds(data, comparison))?.tested())).collect()
+}
 
 pub(super) fn findings(data: &Data<'_>) -> Vec<Finding> {
     data.study.comparisons.iter().flat_map(|comparison| of_comparison(data, comparison)).collect()
@@ -23,10 +28,10 @@ struct Kind {
     farthest: f64,
 }
 
-fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
+/// The levels by which two measures are compared.
+fn kinds(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Kind> {
     let [first, second] = comparison.measures;
-    let kinds: Vec<Kind> = data
-        .groups(Some(comparison.by), first)
+    data.groups(Some(comparison.by), first)
         .into_iter()
         .filter_map(|group| {
             let apart = |cell: &usize| {
@@ -37,12 +42,23 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
             let (nearest, farthest) = extremes(cells.iter().map(|(_, apart)| *apart))?;
             Some(Kind { name: group.name, cells, nearest, farthest })
         })
-        .collect();
-    let (near, apart): (Vec<&Kind>, Vec<&Kind>) = (
-        kinds.iter().filter(|kind| kind.farthest <= NEAR).collect(),
-        kinds.iter().filter(|kind| kind.nearest >= APART).collect(),
-    );
-    let separation = separation(data, &near, &apart);
+        .collect()
+}
+
+impl Kind {
+    fn is_near(&self) -> bool {
+        self.farthest <= NEAR
+    }
+
+    fn is_apart(&self) -> bool {
+        self.nearest >= APART
+    }
+}
+
+fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
+    let [first, second] = comparison.measures;
+    let kinds = kinds(data, comparison);
+    let separation = Separation::of(&kinds).map(|separation| separation.said(data));
     let each = |kind: &Kind| {
         let each = kind.cells.iter().map(|(cell, apart)| {
             let show = |measure: usize| {
@@ -61,7 +77,7 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
     };
     let (one, other) = (&data.study.measures[first].title, &data.study.measures[second].title);
     let of_kind = |kind: &Kind| {
-        let same = kind.farthest <= NEAR;
+        let same = kind.is_near();
         let apart = times_range(data.lang, kind.nearest, kind.farthest);
         let (what, text, each) = match same {
             true => (
@@ -79,25 +95,43 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
         evidence.extend(separation.clone());
         finding(what, text, evidence)
     };
-    near.iter().chain(&apart).map(|kind| of_kind(kind)).collect()
+    let near = kinds.iter().filter(|kind| kind.is_near());
+    near.chain(kinds.iter().filter(|kind| kind.is_apart())).map(of_kind).collect()
 }
 
-/// How likely it is that the kinds fall so neatly apart by chance.
-fn separation(data: &Data<'_>, near: &[&Kind], apart: &[&Kind]) -> Option<Evidence> {
-    let count = |kinds: &[&Kind]| kinds.iter().map(|kind| kind.cells.len()).sum::<usize>();
-    let (few, all) = (count(near), count(near) + count(apart));
-    if near.is_empty() || apart.is_empty() {
-        return None;
+/// Kinds of which some are near and some apart, and how likely it is that they fall so neatly apart by chance.
+struct Separation {
+    near: usize,
+    all: usize,
+    by_chance: f64,
+}
+
+impl Separation {
+    /// None where all are near, or all apart.
+    fn of(kinds: &[Kind]) -> Option<Self> {
+        let count =
+            |is: fn(&Kind) -> bool| kinds.iter().filter(|kind| is(kind)).map(|kind| kind.cells.len()).sum::<usize>();
+        let (near, apart) = (count(Kind::is_near), count(Kind::is_apart));
+        let all = near + apart;
+        (near > 0 && apart > 0).then(|| Self { near, all, by_chance: separation_test(all, near) })
     }
-    let p = separation_test(all, few);
-    let text = said!(
-        data.lang,
-        "findings-parts-all-are-nearer",
-        few = few,
-        rest = all - few,
-        choices = format!("{:.0}", 1.0 / p),
-        all = all,
-        p = p_value(p)
-    );
-    Some(test(&said!(data.lang, "findings-parts-rank-sum-test"), p, text))
+
+    fn tested(&self) -> Tested {
+        Tested { p: self.by_chance, least: self.by_chance }
+    }
+
+    fn said(&self, data: &Data<'_>) -> Evidence {
+        let Self { near, all, by_chance } = *self;
+        let p = data.adjusted(self.tested());
+        let text = said!(
+            data.lang,
+            "findings-parts-all-are-nearer",
+            few = near,
+            rest = all - near,
+            choices = format!("{:.0}", 1.0 / by_chance),
+            all = all,
+            p = p_value(p)
+        );
+        test(&said!(data.lang, "findings-parts-rank-sum-test"), p, text)
+    }
 }

@@ -1,168 +1,194 @@
 //! What speed costs, and whether a dearer option pays.
 
 use super::data::{Data, Pair};
-use super::ranking::{Ahead, Match, adjusted, sign_test_of};
+use super::ranking::{Ahead, Match, sign_test_of};
 use super::words::{extremes, money, p_value, times, times_range};
-use super::{bound, finding, test};
+use super::{bound, finding, sign_tested, test};
 use crate::language::Language;
 use crate::said;
 use crate::sentences::sentence;
-use linerate_method::statistics::{SIGNIFICANT, sign_test};
+use linerate_method::statistics::{SIGNIFICANT, Tested};
 use linerate_model::{Finding, FindingKind, MeasureUnit, Price};
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
-    let priced =
-        |factor: &usize| data.study.factors[*factor].levels.iter().filter(|level| level.price.is_some()).count() > 1;
-    (0..data.study.factors.len()).filter(priced).flat_map(|factor| of_factor(data, measure, factor)).collect()
+    let told =
+        |factor| offers(data, measure, factor).into_iter().filter_map(move |offer| offer.told(data, measure, factor));
+    priced(data).flat_map(told).collect()
 }
 
-/// Each dearer level against the cheapest, for each transport by itself: what is dear may pay for one of them only.
-fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
+pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
+    let offers = priced(data).flat_map(|factor| offers(data, measure, factor));
+    offers
+        .flat_map(|offer| [offer.ahead.tested(), offer.chance(offer.at_best()), offer.chance(offer.at_worst())])
+        .collect()
+}
+
+/// The factors of which several levels have a price.
+fn priced<'a>(data: &'a Data<'_>) -> impl Iterator<Item = usize> + 'a {
+    let factors = &data.study.factors;
+    let priced = |factor: &usize| factors[*factor].levels.iter().filter(|level| level.price.is_some()).count() > 1;
+    (0..factors.len()).filter(priced)
+}
+
+/// A dearer level against the cheapest, for one transport: what is dear may pay for one of them only.
+struct Offer {
+    /// The dear level against the cheap one; its p-value is not adjusted yet.
+    ahead: Match,
+    pairs: Vec<Pair>,
+    price: Price,
+    cheap: Price,
+    /// The transport; none where it was not varied.
+    stratum: Option<String>,
+}
+
+fn offers(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Offer> {
     let levels = &data.study.factors[factor].levels;
     let mut priced: Vec<(usize, Price)> =
         levels.iter().enumerate().filter_map(|(level, named)| Some((level, named.price?))).collect();
     priced.sort_by(|(_, a), (_, b)| a.low.total_cmp(&b.low));
     let Some(((cheap, cheap_price), dearer)) = priced.split_first() else { return Vec::new() };
     let by = data.transport_factor().filter(|by| *by != factor);
-    let strata = data.groups(by, measure);
-    let pairs_of = |dear: usize, stratum: usize| -> Vec<Pair> {
-        let pairs = data.pairs(factor, dear, *cheap, measure);
-        pairs
-            .into_iter()
-            .filter(|pair| strata[stratum].cells.contains(&pair.a.0) && pair.b.1 > 0.0 && pair.a.1 > 0.0)
-            .collect()
-    };
-    let matches = dearer.iter().flat_map(|(dear, _)| {
-        (0..strata.len())
-            .filter_map(move |stratum| Match::of(Ahead::More, *dear, *cheap, stratum, &pairs_of(*dear, stratum)))
-    });
-    let matches = adjusted(matches.collect());
-
-    let mut found = Vec::new();
-    for (stratum, group) in strata.iter().enumerate() {
-        for one in matches.iter().filter(|one| one.stratum == stratum) {
-            let Some((_, price)) = dearer.iter().find(|(level, _)| *level == one.a) else { continue };
-            let pairs = pairs_of(one.a, stratum);
-            let of = by.map(|_| group.name.as_str());
-            found.extend(of_option(data, measure, factor, one, &pairs, (*price, *cheap_price), (of, matches.len())));
+    let mut offers = Vec::new();
+    for (index, group) in data.groups(by, measure).into_iter().enumerate() {
+        for (dear, price) in dearer {
+            let pairs = data.pairs(factor, *dear, *cheap, measure).into_iter();
+            let pairs: Vec<Pair> =
+                pairs.filter(|pair| group.cells.contains(&pair.a.0) && pair.b.1 > 0.0 && pair.a.1 > 0.0).collect();
+            let stratum = by.map(|_| group.name.clone());
+            let ahead = Match::of(Ahead::More, *dear, *cheap, index, &pairs);
+            offers.extend(ahead.map(|ahead| Offer { ahead, pairs, price: *price, cheap: *cheap_price, stratum }));
         }
     }
-    found
+    offers
 }
 
-fn of_option(
-    data: &Data<'_>,
-    measure: usize,
-    factor: usize,
-    one: &Match,
-    pairs: &[Pair],
-    (price, cheap): (Price, Price),
-    (stratum, looked_at): (Option<&str>, usize),
-) -> Option<Finding> {
-    let currency = data.study.currency.as_deref();
-    let (dear_name, cheap_name) = (data.name_of(factor, one.a), data.name_of(factor, one.b));
-    let title = &data.study.measures[measure].title;
-    // What one Mbit/s (one a second) costs; the range of prices taken in favour of the dearer option.
-    let (per, unit) = match data.study.measures[measure].unit {
-        MeasureUnit::BitsPerS => (1e6, "Mbit/s".to_owned()),
-        MeasureUnit::PerS => (1.0, said!(data.lang, "findings-price-one-a-second")),
-        MeasureUnit::Nanos | MeasureUnit::Share => return None,
-    };
-    let dear_cost = extremes(pairs.iter().map(|pair| price.low / (pair.a.1 / per)))?;
-    let cheap_cost = extremes(pairs.iter().map(|pair| cheap.high / (pair.b.1 / per)))?;
-    // Once with the prices in its favour, once against it.
-    let cheaper = |price: f64, cheap: f64| pairs.iter().filter(|pair| price / pair.a.1 < cheap / pair.b.1).count();
-    let (at_best, at_worst) = (cheaper(price.low, cheap.high), cheaper(price.high, cheap.low));
-    // So many options are looked at.
-    let chance = |cheaper: usize| (sign_test(cheaper, pairs.len() - cheaper) * looked_at as f64).min(1.0);
-    let pays = at_worst * 2 > pairs.len() && chance(at_worst) < SIGNIFICANT;
-    let costs_more = at_best * 2 < pairs.len() && chance(at_best) < SIGNIFICANT;
-    let costs = times_range(data.lang, price.low / cheap.high, price.high / cheap.low);
-    let of = stratum.map_or_else(String::new, |stratum| said!(data.lang, "findings-price-for", stratum = stratum));
-    let more = match one.winner() {
-        Some(winner) if winner == one.a => said!(
-            data.lang,
-            "findings-price-has-more",
-            title = title,
-            wins = one.wins,
-            all = one.all,
-            times = times(data.lang, one.ratio)
-        ),
-        Some(_) => said!(data.lang, "findings-price-has-less", title = title, losses = one.losses, all = one.all),
-        None => said!(data.lang, "findings-price-not-shown", title = title, wins = one.wins, all = one.all),
-    };
-    let gains = one.winner() == Some(one.a);
-    let each = said!(
-        data.lang,
-        "findings-price-one-costs",
-        unit = unit,
-        cost = cost_range(data.lang, dear_cost, currency),
-        other = cost_range(data.lang, cheap_cost, currency),
-        cheap = cheap_name
-    );
-    let text = match (pays, costs_more, gains) {
-        (true, ..) => said!(
-            data.lang,
-            "findings-price-pays",
-            of = of,
-            dear = dear_name,
-            costs = costs,
-            cheap = cheap_name,
-            more = more
-        ),
-        (_, true, true) => said!(
-            data.lang,
-            "findings-price-dearly",
-            of = of,
-            dear = dear_name,
-            costs = costs,
-            cheap = cheap_name,
-            more = more,
-            each = sentence(&each)
-        ),
-        (_, true, false) => said!(
-            data.lang,
-            "findings-price-does-not-pay",
-            of = of,
-            dear = dear_name,
-            costs = costs,
-            cheap = cheap_name,
-            more = more
-        ),
-        _ => return None,
-    };
-    let (prices, favour) = match pays {
-        true => (said!(data.lang, "findings-price-held-against-it"), at_worst),
-        false => (said!(data.lang, "findings-price-in-its-favour"), at_best),
-    };
-    let evidence = vec![
-        test(&sign_test_of(data.lang), one.p, one.said(data.lang, &dear_name, &cheap_name)),
-        test(
-            &said!(data.lang, "findings-price-sign-test"),
-            chance(favour),
-            said!(
+impl Offer {
+    /// Pairs in which the dear level costs less for what it brings, with prices in its favour.
+    fn at_best(&self) -> usize {
+        self.cheaper(self.price.low, self.cheap.high)
+    }
+
+    /// The same with prices against it.
+    fn at_worst(&self) -> usize {
+        self.cheaper(self.price.high, self.cheap.low)
+    }
+
+    fn cheaper(&self, price: f64, cheap: f64) -> usize {
+        self.pairs.iter().filter(|pair| price / pair.a.1 < cheap / pair.b.1).count()
+    }
+
+    /// The test of so many cheaper pairs by itself.
+    fn chance(&self, cheaper: usize) -> Tested {
+        sign_tested(cheaper, self.pairs.len() - cheaper)
+    }
+
+    fn told(mut self, data: &Data<'_>, measure: usize, factor: usize) -> Option<Finding> {
+        let (at_best, at_worst) = (self.at_best(), self.at_worst());
+        let chance = |cheaper: usize| data.adjusted(self.chance(cheaper));
+        let (p_best, p_worst) = (chance(at_best), chance(at_worst));
+        self.ahead.p = data.adjusted(self.ahead.tested());
+        let (one, pairs) = (&self.ahead, &self.pairs);
+        let (price, cheap, stratum) = (self.price, self.cheap, self.stratum.as_deref());
+        let currency = data.study.currency.as_deref();
+        let (dear_name, cheap_name) = (data.name_of(factor, one.a), data.name_of(factor, one.b));
+        let title = &data.study.measures[measure].title;
+        // What one Mbit/s (one a second) costs; the range of prices taken in favour of the dearer option.
+        let (per, unit) = match data.study.measures[measure].unit {
+            MeasureUnit::BitsPerS => (1e6, "Mbit/s".to_owned()),
+            MeasureUnit::PerS => (1.0, said!(data.lang, "findings-price-one-a-second")),
+            MeasureUnit::Nanos | MeasureUnit::Share => return None,
+        };
+        let dear_cost = extremes(pairs.iter().map(|pair| price.low / (pair.a.1 / per)))?;
+        let cheap_cost = extremes(pairs.iter().map(|pair| cheap.high / (pair.b.1 / per)))?;
+        let pays = at_worst * 2 > pairs.len() && p_worst < SIGNIFICANT;
+        let costs_more = at_best * 2 < pairs.len() && p_best < SIGNIFICANT;
+        let costs = times_range(data.lang, price.low / cheap.high, price.high / cheap.low);
+        let of = stratum.map_or_else(String::new, |stratum| said!(data.lang, "findings-price-for", stratum = stratum));
+        let more = match one.winner() {
+            Some(winner) if winner == one.a => said!(
                 data.lang,
-                "findings-price-costs-less",
-                prices = prices,
-                unit = unit,
-                dear = dear_name,
-                cheap = cheap_name,
-                favour = favour,
-                pairs = pairs.len(),
-                p = p_value(chance(favour))
+                "findings-price-has-more",
+                title = title,
+                wins = one.wins,
+                all = one.all,
+                times = times(data.lang, one.ratio)
             ),
-        ),
-        bound(said!(
+            Some(_) => said!(data.lang, "findings-price-has-less", title = title, losses = one.losses, all = one.all),
+            None => said!(data.lang, "findings-price-not-shown", title = title, wins = one.wins, all = one.all),
+        };
+        let gains = one.winner() == Some(one.a);
+        let each = said!(
             data.lang,
-            "findings-price-at",
-            price = money(price.low, currency),
-            dear = dear_name,
-            other = money(cheap.high, currency),
-            cheap = cheap_name,
-            each = each
-        )),
-    ];
-    Some(finding(FindingKind::Price, text, evidence))
+            "findings-price-one-costs",
+            unit = unit,
+            cost = cost_range(data.lang, dear_cost, currency),
+            other = cost_range(data.lang, cheap_cost, currency),
+            cheap = cheap_name
+        );
+        let text = match (pays, costs_more, gains) {
+            (true, ..) => said!(
+                data.lang,
+                "findings-price-pays",
+                of = of,
+                dear = dear_name,
+                costs = costs,
+                cheap = cheap_name,
+                more = more
+            ),
+            (_, true, true) => said!(
+                data.lang,
+                "findings-price-dearly",
+                of = of,
+                dear = dear_name,
+                costs = costs,
+                cheap = cheap_name,
+                more = more,
+                each = sentence(&each)
+            ),
+            (_, true, false) => said!(
+                data.lang,
+                "findings-price-does-not-pay",
+                of = of,
+                dear = dear_name,
+                costs = costs,
+                cheap = cheap_name,
+                more = more
+            ),
+            _ => return None,
+        };
+        let (prices, favour, p) = match pays {
+            true => (said!(data.lang, "findings-price-held-against-it"), at_worst, p_worst),
+            false => (said!(data.lang, "findings-price-in-its-favour"), at_best, p_best),
+        };
+        let evidence = vec![
+            test(&sign_test_of(data.lang), one.p, one.said(data.lang, &dear_name, &cheap_name)),
+            test(
+                &said!(data.lang, "findings-price-sign-test"),
+                p,
+                said!(
+                    data.lang,
+                    "findings-price-costs-less",
+                    prices = prices,
+                    unit = unit,
+                    dear = dear_name,
+                    cheap = cheap_name,
+                    favour = favour,
+                    pairs = pairs.len(),
+                    p = p_value(p)
+                ),
+            ),
+            bound(said!(
+                data.lang,
+                "findings-price-at",
+                price = money(price.low, currency),
+                dear = dear_name,
+                other = money(cheap.high, currency),
+                cheap = cheap_name,
+                each = each
+            )),
+        ];
+        Some(finding(FindingKind::Price, text, evidence))
+    }
 }
 
 fn cost_range(lang: Language, (low, high): (f64, f64), currency: Option<&str>) -> String {

@@ -2,11 +2,11 @@
 
 use super::data::{Data, Group, Pair};
 use super::words::{listed, multiple, p_value};
-use super::{finding, test};
+use super::{finding, sign_tested, test};
 use crate::language::Language;
 use crate::said;
 use crate::sentences::sentence;
-use linerate_method::statistics::{SIGNIFICANT, holm, median, sign_test};
+use linerate_method::statistics::{SIGNIFICANT, Tested, median};
 use linerate_model::{Evidence, Finding, FindingKind};
 
 /// At most so many levels are compared pair by pair; of more, the order is given.
@@ -18,10 +18,22 @@ pub(super) fn sign_test_of(lang: Language) -> String {
 }
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
+    factors(data, measure).flat_map(|factor| of_factor(data, measure, factor)).collect()
+}
+
+pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
+    let strata = |factor| strata(data, measure, factor);
+    factors(data, measure)
+        .flat_map(|factor| matches(data, measure, factor, &strata(factor)))
+        .map(|one| one.tested())
+        .collect()
+}
+
+/// The factors whose levels are ranked.
+fn factors<'a>(data: &'a Data<'_>, measure: usize) -> impl Iterator<Item = usize> + 'a {
     // Of rates there is a rule of its own for transports.
     let told = data.transport_factor().filter(|_| data.study.measures[measure].unit.is_rate());
-    let is = |factor: &usize| Some(*factor) != told;
-    data.unordered().filter(is).flat_map(|factor| of_factor(data, measure, factor)).collect()
+    data.unordered().filter(move |factor| Some(*factor) != told)
 }
 
 /// Which of two values of a measure is ahead.
@@ -66,7 +78,7 @@ pub(super) struct Match {
     pub(super) all: usize,
     /// The value of `a` as a multiple of that of `b`, in the middle; infinite where `b` has none.
     pub(super) ratio: f64,
-    /// The p-value, adjusted for the number of matches.
+    /// The p-value, adjusted for the tests of the study ([`adjusted`]).
     pub(super) p: f64,
 }
 
@@ -77,7 +89,12 @@ impl Match {
         let losses = pairs.iter().filter(|pair| ahead.is(pair.b.1, pair.a.1)).count();
         let some = pairs.iter().filter(|pair| pair.a.1 > 0.0 || pair.b.1 > 0.0);
         let ratio = median(some.map(|pair| pair.a.1 / pair.b.1).collect())?;
-        Some(Self { a, b, stratum, wins, losses, all: pairs.len(), ratio, p: sign_test(wins, losses) })
+        Some(Self { a, b, stratum, wins, losses, all: pairs.len(), ratio, p: sign_tested(wins, losses).p })
+    }
+
+    /// Its test by itself.
+    pub(super) fn tested(&self) -> Tested {
+        sign_tested(self.wins, self.losses)
     }
 
     /// The level ahead, where one surely is.
@@ -108,21 +125,28 @@ impl Match {
     }
 }
 
-/// Adjusts the p-values for the number of matches.
-pub(super) fn adjusted(mut matches: Vec<Match>) -> Vec<Match> {
-    let adjusted = holm(&matches.iter().map(|one| one.p).collect::<Vec<_>>());
-    matches.iter_mut().zip(adjusted).for_each(|(one, p)| one.p = p);
+/// Adjusts the p-values for all tests of the study.
+pub(super) fn adjusted(data: &Data<'_>, mut matches: Vec<Match>) -> Vec<Match> {
+    matches.iter_mut().for_each(|one| one.p = data.adjusted(one.tested()));
     matches
 }
 
-fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
+/// The groups within which levels of `factor` are compared.
+fn strata(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Group> {
     // What a medium can carry hides what a host could: each medium by itself, unless media are what is ranked.
-    let by = data.medium_factor().filter(|by| *by != factor);
-    let strata = data.groups(by, measure);
+    data.groups(data.medium_factor().filter(|by| *by != factor), measure)
+}
+
+/// The levels of `factor` that are compared: all but the tester.
+fn contestants(data: &Data<'_>, factor: usize) -> Vec<usize> {
+    let levels = &data.study.factors[factor].levels;
+    (0..levels.len()).filter(|level| !levels[*level].tester).collect()
+}
+
+/// Every two levels of `factor` in each group, p-values not adjusted yet.
+fn matches(data: &Data<'_>, measure: usize, factor: usize, strata: &[Group]) -> Vec<Match> {
     let ahead = Ahead::of(data, measure);
-    let levels: Vec<usize> = (0..data.study.factors[factor].levels.len())
-        .filter(|level| !data.study.factors[factor].levels[*level].tester)
-        .collect();
+    let levels = contestants(data, factor);
     let mut matches = Vec::new();
     for (index, a) in levels.iter().enumerate() {
         for b in &levels[index + 1..] {
@@ -133,7 +157,12 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
             }
         }
     }
-    let matches = adjusted(matches);
+    matches
+}
+
+fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
+    let (strata, levels) = (strata(data, measure, factor), contestants(data, factor));
+    let matches = adjusted(data, matches(data, measure, factor, &strata));
     // A few levels are compared pair by pair; of many the order is given.
     let many = levels.len() > MOST_PAIRED;
     let mut found = Vec::new();

@@ -2,21 +2,31 @@
 
 use super::data::Data;
 use super::words::{extremes, listed, p_value, share, value};
-use super::{bound, finding, test};
+use super::{bound, finding, sign_tested, test};
 use crate::said;
-use linerate_method::statistics::{SIGNIFICANT, sign_test};
+use linerate_method::statistics::{SIGNIFICANT, Tested};
 use linerate_model::{Finding, FindingKind};
 
 /// From this share of the tester limit on a result is at it, where each is one value and their spread is not known.
 const AT: f64 = 0.9;
 
+pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
+    (0..data.study.factors.len()).flat_map(|factor| compared(data, measure, factor)).map(|one| one.tested()).collect()
+}
+
+/// The devices of a factor against the tester alone, p-values not adjusted yet.
+fn compared(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Compared> {
+    let levels = &data.study.factors[factor].levels;
+    let Some(tester) = levels.iter().position(|level| level.tester) else { return Vec::new() };
+    let devices = (0..levels.len()).filter(|level| *level != tester);
+    devices.filter_map(|level| Compared::of(data, measure, factor, level, tester)).collect()
+}
+
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (factor, named) in data.study.factors.iter().enumerate() {
-        let Some(tester) = named.levels.iter().position(|level| level.tester) else { continue };
-        let devices = (0..named.levels.len()).filter(|level| *level != tester);
-        let compared: Vec<Compared> =
-            devices.filter_map(|level| Compared::of(data, measure, factor, level, tester)).collect();
+    for factor in 0..data.study.factors.len() {
+        let mut compared = compared(data, measure, factor);
+        compared.iter_mut().for_each(|one| one.p = data.adjusted(one.tested()));
         let (at, below): (Vec<Compared>, Vec<Compared>) = compared.into_iter().partition(Compared::is_at);
         found.extend(at_limit(data, factor, &at));
         found.extend(below.iter().filter_map(|one| below_limit(data, factor, one)));
@@ -33,17 +43,20 @@ struct Compared {
     above: usize,
     below: usize,
     all: usize,
+    /// The p-value of the sign test, adjusted for the tests of the study.
+    p: f64,
     said: String,
 }
 
 impl Compared {
     /// Near the tester limit in all cells, and not surely below it.
     fn is_at(&self) -> bool {
-        self.least >= AT && (self.above >= self.below || self.p() >= SIGNIFICANT)
+        self.least >= AT && (self.above >= self.below || self.p >= SIGNIFICANT)
     }
 
-    fn p(&self) -> f64 {
-        sign_test(self.above, self.below)
+    /// Its test by itself.
+    fn tested(&self) -> Tested {
+        sign_tested(self.above, self.below)
     }
 
     fn of(data: &Data<'_>, measure: usize, factor: usize, level: usize, tester: usize) -> Option<Self> {
@@ -63,13 +76,16 @@ impl Compared {
                 )
             })
             .collect();
+        let above = pairs.iter().filter(|pair| pair.a.1 > pair.b.1).count();
+        let below = pairs.iter().filter(|pair| pair.a.1 < pair.b.1).count();
         Some(Self {
             level,
             least,
             most,
-            above: pairs.iter().filter(|pair| pair.a.1 > pair.b.1).count(),
-            below: pairs.iter().filter(|pair| pair.a.1 < pair.b.1).count(),
+            above,
+            below,
             all: pairs.len(),
+            p: sign_tested(above, below).p,
             said: said.join("; "),
         })
     }
@@ -84,7 +100,7 @@ fn at_limit(data: &Data<'_>, factor: usize, at: &[Compared]) -> Option<Finding> 
     let names = listed(data.lang, &names);
     let text = said!(data.lang, "findings-tester-limit-at", names = names, share = share(least));
     let evidence = at.iter().flat_map(|one| {
-        let p = one.p();
+        let p = one.p;
         let name = data.name_of(factor, one.level);
         [
             bound(said!(

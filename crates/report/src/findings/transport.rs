@@ -5,35 +5,56 @@ use super::ranking::{Ahead, Match, adjusted, sign_test_of};
 use super::words::{extremes, p_value, times, times_range};
 use super::{bound, finding, test};
 use crate::said;
+use linerate_method::statistics::Tested;
 use linerate_model::{Finding, FindingKind, Medium, Transport};
 
-pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
-    let Some(factor) = data.transport_factor() else { return Vec::new() };
-    let levels = &data.study.factors[factor].levels;
-    let level = |transport| levels.iter().position(|level| level.path.transport == Some(transport));
-    let (Some(tcp), Some(udp)) = (level(Transport::Tcp), level(Transport::Udp)) else { return Vec::new() };
-    let pairs = data.pairs(factor, udp, tcp, measure);
+/// The levels of both transports, and the pairs of cells on each medium.
+struct Transports {
+    udp: usize,
+    tcp: usize,
+    media: Vec<(Option<Medium>, Vec<Pair>)>,
+}
 
-    let mut media: Vec<Option<Medium>> = Vec::new();
-    for pair in &pairs {
-        let medium = data.medium(pair.a.0, measure);
-        if !media.contains(&medium) {
-            media.push(medium);
+impl Transports {
+    fn of(data: &Data<'_>, measure: usize) -> Option<Self> {
+        let factor = data.transport_factor()?;
+        let levels = &data.study.factors[factor].levels;
+        let level = |transport| levels.iter().position(|level| level.path.transport == Some(transport));
+        let (tcp, udp) = (level(Transport::Tcp)?, level(Transport::Udp)?);
+        let mut media: Vec<(Option<Medium>, Vec<Pair>)> = Vec::new();
+        for pair in data.pairs(factor, udp, tcp, measure) {
+            let medium = data.medium(pair.a.0, measure);
+            match media.iter_mut().find(|(known, _)| *known == medium) {
+                Some((_, pairs)) => pairs.push(pair),
+                None => media.push((medium, vec![pair])),
+            }
         }
+        Some(Self { udp, tcp, media })
     }
-    let of = |medium: Option<Medium>| -> Vec<Pair> {
-        pairs.iter().copied().filter(|pair| data.medium(pair.a.0, measure) == medium).collect()
-    };
-    let matches =
-        media.iter().enumerate().filter_map(|(index, medium)| Match::of(Ahead::More, udp, tcp, index, &of(*medium)));
+
+    /// UDP against TCP on each medium, p-values not adjusted yet.
+    fn matches(&self) -> Vec<Match> {
+        let media = self.media.iter().enumerate();
+        media.filter_map(|(index, (_, pairs))| Match::of(Ahead::More, self.udp, self.tcp, index, pairs)).collect()
+    }
+}
+
+pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
+    let transports = Transports::of(data, measure);
+    transports.iter().flat_map(Transports::matches).map(|one| one.tested()).collect()
+}
+
+pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
+    let Some(transports) = Transports::of(data, measure) else { return Vec::new() };
+    let udp = transports.udp;
     let title = &data.study.measures[measure].title;
-    adjusted(matches.collect())
+    adjusted(data, transports.matches())
         .into_iter()
         .filter_map(|one| {
             let winner = one.winner()?;
-            let within = of(media[one.stratum]);
-            let on = media[one.stratum]
-                .map_or_else(String::new, |medium| said!(data.lang, "findings-transport-over", medium = medium));
+            let (medium, within) = &transports.media[one.stratum];
+            let on =
+                medium.map_or_else(String::new, |medium| said!(data.lang, "findings-transport-over", medium = medium));
             let (first, second) = if winner == udp { ("UDP", "TCP") } else { ("TCP", "UDP") };
             let ratios = within.iter().filter(|pair| pair.a.1 > 0.0 && pair.b.1 > 0.0);
             let (low, high) =

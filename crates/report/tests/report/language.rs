@@ -109,6 +109,7 @@ fn every_key_of_the_source_exists_and_every_message_is_used() {
         "support",
         "quantity",
         "change",
+        "samples",
         "ladder-layer",
         "class",
         "missed",
@@ -212,7 +213,7 @@ fn findings_are_told_in_japanese() {
         "Windows NT 4.0 は Windows 95 より throughput が高くなっています",
         "を超えるのは ATM-OC3-LANE 上の UDP だけです",
         "12.0 倍",
-        "符号検定、正確、両側、ホルム補正",
+        "符号検定、正確、両側、調査全体でホルム補正",
     ] {
         assert!(page.contains(said), "{said}");
     }

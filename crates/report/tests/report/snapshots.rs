@@ -4,7 +4,7 @@
 
 use crate::page_outline::outline;
 use crate::{attempts, calls, copy, device, frames, ladder, limits, nfs, over_time, recorded, sample, study};
-use linerate_model::{Change, ComparedFigure, Comparison, Interval, Quantity, Record, RecordId};
+use linerate_model::{Change, ComparedFigure, Comparison, Interval, Quantity, Record, RecordId, Samples};
 use linerate_report::limits::Limits;
 use linerate_report::{Language, Style, comparison, csv, explain, html, json, markdown, text};
 use linerate_units::BitRate;
@@ -239,25 +239,31 @@ fn a_comparison() {
         before: sample::summary(before, 0.01),
         after: sample::summary(after, 0.01),
         difference: Some(after / before - 1.0),
-        interval: p.map(|_| Interval { percent: 95.0, low: after / before - 1.01, high: after / before - 0.99 }),
+        tolerance: 0.02,
+        interval: p.map(|_| Interval { percent: 90.0, low: after / before - 1.01, high: after / before - 0.99 }),
+        p_beyond: p,
+        p_within: p,
         p,
         change,
+        needed: (change == Change::Undecided && p.is_some()).then_some(14),
     };
+    let ids = |names: &[&str]| names.iter().map(|name| RecordId((*name).to_owned())).collect();
     let found = Comparison {
-        before: RecordId("20261121T093000-4f2a".to_owned()),
-        after: RecordId("20261122T093000-77aa".to_owned()),
+        before: ids(&["20261121T093000-4f2a"]),
+        after: ids(&["20261122T093000-77aa"]),
+        samples: Samples::Runs,
         tolerance: 0.02,
         confidence_percent: 95.0,
+        level: 0.05,
         figures: vec![
             figure("udp 64", Quantity::PayloadBps, 279e6, 251e6, Some(0.0004), Change::Worse),
-            figure("udp 1472", Quantity::PayloadBps, 956e6, 957e6, Some(0.71), Change::Same),
+            figure("udp 1472", Quantity::PayloadBps, 956e6, 957e6, Some(0.008), Change::Equivalent),
             figure("tcp transactions", Quantity::PerSecond, 20_100.0, 24_310.0, Some(0.012), Change::Better),
-            figure("tcp transactions", Quantity::LatencyP99Ns, 91_000.0, 88_000.0, None, Change::Unclear),
+            figure("tcp transactions", Quantity::LatencyP50Ns, 51_000.0, 50_000.0, Some(0.21), Change::Undecided),
+            figure("tcp transactions", Quantity::LatencyP99Ns, 91_000.0, 88_000.0, None, Change::Undecided),
         ],
-        remarks: vec![
-            "on host b the kernel changed from Linux 6.12.1 to Linux 6.18.44".to_owned(),
-            "`udp 512` was measured before only".to_owned(),
-        ],
+        warnings: vec!["kernel of host b: Linux 6.12.1 before, Linux 6.18.44 after".to_owned()],
+        remarks: vec!["`udp 512` was measured before only".to_owned()],
     };
     check("comparison", "terminal", &comparison(&found, &TERMINAL));
     check("comparison", "terminal-ja", &comparison(&found, &JAPANESE));

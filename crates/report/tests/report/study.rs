@@ -89,7 +89,8 @@ fn the_data_of_1998_say_what_their_author_concluded() {
     // 7: with the prices ATM does not pay for TCP.
     only(&found, "price", &["For TCP, ATM FORE does not pay", "12.0 times", "6 of 11"]);
     only(&found, "price", &["For TCP, ATM NEC does not pay", "3.33 to 5.33 times", "less throughput"]);
-    only(&found, "price", &["For UDP, ATM FORE buys speed, but dearly"]);
+    // With all tests of the study in view, 10 of 11 pairs do not show that it is faster for UDP.
+    only(&found, "price", &["For UDP, ATM FORE does not pay", "12.0 times", "10 of 11"]);
     // What he could not know.
     let (text, evidence) = only(&found, "limit-share", &["129.93 Mbit/s", "99.9 %", "ATM-OC3-LANE"]);
     assert!(text.contains("129.98 to 130.04 Mbit/s") && evidence.contains("1,472 or 8,192 bytes"), "{text} {evidence}");
@@ -210,7 +211,7 @@ fn made_up(values: &[u32]) -> StudyReport {
     reported("x", toml, &csv)
 }
 
-/// Numbers without any effect: what is then said is said by chance, and that seldom.
+/// Numbers without any effect: what is then said is said by chance, and that in 5 % of studies at most.
 #[test]
 fn of_noise_little_is_said() {
     const STUDIES: usize = 400;
@@ -220,19 +221,15 @@ fn of_noise_little_is_said() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         200 + (state >> 33) as u32 % 600
     };
-    let mut said = std::collections::BTreeMap::new();
+    // The dearer link does cost more for what it brings, so prices are left out.
+    let tested = [FindingKind::Growth, FindingKind::Transport, FindingKind::Crossover, FindingKind::Ranking];
+    let mut wrong = 0;
     for _ in 0..STUDIES {
         let report = made_up(&(0..40).map(|_| noise()).collect::<Vec<_>>());
-        let kinds: std::collections::BTreeSet<FindingKind> =
-            report.findings.iter().map(|finding| finding.kind).collect();
-        kinds.into_iter().for_each(|kind| *said.entry(kind).or_insert(0usize) += 1);
+        wrong += usize::from(report.findings.iter().any(|finding| tested.contains(&finding.kind)));
     }
-    for kind in [FindingKind::Growth, FindingKind::Transport, FindingKind::Crossover] {
-        // 5 % are 20; 36 or more would come of it once in a thousand times.
-        assert!(said.get(&kind).copied().unwrap_or(0) < 36, "{kind}: {said:?}");
-    }
-    // Two factors are ranked.
-    assert!(said.get(&FindingKind::Ranking).copied().unwrap_or(0) < 60, "{said:?}");
+    // Of all findings together, 5 % are 20 studies; 36 or more would come of it once in a thousand times.
+    assert!(wrong < 36, "{wrong}");
 }
 
 /// And what is planted is found.

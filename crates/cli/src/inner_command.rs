@@ -1,0 +1,63 @@
+//! A command line of linerate inside another one: of a study, or of a comparison.
+
+use crate::arguments::{Arguments as CommandLine, Command};
+use crate::exit::Failure;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+
+/// Options that say what becomes of the results, or whether a run goes on.
+const OF_RESULTS: [&str; 8] = ["json", "json_stream", "interval", "tui", "out", "expect", "store", "resume"];
+
+/// Reads a command that measures, and that leaves its results to the outer one. `place` is where it stands, and where options
+/// for results belong.
+///
+/// # Errors
+/// It cannot be read, measures nothing, or has an option that belongs to the outer command.
+pub(crate) fn measuring(words: &[String], place: (&str, &str)) -> Result<Command, Failure> {
+    let (mut command, given) = read(words.iter().map(String::as_str))?;
+    if command.results_mut().is_none() {
+        return Err(Failure::usage(
+            "it measures nothing; expected one of stream, transact, rpc, nfs, copy, device, frames",
+        ));
+    }
+    let typed =
+        |option: &&str| is_option(&given, option) && given.value_source(option) == Some(ValueSource::CommandLine);
+    match OF_RESULTS.into_iter().find(typed) {
+        Some(option) => {
+            let option = option.replace('_', "-");
+            let (place, remedy) = place;
+            Err(Failure::usage(format!("--{option} does not go into {place}: {remedy}")))
+        }
+        None => Ok(command),
+    }
+}
+
+/// Whether a command asks how often it is run. None for one that cannot.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn asks_for_repeats(words: &[String]) -> Result<Option<bool>, Failure> {
+    let (_, given) = read(words.iter().map(String::as_str))?;
+    let asks = |option: &str| is_option(&given, option) && given.value_source(option).is_some();
+    Ok(is_option(&given, "repeats").then(|| ["repeats", "confidence", "within"].into_iter().any(asks)))
+}
+
+/// Reads a command line, and what was given for the innermost command.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn read<'a>(words: impl Iterator<Item = &'a str>) -> Result<(Command, ArgMatches), Failure> {
+    let refused = |error: clap::Error| Failure::usage(error.to_string().trim_end());
+    let matches =
+        CommandLine::command().try_get_matches_from(std::iter::once("linerate").chain(words)).map_err(refused)?;
+    let line = CommandLine::from_arg_matches(&matches).map_err(refused)?;
+    let mut given = matches;
+    while let Some((_, inner)) = given.remove_subcommand() {
+        given = inner;
+    }
+    Ok((line.command, given))
+}
+
+fn is_option(given: &ArgMatches, option: &str) -> bool {
+    given.try_contains_id(option).is_ok()
+}

@@ -1,0 +1,101 @@
+//! The runs of each figure of a record, and how finely each was counted.
+
+use crate::statistics::Sample;
+use crate::task::figure;
+use crate::transfer::{Transfer, transfers};
+use linerate_model::{Histogram, Quantity, Record, Task, Transport, Trial, TrialResult};
+
+/// What a TCP receiver is given at a time at most: segments that the network stack has joined.
+const TCP_PIECE: u64 = 64 << 10;
+/// Relative width of a histogram's steps: three significant digits.
+const HISTOGRAM_STEP: f64 = 1e-3;
+
+/// A figure's runs in one record.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Runs {
+    /// In the order they were made.
+    pub(super) values: Vec<f64>,
+    /// Standard deviation that counting alone gives one run.
+    pub(super) resolution: f64,
+}
+
+impl Runs {
+    /// The runs of the cell called `name`; none where there are none, or where one lacks the figure.
+    pub(super) fn of(record: &Record, name: &str, quantity: Quantity) -> Option<Self> {
+        let runs = record.counted().filter(|result| result.trial.name == name);
+        let counted: Vec<(f64, f64)> =
+            runs.map(|run| Some((value(run, quantity)?, resolution(run, quantity)))).collect::<Option<_>>()?;
+        let squares = counted.iter().map(|(_, resolution)| resolution.powi(2)).sum::<f64>();
+        let resolution = (squares / counted.len().max(1) as f64).sqrt();
+        let values: Vec<f64> = counted.into_iter().map(|(value, _)| value).collect();
+        (!values.is_empty()).then_some(Self { values, resolution })
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        self.values.iter().sum::<f64>() / self.values.len() as f64
+    }
+
+    /// The standard deviation that counting alone gives the mean.
+    pub(super) fn resolution_of_mean(&self) -> f64 {
+        self.resolution / (self.values.len() as f64).sqrt()
+    }
+
+    pub(super) fn sample(&self) -> Option<Sample> {
+        Sample::of(&self.values, self.resolution)
+    }
+}
+
+fn value(trial: &TrialResult, quantity: Quantity) -> Option<f64> {
+    match quantity {
+        Quantity::PayloadBps | Quantity::PerSecond | Quantity::FramesPerS => Some(figure(trial)),
+        Quantity::LatencyP50Ns => latency(trial).map(|all| all.quantile(0.5) as f64),
+        Quantity::LatencyP99Ns => latency(trial).map(|all| all.quantile(0.99) as f64),
+        Quantity::LossRatio => lost(trial).map(|(lost, of)| lost as f64 / of as f64),
+    }
+}
+
+fn latency(trial: &TrialResult) -> Option<Histogram> {
+    let mut all = Histogram::default();
+    for asked in transfers(trial).iter().filter_map(|transfer| transfer.sender.transactions.as_ref()) {
+        all.merge(&asked.latency);
+    }
+    (all.count() > 0).then_some(all)
+}
+
+/// Datagrams lost, and all; none where there were none.
+fn lost(trial: &TrialResult) -> Option<(u64, u64)> {
+    let all = transfers(trial);
+    let losses = all.iter().filter_map(|transfer: &Transfer<'_>| transfer.loss);
+    let (lost, of) = losses.fold((0, 0), |(lost, of), loss| (lost + loss.lost, of + loss.of));
+    (of > 0).then_some((lost, of))
+}
+
+/// The standard deviation that counting alone gives a run's figure, in the figure's unit.
+fn resolution(trial: &TrialResult, quantity: Quantity) -> f64 {
+    match quantity {
+        // What is lost at random varies as a binomial count does. Half a datagram is added, so that none is not certain.
+        Quantity::LossRatio => lost(trial).map_or(0.0, |(lost, of)| {
+            let share = (lost as f64 + 0.5) / (of as f64 + 1.0);
+            (share * (1.0 - share) / of as f64).sqrt()
+        }),
+        Quantity::LatencyP50Ns | Quantity::LatencyP99Ns => {
+            value(trial, quantity).unwrap_or(0.0) * HISTOGRAM_STEP / 12f64.sqrt()
+        }
+        Quantity::PayloadBps => of_window(&trial.trial, 8.0 * piece_bytes(&trial.trial)),
+        Quantity::PerSecond | Quantity::FramesPerS => of_window(&trial.trial, 1.0),
+    }
+}
+
+/// A window cuts through one piece at either end, at random: two errors that are equally likely from none to a whole piece,
+/// each with a variance of 1/12.
+fn of_window(trial: &Trial, piece: f64) -> f64 {
+    let Some(window) = trial.window() else { return 0.0 };
+    piece / window.measure.as_secs_f64().max(f64::MIN_POSITIVE) / 6f64.sqrt()
+}
+
+/// Bytes that are counted at once.
+fn piece_bytes(trial: &Trial) -> f64 {
+    let Task::Stream(stream) = trial.task() else { return 0.0 };
+    let message = stream.message_bytes.get();
+    (if stream.net.transport == Transport::Tcp { message.min(TCP_PIECE) } else { message }) as f64
+}
