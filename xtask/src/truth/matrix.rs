@@ -19,6 +19,9 @@ pub(super) struct Counts {
     pub(super) all: u32,
     pub(super) right: u32,
     pub(super) surely_wrong: u32,
+    /// Of cases whose path was late.
+    late: u32,
+    late_right: u32,
     undecidable: u32,
     undecidable_right: u32,
     /// What was named, how often.
@@ -46,6 +49,10 @@ impl Counts {
         self.all += 1;
         self.right += right;
         self.surely_wrong += u32::from(judgement == Judgement::SurelyWrong);
+        if said.late {
+            self.late += 1;
+            self.late_right += right;
+        }
         if case.undecidable {
             self.undecidable += 1;
             self.undecidable_right += right;
@@ -57,6 +64,8 @@ impl Counts {
         self.all += other.all;
         self.right += other.right;
         self.surely_wrong += other.surely_wrong;
+        self.late += other.late;
+        self.late_right += other.late_right;
         self.undecidable += other.undecidable;
         self.undecidable_right += other.undecidable_right;
     }
@@ -172,7 +181,14 @@ impl fmt::Display for Matrix {
         for goal in self.goals().iter().filter(|goal| !goal.is_met() || !goal.text.contains("class ")) {
             writeln!(f, "{goal}")?;
         }
-        writeln!(f, "wrong with high confidence: {}; the goal is none", self.total().surely_wrong)
+        let Counts { surely_wrong, late, late_right, .. } = self.total();
+        if late > 0 {
+            writeln!(
+                f,
+                "paths that did not keep to their times: {late} (right: {late_right}); they count as the others do"
+            )?;
+        }
+        writeln!(f, "wrong with high confidence: {surely_wrong}; the goal is none")
     }
 }
 

@@ -12,6 +12,9 @@ pub(super) struct Said {
     pub(super) steadiness: Option<String>,
     /// Further limits that were reached; of `cannot-tell`, those between which the evidence does not decide.
     pub(super) also: Vec<String>,
+    /// The lab says that its path did not keep to its times, so more was planted than the case says.
+    #[serde(default)]
+    pub(super) late: bool,
 }
 
 impl Said {
@@ -25,6 +28,7 @@ impl Said {
             place: text(&verdict["place"]),
             steadiness: text(&verdict["steadiness"]["kind"]),
             also: verdict["also"].as_array().map(|also| also.iter().filter_map(text).collect()).unwrap_or_default(),
+            late: false,
         })
     }
 }
@@ -45,6 +49,9 @@ impl std::fmt::Display for Said {
         }
         if !self.also.is_empty() {
             write!(f, ", also {}", self.also.join(" and "))?;
+        }
+        if self.late {
+            f.write_str(" (path late)")?;
         }
         Ok(())
     }

@@ -1,14 +1,14 @@
 //! Values of axes, and how they are filled into a test and a bench.
 //!
 //! `{rate}` in a text stands for the value of the axis `rate`. A text that is nothing but `{rate}` becomes a number or a boolean if the
-//! value is one. The value `none` leaves out the field that it would fill; in a list of tables it leaves out the whole table.
+//! value is one. The value `-` leaves out the field that it would fill; in a list of tables it leaves out the whole table.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// The value that leaves out what it would fill.
-const NONE: &str = "none";
+const LEFT_OUT: &str = "-";
 
 /// A value of an axis.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -112,7 +112,7 @@ impl Bindings {
             toml::Value::String(text) => {
                 let whole = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
                 match whole.and_then(|name| self.0.get(name)) {
-                    Some(Value::Text(text)) if text == NONE => None,
+                    Some(Value::Text(text)) if text == LEFT_OUT => None,
                     Some(Value::Integer(number)) => Some(toml::Value::Integer(*number)),
                     Some(Value::Boolean(truth)) => Some(toml::Value::Boolean(*truth)),
                     _ => Some(toml::Value::String(self.fill_text(text)?)),
@@ -172,9 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn none_leaves_out_a_field_and_of_a_list_the_table() {
+    fn a_dash_leaves_out_a_field_and_of_a_list_the_table() {
         let template = "[device]\nkind = 'path'\njitter = '{jitter}'\n[[cross]]\nfrom = 'c'\nrate = '{background}'";
-        assert_eq!(filled("jitter = 'none'\nbackground = 'none'", template), "[device]\nkind = \"path\"\n");
+        assert_eq!(filled("jitter = '-'\nbackground = '-'", template), "[device]\nkind = \"path\"\n");
         let with = filled("jitter = '1ms'\nbackground = '5Mbit/s'", template);
         assert!(with.contains("jitter = \"1ms\"") && with.contains("[[cross]]"), "{with}");
     }
