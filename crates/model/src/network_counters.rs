@@ -46,7 +46,7 @@ pub struct IpCounters {
     pub receive_discards: u64,
     /// Packets that were received, and then neither delivered nor forwarded nor counted by any other counter. Dropped by netfilter
     /// (iptables, nftables), by the reverse path filter, or for a multicast group that the host has not joined. The difference of
-    /// counters that are not read at one moment: some packets too many or too few.
+    /// counters that are not read at one moment: rather some packets too few than too many.
     #[serde(skip_serializing_if = "is_zero")]
     pub filtered: u64,
     /// Failures to put fragments together, at the latest 30 s after the first one arrived: ReasmFails.

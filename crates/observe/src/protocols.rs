@@ -220,14 +220,25 @@ pub(crate) struct ProtocolTotals {
     pub(crate) conntrack: Option<ConntrackTotals>,
 }
 
+/// Which of several readings is taken, by the packets that were received and not yet delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transit {
+    Most,
+    Fewest,
+}
+
 impl ProtocolTotals {
-    /// Of two readings in a row, takes of each file the one in which more packets had been received and were not yet delivered. Deliveries
-    /// are read after receipts, so that what passes in between makes this number too small, and then it would seem later that packets
-    /// were filtered.
-    pub(crate) fn more_in_transit(self, later: Self) -> Self {
+    /// Of two readings in a row, takes of each file the one in which more, or fewer, packets had been received and were not yet
+    /// delivered. Counters are not read at one moment, so that this number may be wrong by what passes in between: with the most when a
+    /// window opens and the fewest when it ends, packets in transit never seem to have been filtered.
+    pub(crate) fn chosen(self, later: Self, transit: Transit) -> Self {
         let best = |first: Option<Named>, second: Option<Named>, received: &str, delivered: &str| {
             let in_transit = |named: &Named| named.of(received).wrapping_sub(named.of(delivered)) as i64;
-            [first, second].into_iter().flatten().max_by_key(in_transit)
+            let both = [first, second].into_iter().flatten();
+            match transit {
+                Transit::Most => both.max_by_key(in_transit),
+                Transit::Fewest => both.min_by_key(in_transit),
+            }
         };
         Self {
             snmp: best(self.snmp, later.snmp, "Ip InReceives", "Ip InDelivers"),
@@ -417,13 +428,15 @@ mod tests {
     }
 
     #[test]
-    fn of_two_readings_the_one_that_missed_no_receipt_is_taken() {
+    fn of_several_readings_those_are_taken_between_which_nothing_seems_filtered() {
         let at = |received: u64, delivered: u64| {
             totals(&format!("Ip: InReceives InDelivers\nIp: {received} {delivered}\n"), "", "")
         };
         let (cut, whole, later) = (at(100, 160), at(160, 159), at(200, 200));
-        assert_eq!(cut.clone().more_in_transit(whole.clone()).snmp, whole.snmp);
-        assert_eq!(whole.clone().more_in_transit(cut.clone()).snmp, whole.snmp);
+        for [first, second] in [[&cut, &whole], [&whole, &cut]] {
+            let chosen = |transit| first.clone().chosen(second.clone(), transit).snmp;
+            assert_eq!((chosen(Transit::Most), chosen(Transit::Fewest)), (whole.snmp.clone(), cut.snmp.clone()));
+        }
         assert_eq!(later.since(&cut).ip.filtered, 60, "what the choice is for");
         assert_eq!(later.since(&whole).ip.filtered, 0);
     }

@@ -4,13 +4,13 @@ use crate::conntrack::ConntrackTotals;
 use crate::cores::CoreTimes;
 use crate::driver::{DriverStatistics, DriverTotals};
 use crate::proc::ProcFile;
-use crate::protocols::{self, ProtocolFormats, ProtocolTotals};
+use crate::protocols::{self, ProtocolFormats, ProtocolTotals, Transit};
 use crate::softnet::SoftnetCounts;
 use linerate_model::DriverCounter;
 use linerate_sys::netlink::{Link, Qdisc, Route};
 
-/// How often the protocols' counters are read when a window opens.
-const READINGS: usize = 3;
+/// How often the protocols' counters are read when a window opens and when it ends.
+const READINGS: usize = 2;
 
 /// The files and the netlink socket. What this kernel does not have reads as none, so that no difference is taken from a zero
 /// that never was.
@@ -73,19 +73,13 @@ impl Sources {
         }
     }
 
-    /// All that the protocols have counted when a window opens. What is missed of receipts then would seem to be filtered later.
-    pub(crate) fn protocols_opened(&mut self) -> ProtocolTotals {
-        let mut totals = self.protocols();
-        // An interrupt between two counters may hide many packets: it is unlikely to do so each time.
-        for _ in 1..READINGS {
-            totals = totals.more_in_transit(self.protocols_sampled());
-        }
-        totals
-    }
-
-    /// All that the protocols counted.
-    pub(crate) fn protocols(&mut self) -> ProtocolTotals {
+    /// All that the protocols counted: of two readings the one with the most packets in transit, or the fewest.
+    pub(crate) fn protocols(&mut self, transit: Transit) -> ProtocolTotals {
         let mut totals = self.protocols_sampled();
+        // An interrupt between two counters may hide many packets: it is unlikely to do so twice.
+        for _ in 1..READINGS {
+            totals = totals.chosen(self.protocols_sampled(), transit);
+        }
         let Self { netstat, sockstat, conntrack, formats, buffer, .. } = self;
         totals.netstat = netstat.read_into(buffer).map(|text| formats.netstat(text));
         totals.incomplete = sockstat.each_ref().map(|file| file.read_into(buffer).and_then(protocols::incomplete));

@@ -5,7 +5,7 @@ use crate::disk::Disk;
 use crate::driver::DriverTotals;
 use crate::kernel_thread::{KernelThreads, KernelTimes};
 use crate::pressure::{self, PressureFiles};
-use crate::protocols::ProtocolTotals;
+use crate::protocols::{ProtocolTotals, Transit};
 use crate::quota::{QuotaCounts, Quotas};
 use crate::softnet::SoftnetCounts;
 use crate::sources::Sources;
@@ -59,7 +59,7 @@ impl Watch {
 
     /// Ends the counters (call it once stragglers have arrived) and says what was seen.
     pub fn finish(mut self) -> Observation {
-        let counters = CounterSample::take(&mut self.sources);
+        let counters = CounterSample::ended(&mut self.sources);
         let take = || CpuSample::take(&self.threads, &mut self.sources, &self.cpu_sources);
         let cpu = self.cpu_closed.unwrap_or_else(take);
         let (cpu_before, before) = (&self.cpu_opened, &self.counters_opened);
@@ -148,13 +148,13 @@ struct CounterSample {
 
 impl CounterSample {
     fn opened(sources: &mut Sources) -> Self {
-        let protocols = sources.protocols_opened();
+        let protocols = sources.protocols(Transit::Most);
         Self { protocols, ..Self::without_protocols(sources) }
     }
 
-    fn take(sources: &mut Sources) -> Self {
+    fn ended(sources: &mut Sources) -> Self {
         let counters = Self::without_protocols(sources);
-        Self { protocols: sources.protocols(), ..counters }
+        Self { protocols: sources.protocols(Transit::Fewest), ..counters }
     }
 
     fn without_protocols(sources: &mut Sources) -> Self {
