@@ -122,4 +122,4 @@ pub use task::{
     VaryField, VaryOrder,
 };
 pub use trial::{Load, Timing, Trial, Warmup, Window};
-pub use verdict::{Confidence, Limit, Place, Steadiness, Support, Verdict, Weighed};
+pub use verdict::{Confidence, Limit, LimitPlace, Steadiness, Support, Verdict, Weighed};

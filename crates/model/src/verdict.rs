@@ -12,7 +12,7 @@ pub struct Verdict {
     pub limit: Limit,
     /// Where on the path that is; none where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<LimitPlace>,
     /// How steady the result was within the measured window; none where no series tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steadiness: Option<Steadiness>,
@@ -72,7 +72,7 @@ impl Verdict {
 /// A place on the way from the sending program to the receiving one, or beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum LimitPlace {
     /// The program that sends, or asks, and its buffers.
     SenderApplication,
     /// The rest of the sending host: its processors and its kernel.
@@ -95,7 +95,7 @@ pub enum Place {
     Device,
 }
 
-impl Place {
+impl LimitPlace {
     /// All places, in the order of the path.
     pub const ALL: [Self; 10] = [
         Self::SenderApplication,
@@ -127,7 +127,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LimitPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::SenderApplication => "sending program",
@@ -273,16 +273,16 @@ impl Limit {
     ];
 
     /// Where it is, if its kind alone says so.
-    pub fn usual_place(self) -> Option<Place> {
+    pub fn usual_place(self) -> Option<LimitPlace> {
         match self {
-            Self::SenderCpu | Self::StartUp => Some(Place::SenderHost),
-            Self::ReceiverCpu => Some(Place::ReceiverHost),
-            Self::SendBuffer => Some(Place::SenderApplication),
-            Self::Window | Self::ReceiverBuffer => Some(Place::ReceiverApplication),
-            Self::PathLoss | Self::Corruption | Self::Shaper => Some(Place::ForwardPath),
-            Self::Server => Some(Place::Server),
-            Self::StorageRead | Self::StorageWrite => Some(Place::Storage),
-            Self::Device => Some(Place::Device),
+            Self::SenderCpu | Self::StartUp => Some(LimitPlace::SenderHost),
+            Self::ReceiverCpu => Some(LimitPlace::ReceiverHost),
+            Self::SendBuffer => Some(LimitPlace::SenderApplication),
+            Self::Window | Self::ReceiverBuffer => Some(LimitPlace::ReceiverApplication),
+            Self::PathLoss | Self::Corruption | Self::Shaper => Some(LimitPlace::ForwardPath),
+            Self::Server => Some(LimitPlace::Server),
+            Self::StorageRead | Self::StorageWrite => Some(LimitPlace::Storage),
+            Self::Device => Some(LimitPlace::Device),
             Self::OfferedLoad | Self::Wire | Self::Tester | Self::SoftirqCpu | Self::Latency | Self::CannotTell => None,
         }
     }

@@ -6,7 +6,7 @@ use crate::figures::plain;
 use crate::language::Language;
 use crate::sentences::{listed, sentence};
 use crate::{device, frames, nfs, said};
-use linerate_model::{Confidence, Limit, Measurement, Place, Record, Steadiness, Verdict};
+use linerate_model::{Confidence, Limit, LimitPlace, Measurement, Record, Steadiness, Verdict};
 use linerate_units::BitRate;
 
 /// What limited which results, streams and transactions first; the same verdict of several stands once.
@@ -83,10 +83,10 @@ pub(crate) fn statement(lang: Language, verdict: &Verdict) -> String {
 }
 
 /// The place of a limit that may be in several: the names of the others say where they are.
-fn told_place(verdict: &Verdict) -> Option<Place> {
+fn told_place(verdict: &Verdict) -> Option<LimitPlace> {
     let anywhere = match verdict.limit {
         Limit::Shaper | Limit::SoftirqCpu => true,
-        Limit::PathLoss => verdict.place == Some(Place::ReturnPath),
+        Limit::PathLoss => verdict.place == Some(LimitPlace::ReturnPath),
         _ => false,
     };
     verdict.place.filter(|_| anywhere)

@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{FlowFacts, NOTABLE_LOSS, percent};
-use linerate_model::{Place, Support};
+use linerate_model::{LimitPlace, Support};
 
 /// Where so much of all that is lost failed its checksum, nothing else need be looked for.
 const MOST: f64 = 0.5;
@@ -21,5 +21,5 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         return Some(Opinion::new(Support::Against, text));
     }
     let support = if corrupted >= MOST * lost { Support::Strong } else { Support::For };
-    Some(Opinion::new(support, text).at(Place::ForwardPath).then(NEXT).despite_steal())
+    Some(Opinion::new(support, text).at(LimitPlace::ForwardPath).then(NEXT).despite_steal())
 }

@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{AT_TESTER_LIMIT, FlowFacts, percent};
-use linerate_model::{Place, Support};
+use linerate_model::{LimitPlace, Support};
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let (tester_limit, overlaps) = facts.tester_limit.as_ref().filter(|_| facts.bypassed)?;
@@ -15,7 +15,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     );
     Some(
         Opinion::new(Support::Strong, text)
-            .at(Place::Device)
+            .at(LimitPlace::Device)
             .then("A faster device, or fewer things for it to do, carries more."),
     )
 }

@@ -34,7 +34,7 @@ mod wire;
 pub(crate) use facts::{CopyFacts, FlowFacts, NOTABLE_LOSS, bits, percent};
 
 use facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED};
-use linerate_model::{Confidence, Limit, Place, Steadiness, Support, Verdict, Weighed};
+use linerate_model::{Confidence, Limit, LimitPlace, Steadiness, Support, Verdict, Weighed};
 
 /// What a rule says of its limit.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +42,7 @@ struct Opinion {
     support: Support,
     text: String,
     /// Where on the path the limit is; none where that is not known.
-    place: Option<Place>,
+    place: Option<LimitPlace>,
     /// What to try, if it is the limit.
     next: &'static str,
     /// Nothing was counted that grows with this limit: it is what is left when others are excluded.
@@ -66,7 +66,7 @@ impl Opinion {
         }
     }
 
-    fn at(self, place: Place) -> Self {
+    fn at(self, place: LimitPlace) -> Self {
         Self { place: Some(place), ..self }
     }
 

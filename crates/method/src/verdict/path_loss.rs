@@ -12,7 +12,7 @@ use super::facts::{
     percent, time,
 };
 use super::{Opinion, support};
-use linerate_model::{Place, Support};
+use linerate_model::{LimitPlace, Support};
 
 /// Loss is not the path's where the receiving host counted so much of it.
 const MOST_COUNTED: f64 = 0.5;
@@ -39,12 +39,12 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
             }
         }
     };
-    opinion.map(|opinion| opinion.at(Place::ForwardPath))
+    opinion.map(|opinion| opinion.at(LimitPlace::ForwardPath))
 }
 
 /// Loss under a copy, while data waited to be sent and the destination had none.
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
-    let opinion = of_tcp(facts.path()?, None)?.at(Place::ForwardPath);
+    let opinion = of_tcp(facts.path()?, None)?.at(LimitPlace::ForwardPath);
     let next = "Measure the path alone: `linerate stream --prove` between the same hosts tells a bad path from one that is full.";
     let support = opinion.support.min(support(facts.held_on_path()));
     Some(Opinion { support, ..opinion }.despite_steal().then(next))

@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{FlowFacts, Work, percent, time};
-use linerate_model::{Place, Support};
+use linerate_model::{LimitPlace, Support};
 
 /// Losing less than this in a buffer is a stumble now and then.
 const NOTABLE: f64 = 0.0005;
@@ -39,7 +39,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let support = if lost > HEAVY || asked { Support::Strong } else { Support::For };
     Some(
         Opinion::new(support, text)
-            .at(Place::ReceiverApplication)
+            .at(LimitPlace::ReceiverApplication)
             .then("A larger buffer (--receive-buffer, net.core.rmem_max) holds what comes in bursts."),
     )
 }

@@ -3,11 +3,11 @@
 use super::Opinion;
 use super::facts::{CopyFacts, FlowFacts};
 use super::processor::{of_receiver, of_stages};
-use linerate_model::{CopyStage, Place};
+use linerate_model::{CopyStage, LimitPlace};
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     // Where calls are answered, the receiver is the server, whatever it has too little of.
-    facts.calls.is_none().then(|| of_receiver(facts).at(Place::ReceiverHost))
+    facts.calls.is_none().then(|| of_receiver(facts).at(LimitPlace::ReceiverHost))
 }
 
 /// The processor of a copy's destination.
@@ -16,5 +16,5 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         [CopyStage::Receive, CopyStage::Verify, CopyStage::Create, CopyStage::Write, CopyStage::Sync];
     let next = "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) takes more.";
     of_stages(facts, &facts.destination, &STAGES, "destination's")
-        .map(|opinion| opinion.at(Place::ReceiverHost).then(next))
+        .map(|opinion| opinion.at(LimitPlace::ReceiverHost).then(next))
 }

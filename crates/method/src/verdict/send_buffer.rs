@@ -2,7 +2,7 @@
 
 use super::facts::{CopyFacts, FlowFacts, NEARLY_OCCUPIED, Tcp, TcpCourse, Work, bits, percent, time};
 use super::{Opinion, support};
-use linerate_model::{Place, Support};
+use linerate_model::{LimitPlace, Support};
 
 /// Held back for most of the time with data to send.
 const MOSTLY: f64 = 0.5;
@@ -35,7 +35,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
             OFTEN.. => Support::For,
             _ => Support::Against,
         };
-        return Some(Opinion::new(support, text).at(Place::SenderApplication).then(NEXT));
+        return Some(Opinion::new(support, text).at(LimitPlace::SenderApplication).then(NEXT));
     };
     let text = format!(
         "{text} At {} and a round trip of {} about {:.0} bytes of a flow were in flight, and only {:.0} waited to be sent: \
@@ -47,7 +47,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     );
     // What is lost is kept in the buffer until it has been retransmitted.
     let support = if facts.loses() { Support::For } else { Support::Strong };
-    let opinion = Opinion::new(support, text).at(Place::SenderApplication).used(1.0).then(NEXT);
+    let opinion = Opinion::new(support, text).at(LimitPlace::SenderApplication).used(1.0).then(NEXT);
     Some(opinion.despite_steal_if(facts.idle_despite_steal()))
 }
 
@@ -67,7 +67,8 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         _ => Support::Against,
     };
     let next = "More lanes (--lanes), or a larger send buffer at the system (net.ipv4.tcp_wmem), fill the path.";
-    let opinion = Opinion::new(support(facts.held_on_path()).min(most), held_back(tcp)).at(Place::SenderApplication);
+    let opinion =
+        Opinion::new(support(facts.held_on_path()).min(most), held_back(tcp)).at(LimitPlace::SenderApplication);
     Some(opinion.despite_steal().then(next))
 }
 

@@ -3,7 +3,7 @@
 use super::Opinion;
 use super::facts::{CopyFacts, FlowFacts, Work, percent};
 use super::processor::{of_end, of_requests, of_stages, of_stream};
-use linerate_model::{CopyStage, Place, Support};
+use linerate_model::{CopyStage, LimitPlace, Support};
 
 /// A sender that kept so much of its load is fast enough for it.
 const KEPT: f64 = 0.99;
@@ -11,7 +11,7 @@ const KEPT: f64 = 0.99;
 const OUTRUN: f64 = 0.02;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
-    of_sender(facts).map(|opinion| opinion.at(Place::SenderHost))
+    of_sender(facts).map(|opinion| opinion.at(LimitPlace::SenderHost))
 }
 
 fn of_sender(facts: &FlowFacts) -> Option<Opinion> {
@@ -50,5 +50,5 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     const STAGES: [CopyStage; 5] =
         [CopyStage::List, CopyStage::Open, CopyStage::Read, CopyStage::Hash, CopyStage::Send];
     let next = "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) sends more.";
-    of_stages(facts, &facts.source, &STAGES, "source's").map(|opinion| opinion.at(Place::SenderHost).then(next))
+    of_stages(facts, &facts.source, &STAGES, "source's").map(|opinion| opinion.at(LimitPlace::SenderHost).then(next))
 }

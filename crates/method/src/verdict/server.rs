@@ -9,7 +9,7 @@ use super::facts::{
     Calls, CopyFacts, FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, ServerEnd, percent, time,
 };
 use super::{Opinion, processor, support};
-use linerate_model::{CopyStage, NfsClass, Place, Support};
+use linerate_model::{CopyStage, LimitPlace, NfsClass, Support};
 
 /// With so many of the calls in flight in the server, nothing else could make them much faster.
 const NEARLY_ALL: f64 = 0.8;
@@ -35,7 +35,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     };
     // A quota that stops it does so whatever else was taken; and where its host had time, a call's time in it is its own.
     let sure = facts.receiver.is_throttled() || facts.idle_despite_steal();
-    Some(said.at(Place::Server).despite_steal_if(sure).then(NEXT))
+    Some(said.at(LimitPlace::Server).despite_steal_if(sure).then(NEXT))
 }
 
 fn by_its_account(facts: &FlowFacts, calls: &Calls, share: f64) -> Opinion {
@@ -115,5 +115,5 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     let text = format!("{what} waited for the server's answers for {} of the time.", percent(share));
     let next = "More lanes (--lanes) ask more at a time; `linerate nfs` or `linerate stream` to the same host tells a slow server \
                 from a slow path.";
-    Some(Opinion::new(support(share).min(Support::For), text).at(Place::Server).then(next))
+    Some(Opinion::new(support(share).min(Support::For), text).at(LimitPlace::Server).then(next))
 }

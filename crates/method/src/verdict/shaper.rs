@@ -5,7 +5,7 @@ use super::facts::{
     NEARLY_OCCUPIED, NOTABLE_LOSS, OCCUPIED, Tcp, TcpCourse, USUAL_LOSS, Work, bits, percent, time,
 };
 use super::{Opinion, support};
-use linerate_model::{CopyStage, Place, Support};
+use linerate_model::{CopyStage, LimitPlace, Support};
 
 /// No path is so bad that it loses this share by chance, and still carries what it does.
 const MOST: f64 = 0.5;
@@ -31,7 +31,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     }
     let opinion = match (at_a_host(facts), facts.work) {
         (Some(own), _) => own,
-        (None, Work::Udp) => of_datagrams(facts)?.at(Place::ForwardPath).then(NEXT),
+        (None, Work::Udp) => of_datagrams(facts)?.at(LimitPlace::ForwardPath).then(NEXT),
         (None, Work::Tcp) => of_tcp(facts)?,
         (None, Work::Transact) => of_requests(facts)?,
     };
@@ -56,7 +56,7 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
     if facts.outbound.is_shaped() {
         let next = "Look at the sending host's own queueing discipline (tc qdisc): it has a rate set.";
         let opinion = Opinion::new(Support::Strong, text(&facts.outbound, "sending"));
-        return Some(opinion.at(Place::SenderQueue).then(next));
+        return Some(opinion.at(LimitPlace::SenderQueue).then(next));
     }
     let lost = facts
         .udp
@@ -69,18 +69,18 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
             percent(lost)
         );
         let next = "Look at the receiving host's packet filters (tc filter, nft list ruleset, iptables -L -v): one has a rate set.";
-        return Some(Opinion::new(Support::Strong, text).at(Place::ReceiverHost).then(next));
+        return Some(Opinion::new(Support::Strong, text).at(LimitPlace::ReceiverHost).then(next));
     }
     if facts.outbound.filtered > FILTERED_OUT {
         let text = format!("Filters of the sending host dropped {} of the packets.", percent(facts.outbound.filtered));
         let next = "Look at the sending host's packet filters (tc filter show dev IF egress): one has a rate set.";
-        return Some(Opinion::new(Support::Strong, text).at(Place::SenderQueue).then(next));
+        return Some(Opinion::new(Support::Strong, text).at(LimitPlace::SenderQueue).then(next));
     }
     // Of a stream nothing but acknowledgements goes back.
     if facts.work == Work::Tcp && facts.inbound.is_shaped() {
         let next = "Look at the receiving host's own queueing discipline (tc qdisc): acknowledgements wait in it.";
         let opinion = Opinion::new(Support::Strong, text(&facts.inbound, "receiving"));
-        return Some(opinion.at(Place::ReturnPath).then(next));
+        return Some(opinion.at(LimitPlace::ReturnPath).then(next));
     }
     None
 }
@@ -99,7 +99,7 @@ fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
     let stands = course.is_some_and(TcpCourse::queue_stands);
     let text = format!("What requests and answers carry stood in a queue on the path, where {queue}.");
     let opinion = Opinion::new(if stands { Support::Strong } else { Support::For }, text);
-    Some(opinion.at(Place::ForwardPath).then(NEXT))
+    Some(opinion.at(LimitPlace::ForwardPath).then(NEXT))
 }
 
 /// A path that lets through less of a copy than its hosts would send and take: data waited to be sent while the other end had none.
@@ -128,7 +128,7 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         None => (Support::For, String::new()),
     };
     let next = "Measure the path alone: `linerate stream` between the same hosts distinguishes a shaper from loss, delay and windows.";
-    let opinion = Opinion::new(support(facts.held_on_path()).min(most), text + &why).at(Place::ForwardPath);
+    let opinion = Opinion::new(support(facts.held_on_path()).min(most), text + &why).at(LimitPlace::ForwardPath);
     Some(opinion.despite_steal().then(next))
 }
 
@@ -248,7 +248,7 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
             percent(tcp.retransmitted)
         );
         let next = "Measure the other direction (--direction receive): the return path carries little.";
-        return Some(Opinion::new(Support::Strong, text).at(Place::ReturnPath).then(next));
+        return Some(Opinion::new(Support::Strong, text).at(LimitPlace::ReturnPath).then(next));
     }
     let spare = if busiest < OCCUPIED { "The hosts had time to spare" } else { "The hosts were ahead of the path" };
     let through =
@@ -263,9 +263,9 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
                 time(back)
             );
             let next = "Measure the other direction (--direction receive): the return path carries little.";
-            Opinion { text, ..opinion }.at(Place::ReturnPath).then(next)
+            Opinion { text, ..opinion }.at(LimitPlace::ReturnPath).then(next)
         }
-        _ => opinion.at(Place::ForwardPath).then(NEXT),
+        _ => opinion.at(LimitPlace::ForwardPath).then(NEXT),
     })
 }
 

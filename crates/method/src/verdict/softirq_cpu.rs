@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{FlowFacts, NEARLY_OCCUPIED, NOTABLE_LOSS, Work, percent};
-use linerate_model::{Place, Support};
+use linerate_model::{LimitPlace, Support};
 
 /// A core with so much of its time in interrupts takes no more packets.
 const FULL: f64 = 0.9;
@@ -15,13 +15,13 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let dropped = facts.udp.map_or(facts.receiver.dropped, |udp| udp.receiver_queue) > NOTABLE_LOSS;
     // On one machine both hosts see the same cores.
     let place = match () {
-        () if dropped => Some(Place::ReceiverHost),
+        () if dropped => Some(LimitPlace::ReceiverHost),
         () if facts.one_machine => None,
-        () if at_receiver >= at_sender => Some(Place::ReceiverHost),
-        () => Some(Place::SenderHost),
+        () if at_receiver >= at_sender => Some(LimitPlace::ReceiverHost),
+        () => Some(LimitPlace::SenderHost),
     };
     let whose = match place {
-        Some(Place::SenderHost) => "of the sending host",
+        Some(LimitPlace::SenderHost) => "of the sending host",
         Some(_) => "of the receiving host",
         None => "of the machine",
     };

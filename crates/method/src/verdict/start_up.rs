@@ -1,8 +1,8 @@
 //! Start-up: TCP had not yet grown to its rate when the window closed.
 
 use super::Opinion;
-use super::facts::{FlowFacts, GROWN, NOTABLE_LOSS, Work, percent, time};
-use linerate_model::{Place, Support};
+use super::facts::{FlowFacts, GROWN, HELD_BACK, NOTABLE_LOSS, Work, percent, time};
+use linerate_model::{LimitPlace, Support};
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.work != Work::Tcp {
@@ -21,9 +21,13 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         time(tcp.min_rtt)
     );
     let next = "Warm up longer (--warmup) and measure longer (--time): TCP takes many round trips to reach its rate.";
+    // What stands in a queue, or fills the receiver's window, has met another limit already.
+    if tcp.queued() || tcp.fills_window() || tcp.window_limited >= HELD_BACK {
+        return Some(Opinion::new(Support::Hint, text).then(next));
+    }
     if tcp.retransmitted > NOTABLE_LOSS {
         let text = format!("{text} But {} was lost, after which TCP grows slowly.", percent(tcp.retransmitted));
         return Some(Opinion::new(Support::Hint, text).then(next));
     }
-    Some(Opinion::new(Support::Strong, text).at(Place::SenderHost).then(next).despite_steal())
+    Some(Opinion::new(Support::Strong, text).at(LimitPlace::SenderHost).then(next).despite_steal())
 }

@@ -3,7 +3,7 @@
 use super::facts::{CopyFacts, percent};
 use super::storage::{of_disk, stopped};
 use super::{Opinion, support};
-use linerate_model::{CopyStage, Place};
+use linerate_model::{CopyStage, LimitPlace};
 
 /// The stages that read from storage.
 const STAGES: [CopyStage; 3] = [CopyStage::List, CopyStage::Open, CopyStage::Read];
@@ -23,5 +23,5 @@ pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
     let next = "Copy with --from memory to know what the rest of the path can do; a faster disk, a warm cache (--cache warm) or \
                 more lanes (--lanes) read more.";
     // What the hypervisor took looks like waiting.
-    Some(Opinion::new(support(share - facts.steal), text).at(Place::Storage).then(next).despite_steal())
+    Some(Opinion::new(support(share - facts.steal), text).at(LimitPlace::Storage).then(next).despite_steal())
 }

@@ -3,7 +3,7 @@
 use super::facts::{CopyFacts, percent};
 use super::storage::{of_disk, stopped};
 use super::{Opinion, support};
-use linerate_model::{CopyStage, Place};
+use linerate_model::{CopyStage, LimitPlace};
 
 pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
     if !facts.writes {
@@ -29,5 +29,5 @@ pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
     let next = "Copy with --to discard to know what the rest of the path can do; a faster disk, or leaving it to the system \
                 when data is made durable (--sync none), writes more.";
     // What the hypervisor took looks like waiting.
-    Some(Opinion::new(support(share - facts.steal), text).at(Place::Storage).then(next).despite_steal())
+    Some(Opinion::new(support(share - facts.steal), text).at(LimitPlace::Storage).then(next).despite_steal())
 }

@@ -6,7 +6,7 @@ use super::facts::{
 };
 use super::of_flows;
 use crate::transfer::tests::trial;
-use linerate_model::{Confidence, Limit, PathLimit, Place, RecordId, Support, TesterLimit};
+use linerate_model::{Confidence, Limit, LimitPlace, PathLimit, RecordId, Support, TesterLimit};
 use linerate_units::BitRate;
 
 /// A TCP stream of 500 Mbit/s over a path of unknown speed between idle hosts, with nothing to explain it.
@@ -190,7 +190,7 @@ fn a_send_buffer_is_the_limit_where_all_of_it_is_in_flight() {
     // 6 Mbit/s over 41 ms are 30,750 bytes in flight.
     let unsent = |unsent| over_40_ms(6e6, TcpCourse { unsent, ..TcpCourse::default() });
     is(&unsent(3_000.0), Limit::SendBuffer, Confidence::High);
-    assert_eq!(of_flows(&unsent(3_000.0)).place, Some(Place::SenderApplication));
+    assert_eq!(of_flows(&unsent(3_000.0)).place, Some(LimitPlace::SenderApplication));
     // Of a path that is full as much waits to be sent as is in flight: nothing but the path is left to explain the rate.
     is(&unsent(60_000.0), Limit::Shaper, Confidence::Medium);
     // A sender without time leaves its buffer empty too, and so does one that is to send no more.
@@ -238,13 +238,13 @@ fn a_queue_of_a_host_is_told_from_one_of_the_path() {
         is(facts, Limit::Shaper, Confidence::High);
         of_flows(facts).place
     };
-    assert_eq!(place(&shaped), Some(Place::ForwardPath));
-    assert_eq!(place(&FlowFacts { outbound: own.clone(), ..shaped.clone() }), Some(Place::SenderQueue));
-    assert_eq!(place(&FlowFacts { inbound: own.clone(), ..shaped.clone() }), Some(Place::ReturnPath));
-    assert_eq!(place(&FlowFacts { lost_on_return: 0.3, ..facts() }), Some(Place::ReturnPath));
+    assert_eq!(place(&shaped), Some(LimitPlace::ForwardPath));
+    assert_eq!(place(&FlowFacts { outbound: own.clone(), ..shaped.clone() }), Some(LimitPlace::SenderQueue));
+    assert_eq!(place(&FlowFacts { inbound: own.clone(), ..shaped.clone() }), Some(LimitPlace::ReturnPath));
+    assert_eq!(place(&FlowFacts { lost_on_return: 0.3, ..facts() }), Some(LimitPlace::ReturnPath));
     let one_way = |there, back| FlowFacts { one_way: Some(OneWay { there, back }), ..shaped.clone() };
-    assert_eq!(place(&one_way(0.000_3, 0.019_7)), Some(Place::ReturnPath));
-    assert_eq!(place(&one_way(0.019_7, 0.000_3)), Some(Place::ForwardPath));
+    assert_eq!(place(&one_way(0.000_3, 0.019_7)), Some(LimitPlace::ReturnPath));
+    assert_eq!(place(&one_way(0.019_7, 0.000_3)), Some(LimitPlace::ForwardPath));
     // A queue before a line of known speed that is full is the line's.
     is(&FlowFacts { outbound: own, ..with_line(0.99) }, Limit::Wire, Confidence::High);
 }
@@ -294,12 +294,12 @@ fn a_core_full_of_soft_interrupts_is_named_with_its_host() {
         of_flows(&facts).place
     };
     let facts = FlowFacts { tcp: None, ..facts() };
-    assert_eq!(at(FlowFacts { receiver: full.clone(), ..facts.clone() }), Some(Place::ReceiverHost));
-    assert_eq!(at(FlowFacts { sender: full.clone(), ..facts.clone() }), Some(Place::SenderHost));
+    assert_eq!(at(FlowFacts { receiver: full.clone(), ..facts.clone() }), Some(LimitPlace::ReceiverHost));
+    assert_eq!(at(FlowFacts { sender: full.clone(), ..facts.clone() }), Some(LimitPlace::SenderHost));
     assert_eq!(at(FlowFacts { sender: full, one_machine: true, ..facts.clone() }), None);
     // A core with other work besides is full of them too; one with time left is not.
     let shared = |interrupted_core| End { interrupts: 0.7, interrupted_core, busy: 0.3, ..End::default() };
-    assert_eq!(at(FlowFacts { receiver: shared(0.99), ..facts.clone() }), Some(Place::ReceiverHost));
+    assert_eq!(at(FlowFacts { receiver: shared(0.99), ..facts.clone() }), Some(LimitPlace::ReceiverHost));
     is_open(&FlowFacts { receiver: shared(0.8), ..facts }, &[]);
 }
 
@@ -319,11 +319,11 @@ fn packets_that_fail_their_checksums_were_damaged_on_the_path() {
 fn what_a_hosts_own_filter_drops_is_no_path() {
     let filtered = udp(Udp { receiver_filter: 0.4, ..Udp::default() });
     is(&filtered, Limit::Shaper, Confidence::High);
-    assert_eq!(of_flows(&filtered).place, Some(Place::ReceiverHost));
+    assert_eq!(of_flows(&filtered).place, Some(LimitPlace::ReceiverHost));
     let inbound = InterfaceFacts { name: "eth0".into(), filtered: 0.03, ..InterfaceFacts::default() };
     let lossy = FlowFacts { tcp: Some(Tcp { retransmitted: 0.04, ..tcp() }), inbound, ..facts() };
     is(&lossy, Limit::Shaper, Confidence::High);
-    assert_eq!(of_flows(&lossy).place, Some(Place::ReceiverHost));
+    assert_eq!(of_flows(&lossy).place, Some(LimitPlace::ReceiverHost));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::facts::{CopyFacts, End, FILLED, FlowFacts, NEARLY_OCCUPIED, Tcp, Work, bits, percent, time};
 use super::{Opinion, support};
-use linerate_model::{Place, Support};
+use linerate_model::{LimitPlace, Support};
 
 /// Held back for most of the time with data to send.
 const MOSTLY: f64 = 0.5;
@@ -40,7 +40,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     };
     let used = (flight / tcp.peer_window.max(1.0)).min(1.0);
     let next = "A larger receive buffer (--receive-buffer, or none so that the system grows it), or more flows, fills the path.";
-    let opinion = Opinion::new(support, text).at(Place::ReceiverApplication).used(used).then(next);
+    let opinion = Opinion::new(support, text).at(LimitPlace::ReceiverApplication).used(used).then(next);
     Some(opinion.despite_steal_if(facts.idle_despite_steal()))
 }
 
@@ -54,7 +54,8 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         _ => Support::Against,
     };
     let next = "More lanes (--lanes), or a larger receive buffer at the system (net.ipv4.tcp_rmem), fill the path.";
-    let opinion = Opinion::new(support(facts.held_on_path()).min(most), held_back(tcp)).at(Place::ReceiverApplication);
+    let opinion =
+        Opinion::new(support(facts.held_on_path()).min(most), held_back(tcp)).at(LimitPlace::ReceiverApplication);
     Some(opinion.despite_steal().then(next))
 }
 
