@@ -195,7 +195,7 @@ mod tests {
         let before = record("linerate lab --link 1Gbit/s -- stream a b", slow, host("Linux 6.1", true), 3);
         let mut after = record("linerate stream a b", quick, host("Linux 6.18", false), 5);
         after.version = "1.1.0".into();
-        let found = warnings(&[before.clone()], &[after]);
+        let found = warnings(std::slice::from_ref(&before), &[after]);
         assert_eq!(
             found,
             [
@@ -209,6 +209,6 @@ mod tests {
                 "warm-up: until steady, at most 10 s before, 2 s after",
             ]
         );
-        assert_eq!(warnings(&[before.clone()], &[before]), Vec::<String>::new());
+        assert_eq!(warnings(std::slice::from_ref(&before), std::slice::from_ref(&before)), Vec::<String>::new());
     }
 }
