@@ -165,6 +165,7 @@ fn run(state: State, results: u32, headline: Option<(Quantity, f64)>, verdict: O
             quantity,
             value,
             unit: quantity.unit(),
+            firmness: linerate_model::Firmness::Firm,
         }),
         verdict,
     }

@@ -143,7 +143,16 @@ impl Expectation {
         let judge = |size: u32| {
             let name = format!("{size} bytes");
             match self.of {
-                Expected::Figure { metric, .. } => self.weigh(&name, metric.of_device(size, outcome)),
+                Expected::Figure { metric, .. } => {
+                    let figure = metric.of_device(size, outcome);
+                    match figure.filter(|_| !metric.firmness_of_device(size, outcome).is_firm()) {
+                        Some(figure) => self.missed(&format!(
+                            "{name}: {} is not firm, because the tester did not offer the loads that were to decide",
+                            metric.show(figure)
+                        )),
+                        None => self.weigh(&name, figure),
+                    }
+                }
                 Expected::Limit { .. } => {
                     let found = outcome.throughput.iter().find(|found| found.frame_bytes == size);
                     self.weigh_limit(&name, found.map(|found| &found.verdict))

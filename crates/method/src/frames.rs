@@ -1,6 +1,7 @@
 //! Plain generating and receiving of raw frames: what was asked for is sent, and what becomes of each stream is counted.
 
-use crate::device::{SHORTFALL_BEARABLE, latency_of, of_load, whole};
+use crate::device::{latency_of, whole};
+use crate::offered::Offer;
 use crate::statistics::summary;
 use crate::task::Context;
 use linerate_model::{
@@ -106,11 +107,8 @@ fn flow(run: &FramesRun<'_>, stream: &FrameStream, counts: &FrameStreamCounts) -
     let port = |index: u16| run.task.ports.get(usize::from(index)).map(ToString::to_string).unwrap_or_default();
     let mut caveats = run.result.caveats.clone();
     let offered = rate(counts.sent, counts.sent_bytes, counts.send_time);
-    let slow = stream
-        .rate
-        .zip(offered)
-        .is_some_and(|(asked, offered)| offered.frames_per_s < asked.get() as f64 * (1.0 - SHORTFALL_BEARABLE));
-    if slow || counts.intended.saturating_sub(counts.sent) > counts.intended / 200 {
+    let offer = Offer::of_stream(stream, counts);
+    if !offer.is_whole() {
         caveats.push(Caveat::new(
             CaveatKind::BelowOfferedRate,
             format!(
@@ -130,6 +128,7 @@ fn flow(run: &FramesRun<'_>, stream: &FrameStream, counts: &FrameStreamCounts) -
         engine: run.counts.engine,
         intended: counts.intended,
         sent: counts.sent,
+        firmness: offer.firmness(),
         received: counts.received,
         lost: counts.sent.saturating_sub(counts.received),
         duplicates: counts.duplicates,
@@ -141,7 +140,7 @@ fn flow(run: &FramesRun<'_>, stream: &FrameStream, counts: &FrameStreamCounts) -
         received_bytes: counts.received_bytes,
         latency_ns: latency_of(&counts.latency),
         by_port_counters: counts.by_port_counters,
-        verdict: Some(of_load(counts.intended, counts.sent, counts.received)),
+        verdict: Some(offer.verdict()),
         caveats,
     }
 }

@@ -20,6 +20,7 @@ mod loaded_latency;
 mod measure;
 mod merge;
 mod metric;
+mod offered;
 mod proof;
 mod read_record;
 

@@ -2,7 +2,7 @@
 
 use crate::{curve, measure};
 use linerate_model::{
-    AddedDelay, DeviceFound, DeviceTest, Latency, MeasureUnit, Measurement, Record, Task, Transport, Trial,
+    AddedDelay, DeviceFound, DeviceTest, Firmness, Latency, MeasureUnit, Measurement, Record, Task, Transport, Trial,
 };
 use linerate_units::{BitRate, FrameRate, Nanos, OpRate, Ratio};
 
@@ -160,6 +160,24 @@ impl Metric {
             }
             Metric::Packets | Metric::Transactions | Metric::Files | Metric::Jitter => None,
             Metric::Added(_) | Metric::RoundTrips => None,
+        }
+    }
+
+    /// Whether that value is firm.
+    pub fn firmness_of_device(self, size: u32, outcome: &DeviceFound) -> Firmness {
+        let timed = || outcome.latency.iter().filter(|cell| cell.frame_bytes == size).map(|cell| cell.firmness);
+        let all = |found: &mut dyn Iterator<Item = Firmness>| found.fold(Firmness::Firm, Firmness::and);
+        match self {
+            Metric::Throughput | Metric::Frames | Metric::Share => {
+                let searched = outcome.throughput.iter().filter(|cell| cell.frame_bytes == size);
+                all(&mut searched.map(|cell| cell.firmness))
+            }
+            Metric::Loss => {
+                let points = outcome.loss.iter().filter(|curve| curve.frame_bytes == size).flat_map(|c| &c.points);
+                all(&mut points.map(|point| point.firmness).chain(timed()))
+            }
+            Metric::Latency(_) => all(&mut timed()),
+            _ => Firmness::Firm,
         }
     }
 

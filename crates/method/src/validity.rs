@@ -1,13 +1,12 @@
 //! Checks of one trial before it is believed. A trial the tester spoilt is run again.
 
+use crate::offered::is_whole;
 use crate::transfer::transfers;
 use linerate_model::{Caveat, CaveatKind, Observation, Offered, Task, TrialResult};
 use linerate_units::Nanos;
 
 /// CPU time taken by the hypervisor above which a trial says more of the neighbours than of the path.
 pub(crate) const STEAL_BEARABLE: f64 = 0.05;
-/// Offered load below the intended one by more than this share is the tester's failing.
-const SHORTFALL_BEARABLE: f64 = 0.005;
 
 /// A window that is off the one asked for by more than this part of it says something else than was asked.
 const OFF_BEARABLE: f64 = 0.1;
@@ -52,7 +51,7 @@ pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
             Offered::PayloadBps(rate) => (rate.get() as f64, sent.payload_bytes as f64 * 8.0 / seconds),
             Offered::MessagesPerS(rate) => (rate.get() as f64, sent.messages as f64 / seconds),
         };
-        (seconds > 0.0 && got < asked * (1.0 - SHORTFALL_BEARABLE)).then(|| {
+        (seconds > 0.0 && !is_whole(got / asked)).then(|| {
             Caveat::new(
                 CaveatKind::BelowOfferedRate,
                 format!(
@@ -115,7 +114,7 @@ fn unasked(result: &TrialResult) -> Option<Caveat> {
     transfers(result).iter().find_map(|transfer| {
         let asked = transfer.sender.transactions.as_ref()?;
         let due = asked.completed + asked.failed + asked.not_sent;
-        (asked.not_sent as f64 > due as f64 * SHORTFALL_BEARABLE).then(|| {
+        (due > 0 && !is_whole(1.0 - asked.not_sent as f64 / due as f64)).then(|| {
             Caveat::new(
                 CaveatKind::BelowOfferedRate,
                 format!(

@@ -1,8 +1,8 @@
 //! Tests of a device with raw frames: what is asked and what was found.
 
 use crate::{
-    AddressTable, BackToBack, Caveat, DeviceLoad, EchoRate, FrameEngine, FrameHeaders, GoalBounds, HostName, Latency,
-    NeighbourTable, PortName, RecordId, Recovery, SearchGoal, Verdict,
+    AddressTable, BackToBack, Caveat, DeviceLoad, EchoRate, Firmness, FrameEngine, FrameHeaders, GoalBounds, HostName,
+    Latency, NeighbourTable, PortName, RecordId, Recovery, SearchGoal, Verdict,
 };
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
 use schemars::JsonSchema;
@@ -162,14 +162,16 @@ pub struct Throughput {
     /// The search goal it meets (RFC 9971); none if it was halved for, with no loss allowed but the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<GoalBounds>,
-    /// Frames per second, all directions together; zero if the device lost frames at every rate tried. Of a goal: its
-    /// conditional throughput.
+    /// Frames per second that were offered, all directions together; zero if the device lost frames at every rate tried. Of a
+    /// goal: its conditional throughput. What is not firm is a lower bound.
     pub frames_per_s: f64,
+    /// Whether it is firm: the tester offered this rate, and the lowest one at which frames were lost.
+    pub firmness: Firmness,
     /// The same in bits per second of frames, FCS counted, preamble and gap not (RFC 2544 section 26.1).
     pub bits_per_s: f64,
     /// Share of what the lines of all directions carry, 0 to 1; none where the line's rate is unknown.
     pub line_share: Option<f64>,
-    /// The lowest rate at which frames were lost; none if there was no loss at the highest.
+    /// The lowest rate at which frames were lost in a trial that the tester offered; none if there was no such trial.
     pub lost_at_frames_per_s: Option<f64>,
     /// Each direction of the trial that decided.
     pub directions: Vec<DirectionCounts>,
@@ -229,6 +231,8 @@ pub struct FrameLatency {
     pub frame_bytes: u32,
     /// Frames per second offered, all directions together.
     pub frames_per_s: f64,
+    /// Whether that is the rate asked for; the latency of a lower one is not firm.
+    pub firmness: Firmness,
     /// Frames that did not arrive.
     pub lost: u64,
     /// From the moment a frame is given to the sending port to the moment the receiving port has it, nanoseconds: the
@@ -265,6 +269,8 @@ pub struct LossPoint {
     pub intended_frames_per_s: f64,
     /// Frames per second the tester really sent.
     pub offered_frames_per_s: f64,
+    /// Whether that is the load intended; the loss at a lower one is not firm.
+    pub firmness: Firmness,
     /// Frames sent.
     pub sent: u64,
     /// Frames received.

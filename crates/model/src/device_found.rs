@@ -1,6 +1,6 @@
 //! What tests of a device beyond its steady rates find: search goals, bursts, recovery, echo.
 
-use crate::{Caveat, FrameTesterLimit, Limit, Verdict};
+use crate::{Caveat, Firmness, FrameTesterLimit, Limit, Verdict};
 use linerate_units::{FrameRate, Nanos, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ pub struct GoalBounds {
     pub exceed: Ratio,
     /// The relevant lower bound; none if the device misses the goal even at the lowest rate tried.
     pub lower: Option<FrameRate>,
-    /// The relevant upper bound; none if it meets the goal at the highest.
+    /// The relevant upper bound by trials that the tester offered; none if no load is known to miss the goal.
     pub upper: Option<FrameRate>,
     /// The relevant lower bound less the loss there: what is forwarded.
     pub conditional_throughput: Option<FrameRate>,
@@ -72,6 +72,8 @@ pub struct BackToBack {
     pub line_frames_per_s: Option<f64>,
     /// The lengths found; none where the test does not apply or did not end.
     pub frames: Option<BurstLengths>,
+    /// Whether the tester sent the bursts that decided whole and without a pause.
+    pub firmness: Firmness,
     /// The buffer; none where the throughput is not below the rate of the bursts.
     pub buffer: Option<BufferTime>,
     /// What limited it.
@@ -116,6 +118,8 @@ pub struct Recovery {
     pub throughput_frames_per_s: f64,
     /// Frames per second offered in the overload: 110 % of the throughput, or what the tester reaches.
     pub overload_frames_per_s: f64,
+    /// Whether the tester offered both loads in every run, over a throughput that is firm.
+    pub firmness: Firmness,
     /// Frames lost in the overload, all runs together.
     pub overload_lost: u64,
     /// Frames per second offered afterwards: 50 % of the throughput.
@@ -140,9 +144,11 @@ pub struct EchoRate {
     pub frame_bytes: u32,
     /// Who answers.
     pub target: IpAddr,
-    /// Answers per second without loss; zero if requests were lost at every rate tried.
+    /// Answers per second without loss; zero if requests were lost at every rate tried. What is not firm is a lower bound.
     pub answers_per_s: f64,
-    /// The lowest rate at which requests went unanswered; none if all were answered at the highest.
+    /// Whether it is firm: the tester asked at this rate, and at the lowest one at which requests went unanswered.
+    pub firmness: Firmness,
+    /// The lowest rate at which requests went unanswered in a trial that the tester offered; none if there was no such trial.
     pub lost_at_requests_per_s: Option<f64>,
     /// What the tester reaches without the device; none if it was not calibrated.
     pub tester_limit: Option<FrameTesterLimit>,

@@ -1,6 +1,6 @@
 //! What plain generating counted, and what an address table held.
 
-use crate::{Caveat, FrameEngine, FrameMix, Latency, Verdict};
+use crate::{Caveat, Firmness, FrameEngine, FrameMix, Latency, Verdict};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,8 @@ pub struct FrameFlow {
     pub intended: u64,
     /// Frames given to the sending port.
     pub sent: u64,
+    /// Whether all that was due was sent, and at the rate asked for; other figures are those of a lower load.
+    pub firmness: Firmness,
     /// Frames that arrived, duplicates left out.
     pub received: u64,
     /// Frames sent that did not arrive.
@@ -72,6 +74,9 @@ pub struct AddressTable {
     pub frame_bytes: u32,
     /// The most addresses that were learned from one port, and none of them flooded.
     pub learned: u32,
+    /// Whether that is firm: the tester showed and asked for all addresses of the trial that decided. If not, the table may
+    /// hold more.
+    pub firmness: Firmness,
     /// Addresses of the tester's own ports, which the device knew besides.
     pub own: u32,
     /// Both together: what the table holds.
@@ -99,6 +104,8 @@ pub struct LearningRate {
     pub addresses: u32,
     /// Addresses a second, none of which flooded; zero if some flooded at every rate.
     pub frames_per_s: f64,
-    /// The lowest rate at which some flooded.
+    /// Whether that is firm: the tester reached this rate, and the one at which some flooded.
+    pub firmness: Firmness,
+    /// The lowest rate that the tester reached at which some flooded.
     pub flooded_at_frames_per_s: Option<f64>,
 }

@@ -1,6 +1,6 @@
 //! How many neighbours a router holds, and what becomes of more.
 
-use crate::{Caveat, Latency, Limit, Verdict};
+use crate::{Caveat, Firmness, Latency, Limit, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,9 @@ pub struct NeighbourTable {
     pub frame_bytes: u32,
     /// The most hosts behind one port that were all reached, every frame of theirs; zero if one alone was not.
     pub held: u32,
-    /// The fewest of which some were not reached; none if all that were tried were held.
+    /// Whether that is firm: the tester asked for all hosts of the probe that decided. If not, the router may hold more.
+    pub firmness: Firmness,
+    /// The fewest of which some were not reached though the tester asked for all; none if there was no such number.
     pub lost_at: Option<u32>,
     /// The most hosts that were tried.
     pub neighbours_tried: u32,
@@ -45,6 +47,8 @@ pub struct PastNeighbours {
     pub sent: u64,
     /// Frames that arrived.
     pub received: u64,
+    /// Whether the tester offered the loads of the trial.
+    pub firmness: Firmness,
     /// Share of the frames sent that did not arrive, 0 to 1.
     pub loss_ratio: f64,
     /// Copies that arrived at the third port; none without one.

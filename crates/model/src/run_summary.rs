@@ -1,6 +1,6 @@
 //! What a run amounts to so far, as lists show it.
 
-use crate::{Confidence, Limit, MeasureUnit, Measurement, Quantity};
+use crate::{Confidence, Firmness, Limit, MeasureUnit, Measurement, Quantity};
 use serde::{Deserialize, Serialize};
 
 /// What a run amounts to so far. It is renewed with every trial and follows from the trials.
@@ -25,6 +25,8 @@ pub struct Headline {
     pub value: f64,
     /// The unit of the value.
     pub unit: MeasureUnit,
+    /// Whether it is firm.
+    pub firmness: Firmness,
 }
 
 /// What limited the figure that stands for a run.
@@ -47,6 +49,7 @@ impl RunSummary {
                 quantity: result.quantity,
                 value: result.main.median,
                 unit: result.quantity.unit(),
+                firmness: Firmness::Firm,
             }),
             verdict: first.map(|Measurement { verdict, .. }| HeadlineVerdict {
                 limit: verdict.limit,

@@ -2,6 +2,7 @@
 
 use crate::device;
 use crate::figures::{grouped, per_second};
+use crate::firmness;
 use crate::language::Language;
 use crate::said;
 use crate::tables::{Column, Table};
@@ -25,13 +26,17 @@ pub(crate) fn table(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         vec![
             Some(found.frame_bytes.to_string()),
             Some(match found.flooded_at {
+                _ if !found.firmness.is_firm() => firmness::shown(capacity, found.firmness),
                 Some(_) => capacity,
                 None => said!(lang, "device-at-least", entries = capacity),
             }),
-            Some(grouped(found.learned.into())),
+            Some(firmness::shown(grouped(found.learned.into()), found.firmness)),
             Some(grouped(found.own.into())),
             found.flooded_at.map(|count| grouped(count.into())),
-            learning.and_then(|learning| per_second(learning.frames_per_s)).map(|rate| format!("{rate}/s")),
+            learning.and_then(|learning| {
+                let rate = per_second(learning.frames_per_s)?;
+                Some(firmness::shown(format!("{rate}/s"), learning.firmness))
+            }),
             learning.and_then(|learning| per_second(learning.flooded_at_frames_per_s?)).map(|rate| format!("{rate}/s")),
         ]
     };
@@ -45,14 +50,16 @@ pub(crate) const CSV_COLUMNS: [&str; 4] = ["addresses", "own_addresses", "floode
 pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, String>> {
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let row = |found: &AddressTable| {
-        BTreeMap::from([
+        let mut row = BTreeMap::from([
             ("test", "addresses".to_owned()),
             ("frame_bytes", found.frame_bytes.to_string()),
             ("addresses", found.capacity.to_string()),
             ("own_addresses", found.own.to_string()),
             ("flooded_at_addresses", found.flooded_at.map(|count| count.to_string()).unwrap_or_default()),
             ("learned_per_s", number(found.learning.map(|learning| learning.frames_per_s))),
-        ])
+        ]);
+        row.extend(firmness::csv(found.firmness));
+        row
     };
     outcome.addresses.iter().map(row).collect()
 }
@@ -60,14 +67,16 @@ pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::LearningRate;
+    use linerate_model::{Firmness, LearningRate};
 
     fn outcome() -> DeviceFound {
-        let learning = LearningRate { addresses: 997, frames_per_s: 50_000.0, flooded_at_frames_per_s: None };
+        let firmness = Firmness::Firm;
+        let learning = LearningRate { addresses: 997, frames_per_s: 50_000.0, firmness, flooded_at_frames_per_s: None };
         let addresses = AddressTable {
             verdict: None,
             frame_bytes: 64,
             learned: 997,
+            firmness,
             own: 3,
             capacity: 1_000,
             flooded_at: Some(998),

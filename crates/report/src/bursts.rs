@@ -2,6 +2,7 @@
 
 use crate::device::table;
 use crate::figures::{grouped, nanos, per_second};
+use crate::firmness;
 use crate::language::Language;
 use crate::said;
 use crate::tables::{Column, Table};
@@ -50,14 +51,14 @@ fn burst(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         let buffer = cell.buffer.as_ref();
         vec![
             Some(cell.frame_bytes.to_string()),
-            found.map(|found| frames(found.mean)),
+            found.map(|found| firmness::shown(frames(found.mean), cell.firmness)),
             found.map(|found| grouped(found.min)),
             found.map(|found| grouped(found.max)),
             found.map(|found| format!("{:.1}", found.deviation)),
             cell.burst_frames_per_s.and_then(per_second),
             buffer.map(|buffer| nanos(buffer.implied_ns.round() as u64)),
-            buffer.map(|buffer| nanos(buffer.corrected_ns.round() as u64)),
-            buffer.map(|buffer| frames(buffer.frames)),
+            buffer.map(|buffer| firmness::shown(nanos(buffer.corrected_ns.round() as u64), cell.firmness)),
+            buffer.map(|buffer| firmness::shown(frames(buffer.frames), cell.firmness)),
         ]
     };
     let caption = said!(lang, "bursts-caption-back-to-back");
@@ -81,7 +82,7 @@ fn recovery(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             per_second(cell.overload_frames_per_s).filter(|_| runs > 0),
             (runs > 0).then(|| grouped(cell.overload_lost)),
             per_second(cell.reduced_frames_per_s).filter(|_| runs > 0),
-            cell.mean_ns.map(|mean| nanos(mean.round() as u64)),
+            cell.mean_ns.map(|mean| firmness::shown(nanos(mean.round() as u64), cell.firmness)),
             cell.values_ns.iter().max().map(|longest| nanos(*longest)),
             (runs > 0).then(|| said!(lang, "bursts-count-of-runs", values_ns = cell.values_ns.len(), runs = runs)),
         ]
@@ -99,7 +100,9 @@ fn echo(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let row = |cell: &linerate_model::EchoRate| {
         vec![
             Some(format!("{}, {}", cell.frame_bytes, cell.target)),
-            per_second(cell.answers_per_s).or_else(|| Some("0".to_owned())),
+            per_second(cell.answers_per_s)
+                .or_else(|| Some("0".to_owned()))
+                .map(|rate| firmness::shown(rate, cell.firmness)),
             cell.lost_at_requests_per_s.and_then(per_second),
             Some(lang.named("limit", cell.limit)),
         ]
@@ -134,6 +137,7 @@ pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, Stri
             row.insert("buffer_corrected_ns", buffer.corrected_ns.to_string());
             row.insert("buffer_frames", buffer.frames.to_string());
         }
+        row.extend(firmness::csv(cell.firmness));
         rows.push(row);
     }
     for cell in &outcome.recovery {
@@ -142,12 +146,14 @@ pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, Stri
         row.insert("overload_frames_per_s", cell.overload_frames_per_s.to_string());
         row.extend(cell.mean_ns.map(|mean| ("recovery_ns_mean", mean.to_string())));
         row.insert("unrecovered", cell.unrecovered.to_string());
+        row.extend(firmness::csv(cell.firmness));
         rows.push(row);
     }
     for cell in &outcome.echo {
         let mut row = head("echo", cell.frame_bytes);
         row.insert("frames_per_s", cell.answers_per_s.to_string());
         row.insert("limit", cell.limit.to_string());
+        row.extend(firmness::csv(cell.firmness));
         rows.push(row);
     }
     rows
@@ -156,7 +162,7 @@ pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{BackToBack, BufferTime, BurstLengths, Recovery};
+    use linerate_model::{BackToBack, BufferTime, BurstLengths, Firmness, Recovery};
 
     fn outcome() -> DeviceFound {
         let frames = BurstLengths { mean: 224.0, min: 223, max: 225, deviation: 1.0, values: vec![223, 224, 225] };
@@ -168,6 +174,7 @@ mod tests {
             burst_frames_per_s: Some(469_765.0),
             line_frames_per_s: Some(469_925.0),
             frames: Some(frames),
+            firmness: Firmness::Firm,
             buffer: Some(buffer),
             caveats: Vec::new(),
         };
@@ -178,6 +185,7 @@ mod tests {
             frame_bytes: 512,
             throughput_frames_per_s: 50_000.0,
             overload_frames_per_s: 55_000.0,
+            firmness: Firmness::Firm,
             overload_lost: 4_986,
             reduced_frames_per_s: 25_000.0,
             values_ns: vec![20_000, 40_000],
@@ -203,7 +211,7 @@ mod tests {
 
     #[test]
     fn rows_name_known_columns_only() {
-        let known = ["test", "frame_bytes", "frames_per_s", "limit"];
+        let known = ["test", "frame_bytes", "frames_per_s", "limit", "firm", "offered_share"];
         for row in csv_rows(&outcome()) {
             let strange = row.keys().find(|name| !CSV_COLUMNS.contains(name) && !known.contains(name));
             assert_eq!(strange, None, "{row:?}");

@@ -5,20 +5,53 @@ use crate::bursts;
 use crate::device_charts::{self, line_frames};
 use crate::document::{Block, Section};
 use crate::figures::{nanos, per_second, percent, rate};
+use crate::firmness;
 use crate::language::Language;
 use crate::neighbours;
 use crate::said;
 use crate::tables::{Column, Table};
 use linerate_model::{
-    Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, FrameHeaders, FramePayload, Record, Verdict,
+    Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness, FrameHeaders, FramePayload, Record, Verdict,
 };
 use linerate_units::BitRate;
 
-/// Each test's table, and the charts.
+/// What is not firm, each test's table, and the charts.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let tables = tables(lang, record).into_iter().map(Block::Table);
     let charts = device_charts::all(lang, record).into_iter().map(Block::chart);
-    Section::summary("device", said!(lang, "device-section"), tables.chain(charts).collect())
+    let open = Block::Sentences(firmness::sentences(lang, &figures(lang, record)));
+    Section::summary("device", said!(lang, "device-section"), [open].into_iter().chain(tables).chain(charts).collect())
+}
+
+/// Every figure that can be other than firm, by name.
+fn figures(lang: Language, record: &Record) -> Vec<(String, Firmness)> {
+    let Some((_, found)) = record.device() else { return Vec::new() };
+    let of = |name: String, firmness| (name, firmness);
+    let rate = |name: String, firmness| of(said!(lang, "firmness-throughput", name = name), firmness);
+    let throughput = found.throughput.iter().map(|cell| rate(named(cell), cell.firmness));
+    let echo = found.echo.iter().map(|cell| rate(cell.frame_bytes.to_string(), cell.firmness));
+    let latency = found.latency.iter();
+    let latency =
+        latency.map(|cell| of(said!(lang, "firmness-latency", frame_bytes = cell.frame_bytes), cell.firmness));
+    let burst = found.burst.iter().filter(|cell| cell.frames.is_some());
+    let burst = burst.map(|cell| of(said!(lang, "firmness-bursts", frame_bytes = cell.frame_bytes), cell.firmness));
+    let recovery = found.recovery.iter().filter(|cell| cell.verdict.is_some());
+    let recovery =
+        recovery.map(|cell| of(said!(lang, "firmness-recovery", frame_bytes = cell.frame_bytes), cell.firmness));
+    let loss = found.loss.iter().map(|curve| {
+        let all = curve.points.iter().fold(Firmness::Firm, |all, point| all.and(point.firmness));
+        of(said!(lang, "firmness-loss", frame_bytes = curve.frame_bytes), all)
+    });
+    let addresses = found.addresses.iter().map(|table| {
+        let learning = table.learning.map_or(Firmness::Firm, |learning| learning.firmness);
+        of(said!(lang, "firmness-addresses"), table.firmness.and(learning))
+    });
+    let hosts = found.hosts.iter().map(|table| {
+        let past = table.past.iter().fold(Firmness::Firm, |all, past| all.and(past.firmness));
+        of(said!(lang, "firmness-hosts"), table.firmness.and(past))
+    });
+    let steady = throughput.chain(echo).chain(latency).chain(loss);
+    steady.chain(burst).chain(recovery).chain(addresses).chain(hosts).collect()
 }
 
 fn tables(lang: Language, record: &Record) -> Vec<Table> {
@@ -47,25 +80,29 @@ fn throughput(lang: Language, record: &Record, outcome: &DeviceFound) -> Option<
         Column::new("column-of-line").ranked(1),
         Column::new("column-of-tester").ranked(3),
         Column::new("column-device-loses-at").ranked(4),
+        Column::new("column-device-offered-share"),
         Column::new("column-device-cpu").ranked(6),
         Column::new("column-limit"),
     ];
     let line = |bytes: u32| record.plan.device().and_then(|plan| line_frames(plan, bytes));
+    let shown = |cell: &linerate_model::Throughput, figure| firmness::shown(figure, cell.firmness);
     let row = |cell: &linerate_model::Throughput| {
         vec![
             Some(named(cell)),
-            per_second(cell.frames_per_s).or_else(|| Some("0".to_owned())),
-            rate(cell.bits_per_s, "bit/s"),
+            per_second(cell.frames_per_s).or_else(|| Some("0".to_owned())).map(|rate| shown(cell, rate)),
+            rate(cell.bits_per_s, "bit/s").map(|rate| shown(cell, rate)),
             line(cell.frame_bytes).and_then(per_second),
-            cell.line_share.and_then(percent),
+            cell.line_share.and_then(percent).map(|share| shown(cell, share)),
             cell.tester_limit.as_ref().and_then(|tester_limit| percent(tester_limit.share)),
             cell.lost_at_frames_per_s.and_then(per_second),
+            firmness::offered(cell.firmness),
             cell.device_load.as_ref().and_then(cpu),
             Some(lang.named("limit", cell.limit)),
         ]
     };
     let rows: Vec<Vec<Option<String>>> = outcome.throughput.iter().map(row).collect();
-    table(caption, columns, rows).map(|table| without_empty(table, "column-device-cpu"))
+    let table = table(caption, columns, rows)?;
+    Some(without_empty(without_empty(table, "column-device-cpu"), "column-device-offered-share"))
 }
 
 /// The busy share of all CPUs, and of the busiest.
@@ -133,7 +170,7 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         let took = &cell.latency_ns;
         vec![
             Some(cell.frame_bytes.to_string()),
-            per_second(cell.frames_per_s),
+            per_second(cell.frames_per_s).map(|rate| firmness::shown(rate, cell.firmness)),
             Some(nanos(took.min)),
             Some(nanos(took.p50)),
             Some(nanos(took.p99)),
@@ -154,15 +191,12 @@ fn loss(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     ];
     let rows = outcome.loss.iter().flat_map(|curve| {
         curve.points.iter().map(|point| {
+            let load = per_second(point.offered_frames_per_s).unwrap_or_else(|| "0/s".to_owned());
             vec![
-                Some(format!(
-                    "{}, {}",
-                    curve.frame_bytes,
-                    per_second(point.offered_frames_per_s).unwrap_or_else(|| "0/s".to_owned())
-                )),
+                Some(format!("{}, {}", curve.frame_bytes, firmness::shown(load, point.firmness))),
                 Some(crate::figures::grouped(point.sent)),
                 Some(crate::figures::grouped(point.received)),
-                percent(point.loss_ratio),
+                percent(point.loss_ratio).map(|lost| firmness::shown(lost, point.firmness)),
             ]
         })
     });
@@ -263,7 +297,7 @@ pub(crate) fn frames_sent(lang: Language, headers: &FrameHeaders, line: Option<B
 }
 
 /// The columns of the CSV file.
-const COLUMNS: [&str; 18] = [
+const COLUMNS: [&str; 20] = [
     "test",
     "frame_bytes",
     "frames_per_s",
@@ -282,6 +316,8 @@ const COLUMNS: [&str; 18] = [
     "device_cpu",
     "device_busiest_cpu",
     "device_softirq",
+    "firm",
+    "offered_share",
 ];
 
 /// Every test's columns; those of other tests are empty.
@@ -329,6 +365,7 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
             ("goal", cell.goal.as_ref().map(|goal| goal.name.name().to_owned()).unwrap_or_default()),
         ];
         row.extend(csv_load(cell.device_load.as_ref()));
+        row.extend(firmness::csv(cell.firmness));
         rows.push(csv_row(row));
     }
     for cell in &outcome.latency {
@@ -343,6 +380,7 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
             ("line_frames_per_s", line(cell.frame_bytes)),
         ];
         row.extend(csv_load(cell.device_load.as_ref()));
+        row.extend(firmness::csv(cell.firmness));
         rows.push(csv_row(row));
     }
     for curve in &outcome.loss {
@@ -357,6 +395,7 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
                 ("line_frames_per_s", line(curve.frame_bytes)),
             ];
             row.extend(csv_load(point.device_load.as_ref()));
+            row.extend(firmness::csv(point.firmness));
             rows.push(csv_row(row));
         }
     }

@@ -3,6 +3,7 @@
 use crate::bursts::frames;
 use crate::charts::{Chart, SERIES, latency_axis, size_ticks};
 use crate::figures::{grouped, nanos, per_second, percent, prefix, rate};
+use crate::firmness;
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Drawing, Point, Scale, Series};
@@ -107,7 +108,7 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
                 lang,
                 "device-charts-point-throughput",
                 bytes = bytes,
-                rate = rate,
+                rate = firmness::told(lang, rate, cell.firmness),
                 of_line = of_line.clone().unwrap_or_default(),
                 limit = lang.named("limit", cell.limit)
             )
@@ -124,7 +125,7 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
         let shown = |frames: Option<f64>| Some(unit.show((unit.of)(frames?, cell.frame_bytes)));
         vec![
             Some(cell.frame_bytes.to_string()),
-            shown(Some(cell.frames_per_s)),
+            shown(Some(cell.frames_per_s)).map(|rate| firmness::shown(rate, cell.firmness)),
             shown(line_frames(plan, cell.frame_bytes)),
             shown(cell.tester_limit.as_ref().map(|tester_limit| tester_limit.frames_per_s)),
         ]
@@ -226,7 +227,7 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Char
                     bytes = grouped(bytes.into()),
                     load = load,
                     of_line = of_line,
-                    lost = lost
+                    lost = firmness::told(lang, lost, point.firmness)
                 );
                 Point { x, y, spread: None, label }
             };
@@ -244,9 +245,9 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Char
     let row = |bytes: u32, point: &LossPoint| {
         vec![
             Some(bytes.to_string()),
-            per_second(point.offered_frames_per_s),
+            per_second(point.offered_frames_per_s).map(|load| firmness::shown(load, point.firmness)),
             share(bytes, point).and_then(|share| percent(share / 100.0)),
-            percent(point.loss_ratio),
+            percent(point.loss_ratio).map(|lost| firmness::shown(lost, point.firmness)),
         ]
     };
     let rows = outcome.loss.iter().flat_map(|c| c.points.iter().map(|point| row(c.frame_bytes, point)));
@@ -277,7 +278,9 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     let high = cells.iter().map(|cell| cell.latency_ns.max.max(1)).max()?;
     let title_of =
         |name: &str| if name == LONGEST { said!(lang, "device-charts-legend-longest") } else { name.to_owned() };
-    let at = |cell: &FrameLatency| per_second(cell.frames_per_s).unwrap_or_else(|| "0".to_owned());
+    let at = |cell: &FrameLatency| {
+        firmness::shown(per_second(cell.frames_per_s).unwrap_or_else(|| "0".to_owned()), cell.firmness)
+    };
     let series = SERIES.into_iter().zip(PERCENTILES).map(|(class, (name, of))| {
         let place = |cell: &FrameLatency| (f64::from(cell.frame_bytes), of(cell).max(1) as f64);
         let point = |cell: &&FrameLatency| {

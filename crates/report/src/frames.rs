@@ -3,6 +3,7 @@
 use crate::device::{self, table};
 use crate::document::{Block, Section};
 use crate::figures::{counted_share, grouped, nanos, per_second, plain, rate};
+use crate::firmness;
 use crate::language::Language;
 use crate::said;
 use crate::sentences::runs;
@@ -15,7 +16,10 @@ use std::collections::BTreeMap;
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let flows: Vec<&FrameFlow> = record.results.iter().flat_map(Measurement::frames).collect();
     let tables = [counts(lang, &flows), rates(lang, &flows), latency(lang, &flows)];
-    Section::summary("frames", said!(lang, "frames-section"), tables.into_iter().flatten().map(Block::Table).collect())
+    let figures: Vec<_> = flows.iter().map(|flow| (named(lang, flow), flow.firmness)).collect();
+    let open = Block::Sentences(firmness::sentences(lang, &figures));
+    let tables = tables.into_iter().flatten().map(Block::Table);
+    Section::summary("frames", said!(lang, "frames-section"), [open].into_iter().chain(tables).collect())
 }
 
 /// `20,000 frames/s`.
@@ -86,13 +90,14 @@ fn rates(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
         Column::new("column-frames-bits-s").ranked(1),
         Column::new("column-line-bits-s"),
     ];
+    let shown = |flow: &FrameFlow, figure| firmness::shown(figure, flow.firmness);
     let row = |flow: &&FrameFlow| {
         let bits =
             |layer: fn(&FlowRate) -> f64| flow.arrived.as_ref().and_then(|arrived| rate(layer(arrived), "bit/s"));
         vec![
             Some(named(lang, flow)),
-            flow.offered.and_then(|offered| per_second(offered.frames_per_s)),
-            flow.arrived.and_then(|arrived| per_second(arrived.frames_per_s)),
+            flow.offered.and_then(|offered| per_second(offered.frames_per_s)).map(|rate| shown(flow, rate)),
+            flow.arrived.and_then(|arrived| per_second(arrived.frames_per_s)).map(|rate| shown(flow, rate)),
             bits(|arrived| arrived.frame_bits_per_s),
             bits(|arrived| arrived.wire_bits_per_s),
         ]
@@ -119,7 +124,7 @@ fn latency(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
 }
 
 /// The columns of [`csv_rows`].
-const CSV_COLUMNS: [&str; 18] = [
+const CSV_COLUMNS: [&str; 20] = [
     "record",
     "result",
     "frame_bytes",
@@ -138,6 +143,8 @@ const CSV_COLUMNS: [&str; 18] = [
     "latency_ns_p50",
     "latency_ns_p99",
     "latency_ns_max",
+    "firm",
+    "offered_share",
 ];
 
 /// Rows of a CSV file with their head: one for each frame size and way. None where no frames were sent.
@@ -148,7 +155,7 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
             flow.latency_ns.as_ref().map(|took| figure(took).to_string()).unwrap_or_default()
         };
         let loss = if flow.sent == 0 { 0.0 } else { flow.lost as f64 / flow.sent as f64 };
-        BTreeMap::from([
+        let mut row = BTreeMap::from([
             ("record", record.id.0.clone()),
             ("result", result.name.clone()),
             ("frame_bytes", flow.frame_bytes.to_string()),
@@ -167,7 +174,9 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
             ("reordered", flow.reordered.to_string()),
             ("flooded", flow.flooded.to_string()),
             ("wire_bits_per_s", number(flow.arrived.map(|arrived| arrived.wire_bits_per_s))),
-        ])
+        ]);
+        row.extend(firmness::csv(flow.firmness));
+        row
     };
     let flows = record.results.iter().flat_map(|result| result.frames().iter().map(move |flow| (result, flow)));
     let cells = |row: BTreeMap<&str, String>| -> Vec<String> {
@@ -183,7 +192,7 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{FrameEngine, Latency};
+    use linerate_model::{Firmness, FrameEngine, Latency};
     use linerate_units::Nanos;
 
     fn flows() -> [FrameFlow; 2] {
@@ -213,6 +222,7 @@ mod tests {
             engine: FrameEngine::Xdp,
             intended: 20_000,
             sent: 20_000,
+            firmness: Firmness::Firm,
             received: 19_990,
             lost: 10,
             duplicates: 0,

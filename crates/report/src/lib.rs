@@ -21,6 +21,7 @@ mod document;
 mod explain;
 mod figures;
 mod findings;
+mod firmness;
 mod flow_result;
 mod frames;
 mod heat_map;

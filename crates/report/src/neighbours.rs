@@ -2,6 +2,7 @@
 
 use crate::device::table;
 use crate::figures::{grouped, nanos, per_second, percent};
+use crate::firmness;
 use crate::language::Language;
 use crate::said;
 use crate::tables::{Column, Table};
@@ -34,6 +35,7 @@ fn held(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         vec![
             Some(found.frame_bytes.to_string()),
             Some(match found.bound {
+                _ if !found.firmness.is_firm() => firmness::shown(held, found.firmness),
                 Some(_) => said!(lang, "device-at-least", entries = held),
                 None => held,
             }),
@@ -64,7 +66,7 @@ fn past(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let row = |past: &PastNeighbours| {
         vec![
             Some(grouped(past.hosts.into())),
-            percent(past.loss_ratio),
+            percent(past.loss_ratio).map(|lost| firmness::shown(lost, past.firmness)),
             past.flooded.map(grouped),
             time(past.latency_ns.as_ref(), |latency| latency.p50),
             time(past.latency_ns.as_ref(), |latency| latency.p99),
@@ -104,6 +106,7 @@ pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, Stri
         ])
     };
     let mut held = head("hosts", found.neighbours_tried, found.latency_ns.as_ref());
+    held.extend(firmness::csv(found.firmness));
     held.insert("limit", found.limit.to_string());
     held.extend(found.lost_at.map(|count| ("lost_at_hosts", count.to_string())));
     let past = found.past.iter().map(|past| {
@@ -114,6 +117,7 @@ pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, Stri
         row.extend(past.flooded.map(|count| ("flooded", count.to_string())));
         row.extend(past.recovery_ns.map(|time| ("recovery_ns", time.to_string())));
         row.insert("recovery_lost", past.recovery_lost.to_string());
+        row.extend(firmness::csv(past.firmness));
         row
     });
     std::iter::once(held).chain(past).collect()
@@ -122,7 +126,7 @@ pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::Limit;
+    use linerate_model::{Firmness, Limit};
 
     fn took(p50: u64) -> Option<Latency> {
         let p99 = p50 * 2;
@@ -135,6 +139,7 @@ mod tests {
             hosts: 2_048,
             sent: 20_480,
             received: 10_240,
+            firmness: Firmness::Firm,
             loss_ratio: 0.5,
             flooded: Some(7),
             latency_ns: took(60_000),
@@ -147,6 +152,7 @@ mod tests {
             verdict: None,
             frame_bytes: 64,
             held: 1_024,
+            firmness: Firmness::Firm,
             lost_at: Some(1_025),
             neighbours_tried: 1_984,
             bound: None,

@@ -5,6 +5,7 @@
 
 use crate::caveats;
 use crate::figures::{MISSING, nanos, per_second, percent, plain, rate};
+use crate::firmness;
 use crate::ladder;
 use crate::language::Language;
 use crate::nfs;
@@ -80,9 +81,9 @@ impl Line {
     fn of_throughput(lang: Language, cell: &Throughput) -> Self {
         Self {
             name: said!(lang, "overview-frames", bytes = cell.frame_bytes.to_string()),
-            figure: per_second(cell.frames_per_s).map(|frames| format!("{frames} /s")),
+            figure: per_second(cell.frames_per_s).map(|frames| firmness::shown(format!("{frames} /s"), cell.firmness)),
             spread: None,
-            of_line: cell.line_share.and_then(percent),
+            of_line: cell.line_share.and_then(percent).map(|share| firmness::shown(share, cell.firmness)),
             verdict: Some(short(&cell.verdict)),
             runs: 1,
         }
@@ -91,7 +92,7 @@ impl Line {
     fn of_latency(lang: Language, cell: &FrameLatency) -> Self {
         Self {
             name: said!(lang, "overview-frame-latency", bytes = cell.frame_bytes.to_string()),
-            figure: Some(nanos(cell.latency_ns.p50)),
+            figure: Some(firmness::shown(nanos(cell.latency_ns.p50), cell.firmness)),
             spread: None,
             of_line: None,
             // It is timed at a set rate, which nothing limits.

@@ -1,19 +1,21 @@
 //! What a run amounts to, in the words of a list.
 
+use crate::firmness;
 use crate::language::Language;
 use crate::said;
 use linerate_model::{Confidence, Headline, HeadlineVerdict, MeasureUnit};
 use linerate_units::{BitRate, Nanos, OpRate};
 
-/// Returns the figure that stands for a run, with its unit: `941 Mbit/s`.
+/// Returns the figure that stands for a run, with its unit: `941 Mbit/s`. It is in parentheses if it is not firm.
 pub fn headline(headline: &Headline) -> String {
     let whole = headline.value.round() as u64;
-    match headline.unit {
+    let figure = match headline.unit {
         MeasureUnit::BitsPerS => BitRate::per_second(whole).to_string(),
         MeasureUnit::PerS => OpRate::per_second(whole).to_string(),
         MeasureUnit::Nanos => Nanos::new(whole).to_string(),
         MeasureUnit::Share => format!("{:.3} %", headline.value * 100.0),
-    }
+    };
+    firmness::shown(figure, headline.firmness)
 }
 
 /// Returns what limited that figure, with the confidence: `wire (high)`.
@@ -29,15 +31,17 @@ pub fn headline_limit(lang: Language, verdict: HeadlineVerdict) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{Limit, Quantity};
+    use linerate_model::{Firmness, Limit, Quantity};
 
     #[test]
     fn a_figure_has_its_unit_and_a_limit_its_confidence() {
         let of = |quantity: Quantity, value| {
-            headline(&Headline { result: "x".to_owned(), quantity, value, unit: quantity.unit() })
+            let firmness = if value > 0.0 { Firmness::Firm } else { Firmness::NotFirm { offered: None } };
+            headline(&Headline { result: "x".to_owned(), quantity, value, unit: quantity.unit(), firmness })
         };
         assert_eq!(of(Quantity::PayloadBps, 941e6), "941 Mbit/s");
         assert_eq!(of(Quantity::LossRatio, 0.0125), "1.250 %");
+        assert_eq!(of(Quantity::LossRatio, 0.0), "(0.000 %)", "not firm");
         let verdict = HeadlineVerdict { limit: Limit::Wire, confidence: Confidence::High };
         assert_eq!(headline_limit(Language::English, verdict), "wire (high)");
     }

@@ -33,7 +33,7 @@ const TABLES: &str = r#"
         results INTEGER NOT NULL,
         trials INTEGER NOT NULL,            -- those that count
         attempts INTEGER NOT NULL,          -- all of them
-        headline TEXT,                      -- JSON: {"result", "quantity", "value", "unit"}
+        headline TEXT,                      -- JSON: {"result", "quantity", "value", "unit", "firmness"}
         verdict TEXT                        -- JSON: {"limit", "confidence"}
     ) STRICT;
     CREATE INDEX run_by_start ON run (started_unix_ns, id);

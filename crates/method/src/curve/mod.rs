@@ -110,6 +110,7 @@ impl Method for Curve {
             quantity: result.quantity,
             value: result.main.median,
             unit: result.quantity.unit(),
+            firmness: linerate_model::Firmness::Firm,
         };
         let verdict = HeadlineVerdict { limit: result.verdict.limit, confidence: result.verdict.confidence };
         RunSummary { headline: Some(headline), verdict: Some(verdict), ..summary }

@@ -8,15 +8,17 @@
 //!    a halving.
 //! 4. The learning rate is searched in the same way with a fixed N and addresses that are new in each trial. The device must
 //!    have forgotten the others by then, so this waits for its ageing time, and is left out where that is not given.
+//! 5. A trial in which the tester did not show and ask for all N is run again. If that does not help, the search goes on
+//!    below N; where it ends there, what it found is a lower bound.
 //!
 //! The addresses are the same in every trial of the search for N: a table that never forgets still knows the first ones.
 
-use super::offered::of_number;
 use super::{sum, trial};
+use crate::offered::{is_whole, of_number};
 use crate::search::{Bisect, BisectGoal, Counted, Search as _};
 use linerate_model::{
-    AddressTable, Caveat, CaveatKind, DevicePlan, FrameForm, FrameHeaders, FrameStream, FramesRun, FramesTask,
-    LearningRate, Mac, Trial, TrialResult, Vary, VaryField, VaryOrder,
+    AddressTable, Caveat, CaveatKind, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FramesRun,
+    FramesTask, LearningRate, Mac, Trial, TrialResult, Vary, VaryField, VaryOrder,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 
@@ -46,6 +48,8 @@ pub(crate) struct AddressTest {
     /// What the trials have shown: so many are kept, and of so many some flooded.
     kept: Option<u32>,
     flooded: Option<u32>,
+    /// The lowest number above those kept that the tester did not show and ask for in full, and the share that it did.
+    cut_short: Option<(u32, f64)>,
     /// How many the last trial that flooded says are kept.
     estimate: Option<u32>,
     guesses: u32,
@@ -84,6 +88,7 @@ impl AddressTest {
             own: plan.ports.len() as u32,
             kept: None,
             flooded: None,
+            cut_short: None,
             estimate: None,
             guesses: 0,
             halvings: 0,
@@ -97,7 +102,7 @@ impl AddressTest {
 
     /// The next number to try, and whether it is a guess; none when two neighbours enclose the answer.
     fn count(&self) -> Option<(u32, bool)> {
-        let Some(flooded) = self.flooded else {
+        let Some(flooded) = self.too_many() else {
             return if self.kept.is_none() { Some((self.most, false)) } else { None };
         };
         let kept = self.kept.unwrap_or(0);
@@ -108,6 +113,16 @@ impl AddressTest {
         let untried = guesses.into_iter().flat_map(|estimate| [estimate, estimate.saturating_add(1)]);
         let guess = untried.into_iter().find(|count| (kept + 1..flooded).contains(count));
         Some(guess.map_or((kept.midpoint(flooded), false), |guess| (guess, true)))
+    }
+
+    /// The fewest addresses that the search stays below.
+    fn too_many(&self) -> Option<u32> {
+        self.flooded.into_iter().chain(self.cut_short.map(|(count, _)| count)).min()
+    }
+
+    fn firmness(&self) -> Firmness {
+        let open = self.cut_short.filter(|(count, _)| self.flooded.is_none_or(|flooded| *count < flooded));
+        open.map_or(Firmness::Firm, |(_, share)| Firmness::NotFirm { offered: Some(share) })
     }
 
     fn set(&self) -> Option<Set> {
@@ -176,8 +191,9 @@ impl AddressTest {
         };
         let Some(learned) = learned.frames() else { return false };
         // What the tester never sent says nothing of the device.
-        let in_full = |trial: &FramesRun<'_>| sum(trial, |stream| stream.sent) >= u64::from(set.count);
-        if !(in_full(&learned) && in_full(run)) && self.held_up < HELD_UP_RETRIES {
+        let least = sum(&learned, |stream| stream.sent).min(sum(run, |stream| stream.sent));
+        let in_full = least >= u64::from(set.count);
+        if !in_full && self.held_up < HELD_UP_RETRIES {
             self.held_up += 1;
             return false;
         }
@@ -190,7 +206,10 @@ impl AddressTest {
                 if unknown == 0 {
                     self.kept = Some(count);
                 } else {
-                    self.flooded = Some(count);
+                    match in_full {
+                        true => self.flooded = Some(count),
+                        false => self.cut_short = Some((count, least as f64 / f64::from(count))),
+                    }
                     self.estimate = Some(count.saturating_sub(unknown));
                 }
                 if self.count().is_none() && self.ageing > Nanos::default() && self.kept.is_some() {
@@ -261,9 +280,11 @@ impl AddressTest {
         // A rate that the tester did not reach is not the device's.
         let due = duration(set.count, set.rate).as_secs_f64();
         let took = learned.counts.streams.iter().map(|stream| stream.send_time.as_secs_f64()).fold(due, f64::max);
-        let offered = u64::from(set.count) as f64 * if took > due * 1.005 { due / took } else { 1.0 };
-        let known = u64::from(set.count - unknown).min(offered as u64);
-        search.record(&Counted { probe, intended: set.count.into(), forwarded: known });
+        let share = if took > 0.0 { due / took } else { 1.0 };
+        let offered = if is_whole(share) { u64::from(set.count) } else { (f64::from(set.count) * share) as u64 };
+        let known = u64::from(set.count - unknown).min(offered);
+        let unsent = u64::from(set.count) - offered;
+        search.record(&Counted { probe, intended: set.count.into(), unsent, forwarded: known });
         // The next are new ones.
         *first = if *first + 2 * set.count < RANGE { *first + set.count } else { 0 };
     }
@@ -280,10 +301,11 @@ impl AddressTest {
         match (&self.rates, self.set()) {
             (Some((search, _)), Some(Set { rate, .. })) => {
                 let bounds = search.bounds();
+                let upper = bounds.upper.into_iter().chain(bounds.unoffered).min();
                 let rate_of = |bound: Option<FrameRate>| bound.map_or_else(|| "?".to_owned(), |rate| rate.to_string());
-                format!("learns between {} and {}, {doing} at {rate}", rate_of(bounds.lower), rate_of(bounds.upper))
+                format!("learns between {} and {}, {doing} at {rate}", rate_of(bounds.lower), rate_of(upper))
             }
-            _ => format!("keeps between {} and {}, {doing}", number(self.kept), number(self.flooded)),
+            _ => format!("keeps between {} and {}, {doing}", number(self.kept), number(self.too_many())),
         }
     }
 
@@ -297,27 +319,33 @@ impl AddressTest {
                  (--ageing), which is then waited for after each trial",
             ));
         }
-        if self.flooded.is_none() {
+        if self.too_many().is_none() {
             caveats.push(Caveat::new(
                 CaveatKind::PlaceUnsure,
                 format!("all of {learned} addresses were kept: the table may hold more; ask for more (--most)"),
             ));
         }
-        let learning = self.rates.as_ref().map(|(search, _)| LearningRate {
-            addresses: learned,
-            frames_per_s: search.bounds().lower.map_or(0.0, |rate| rate.get() as f64),
-            flooded_at_frames_per_s: search.bounds().upper.map(|rate| rate.get() as f64),
+        let learning = self.rates.as_ref().map(|(search, _)| {
+            let bounds = search.bounds();
+            let firm = bounds.unoffered.is_none() && bounds.upper.is_some();
+            LearningRate {
+                addresses: learned,
+                frames_per_s: bounds.lower.map_or(0.0, |rate| rate.get() as f64),
+                firmness: if firm { Firmness::Firm } else { Firmness::NotFirm { offered: None } },
+                flooded_at_frames_per_s: bounds.upper.map(|rate| rate.get() as f64),
+            }
         });
         AddressTable {
             frame_bytes: self.size.get(),
             learned,
+            firmness: self.firmness(),
             own: self.own,
             capacity: learned + self.own,
             flooded_at: self.flooded,
             learn_frames_per_s: self.learn_rate.get() as f64,
             learning,
             trials: self.trials,
-            verdict: Some(of_number("addresses", learned.into(), self.flooded.map(u64::from))),
+            verdict: Some(of_number("addresses", learned.into(), self.flooded.map(u64::from), self.firmness())),
             caveats,
         }
     }

@@ -2,13 +2,16 @@
 //!
 //! Bursts are sent at the maximum frame rate, or as fast as the tester can. Where that is less, RFC 9004's formulas hold with
 //! the rate that the bursts really had: they only need to know how fast frames came in while the device forwarded.
+//!
+//! A burst with a pause in it gives the device time to send on what it holds. Such a burst shows nothing and is sent again.
 
-use super::offered::of_number;
 use super::throughput::{AT_LINE, AT_TESTER_LIMIT, lines};
 use super::{doubts, highest_load, sum, whole};
+use crate::offered::{is_whole, of_number};
 use crate::search::Longest;
 use linerate_model::{
-    BackToBack, BufferTime, BurstLengths, Caveat, CaveatKind, DevicePlan, FramesRun, FramesTask, Limit, Throughput,
+    BackToBack, BufferTime, BurstLengths, Caveat, CaveatKind, DevicePlan, Firmness, FrameStreamCounts, FramesRun,
+    FramesTask, Limit, Throughput,
 };
 use linerate_units::{BitRate, FrameSize, Nanos, Ratio};
 
@@ -20,6 +23,8 @@ const FIRST: u64 = 16;
 const WIDTH: Ratio = Ratio::new(1, 200);
 /// Repeats that RFC 2544 section 26.4 asks for.
 const STANDARD_REPEATS: u32 = 50;
+/// A burst with a pause in it is sent again so often at the most.
+const PAUSED_RETRIES: u32 = 4;
 
 /// The test at one size.
 #[derive(Debug, Clone)]
@@ -31,6 +36,8 @@ pub(crate) struct BurstTest {
     search: Longest,
     /// Frames per second of the search's longest whole burst.
     rate: Option<f64>,
+    /// How often the burst that is due had a pause in it.
+    paused: u32,
     found: Vec<Found>,
     caveats: Vec<Caveat>,
 }
@@ -42,6 +49,7 @@ struct Found {
     rate: Option<f64>,
     /// No burst was long enough to lose frames.
     unlimited: bool,
+    firmness: Firmness,
 }
 
 impl BurstTest {
@@ -50,8 +58,8 @@ impl BurstTest {
         // Calibrated or not, a tester sends no faster than the line; the time ends what it cannot send.
         let maximum = highest_load(plan, size, None).get().saturating_mul(LONGEST.get() / 1_000_000_000);
         let search = Longest::new(FIRST, FIRST, maximum, WIDTH);
-        let (rate, found, caveats) = (None, Vec::new(), Vec::new());
-        Self { size, throughput, repeats, maximum, search, rate, found, caveats }
+        let (found, caveats) = (Vec::new(), Vec::new());
+        Self { size, throughput, repeats, maximum, search, rate: None, paused: 0, found, caveats }
     }
 
     /// Why a buffer cannot be seen: nothing is ever held back in it.
@@ -60,10 +68,7 @@ impl BurstTest {
             return Some("without a throughput no buffer can be worked out".to_owned());
         };
         let rate = whole(throughput.frames_per_s);
-        let at_tester_limit = match &throughput.tester_limit {
-            Some(tester_limit) => tester_limit.share >= AT_TESTER_LIMIT,
-            None => throughput.limit == Limit::Tester,
-        };
+        let at_tester_limit = throughput.tester_limit.as_ref().is_some_and(|limit| limit.share >= AT_TESTER_LIMIT);
         // RFC 9004 section 5.1: only sizes whose throughput is below the maximum frame rate are tested.
         match (throughput.limit, throughput.lost_at_frames_per_s) {
             (Limit::Wire, _) => {
@@ -72,6 +77,10 @@ impl BurstTest {
             _ if at_tester_limit => Some(format!(
                 "the tester cannot send much faster than the {rate} frames/s that the device carries: none of its bursts \
                  fills a buffer"
+            )),
+            _ if !throughput.firmness.is_firm() => Some(format!(
+                "the throughput of {rate} frames/s is not firm, since the tester cannot send all that is due at higher rates: \
+                 no buffer follows from it"
             )),
             (_, None) => Some(format!("up to the highest rate, {rate} frames/s, no frame was lost")),
             _ => None,
@@ -87,6 +96,20 @@ impl BurstTest {
     /// Takes a trial; true when nothing more is needed.
     pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
         let Some(length) = self.search.next() else { return true };
+        for caveat in &run.result.caveats {
+            if !self.caveats.contains(caveat) {
+                self.caveats.push(caveat.clone());
+            }
+        }
+        let share = run.counts.streams.iter().map(without_pause).fold(1.0, f64::min);
+        if !is_whole(share) {
+            self.paused += 1;
+            if self.paused > PAUSED_RETRIES {
+                self.end_search(Firmness::NotFirm { offered: Some(share) });
+            }
+            return self.next().is_none();
+        }
+        self.paused = 0;
         let (sent, received) = (sum(run, |stream| stream.sent), sum(run, |stream| stream.received));
         let out_of_time = sent < length && self.search.bounds().1.is_none();
         if out_of_time {
@@ -98,19 +121,21 @@ impl BurstTest {
             self.rate = rate(run);
         }
         self.search.record(whole);
-        for caveat in &run.result.caveats {
-            if !self.caveats.contains(caveat) {
-                self.caveats.push(caveat.clone());
-            }
-        }
         if self.search.next().is_none() {
-            let (lower, upper) = self.search.bounds();
-            let frames = lower.unwrap_or(0);
-            self.found.push(Found { frames, rate: self.rate.take(), unlimited: upper.is_none() });
-            let step = (frames * WIDTH.part / WIDTH.of).max(1);
-            self.search = Longest::new(frames.max(1), step, self.maximum, WIDTH);
+            self.end_search(Firmness::Firm);
         }
         self.next().is_none()
+    }
+
+    /// Puts down what the search has found, and begins the next one there.
+    fn end_search(&mut self, firmness: Firmness) {
+        let (lower, upper) = self.search.bounds();
+        let frames = lower.unwrap_or(0);
+        let unlimited = upper.is_none() && firmness.is_firm();
+        self.found.push(Found { frames, rate: self.rate.take(), unlimited, firmness });
+        self.paused = 0;
+        let step = (frames * WIDTH.part / WIDTH.of).max(1);
+        self.search = Longest::new(frames.max(1), step, self.maximum, WIDTH);
     }
 
     pub(crate) fn known(&self) -> String {
@@ -177,12 +202,21 @@ impl BurstTest {
             );
             say(CaveatKind::ShortTrial, text);
         }
+        let firmness = self.found.iter().fold(Firmness::Firm, |all, found| all.and(found.firmness));
+        if let Some(share) = firmness.offered() {
+            let text = format!(
+                "the tester was held up in bursts again and again, once for {:.1} % of the time: the lengths are lower bounds; \
+                 keep other work off its sending cores, and measure again",
+                (1.0 - share) * 100.0
+            );
+            say(CaveatKind::BelowOfferedRate, text);
+        }
         let verdict = match (self.inapplicable(), &frames) {
             (Some(_), _) => self.throughput.as_ref().map(|found| found.verdict.clone()),
             (None, Some(frames)) => {
                 let unlimited = self.found.iter().any(|found| found.unlimited);
                 let longest = frames.max;
-                Some(of_number("frames in a row", longest, (!unlimited).then_some(longest + 1)))
+                Some(of_number("frames in a row", longest, (!unlimited).then_some(longest + 1), firmness))
             }
             (None, None) => None,
         };
@@ -192,6 +226,7 @@ impl BurstTest {
             burst_frames_per_s: sent,
             line_frames_per_s: line,
             frames,
+            firmness: self.throughput.as_ref().map_or(Firmness::Firm, |found| found.firmness).and(firmness),
             buffer,
             verdict,
             caveats,
@@ -209,9 +244,15 @@ pub(crate) fn shape(trial: &mut FramesTask, line: Option<BitRate>, frames: u64) 
     }
 }
 
+/// The share of a burst's time in which its sender was not held up, 0 to 1.
+fn without_pause(stream: &FrameStreamCounts) -> f64 {
+    let (held_up, time) = (stream.held_up.as_secs_f64(), stream.send_time.as_secs_f64());
+    if time > 0.0 { (1.0 - held_up / time).max(0.0) } else { 1.0 }
+}
+
 /// Frames per second within a burst; none of single frames.
 fn rate(run: &FramesRun<'_>) -> Option<f64> {
-    let of = |stream: &linerate_model::FrameStreamCounts| {
+    let of = |stream: &FrameStreamCounts| {
         let gaps = stream.sent.checked_sub(1).filter(|gaps| *gaps > 0)?;
         (stream.send_time.get() > 0).then(|| gaps as f64 / stream.send_time.as_secs_f64())
     };

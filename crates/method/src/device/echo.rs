@@ -45,6 +45,7 @@ impl EchoTest {
                 frame_bytes: found.frame_bytes,
                 target: self.target,
                 answers_per_s: found.frames_per_s,
+                firmness: found.firmness,
                 lost_at_requests_per_s: found.lost_at_frames_per_s,
                 tester_limit: found.tester_limit,
                 trials: found.trials,

@@ -23,16 +23,16 @@
 //! Where this ends: a router that forgets a host, but keeps what is sent to it until it has asked again, loses nothing and
 //! so seems to hold it; only latency tells.
 
-use super::offered::of_number;
 use super::recovery::last_loss;
 use super::{latency_of, trial};
+use crate::offered::{Offer, of_number};
 use crate::search::Longest;
 use linerate_model::{
-    Caveat, CaveatKind, Confidence, DevicePlan, FrameForm, FrameHeaders, FrameStream, FrameStreamCounts, FramesRun,
-    FramesTask, Latency, Limit, Mac, MacRule, NeighbourTable, PastNeighbours, SimulatedHosts, Trial, Vary, VaryField,
-    VaryOrder, Verdict,
+    Caveat, CaveatKind, Confidence, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FrameStreamCounts,
+    FramesRun, FramesTask, Latency, Limit, Mac, MacRule, NeighbourTable, PastNeighbours, SimulatedHosts, Trial, Vary,
+    VaryField, VaryOrder, Verdict,
 };
-use linerate_units::{FrameRate, FrameSize, Nanos, Ratio, grouped};
+use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 use std::net::IpAddr;
 
 /// The first host's Ethernet address; each has its own. Locally administered (IEEE 802c).
@@ -59,8 +59,8 @@ pub(crate) struct HostTest {
     search: Longest,
     /// The most hosts that were tried.
     tried: u32,
-    /// The hosts of the last probe in which the tester did not ask for all of them.
-    cut_short: Option<u32>,
+    /// The hosts of the last probe in which the tester did not ask for all of them, and the share that it asked for.
+    cut_short: Option<(u32, f64)>,
     /// Latency of the last probe whose hosts were all held.
     latency: Option<Latency>,
     past: Vec<PastNeighbours>,
@@ -199,7 +199,9 @@ impl HostTest {
         doubts.into_iter().for_each(|caveat| self.doubt(caveat));
         match (self.count(), self.count_past(), &run.counts.streams[..]) {
             (Some(hosts), _, [_, asked]) => self.record_probe(hosts, asked, plan.loss),
-            (None, Some(hosts), [_, held, all, again]) => self.record_past(hosts, held, all, again, plan),
+            (None, Some(hosts), [_, held, all, again]) => {
+                self.record_past(hosts, [held, all, again], Offer::of(run).firmness(), plan);
+            }
             _ => {}
         }
         self.count().is_none() && self.count_past().is_none()
@@ -212,11 +214,11 @@ impl HostTest {
         // A tester that is held up may leave out rounds; only who was never asked is not known to be held.
         let unasked = u64::from(hosts).saturating_sub(asked.sent);
         if unasked > 0 {
-            self.cut_short = Some(hosts);
+            self.cut_short = Some((hosts, asked.sent as f64 / f64::from(hosts)));
             self.doubt(Caveat::new(
                 CaveatKind::BelowOfferedRate,
                 format!(
-                    "the tester was held up and never asked for {unasked} of {hosts} hosts, which count as not held: give a \
+                    "the tester was held up and never asked for {unasked} of {hosts} hosts, so that what it found is a lower bound: give a \
                      lower --rate, or measure when this host is quiet"
                 ),
             ));
@@ -234,9 +236,8 @@ impl HostTest {
     fn record_past(
         &mut self,
         hosts: u32,
-        held: &FrameStreamCounts,
-        all: &FrameStreamCounts,
-        again: &FrameStreamCounts,
+        [held, all, again]: [&FrameStreamCounts; 3],
+        firmness: Firmness,
         plan: &DevicePlan,
     ) {
         self.tried = self.tried.max(hosts);
@@ -245,6 +246,7 @@ impl HostTest {
             hosts,
             sent: all.sent,
             received: all.received,
+            firmness,
             loss_ratio: lost(all) as f64 / all.sent.max(1) as f64,
             flooded: (plan.ports.len() > 2).then_some(all.flooded),
             latency_ns: latency_of(&all.latency),
@@ -302,33 +304,27 @@ impl HostTest {
                 "after an overload held hosts were lost until the end of the trial: give a longer --time".to_owned(),
             );
         }
-        let limit = match lost_at {
-            Some(_) if lost_at == self.cut_short => Limit::Tester,
-            Some(_) if held == 0 => Limit::CannotTell,
-            _ => of_number("hosts", held.into(), lost_at.map(u64::from)).limit,
-        };
-        let verdict = match limit {
-            Limit::Tester => {
-                let text =
-                    format!("the tester did not ask for all of {} hosts", grouped(lost_at.unwrap_or(held).into()));
-                Verdict::new(limit, Confidence::Medium, vec![text])
-            }
-            Limit::CannotTell => {
-                Verdict::new(limit, Confidence::Low, vec![String::from("not one host was reached without loss")])
-            }
-            _ => of_number("hosts", held.into(), lost_at.map(u64::from)),
+        let open = self.cut_short.filter(|(hosts, _)| lost_at == Some(*hosts));
+        let firmness = open.map_or(Firmness::Firm, |(_, share)| Firmness::NotFirm { offered: Some(share) });
+        let verdict = if firmness.is_firm() && held == 0 && lost_at.is_some() {
+            let text = String::from("not one host was reached without loss");
+            Verdict::new(Limit::CannotTell, Confidence::Low, vec![text])
+        } else {
+            of_number("hosts", held.into(), lost_at.map(u64::from), firmness)
         };
         NeighbourTable {
             frame_bytes: self.size.get(),
             held,
-            lost_at,
+            firmness,
+            // What the tester did not ask for was not lost.
+            lost_at: lost_at.filter(|_| firmness.is_firm()),
             neighbours_tried: self.tried,
             bound: if lost_at.is_none() { Some(self.tried) } else { None },
             learn_frames_per_s: self.learn_rate.get() as f64,
             frames_per_s: self.rate.get() as f64,
             latency_ns: self.latency.clone(),
             past: self.past.clone(),
-            limit,
+            limit: verdict.limit,
             verdict: Some(verdict),
             trials: self.trials,
             caveats,

@@ -2,8 +2,8 @@
 //!
 //! The RFC times one tagged frame of a stream; here each frame carries its time, so that the whole distribution is known.
 
-use super::offered::of_load;
-use super::{doubts, fell_short, latency, load, sum};
+use super::{doubts, latency, load, sum};
+use crate::offered::Offer;
 use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameLatency, FramesRun, TrialResult};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
@@ -45,23 +45,21 @@ impl LatencyTest {
             let mut caveats = doubts(plan);
             caveats.extend(run.result.caveats.iter().cloned());
             caveats.extend(load::doubts(run.result.device_load.as_ref()));
-            if fell_short(&run) {
+            let offer = Offer::of(&run);
+            if !offer.is_whole() {
                 caveats.push(Caveat::new(
                     CaveatKind::BelowOfferedRate,
-                    "the tester sent less than the rate asked for; the latency is that of the lower load: ask for less",
+                    format!("{}: the latency is that of the lower load; ask for a lower --rate", offer.told()),
                 ));
             }
             FrameLatency {
                 frame_bytes: self.size.get(),
                 frames_per_s: run.offered(),
+                firmness: offer.firmness(),
                 lost: sum(&run, |stream| stream.lost()),
                 latency_ns,
                 device_load: run.result.device_load.clone(),
-                verdict: Some(of_load(
-                    sum(&run, |stream| stream.intended),
-                    sum(&run, |stream| stream.sent),
-                    sum(&run, |stream| stream.received),
-                )),
+                verdict: Some(offer.verdict()),
                 caveats,
             }
         })

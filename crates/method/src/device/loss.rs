@@ -1,8 +1,9 @@
 //! Frame loss against load: from the highest load down, until two successive trials lose nothing (RFC 2544 section 26.3).
+//! A trial that the tester did not offer is none of the two.
 
-use super::offered::of_load;
-use super::{TesterLimit, doubts, highest_load, load, sum, whole};
-use linerate_model::{DevicePlan, FramesRun, LossCurve, LossPoint};
+use super::{TesterLimit, doubts, highest_load, load, whole};
+use crate::offered::Offer;
+use linerate_model::{DevicePlan, FramesRun, LossCurve, LossPoint, Verdict};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
 /// The curve at one size.
@@ -13,6 +14,8 @@ pub(crate) struct LossTest {
     step_percent: u32,
     time: Nanos,
     points: Vec<LossPoint>,
+    /// What limited the first point, which has the highest load.
+    verdict: Option<Verdict>,
     caveats: Vec<linerate_model::Caveat>,
 }
 
@@ -29,12 +32,14 @@ impl LossTest {
             step_percent: step_percent.clamp(1, 100),
             time: plan.final_time,
             points: Vec::new(),
+            verdict: None,
             caveats: Vec::new(),
         }
     }
 
     pub(crate) fn next(&self) -> Option<(FrameRate, Nanos)> {
-        let clean = self.points.iter().rev().take(2).filter(|point| point.loss_ratio == 0.0).count();
+        let clean = |point: &&LossPoint| point.loss_ratio == 0.0 && point.firmness.is_firm();
+        let clean = self.points.iter().rev().take(2).filter(clean).count();
         let percent =
             100_u64.checked_sub(self.points.len() as u64 * u64::from(self.step_percent)).filter(|p| *p > 0)?;
         (clean < 2).then(|| (FrameRate::per_second((self.highest.get() * percent / 100).max(1)), self.time))
@@ -43,13 +48,15 @@ impl LossTest {
     /// Takes a trial; true when the curve is complete.
     pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
         let seconds = run.task.time.as_secs_f64();
-        let (sent, received) = (sum(run, |stream| stream.sent), sum(run, |stream| stream.received));
+        let offer = Offer::of(run);
+        self.verdict.get_or_insert_with(|| offer.verdict());
         self.points.push(LossPoint {
-            intended_frames_per_s: sum(run, |stream| stream.intended) as f64 / seconds,
+            intended_frames_per_s: offer.due as f64 / seconds,
             offered_frames_per_s: run.offered(),
-            sent,
-            received,
-            loss_ratio: if sent == 0 { 0.0 } else { sent.saturating_sub(received) as f64 / sent as f64 },
+            firmness: offer.firmness(),
+            sent: offer.sent,
+            received: offer.received,
+            loss_ratio: offer.lost() as f64 / offer.sent.max(1) as f64,
             device_load: run.result.device_load.clone(),
         });
         for caveat in run.result.caveats.iter().cloned().chain(load::doubts(run.result.device_load.as_ref())) {
@@ -69,11 +76,7 @@ impl LossTest {
     pub(crate) fn outcome(&self, plan: &DevicePlan) -> LossCurve {
         let mut caveats = doubts(plan);
         caveats.extend(self.caveats.iter().cloned());
-        // The curve begins at the highest load.
-        let verdict = self.points.first().map(|point| {
-            let due = point.intended_frames_per_s * self.time.as_secs_f64();
-            of_load(due.round() as u64, point.sent, point.received)
-        });
+        let verdict = self.verdict.clone();
         LossCurve { frame_bytes: self.size.get(), points: self.points.clone(), verdict, caveats }
     }
 }

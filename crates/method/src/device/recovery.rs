@@ -1,9 +1,10 @@
 //! How long frames go on being lost after an overload (RFC 2544 section 26.5): 110 % of the throughput, then 50 % of it.
 
-use super::{TesterLimit, directions, doubts, fell_short, highest_load};
+use super::{TesterLimit, directions, doubts, highest_load};
+use crate::offered::Offer;
 use linerate_model::{
-    Caveat, CaveatKind, Confidence, DevicePlan, DirectionCounts, FrameStreamCounts, FramesRun, FramesTask, Limit,
-    Recovery, Throughput, Verdict,
+    Caveat, CaveatKind, Confidence, DevicePlan, DirectionCounts, Firmness, FrameStreamCounts, FramesRun, FramesTask,
+    Limit, Recovery, Throughput, Verdict,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, grouped};
 
@@ -12,6 +13,10 @@ use linerate_units::{FrameRate, FrameSize, Nanos, grouped};
 pub(crate) struct RecoveryTest {
     size: FrameSize,
     throughput: u64,
+    /// Of the throughput.
+    of_throughput: Firmness,
+    /// Of the runs so far.
+    of_runs: Firmness,
     loads: Loads,
     time: Nanos,
     repeats: u32,
@@ -52,8 +57,18 @@ impl RecoveryTest {
             reduced: share(50),
             time: plan.final_time,
         };
-        let (runs, caveats) = (Vec::new(), Vec::new());
-        Self { size, throughput: found, loads, time: plan.final_time, repeats, runs, caveats }
+        let of_throughput = throughput.map_or(Firmness::Firm, |throughput| throughput.firmness);
+        Self {
+            size,
+            throughput: found,
+            of_throughput,
+            of_runs: Firmness::Firm,
+            loads,
+            time: plan.final_time,
+            repeats,
+            runs: Vec::new(),
+            caveats: Vec::new(),
+        }
     }
 
     /// Why the device cannot be overloaded.
@@ -98,11 +113,11 @@ impl RecoveryTest {
             }
         };
         run.result.caveats.iter().cloned().for_each(&mut doubt);
-        if fell_short(run) {
-            doubt(Caveat::new(
-                CaveatKind::BelowOfferedRate,
-                "the tester sent less than the loads it was to: the overload is what it reached",
-            ));
+        let offer = Offer::of(run);
+        self.of_runs = self.of_runs.and(offer.firmness());
+        if !offer.is_whole() {
+            let text = format!("{}: both loads are those that it reached", offer.told());
+            doubt(Caveat::new(CaveatKind::BelowOfferedRate, text));
         }
         if directions(run).iter().skip(half).any(|way: &DirectionCounts| way.reordered > 0) {
             doubt(Caveat::new(
@@ -135,7 +150,10 @@ impl RecoveryTest {
             let text = format!("in {unrecovered} of {} runs frames were lost until the end", self.runs.len());
             caveats.push(Caveat::new(CaveatKind::NotMeasured, format!("{text}: give a longer --time")));
         }
+        let tester = |text: &str| Verdict::new(Limit::Tester, Confidence::Medium, vec![text.to_owned()]);
         let verdict = self.inapplicable().is_none().then(|| match overload_lost {
+            _ if !self.of_runs.is_firm() => tester("the tester did not offer both loads in every run"),
+            _ if !self.of_throughput.is_firm() => tester("the throughput that both loads follow from is not firm"),
             0 => Verdict::new(
                 Limit::OfferedLoad,
                 Confidence::High,
@@ -150,6 +168,7 @@ impl RecoveryTest {
             frame_bytes: self.size.get(),
             throughput_frames_per_s: self.throughput as f64,
             overload_frames_per_s: self.runs.iter().map(|run| run.overload).sum::<f64>() / runs,
+            firmness: self.of_throughput.and(self.of_runs),
             overload_lost,
             reduced_frames_per_s: self.runs.iter().map(|run| run.reduced).sum::<f64>() / runs,
             mean_ns: (!values_ns.is_empty()).then(|| values_ns.iter().sum::<u64>() as f64 / values_ns.len() as f64),

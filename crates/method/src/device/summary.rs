@@ -1,6 +1,8 @@
 //! The one figure that stands for a device test in lists.
 
-use linerate_model::{DeviceFound, Headline, HeadlineVerdict, MeasureUnit, Quantity, RunSummary, Throughput, Verdict};
+use linerate_model::{
+    DeviceFound, Firmness, Headline, HeadlineVerdict, MeasureUnit, Quantity, RunSummary, Throughput, Verdict,
+};
 
 /// What a test amounts to so far. Its first rate stands for it: the highest without loss, of echo requests the highest that is
 /// answered, of latency and bursts the rate that they were measured at.
@@ -14,33 +16,36 @@ pub(super) fn of(found: &DeviceFound) -> RunSummary {
         + echo.len()
         + usize::from(addresses.is_some())
         + usize::from(hosts.is_some());
-    let rate = throughput.first().map(|Throughput { frame_bytes, frames_per_s, verdict, .. }| {
-        (format!("throughput {frame_bytes}"), *frames_per_s, Some(verdict))
-    });
+    let rate = || {
+        let Throughput { frame_bytes, frames_per_s, firmness, verdict, .. } = throughput.first()?;
+        Some((format!("throughput {frame_bytes}"), *frames_per_s, *firmness, Some(verdict)))
+    };
     let echoes = || {
         let first = echo.first()?;
-        Some((format!("echo {}", first.frame_bytes), first.answers_per_s, Some(&first.verdict)))
+        Some((format!("echo {}", first.frame_bytes), first.answers_per_s, first.firmness, Some(&first.verdict)))
     };
     let timed = || {
         let first = latency.first()?;
-        Some((format!("latency {}", first.frame_bytes), first.frames_per_s, first.verdict.as_ref()))
+        let verdict = first.verdict.as_ref();
+        Some((format!("latency {}", first.frame_bytes), first.frames_per_s, first.firmness, verdict))
     };
     let lost = || {
-        let first = loss.first()?;
-        let offered = first.points.first()?.offered_frames_per_s;
-        Some((format!("loss {}", first.frame_bytes), offered, first.verdict.as_ref()))
+        let (first, point) = (loss.first()?, loss.first()?.points.first()?);
+        let verdict = first.verdict.as_ref();
+        Some((format!("loss {}", first.frame_bytes), point.offered_frames_per_s, point.firmness, verdict))
     };
-    let told: Option<(String, f64, Option<&Verdict>)> = rate.or_else(echoes).or_else(timed).or_else(lost);
-    let verdict = told.as_ref().and_then(|(_, _, verdict)| *verdict);
+    let told: Option<(String, f64, Firmness, Option<&Verdict>)> = rate().or_else(echoes).or_else(timed).or_else(lost);
+    let verdict = told.as_ref().and_then(|(.., verdict)| *verdict);
     RunSummary {
         results: u32::try_from(results).unwrap_or(u32::MAX),
         verdict: verdict
             .map(|Verdict { limit, confidence, .. }| HeadlineVerdict { limit: *limit, confidence: *confidence }),
-        headline: told.map(|(result, value, _)| Headline {
+        headline: told.map(|(result, value, firmness, _)| Headline {
             result,
             quantity: Quantity::FramesPerS,
             value,
             unit: MeasureUnit::PerS,
+            firmness,
         }),
     }
 }

@@ -1,13 +1,18 @@
 //! Throughput: the highest rate at which no frame is lost (RFC 1242 section 3.17, RFC 2544 section 26.1).
+//!
+//! A rate is firm if the tester offered it, and offered the lowest rate at which frames were lost. Where it did not, the
+//! result is a lower bound: the highest load that was really offered, and of which nothing was lost.
 
-use super::{TesterLimit, directions, doubts, fell_short, highest_load, kept_its_rate, load, sum, whole};
-use crate::proof::bypassed;
-use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Search};
+mod verdict;
+
+use super::{TesterLimit, directions, doubts, highest_load, load};
+use crate::offered::Offer;
+use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Probe, Search};
 use linerate_model::{
-    Caveat, CaveatKind, Confidence, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, FrameTesterLimit, FramesRun,
-    GoalBounds, Limit, SearchGoal, Throughput, Verdict,
+    Caveat, CaveatKind, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, Firmness, FrameTesterLimit, FramesRun,
+    GoalBounds, SearchGoal, Throughput,
 };
-use linerate_units::{FrameRate, FrameSize, Nanos, Ratio, grouped};
+use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 
 /// A result within this share of the tester's limit is the tester's own.
 pub(super) const AT_TESTER_LIMIT: f64 = 0.97;
@@ -15,8 +20,6 @@ pub(super) const AT_TESTER_LIMIT: f64 = 0.97;
 pub(crate) const AT_LINE: f64 = 0.997;
 /// Where the device, offered more, lets no more than this many times the result through, it is what limits it.
 const NEAR: f64 = 1.05;
-/// With so much, it is the device rather than the tester that gives way, only not quite where.
-const NEAR_ENOUGH: f64 = 1.25;
 
 /// The search at one size.
 #[derive(Debug, Clone)]
@@ -37,15 +40,46 @@ enum By {
     Goals(Vec<SearchGoal>, Mlr),
 }
 
-/// A trial: its load, whether the tester sent all of it, and what was lost of what it sent.
+/// A trial: what the search was told of it, and what the tester offered.
 #[derive(Debug, Clone)]
 struct Tried {
-    load: u64,
-    time: Nanos,
-    short: bool,
-    lost_of_sent: u64,
+    counted: Counted,
+    offer: Offer,
     directions: Vec<DirectionCounts>,
     device_load: Option<DeviceLoad>,
+}
+
+impl Tried {
+    fn load(&self) -> FrameRate {
+        self.counted.probe.load
+    }
+
+    /// Frames a second that were really offered.
+    fn offered_per_s(&self) -> f64 {
+        self.load().get() as f64 * self.offer.share
+    }
+}
+
+/// What a rate was searched for.
+#[derive(Debug, Clone, Copy)]
+struct Sought {
+    /// Loss that a trial may have.
+    loss: Ratio,
+    /// Length of a trial that decides.
+    time: Nanos,
+}
+
+/// What the trials show.
+#[derive(Debug, Clone, Copy)]
+struct Shown<'a> {
+    /// Frames a second.
+    rate: f64,
+    firmness: Firmness,
+    /// The line carries no higher one.
+    at_line: bool,
+    /// The trial that showed the rate; none if none did.
+    decided: Option<&'a Tried>,
+    bounds: Bounds,
 }
 
 impl By {
@@ -119,26 +153,15 @@ impl ThroughputTest {
     /// Takes a trial; true when the search is over.
     pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
         let Some(probe) = self.by.search().next() else { return true };
-        let (intended, sent) = (sum(run, |stream| stream.intended), sum(run, |stream| stream.sent));
-        let received = sum(run, |stream| stream.received);
-        let too_slow = fell_short(run) && !kept_its_rate(run);
+        let offer = Offer::of(run);
+        let counted = counted(probe, &offer);
         self.tried.push(Tried {
-            load: probe.load.get(),
-            time: probe.time,
-            // What the tester never sent weighs as much as what did not come back.
-            short: too_slow || intended.saturating_sub(sent) > sent.saturating_sub(received),
-            lost_of_sent: sent.saturating_sub(received),
+            counted,
+            offer,
             directions: directions(run),
             device_load: run.result.device_load.clone(),
         });
-        // Within the tolerance of the offered load, only what was sent can be lost. Beyond it, what was not offered counts as
-        // lost too (RFC 9971), so that no rate is reported that the tester cannot offer. One that was held up, however often
-        // the trial was repeated, can: between the pauses the load was what it was to be, and its caveat says that they were.
-        let (due, offered) = match too_slow {
-            true => (intended, (intended as f64 * run.offered_share()) as u64),
-            false => (sent, sent),
-        };
-        self.by.search_mut().record(&Counted { probe, intended: due, forwarded: received.min(offered) });
+        self.by.search_mut().record(&counted);
         // Of each kind the last: that of the trial nearest to the answer.
         for caveat in &run.result.caveats {
             self.caveats.retain(|known| known.kind != caveat.kind);
@@ -149,45 +172,99 @@ impl ThroughputTest {
 
     pub(crate) fn known(&self) -> String {
         let rate = |bound: Option<FrameRate>| bound.map_or_else(|| "?".to_owned(), |rate| rate.to_string());
-        let bounds = self.by.search().bounds();
-        format!("between {} and {}", rate(bounds.lower), rate(bounds.upper))
+        let Bounds { lower, upper, unoffered } = self.by.search().bounds();
+        format!("between {} and {}", rate(lower), rate(upper.into_iter().chain(unoffered).min()))
     }
 
     /// What was found: one result, or one for each goal.
     pub(crate) fn outcomes(&self, plan: &DevicePlan) -> Vec<Throughput> {
         match &self.by {
             By::Halving(search) => {
-                let bounds = search.bounds();
-                vec![self.outcome(plan, bounds, bounds.lower, None)]
+                let (bounds, time) = (search.bounds(), plan.final_time.max(plan.search_time));
+                let shown = self.shown(plan, bounds, bounds.lower, Sought { loss: plan.loss, time });
+                vec![self.outcome(plan, shown, None)]
             }
             By::Goals(names, search) => {
                 let found = names.iter().zip(search.results());
                 found
                     .map(|(name, found)| {
-                        self.outcome(plan, found.bounds, found.conditional_throughput, Some(bounds_of(*name, found)))
+                        let sought = Sought { loss: found.goal.loss, time: found.goal.final_time };
+                        let shown = self.shown(plan, found.bounds, found.conditional_throughput, sought);
+                        self.outcome(plan, shown, Some(bounds_of(*name, found)))
                     })
                     .collect()
             }
         }
     }
 
-    fn outcome(
-        &self,
-        plan: &DevicePlan,
-        bounds: Bounds,
-        rate: Option<FrameRate>,
-        goal: Option<GoalBounds>,
-    ) -> Throughput {
+    /// What the trials show, where the search found `rate` at its lower bound.
+    fn shown(&self, plan: &DevicePlan, bounds: Bounds, rate: Option<FrameRate>, sought: Sought) -> Shown<'_> {
+        let at_lower = |trial: &&Tried| Some(trial.load()) == bounds.lower && trial.counted.is_offered();
+        let of_lower = || self.tried.iter().filter(at_lower).filter(|trial| trial.counted.probe.time >= sought.time);
+        // Within its tolerance the tester offered a little less.
+        let share = of_lower().map(|trial| trial.offer.share).fold(1.0, f64::min);
+        let at_line = bounds.lower.zip(lines(plan, self.size));
+        let at_line = at_line.is_some_and(|(lower, lines)| lower.get() as f64 >= AT_LINE * lines);
+        let firmness = if at_line { Firmness::Firm } else { self.firmness(plan, bounds) };
         // The last trial at the lower bound is the one that decided: a search ends with its validation.
-        let decided = self.tried.iter().rfind(|trial| Some(trial.load) == bounds.lower.map(FrameRate::get));
-        let rate = rate.map_or(0.0, |rate| rate.get() as f64);
+        let decided = of_lower().last().or_else(|| self.tried.iter().rfind(at_lower));
+        let rate = rate.map_or(0.0, |rate| rate.get() as f64 * share);
+        let found = Shown { rate, firmness, at_line, decided, bounds };
+        if firmness.is_firm() {
+            return found;
+        }
+        let lost_at = bounds.upper.map_or(f64::INFINITY, |upper| upper.get() as f64);
+        let bears = |trial: &&Tried| {
+            trial.counted.probe.time >= sought.time
+                && !trial.counted.loses(sought.loss)
+                && trial.offered_per_s() < lost_at
+        };
+        let most = self.tried.iter().filter(bears).max_by(|a, b| a.offered_per_s().total_cmp(&b.offered_per_s()));
+        match most.filter(|most| most.offered_per_s() > found.rate) {
+            Some(most) => Shown {
+                rate: most.offered_per_s(),
+                firmness: if most.offer.is_whole() { firmness } else { most.offer.firmness() },
+                decided: Some(most),
+                ..found
+            },
+            None => found,
+        }
+    }
+
+    /// Whether the bounds of a search that ended below the line's rate are those of what was searched for.
+    fn firmness(&self, plan: &DevicePlan, bounds: Bounds) -> Firmness {
+        let Bounds { lower, upper, unoffered } = bounds;
+        let rate = |bound: Option<FrameRate>| bound.map(|bound| bound.get() as f64);
+        let (low, high) = (rate(lower), rate(upper));
+        let calibrates = plan.test == DeviceTest::Calibrate;
+        let Some(short) = unoffered.and_then(|load| self.short_at(load)) else {
+            // Nothing was lost at the highest load: the tester's limit kept it from more.
+            return if high.is_some() || calibrates { Firmness::Firm } else { Firmness::NotFirm { offered: None } };
+        };
+        let close = low.zip(high).is_some_and(|(low, high)| high <= low * NEAR);
+        // The rate that a tester cannot send is what a calibration looks for.
+        let too_slow = calibrates && lower.is_some() && short.offer.held_up.is_none();
+        if close || too_slow { Firmness::Firm } else { short.offer.firmness() }
+    }
+
+    /// The last trial at `load` that the tester did not offer.
+    fn short_at(&self, load: FrameRate) -> Option<&Tried> {
+        self.tried.iter().rfind(|trial| trial.load() == load && !trial.counted.is_offered())
+    }
+
+    fn outcome(&self, plan: &DevicePlan, mut shown: Shown<'_>, goal: Option<GoalBounds>) -> Throughput {
         let lines = lines(plan, self.size);
         let tester_limit = self.tester_limit.as_ref().map(|tester_limit| FrameTesterLimit {
             record: tester_limit.record.clone(),
             frames_per_s: tester_limit.frames_per_s,
-            share: if tester_limit.frames_per_s > 0.0 { rate / tester_limit.frames_per_s } else { 0.0 },
+            share: if tester_limit.frames_per_s > 0.0 { shown.rate / tester_limit.frames_per_s } else { 0.0 },
         });
-        let verdict = self.verdict(plan, rate, lines, tester_limit.as_ref(), bounds.upper);
+        let at_tester_limit = tester_limit.as_ref().is_some_and(|limit| limit.share >= AT_TESTER_LIMIT);
+        if shown.firmness.is_firm() && at_tester_limit && !shown.at_line {
+            shown.firmness = Firmness::NotFirm { offered: None };
+        }
+        let verdict = self.verdict(plan, &shown, lines, tester_limit.as_ref());
+        let Shown { rate, firmness, decided, bounds, .. } = shown;
         let mut caveats = match &goal {
             None => doubts(plan),
             Some(goal) => shortened(goal),
@@ -211,98 +288,36 @@ impl ThroughputTest {
             frame_bytes: self.size.get(),
             goal,
             frames_per_s: rate,
+            firmness,
             bits_per_s: rate * f64::from(self.size.get()) * 8.0,
             line_share: lines.map(|lines| rate / lines),
             lost_at_frames_per_s: bounds.upper.map(|load| load.get() as f64),
             directions: decided.map(|trial| trial.directions.clone()).unwrap_or_default(),
             tester_limit,
             trials: self.tried.len() as u32,
-            trial_time: decided.map_or(plan.final_time, |trial| trial.time),
+            trial_time: decided.map_or(plan.final_time, |trial| trial.counted.probe.time),
             device_load,
             limit: verdict.limit,
             verdict,
             caveats,
         }
     }
+}
 
-    /// What limited the rate: the line, the tester, or what stands between its ports.
-    fn verdict(
-        &self,
-        plan: &DevicePlan,
-        rate: f64,
-        lines: Option<f64>,
-        tester_limit: Option<&FrameTesterLimit>,
-        failed: Option<FrameRate>,
-    ) -> Verdict {
-        let say = Verdict::new;
-        if let Some(lines) = lines
-            && rate >= AT_LINE * lines
-        {
-            let text = format!("{} frames/s are {:.1} % of what the line carries", whole(rate), rate / lines * 100.0);
-            return say(Limit::Wire, Confidence::High, vec![text]);
-        }
-        if plan.test == DeviceTest::Calibrate {
-            let text = format!("without a device between its ports the tester reached {} frames/s", whole(rate));
-            return say(Limit::Tester, Confidence::High, vec![text]);
-        }
-        // The lowest load that failed tells what gave way first.
-        let failed = failed.map(FrameRate::get);
-        // A goal may try a load many times, and the tester may have spoilt a trial just there: the device is to blame where,
-        // offered that load or more by a tester that was not short, it let hardly more through than the result.
-        let let_through = |trial: &Tried| {
-            let forwarded: f64 = trial.directions.iter().map(|direction| direction.frames_per_s).sum();
-            forwarded.min(trial.load as f64)
-        };
-        let by_device = self.tried.iter().filter(|trial| !trial.short && trial.lost_of_sent > 0);
-        let by_device = by_device.filter(|trial| failed.is_some_and(|failed| trial.load >= failed));
-        let gave_way = by_device
-            .min_by(|one, other| let_through(one).total_cmp(&let_through(other)))
-            .filter(|trial| let_through(trial) <= failed.unwrap_or_default() as f64 * NEAR_ENOUGH);
-        if let Some(tester_limit) = tester_limit
-            && tester_limit.share >= AT_TESTER_LIMIT
-        {
-            let text = format!(
-                "{} frames/s are {:.1} % of the tester's limit of {} frames/s: the device may carry more",
-                whole(rate),
-                tester_limit.share * 100.0,
-                whole(tester_limit.frames_per_s)
-            );
-            let proofs = vec![bypassed(&tester_limit.record, rate, tester_limit.frames_per_s)];
-            return Verdict { proofs, ..say(Limit::Tester, Confidence::High, vec![text]) };
-        }
-        let Some(failed) = failed else {
-            let text = format!("no frame was lost up to the highest rate tried, {} frames/s", whole(rate));
-            return say(Limit::CannotTell, Confidence::Low, vec![text]);
-        };
-        let Some(gave_way) = gave_way else {
-            let text =
-                format!("at {} frames/s the tester itself did not send all frames that were due", grouped(failed));
-            return say(Limit::Tester, Confidence::Medium, vec![text]);
-        };
-        let sent = format!(
-            "at {} frames/s the tester sent every frame, and {} did not come back",
-            grouped(gave_way.load),
-            grouped(gave_way.lost_of_sent)
-        );
-        match tester_limit {
-            Some(tester_limit) => {
-                let room = format!(
-                    "with the device bypassed the tester reached {} frames/s, {:.1} times as many",
-                    whole(tester_limit.frames_per_s),
-                    tester_limit.frames_per_s / rate.max(1.0)
-                );
-                let near = let_through(gave_way) <= failed as f64 * NEAR;
-                let proofs = vec![bypassed(&tester_limit.record, rate, tester_limit.frames_per_s)];
-                let confidence = if near { Confidence::High } else { Confidence::Medium };
-                Verdict { proofs, ..say(Limit::Device, confidence, vec![sent, room]) }
-            }
-            None => {
-                let missing =
-                    "whether the tester's receiving port could have taken them is not known: it was not calibrated";
-                say(Limit::CannotTell, Confidence::Low, vec![sent, missing.to_owned()])
-            }
-        }
+/// What a search is told of a trial. Within the tolerance of the offered load, only what was sent can be lost. Beyond it, what
+/// was not offered counts as lost too (RFC 9971).
+fn counted(probe: Probe, offer: &Offer) -> Counted {
+    if offer.is_whole() {
+        let (intended, forwarded) = (offer.sent, offer.received.min(offer.sent));
+        return Counted { probe, intended, unsent: 0, forwarded };
     }
+    let offered = (offer.due as f64 * offer.share) as u64;
+    // What was sent too late was not offered either.
+    let forwarded = match offer.received < offer.sent {
+        true => (offered as f64 * offer.received as f64 / offer.sent as f64) as u64,
+        false => offered,
+    };
+    Counted { probe, intended: offer.due, unsent: offer.due - offered, forwarded }
 }
 
 /// What the lines of all directions carry, frames per second; none where their rate is unknown.

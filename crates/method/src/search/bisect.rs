@@ -8,12 +8,20 @@
 //!    halving: there are never more than three guesses more than halvings.
 //! 4. Search trials are short. The rate found is run once more at full length. If that loses frames, short trials do not
 //!    show this device's loss: the search goes on downwards with full-length trials only.
+//! 5. A load that the tester did not offer bounds nothing, so the search goes on below it. Where it then closes there, and a
+//!    higher load is known that was offered and lost frames, that load is tried once more, and then a few between the two.
+//!    Where no load was offered, the highest of which nothing was lost is run once at full length, so that this much is known.
+//!    If full-length trials go on not being offered, the search ends: they take long.
 
-use super::{Bounds, Counted, Probe, Search, share};
+use super::{Bounds, Counted, Probe, Search, UnofferedLoads, share};
 use linerate_units::{FrameRate, Nanos, Ratio};
 
 /// How many guesses may run ahead of the halvings.
 const GUESSES_AHEAD: u32 = 3;
+/// So many loads that are not offered at full length end the search.
+const UNOFFERED_AT_LENGTH: u32 = 3;
+/// Trials at and above a load that was not offered, before the search closes there.
+const SECOND_CHANCES: u32 = 4;
 
 /// What to search for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +53,16 @@ pub struct Bisect {
     time: Nanos,
     /// The highest load that met the goal, and for how long it was run.
     lower: Option<Probe>,
-    /// The lowest load that missed the goal.
+    /// The lowest load that missed the goal, offered by the tester.
     upper: Option<u64>,
+    /// The lowest load between the two that the tester did not offer.
+    unoffered: Option<u64>,
+    in_a_row: UnofferedLoads,
+    second_chances: u32,
+    /// The highest load that was not offered, and of which no more was lost than allowed.
+    carried: Option<Probe>,
+    /// Loads that the tester did not offer at full length, the answer of short trials first.
+    unconfirmed: u32,
     /// The load that the last lossy trial says the device sustains, or the one expected beforehand.
     estimate: Option<u64>,
     guesses: u32,
@@ -62,6 +78,8 @@ enum Purpose {
     Guess,
     /// Halfway between the bounds.
     Halve,
+    /// At or above a load that was not offered.
+    SecondChance,
     /// The answer at full length.
     Confirm,
 }
@@ -72,7 +90,20 @@ impl Bisect {
         let minimum = FrameRate::per_second(goal.minimum.get().max(1)).min(goal.maximum);
         let final_time = goal.final_time.max(goal.search_time);
         let goal = BisectGoal { minimum, final_time, ..goal };
-        Self { goal, time: goal.search_time, lower: None, upper: None, estimate: None, guesses: 0, halvings: 0 }
+        Self {
+            goal,
+            time: goal.search_time,
+            lower: None,
+            upper: None,
+            unoffered: None,
+            in_a_row: UnofferedLoads::default(),
+            second_chances: 0,
+            carried: None,
+            unconfirmed: 0,
+            estimate: None,
+            guesses: 0,
+            halvings: 0,
+        }
     }
 
     /// The same search, where the device is expected to sustain `load`.
@@ -81,9 +112,21 @@ impl Bisect {
     }
 
     fn step(&self) -> Option<(Purpose, Probe)> {
+        if self.unconfirmed >= UNOFFERED_AT_LENGTH {
+            return None;
+        }
+        // Without a rate that holds it is still known what was carried of one that was not offered.
+        self.approach()
+            .or_else(|| self.carried.filter(|_| self.lower.is_none()).and_then(|carried| self.confirm(carried)))
+    }
+
+    fn approach(&self) -> Option<(Purpose, Probe)> {
         let short = |purpose, load| Some((purpose, Probe { load: FrameRate::per_second(load), time: self.time }));
         let maximum = self.goal.maximum;
-        let Some(upper) = self.upper else {
+        if self.in_a_row.end_search() {
+            return self.lower.and_then(|lower| self.confirm(lower));
+        }
+        let Some(upper) = self.ceiling() else {
             return match (self.lower.filter(|lower| lower.load >= maximum), self.guess(maximum.get())) {
                 (Some(lower), _) => self.confirm(lower),
                 (None, Some(load)) => short(Purpose::Guess, load),
@@ -92,7 +135,12 @@ impl Bisect {
         };
         let minimum = self.goal.minimum.get();
         match self.lower {
-            Some(lower) if self.close(lower.load.get(), upper) => return self.confirm(lower),
+            Some(lower) if self.close(lower.load.get(), upper) => {
+                return match self.second_chance() {
+                    Some(load) => short(Purpose::SecondChance, load),
+                    None => self.confirm(lower),
+                };
+            }
             None if upper <= minimum => return None,
             None if self.close(minimum, upper) => return short(Purpose::End, minimum),
             _ => {}
@@ -101,6 +149,22 @@ impl Bisect {
             Some(load) => short(Purpose::Guess, load),
             None => short(Purpose::Halve, self.floor().midpoint(upper)),
         }
+    }
+
+    /// The lowest load that the answer is searched below.
+    fn ceiling(&self) -> Option<u64> {
+        self.upper.into_iter().chain(self.unoffered).min()
+    }
+
+    /// The load to try again where the search closes below one that was not offered, though a higher one was: that load itself,
+    /// then some above it.
+    fn second_chance(&self) -> Option<u64> {
+        let (unoffered, upper) = (self.unoffered?, self.upper?);
+        let load = match self.second_chances.checked_sub(1) {
+            None => unoffered,
+            Some(further) => unoffered.saturating_add(share(unoffered, self.goal.width).max(1) << further),
+        };
+        (load < upper && self.second_chances < SECOND_CHANCES).then_some(load)
     }
 
     /// The answer at full length, unless it has been run so already.
@@ -143,21 +207,38 @@ impl Search for Bisect {
         let Some((purpose, probe)) = self.step().filter(|(_, probe)| *probe == counted.probe) else { return };
         self.guesses += u32::from(purpose == Purpose::Guess);
         self.halvings += u32::from(purpose == Purpose::Halve);
-        if !counted.exceeds(self.goal.loss) {
+        self.second_chances += u32::from(purpose == Purpose::SecondChance);
+        self.in_a_row.record(counted);
+        let load = probe.load.get();
+        if counted.meets(self.goal.loss) {
             self.lower = Some(probe);
-            return;
+        } else {
+            let bound = if counted.is_offered() { &mut self.upper } else { &mut self.unoffered };
+            *bound = Some(bound.map_or(load, |known| known.min(load)));
+            self.estimate = Some(counted.sustainable(self.goal.loss));
+            let lost = counted.loses(self.goal.loss);
+            if !counted.is_offered() && !lost && self.carried.is_none_or(|carried| carried.load < probe.load) {
+                self.carried = Some(probe);
+            }
+            if purpose == Purpose::Confirm {
+                (self.lower, self.carried) = (None, None);
+                self.time = self.goal.final_time;
+                (self.guesses, self.halvings, self.second_chances) = (0, 0, 0);
+            }
+            let decides = purpose == Purpose::Confirm || self.unconfirmed > 0;
+            self.unconfirmed += u32::from(decides && !counted.is_offered());
         }
-        self.upper = Some(probe.load.get());
-        self.estimate = Some(counted.sustainable(self.goal.loss));
-        if purpose == Purpose::Confirm {
-            self.lower = None;
-            self.time = self.goal.final_time;
-            (self.guesses, self.halvings) = (0, 0);
-        }
+        let (lower, upper) = (self.lower.map(|lower| lower.load.get()), self.upper);
+        let between = |load: &u64| lower.is_none_or(|lower| lower < *load) && upper.is_none_or(|upper| *load < upper);
+        self.unoffered = self.unoffered.filter(between);
     }
 
     fn bounds(&self) -> Bounds {
-        Bounds { lower: self.lower.map(|lower| lower.load), upper: self.upper.map(FrameRate::per_second) }
+        Bounds {
+            lower: self.lower.map(|lower| lower.load),
+            upper: self.upper.map(FrameRate::per_second),
+            unoffered: self.unoffered.map(FrameRate::per_second),
+        }
     }
 }
 
@@ -187,7 +268,7 @@ mod tests {
             assert!(trials.len() < 200, "does not end: {trials:?}");
             let seconds = probe.time.get() / 1_000_000_000;
             let forwarded = forwards(probe.load.get(), seconds);
-            let counted = Counted { probe, intended: probe.load.get() * seconds, forwarded };
+            let counted = Counted { probe, intended: probe.load.get() * seconds, unsent: 0, forwarded };
             search.record(&counted);
             trials.push(counted);
         }
@@ -202,7 +283,7 @@ mod tests {
     fn a_device_at_line_rate_needs_the_maximum_only() {
         let (bounds, trials) = run(Bisect::new(goal(LINE, 60)), |load, s| load * s);
         assert_eq!(loads(&trials), [(LINE, 2), (LINE, 60)]);
-        assert_eq!(bounds, Bounds { lower: Some(FrameRate::per_second(LINE)), upper: None });
+        assert_eq!(bounds, Bounds { lower: Some(FrameRate::per_second(LINE)), ..Bounds::default() });
     }
 
     #[test]
@@ -253,7 +334,7 @@ mod tests {
     fn a_device_that_forwards_nothing_has_no_lower_bound() {
         let (bounds, _) =
             run(Bisect::new(BisectGoal { minimum: FrameRate::per_second(100), ..goal(LINE, 60) }), |_, _| 0);
-        assert_eq!(bounds, Bounds { lower: None, upper: Some(FrameRate::per_second(100)) });
+        assert_eq!(bounds, Bounds { upper: Some(FrameRate::per_second(100)), ..Bounds::default() });
     }
 
     #[test]
@@ -269,7 +350,7 @@ mod tests {
     fn the_result_of_another_trial_is_ignored() {
         let mut search = Bisect::new(goal(LINE, 60));
         let probe = Probe { load: FrameRate::per_second(5), time: Nanos::from_secs(2) };
-        search.record(&Counted { probe, intended: 10, forwarded: 0 });
+        search.record(&Counted { probe, intended: 10, unsent: 0, forwarded: 0 });
         assert_eq!(search.bounds(), Bounds::default());
     }
 

@@ -2,6 +2,10 @@
 //!
 //! A search knows nothing of how a trial is run: it asks for a load and a duration, and is told two counts. It reads no
 //! clock and draws no random number, so the same results always lead to the same next trial.
+//!
+//! A trial that the tester did not offer shows nothing at its load: neither that the device carries it, nor that it does
+//! not. A search goes below such a load, and says that it did.
+
 mod bisect;
 mod longest;
 pub mod mlr;
@@ -28,11 +32,29 @@ pub struct Counted {
     pub probe: Probe,
     /// Frames that should have been sent. A frame that was not sent counts as lost (RFC 9971, trial loss ratio).
     pub intended: u64,
+    /// Of them, those that the tester did not offer; zero where it kept within its tolerance.
+    pub unsent: u64,
     /// Frames that came out of the device.
     pub forwarded: u64,
 }
 
 impl Counted {
+    /// Whether the tester offered the load.
+    pub fn is_offered(&self) -> bool {
+        self.unsent == 0
+    }
+
+    /// Whether the load was offered, and no more lost than `allowed`.
+    pub fn meets(&self, allowed: Ratio) -> bool {
+        self.is_offered() && !self.exceeds(allowed)
+    }
+
+    /// Whether the device lost more than `allowed` of what the tester offered, be that all or less.
+    pub fn loses(&self, allowed: Ratio) -> bool {
+        let intended = self.intended.saturating_sub(self.unsent);
+        Self { intended, unsent: 0, ..*self }.exceeds(allowed)
+    }
+
     /// Frames that went wrong. More frames out than in are wrong as well: duplicates can hide losses.
     pub fn lost(&self) -> u64 {
         self.intended.abs_diff(self.forwarded).min(self.intended)
@@ -70,6 +92,33 @@ pub struct Bounds {
     pub lower: Option<FrameRate>,
     /// The lowest load known to miss the goal.
     pub upper: Option<FrameRate>,
+    /// The lowest load above `lower` and below `upper` that the tester did not offer. Whether it meets the goal is not known.
+    pub unoffered: Option<FrameRate>,
+}
+
+/// So many different loads one after the other that the tester does not offer end a search: it is held up for good.
+const UNOFFERED_LOADS: u32 = 8;
+
+/// Loads tried one after the other that the tester did not offer.
+#[derive(Debug, Clone, Copy, Default)]
+struct UnofferedLoads {
+    count: u32,
+    last: Option<FrameRate>,
+}
+
+impl UnofferedLoads {
+    fn record(&mut self, counted: &Counted) {
+        if counted.is_offered() {
+            *self = Self::default();
+        } else if self.last != Some(counted.probe.load) {
+            *self = Self { count: self.count + 1, last: Some(counted.probe.load) };
+        }
+    }
+
+    /// Whether further loads are not worth a trial.
+    fn end_search(self) -> bool {
+        self.count >= UNOFFERED_LOADS
+    }
 }
 
 /// A search over load.

@@ -1,6 +1,6 @@
 //! Raw frames through a device: what it does not forward at once waits in its buffer, and what finds that full is lost.
 
-use super::{Device, Network};
+use super::{Device, Network, Shortfall};
 use linerate_model::{
     FrameEngine, FramePartCounts, FrameStream, FrameStreamPart, FramesArrived, FramesSent, FramesTask, Histogram,
 };
@@ -17,6 +17,7 @@ struct Flow {
     per_s: f64,
     intended: u64,
     sent: u64,
+    held_up: Nanos,
 }
 
 /// What becomes of it.
@@ -48,7 +49,7 @@ impl Network {
                     bytes: stream.bytes(flow.sent),
                     first,
                     time,
-                    held_up: Nanos::default(),
+                    held_up: flow.held_up,
                 }),
                 arrived: own.contains(&stream.to).then(|| FramesArrived {
                     received,
@@ -70,9 +71,13 @@ impl Network {
         let beside = task.streams.iter().filter(|other| other.after == stream.after).count();
         let reached = self.tester.get() as f64 / beside.max(1) as f64;
         let asked = stream.rate.map_or(reached, |rate| rate.get() as f64);
-        let per_s = asked.min(reached).max(1.0);
         let from = stream.after.as_secs_f64();
         let time = stream.length(task.time).as_secs_f64();
+        let above = |shortfall: &Shortfall| asked * beside as f64 > shortfall.above.get() as f64;
+        let shortfall = self.shortfall.filter(|shortfall| stream.count.is_none() && above(shortfall));
+        let share = shortfall.map_or(1.0, |shortfall| shortfall.share);
+        let paused = shortfall.filter(|shortfall| shortfall.held_up).map_or(0.0, |_| (1.0 - share) * time);
+        let per_s = (asked * share).min(reached).max(1.0);
         let (intended, sent) = match stream.count {
             Some(count) => {
                 let sent = count.min((per_s * time).round() as u64);
@@ -81,7 +86,7 @@ impl Network {
             None => ((asked * time).round() as u64, (per_s * time).round() as u64),
         };
         let to = from + if stream.count.is_some() { sent as f64 / per_s } else { time };
-        Flow { from, to, per_s, intended, sent }
+        Flow { from, to, per_s, intended, sent, held_up: Nanos::new((paused * 1e9) as u64) }
     }
 }
 

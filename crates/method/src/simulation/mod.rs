@@ -46,6 +46,8 @@ pub struct Network {
     pub device: Device,
     /// Raw frames a second that the sending ports reach, all streams together.
     pub tester: FrameRate,
+    /// What keeps the sending ports from offering the loads that they are to; none if nothing does.
+    pub shortfall: Option<Shortfall>,
     /// Bytes a second that the storage of a copy's destination takes.
     pub storage: u64,
 }
@@ -64,6 +66,17 @@ impl Server {
     pub fn capacity(self) -> Option<f64> {
         (self.service.get() > 0).then(|| f64::from(self.workers) / self.service.as_secs_f64())
     }
+}
+
+/// A tester that offers less than it is to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shortfall {
+    /// Of loads above this many frames a second, all streams together.
+    pub above: FrameRate,
+    /// The share that it offers of them, 0 to 1.
+    pub share: f64,
+    /// Something holds it up, rather than that it is too slow.
+    pub held_up: bool,
 }
 
 /// A device that forwards frames.
@@ -97,6 +110,7 @@ impl Default for Network {
                 recovery: Nanos::default(),
             },
             tester: FrameRate::per_second(20_000_000),
+            shortfall: None,
             storage: 4_000_000_000,
         }
     }

@@ -105,7 +105,7 @@ fn search(case: &Case) -> Vec<GoalResult> {
     let mut trials = 0;
     while let Some(probe) = search.next() {
         let (intended, forwarded) = case.device.forwarded(probe.load.get(), probe.time.get());
-        search.record(&Counted { probe, intended, forwarded });
+        search.record(&Counted { probe, intended, unsent: 0, forwarded });
         trials += 1;
         assert!(trials < 1000, "{:?} does not end", case.kind);
     }

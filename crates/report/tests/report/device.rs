@@ -2,9 +2,9 @@
 
 use crate::sample;
 use linerate_model::{
-    BackToBack, BufferTime, BurstLengths, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, FrameHeaders, FrameLatency,
-    FramePayload, FrameTesterLimit, Goal, Latency, Limit, LossCurve, LossPoint, Mac, Outcome, Plan, PortPair, Record,
-    RecordId, Throughput,
+    BackToBack, BufferTime, BurstLengths, Confidence, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness,
+    FrameHeaders, FrameLatency, FramePayload, FrameTesterLimit, Goal, Latency, Limit, LossCurve, LossPoint, Mac,
+    Outcome, Plan, PortPair, Record, RecordId, Throughput, Verdict,
 };
 use linerate_report::Language;
 use linerate_report::{csv, html, markdown};
@@ -52,6 +52,7 @@ fn throughput(bytes: u32) -> Throughput {
         frame_bytes: bytes,
         goal: None,
         frames_per_s,
+        firmness: Firmness::Firm,
         bits_per_s: frames_per_s * f64::from(bytes) * 8.0,
         line_share: Some(frames_per_s / line(bytes)),
         lost_at_frames_per_s: Some(frames_per_s * 1.002),
@@ -71,7 +72,7 @@ fn throughput(bytes: u32) -> Throughput {
             ..DeviceLoad::default()
         }),
         limit,
-        verdict: linerate_model::Verdict::new(limit, linerate_model::Confidence::High, vec![]),
+        verdict: Verdict::new(limit, Confidence::High, vec![]),
         caveats: vec![],
     }
 }
@@ -92,6 +93,7 @@ fn latency(bytes: u32) -> FrameLatency {
     FrameLatency {
         frame_bytes: bytes,
         frames_per_s: DEVICE,
+        firmness: Firmness::Firm,
         lost: 0,
         latency_ns,
         device_load: None,
@@ -108,6 +110,7 @@ fn loss(bytes: u32) -> LossCurve {
         LossPoint {
             intended_frames_per_s: offered,
             offered_frames_per_s: offered,
+            firmness: Firmness::Firm,
             sent,
             received,
             loss_ratio: (sent - received) as f64 / sent as f64,
@@ -133,6 +136,7 @@ fn burst(bytes: u32) -> BackToBack {
         burst_frames_per_s: Some(line(bytes)),
         line_frames_per_s: Some(line(bytes)),
         frames: Some(lengths),
+        firmness: Firmness::Firm,
         buffer: Some(BufferTime { implied_ns, corrected_ns: 100.0 / line(bytes) * 1e9, frames: 100.0 }),
         verdict: None,
         caveats: vec![],
@@ -151,6 +155,46 @@ pub(crate) fn record() -> Record {
         ..DeviceFound::default()
     };
     record.outcome = Outcome::Device(Box::new(outcome));
+    record
+}
+
+/// The same with a tester that is held up at 64 and 512 bytes: it sent 60 and 59 % of what was due. At 256 bytes the result is
+/// as high as it can send.
+pub(crate) fn not_firm() -> Record {
+    let mut record = record();
+    let Outcome::Device(found) = &mut record.outcome else { panic!("a device's") };
+    found.throughput.retain(|cell| matches!(cell.frame_bytes, 64 | 256 | 512 | 1518));
+    found.burst.clear();
+    for cell in &mut found.throughput {
+        let (offered, evidence) = match cell.frame_bytes {
+            64 => {
+                (Some(0.6), "at 202,364 frames/s the tester sent 121,418 of the 202,364 frames due, 60.0 % of the rate")
+            }
+            512 => (
+                Some(0.59),
+                "at 200,000 frames/s the tester sent 118,000 of the 200,000 frames due, 59.0 % of the rate",
+            ),
+            256 => (
+                None,
+                "200,000 frames/s are 99.0 % of the tester's limit of 202,000 frames/s: the device may carry more",
+            ),
+            _ => continue,
+        };
+        cell.firmness = Firmness::NotFirm { offered };
+        cell.frames_per_s *= offered.unwrap_or(1.0);
+        cell.bits_per_s *= offered.unwrap_or(1.0);
+        cell.line_share = cell.line_share.map(|share| share * offered.unwrap_or(1.0));
+        cell.lost_at_frames_per_s = None;
+        if let Some(limit) = cell.tester_limit.as_mut().filter(|_| offered.is_none()) {
+            (limit.frames_per_s, limit.share) = (202_000.0, 0.99);
+        }
+        cell.limit = Limit::Tester;
+        cell.verdict = Verdict::new(Limit::Tester, Confidence::Medium, vec![evidence.to_owned()]);
+    }
+    found.latency.truncate(2);
+    found.latency[0].firmness = Firmness::NotFirm { offered: Some(0.9) };
+    found.loss.truncate(1);
+    found.loss[0].points[0].firmness = Firmness::NotFirm { offered: Some(0.7) };
     record
 }
 
@@ -203,4 +247,18 @@ fn csv_has_the_figures_of_the_charts() {
         assert_eq!(figure(row, name), value, "row {row}: {name}");
     }
     assert!(figure(14, "device_cpu").is_nan(), "what was not asked is missing, not zero");
+}
+
+#[test]
+fn csv_says_which_figures_are_firm() {
+    let text = csv(&not_firm());
+    let mut lines = text.split_terminator("\r\n").map(|line| line.split(',').collect::<Vec<_>>());
+    let head = lines.next().expect("a header");
+    let column = |name: &str| head.iter().position(|known| *known == name).expect(name);
+    let (firm, offered) = (column("firm"), column("offered_share"));
+    let told: Vec<(&str, &str)> = lines.map(|row| (row[firm], row[offered])).collect();
+    // Throughput, latency, loss.
+    let throughput = [("false", "0.6"), ("false", ""), ("false", "0.59"), ("true", "")];
+    assert_eq!(told[..4], throughput);
+    assert_eq!(told[4..8], [("false", "0.9"), ("true", ""), ("false", "0.7"), ("true", "")]);
 }

@@ -2,8 +2,8 @@
 
 use crate::sample;
 use linerate_model::{
-    Caveat, CaveatKind, Confidence, Detail, FlowRate, FrameEngine, FrameFlow, FrameHeaders, FramePayload, FrameStream,
-    FramesTask, Limit, Mac, Measurement, Plan, Quantity, Record, Repeats, Task, Timing, Trial, Verdict,
+    Caveat, CaveatKind, Confidence, Detail, Firmness, FlowRate, FrameEngine, FrameFlow, FrameHeaders, FramePayload,
+    FrameStream, FramesTask, Limit, Mac, Measurement, Plan, Quantity, Record, Repeats, Task, Timing, Trial, Verdict,
 };
 use linerate_report::csv;
 use linerate_units::{FrameRate, FrameSize, Nanos};
@@ -23,6 +23,7 @@ fn flow(from: &str, to: &str, lost: u64) -> FrameFlow {
         engine: FrameEngine::Xdp,
         intended: 20_000,
         sent: 20_000,
+        firmness: Firmness::Firm,
         received: 20_000 - lost,
         lost,
         duplicates: 0,

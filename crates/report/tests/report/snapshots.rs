@@ -166,6 +166,9 @@ fn device_tests() {
     ["device-all", "device-calibrate", "device-throughput"].iter().for_each(|name| check_recorded(name));
     ["device-addresses", "device-hosts", "device-echo"].iter().for_each(|name| check_recorded(name));
     check_record("device-sizes", &device::record());
+    check_record("device-not-firm", &device::not_firm());
+    check("device-not-firm", "csv", &turned(&csv(&device::not_firm())));
+    check_in_japanese("device-not-firm", &device::not_firm());
     check_in_japanese("device-all", &recorded::record("device-all"));
 }
 

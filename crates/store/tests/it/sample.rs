@@ -2,8 +2,8 @@
 #![allow(dead_code)] // Not every test uses all of it.
 
 use linerate_model::{
-    Confidence, Headline, HeadlineVerdict, IpVersion, Limit, MeasureUnit, Net, Path as HostPath, Plan, Quantity,
-    Record, RecordId, Repeats, RunSummary, Standing, StreamTask, Task, Timing, Transport, Trial, TrialResult,
+    Confidence, Firmness, Headline, HeadlineVerdict, IpVersion, Limit, MeasureUnit, Net, Path as HostPath, Plan,
+    Quantity, Record, RecordId, Repeats, RunSummary, Standing, StreamTask, Task, Timing, Transport, Trial, TrialResult,
 };
 use linerate_store::Store;
 use linerate_units::{ByteCount, Nanos};
@@ -58,8 +58,13 @@ pub(crate) fn trial(started_unix_ns: u64) -> TrialResult {
 
 /// What a run amounts to after some trials.
 pub(crate) fn summary(value: f64) -> RunSummary {
-    let headline =
-        Headline { result: "udp 1472".into(), quantity: Quantity::PayloadBps, value, unit: MeasureUnit::BitsPerS };
+    let headline = Headline {
+        result: "udp 1472".into(),
+        quantity: Quantity::PayloadBps,
+        value,
+        unit: MeasureUnit::BitsPerS,
+        firmness: Firmness::Firm,
+    };
     let verdict = HeadlineVerdict { limit: Limit::Wire, confidence: Confidence::High };
     RunSummary { results: 1, headline: Some(headline), verdict: Some(verdict) }
 }

@@ -31,11 +31,11 @@ impl Sums {
     fn of(trials: &[Counted], goal: &Goal) -> Self {
         let mut sums = Self::default();
         for trial in trials {
-            let sum = match (trial.probe.time >= goal.final_time, trial.exceeds(goal.loss)) {
-                (true, false) => &mut sums.full_low,
-                (true, true) => &mut sums.full_high,
-                (false, false) => &mut sums.short_low,
-                (false, true) => &mut sums.short_high,
+            let sum = match (trial.probe.time >= goal.final_time, trial.meets(goal.loss)) {
+                (true, true) => &mut sums.full_low,
+                (true, false) => &mut sums.full_high,
+                (false, true) => &mut sums.short_low,
+                (false, false) => &mut sums.short_high,
             };
             *sum += u128::from(trial.probe.time.get());
         }
@@ -108,7 +108,7 @@ mod tests {
     fn trials(list: &[(u64, u64)]) -> Vec<Counted> {
         let trial = |&(secs, lost): &(u64, u64)| {
             let probe = Probe { load: FrameRate::per_second(1000), time: Nanos::from_secs(secs) };
-            Counted { probe, intended: 1000 * secs, forwarded: 1000 * secs - lost }
+            Counted { probe, intended: 1000 * secs, unsent: 0, forwarded: 1000 * secs - lost }
         };
         list.iter().map(trial).collect()
     }

@@ -11,6 +11,9 @@
 //! 4. a stage is done when its relevant bounds are within its width, when the maximum load is a lower bound, or when the
 //!    minimum is an upper bound;
 //! 5. the search is done when every goal's last stage is, with all trials considered.
+//!
+//! A trial that the tester did not offer is a high-loss trial, as the RFC has it: it never makes a load a lower bound. But
+//! a load that is an upper bound by such trials alone is told apart, since it says nothing of the device.
 
 mod goal;
 mod load;
@@ -18,7 +21,7 @@ mod steps;
 
 pub use goal::{BadGoal, Goal};
 
-use super::{Bounds, Counted, Probe, Search};
+use super::{Bounds, Counted, Probe, Search, UnofferedLoads};
 use linerate_units::{FrameRate, Ratio};
 use load::{Class, classify, quantile_loss};
 use std::collections::BTreeMap;
@@ -45,6 +48,7 @@ pub struct Mlr {
     maximum: FrameRate,
     chases: Vec<Chase>,
     trials: Trials,
+    in_a_row: UnofferedLoads,
     /// The chase and the trial that are due.
     due: Option<(usize, Probe)>,
 }
@@ -75,7 +79,8 @@ impl Mlr {
         let minimum = minimum.clamp(FrameRate::per_second(1), maximum);
         let chase = |goal: &Goal| Chase { stages: goal.stages(), stage: 0, course: Course::START, load: None };
         let chases = goals.iter().map(chase).collect();
-        let mut search = Self { minimum, maximum, chases, trials: Trials::new(), due: None };
+        let (trials, in_a_row) = (Trials::new(), UnofferedLoads::default());
+        let mut search = Self { minimum, maximum, chases, trials, in_a_row, due: None };
         search.due = search.decide();
         Ok(search)
     }
@@ -86,7 +91,7 @@ impl Mlr {
     }
 
     fn result(&self, goal: &Goal) -> GoalResult {
-        let bounds = relevant_bounds(&self.trials, goal);
+        let bounds = bounds_of_device(&self.trials, goal);
         let loss = bounds.lower.map(|load| quantile_loss(&self.trials[&load], goal));
         // RFC 9971, conditional throughput: the load times the share that was not lost.
         let kept = |load: FrameRate, loss: Ratio| {
@@ -100,6 +105,11 @@ impl Mlr {
 
     /// Takes stock after a trial: the chase in the earliest stage goes on.
     fn decide(&mut self) -> Option<(usize, Probe)> {
+        let next = if self.in_a_row.end_search() { None } else { self.advance() };
+        next.or_else(|| self.last_resort())
+    }
+
+    fn advance(&mut self) -> Option<(usize, Probe)> {
         let range = (self.minimum, self.maximum);
         for chase in &mut self.chases {
             chase.take_stock(&self.trials, range);
@@ -117,6 +127,23 @@ impl Mlr {
     }
 }
 
+impl Mlr {
+    /// Where no load is a lower bound, and some were not offered: the highest of which no more was lost than allowed, once at
+    /// full length, so that this much is known.
+    fn last_resort(&self) -> Option<(usize, Probe)> {
+        let goal = self.chases.first()?.goal();
+        if relevant_bounds(&self.trials, goal).lower.is_some()
+            || self.trials.values().flatten().all(Counted::is_offered)
+        {
+            return None;
+        }
+        let carried = |trial: &Counted| !trial.loses(goal.loss);
+        let (load, of) = self.trials.iter().rfind(|(_, of)| of.iter().all(carried))?;
+        let long = of.iter().any(|trial| trial.probe.time >= goal.final_time);
+        (!long).then_some((0, Probe { load: *load, time: goal.final_time }))
+    }
+}
+
 impl Search for Mlr {
     fn next(&self) -> Option<Probe> {
         self.due.map(|(_, probe)| probe)
@@ -125,6 +152,7 @@ impl Search for Mlr {
     fn record(&mut self, counted: &Counted) {
         if self.next() == Some(counted.probe) {
             self.trials.entry(counted.probe.load).or_default().push(*counted);
+            self.in_a_row.record(counted);
             self.due = self.decide();
         }
     }
@@ -132,8 +160,8 @@ impl Search for Mlr {
     /// The bounds of the goal that the next trial serves, in its present stage; of the first goal once the search is done.
     fn bounds(&self) -> Bounds {
         match self.due {
-            Some((index, _)) => relevant_bounds(&self.trials, self.chases[index].stage()),
-            None => relevant_bounds(&self.trials, self.chases[0].goal()),
+            Some((index, _)) => bounds_of_device(&self.trials, self.chases[index].stage()),
+            None => bounds_of_device(&self.trials, self.chases[0].goal()),
         }
     }
 }
@@ -200,6 +228,17 @@ fn relevant_bounds(trials: &Trials, goal: &Goal) -> Bounds {
     bounds
 }
 
+/// The relevant bounds, with what the tester did not offer told apart from what the device missed.
+fn bounds_of_device(trials: &Trials, goal: &Goal) -> Bounds {
+    let bounds = relevant_bounds(trials, goal);
+    let misses = |of: &[Counted]| {
+        let offered: Vec<Counted> = of.iter().filter(|trial| trial.is_offered()).copied().collect();
+        classify(&offered, goal) == Class::Upper
+    };
+    let upper = trials.iter().find(|(_, of)| misses(of)).map(|(load, _)| *load);
+    Bounds { upper, unoffered: bounds.upper.filter(|_| bounds.upper != upper), ..bounds }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,7 +263,7 @@ mod tests {
             assert_eq!(search.next(), Some(probe), "asking twice");
             assert!(trials.len() < 2000, "does not end: {:?}", &trials[1900..]);
             let intended = frames(probe.load.get(), probe.time);
-            let counted = Counted { probe, intended, forwarded: forwards(probe, intended) };
+            let counted = Counted { probe, intended, unsent: 0, forwarded: forwards(probe, intended) };
             search.record(&counted);
             trials.push(counted);
         }
@@ -269,12 +308,12 @@ mod tests {
     fn the_ends_of_the_range_are_answers() {
         let (search, _) = run(&goals(&Goal::NAMES), (100, 1_000_000), |_, intended| intended);
         for result in search.results() {
-            assert_eq!(result.bounds, Bounds { lower: Some(rate(1_000_000)), upper: None });
+            assert_eq!(result.bounds, Bounds { lower: Some(rate(1_000_000)), ..Bounds::default() });
             assert_eq!(result.conditional_throughput, Some(rate(1_000_000)));
         }
         let (search, _) = run(&goals(&Goal::NAMES), (100, 1_000_000), |_, intended| intended - intended.div_ceil(50));
         for result in search.results() {
-            assert_eq!(result.bounds, Bounds { lower: None, upper: Some(rate(100)) });
+            assert_eq!(result.bounds, Bounds { upper: Some(rate(100)), ..Bounds::default() });
             assert_eq!((result.conditional_throughput, result.loss), (None, None));
         }
     }
@@ -312,11 +351,11 @@ mod tests {
         let mut trials = Trials::new();
         for (load, lost) in [(100, 0), (200, 1), (300, 0), (400, 1)] {
             let probe = Probe { load: rate(load), time: Nanos::from_secs(60) };
-            let counted = Counted { probe, intended: load * 60, forwarded: load * 60 - lost };
+            let counted = Counted { probe, intended: load * 60, unsent: 0, forwarded: load * 60 - lost };
             trials.entry(probe.load).or_default().push(counted);
         }
         let bounds = relevant_bounds(&trials, &goal);
-        assert_eq!(bounds, Bounds { lower: Some(rate(100)), upper: Some(rate(200)) });
+        assert_eq!(bounds, Bounds { lower: Some(rate(100)), upper: Some(rate(200)), unoffered: None });
     }
 
     #[test]
@@ -325,7 +364,7 @@ mod tests {
         let mut search = Mlr::new(&goals(&["ndr"]), rate(1), rate(10)).unwrap();
         let due = search.next();
         let probe = Probe { load: rate(5), time: Nanos::from_secs(1) };
-        search.record(&Counted { probe, intended: 5, forwarded: 0 });
+        search.record(&Counted { probe, intended: 5, unsent: 0, forwarded: 0 });
         assert_eq!((search.next(), search.bounds()), (due, Bounds::default()));
     }
 

@@ -1,0 +1,118 @@
+//! What limited the rate: the line, the tester, or what stands between its ports.
+
+use super::{AT_TESTER_LIMIT, NEAR, Shown, ThroughputTest, Tried};
+use crate::device::whole;
+use crate::proof::bypassed;
+use linerate_model::{Confidence, DevicePlan, DeviceTest, FrameTesterLimit, Limit, Verdict};
+use linerate_units::grouped;
+
+/// With so many times the result, it is the device rather than the tester that gives way, only not quite where.
+const NEAR_ENOUGH: f64 = 1.25;
+
+impl ThroughputTest {
+    pub(super) fn verdict(
+        &self,
+        plan: &DevicePlan,
+        shown: &Shown<'_>,
+        lines: Option<f64>,
+        tester_limit: Option<&FrameTesterLimit>,
+    ) -> Verdict {
+        let say = Verdict::new;
+        let rate = shown.rate;
+        if let Some(lines) = lines
+            && shown.at_line
+        {
+            let text = format!("{} frames/s are {:.1} % of what the line carries", whole(rate), rate / lines * 100.0);
+            return say(Limit::Wire, Confidence::High, vec![text]);
+        }
+        if plan.test == DeviceTest::Calibrate && shown.firmness.is_firm() {
+            let text = format!("without a device between its ports the tester reached {} frames/s", whole(rate));
+            return say(Limit::Tester, Confidence::High, vec![text]);
+        }
+        if let Some(tester_limit) = tester_limit
+            && tester_limit.share >= AT_TESTER_LIMIT
+        {
+            let text = format!(
+                "{} frames/s are {:.1} % of the tester's limit of {} frames/s: the device may carry more",
+                whole(rate),
+                tester_limit.share * 100.0,
+                whole(tester_limit.frames_per_s)
+            );
+            let proofs = vec![bypassed(&tester_limit.record, rate, tester_limit.frames_per_s)];
+            return Verdict { proofs, ..say(Limit::Tester, Confidence::Medium, vec![text]) };
+        }
+        if !shown.firmness.is_firm() {
+            return self.left_open(shown);
+        }
+        // The lowest load that lost tells what gave way first. Of a goal this may be another trial than the one that let
+        // the least through.
+        let failed = shown.bounds.upper.map(|failed| failed.get() as f64);
+        let let_through = |trial: &Tried| {
+            let forwarded: f64 = trial.directions.iter().map(|direction| direction.frames_per_s).sum();
+            forwarded.min(trial.load().get() as f64)
+        };
+        let by_device = self.tried.iter().filter(|trial| trial.counted.is_offered() && trial.offer.lost() > 0);
+        let by_device = by_device.filter(|trial| failed.is_some_and(|failed| trial.load().get() as f64 >= failed));
+        let gave_way = by_device
+            .min_by(|one, other| let_through(one).total_cmp(&let_through(other)))
+            .filter(|trial| failed.is_some_and(|failed| let_through(trial) <= failed * NEAR_ENOUGH));
+        let (Some(failed), Some(gave_way)) = (failed, gave_way) else {
+            let text = format!("no trial that the tester offered shows what ends the rate of {} frames/s", whole(rate));
+            return say(Limit::CannotTell, Confidence::Low, vec![text]);
+        };
+        let sent = format!(
+            "at {} frames/s {}, and {} did not come back",
+            grouped(gave_way.load().get()),
+            gave_way.offer.told(),
+            grouped(gave_way.offer.lost())
+        );
+        match tester_limit {
+            Some(tester_limit) => {
+                let room = format!(
+                    "with the device bypassed the tester reached {} frames/s, {:.1} times as many",
+                    whole(tester_limit.frames_per_s),
+                    tester_limit.frames_per_s / rate.max(1.0)
+                );
+                let near = let_through(gave_way) <= failed * NEAR;
+                let proofs = vec![bypassed(&tester_limit.record, rate, tester_limit.frames_per_s)];
+                let confidence = if near { Confidence::High } else { Confidence::Medium };
+                Verdict { proofs, ..say(Limit::Device, confidence, vec![sent, room]) }
+            }
+            None => {
+                let missing =
+                    "whether the tester's receiving port could have taken them is not known: it was not calibrated";
+                say(Limit::CannotTell, Confidence::Low, vec![sent, missing.to_owned()])
+            }
+        }
+    }
+
+    /// The verdict on a rate that is a lower bound.
+    fn left_open(&self, shown: &Shown<'_>) -> Verdict {
+        let rate = whole(shown.rate);
+        let decided = shown.decided.filter(|trial| !trial.offer.is_whole());
+        let Some(short) = decided.or_else(|| self.short_at(shown.bounds.unoffered?)) else {
+            let text = format!("no frame was lost up to the highest rate tried, {rate} frames/s");
+            return Verdict::new(Limit::CannotTell, Confidence::Low, vec![text]);
+        };
+        let lost = match short.offer.lost() {
+            0 => String::new(),
+            lost => format!(", and {} did not come back", grouped(lost)),
+        };
+        let text = format!("at {} frames/s {}{lost}", grouped(short.load().get()), short.offer.told());
+        let bound = match shown.rate > 0.0 {
+            true => format!("{rate} frames/s are a lower bound: so many were offered without more loss than allowed"),
+            false => "no rate was offered without more loss than allowed".to_owned(),
+        };
+        let next = match short.offer.held_up {
+            Some(time) => format!(
+                "the tester was held up for {time} in that trial: keep other work off its sending cores, and measure again"
+            ),
+            None => "use a faster tester, or larger frames".to_owned(),
+        };
+        let (limit, confidence) = match shown.rate > 0.0 {
+            true => (Limit::Tester, Confidence::Medium),
+            false => (Limit::CannotTell, Confidence::Low),
+        };
+        Verdict { next: vec![next], ..Verdict::new(limit, confidence, vec![text, bound]) }
+    }
+}

@@ -1,0 +1,199 @@
+//! Whether the tester offered the load that a trial was to offer. Every search and every verdict asks here.
+//!
+//! A trial that did not shows nothing of the rate asked for. It says only what became of the load that was really offered.
+
+use linerate_model::{Confidence, Firmness, FrameStream, FrameStreamCounts, FramesRun, Limit, Verdict};
+use linerate_units::{Nanos, grouped};
+
+/// Share of its load that a trial may lack and still count as one that offered it. RFC 2544 allows for none; clocks and the
+/// ends of a trial take a little.
+pub(crate) const TOLERANCE: f64 = 0.005;
+
+/// A few frames may take so much longer than their rate asks for: a thread that sleeps in between wakes up late.
+const WAKE_UP: Nanos = Nanos::from_millis(1);
+
+/// Returns whether a trial that offered this share of its load offered it.
+pub(crate) fn is_whole(share: f64) -> bool {
+    share >= 1.0 - TOLERANCE
+}
+
+/// What the tester offered in a trial with raw frames, and what came of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Offer {
+    /// Frames that were due, all streams together.
+    pub(crate) due: u64,
+    /// Frames that were sent.
+    pub(crate) sent: u64,
+    /// Frames that arrived.
+    pub(crate) received: u64,
+    /// Offered load as a share of the intended load, 0 to 1, of the stream that fell shortest.
+    pub(crate) share: f64,
+    /// For how long the tester was held up, if that more than its speed is why it fell short.
+    pub(crate) held_up: Option<Nanos>,
+}
+
+impl Offer {
+    /// The offer of a trial.
+    pub(crate) fn of(run: &FramesRun<'_>) -> Self {
+        let sum = |count: fn(&FrameStreamCounts) -> u64| run.counts.streams.iter().map(count).sum();
+        let longest = |time: fn(&FrameStreamCounts) -> Nanos| run.counts.streams.iter().map(time).max();
+        let share = run.offered_share();
+        let sending = longest(|stream| stream.send_time).unwrap_or_default().max(run.task.time);
+        let missing = (1.0 - share) * sending.as_secs_f64();
+        let held_up = longest(|stream| stream.held_up).filter(|time| time.as_secs_f64() >= missing / 2.0);
+        Self {
+            due: sum(|stream| stream.intended),
+            sent: sum(|stream| stream.sent),
+            received: sum(|stream| stream.received),
+            share,
+            held_up: held_up.filter(|_| !is_whole(share)),
+        }
+    }
+
+    /// The offer of one stream that was sent as it was asked for. A number of frames is also to leave at its rate.
+    pub(crate) fn of_stream(stream: &FrameStream, counts: &FrameStreamCounts) -> Self {
+        let steps = counts.sent.saturating_sub(1) as f64;
+        let asked = stream.rate.map(|rate| steps / rate.get().max(1) as f64);
+        let took = (counts.send_time - WAKE_UP).as_secs_f64();
+        let pace = asked.filter(|_| took > 0.0).map_or(1.0, |asked| (asked / took).min(1.0));
+        let sent = counts.sent as f64 / counts.intended.max(counts.sent).max(1) as f64;
+        Self {
+            due: counts.intended,
+            sent: counts.sent,
+            received: counts.received,
+            share: sent.min(pace),
+            held_up: None,
+        }
+    }
+
+    /// Whether the load was offered.
+    pub(crate) fn is_whole(&self) -> bool {
+        is_whole(self.share)
+    }
+
+    /// Frames that were sent and did not arrive.
+    pub(crate) fn lost(&self) -> u64 {
+        self.sent.saturating_sub(self.received)
+    }
+
+    /// The firmness of a figure that rests on this trial.
+    pub(crate) fn firmness(&self) -> Firmness {
+        if self.is_whole() { Firmness::Firm } else { Firmness::NotFirm { offered: Some(self.share) } }
+    }
+
+    /// What the tester sent of what was due, as the end of a sentence: `the tester sent 607,889 of the 744,048 frames due`.
+    pub(crate) fn told(&self) -> String {
+        let (due, sent) = (grouped(self.due), grouped(self.sent));
+        match (self.sent >= self.due, self.is_whole()) {
+            (true, true) => format!("the tester sent all {due} frames due"),
+            (true, false) => {
+                format!("the tester sent the {due} frames due at {:.1} % of their rate", self.share * 100.0)
+            }
+            (false, true) => format!("the tester sent {sent} of the {due} frames due"),
+            (false, false) => {
+                format!("the tester sent {sent} of the {due} frames due, {:.1} % of the rate", self.share * 100.0)
+            }
+        }
+    }
+
+    /// What limited a load that was offered without a search.
+    pub(crate) fn verdict(&self) -> Verdict {
+        let say = |limit, confidence, text| Verdict::new(limit, confidence, vec![text]);
+        if !self.is_whole() {
+            return say(Limit::Tester, Confidence::Medium, self.told());
+        }
+        if self.lost() == 0 {
+            let text = format!(
+                "all {} frames that were sent arrived: offer a higher load to find the limit",
+                grouped(self.sent)
+            );
+            return say(Limit::OfferedLoad, Confidence::High, text);
+        }
+        let text = format!(
+            "{} of {} frames that were sent did not arrive, provided that the receiving port lost none of them",
+            grouped(self.lost()),
+            grouped(self.sent)
+        );
+        say(Limit::Device, Confidence::Medium, text)
+    }
+}
+
+/// What limited a number that the device held, with more being too many; or all that was tried, which says nothing of the
+/// device. A number that is not firm is a lower bound.
+pub(crate) fn of_number(what: &str, held: u64, too_many: Option<u64>, firmness: Firmness) -> Verdict {
+    if !firmness.is_firm() {
+        let text = format!("{} {what} were held; the tester did not send all that more of them take", grouped(held));
+        return Verdict::new(Limit::Tester, Confidence::Medium, vec![text]);
+    }
+    match too_many {
+        Some(too_many) => {
+            let text = format!("{} {what} were held, {} were not", grouped(held), grouped(too_many));
+            Verdict::new(Limit::Device, Confidence::High, vec![text])
+        }
+        None => {
+            let text = format!("all {} {what} that were tried were held", grouped(held));
+            Verdict::new(Limit::OfferedLoad, Confidence::High, vec![text])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_units::FrameRate;
+
+    fn offer(due: u64, sent: u64, received: u64) -> Offer {
+        Offer { due, sent, received, share: sent as f64 / due as f64, held_up: None }
+    }
+
+    #[test]
+    fn a_load_is_met_lost_or_never_sent() {
+        let limit = |due, sent, received| offer(due, sent, received).verdict().limit;
+        assert_eq!(limit(1_000, 1_000, 1_000), Limit::OfferedLoad);
+        assert_eq!(limit(1_000, 998, 998), Limit::OfferedLoad);
+        assert_eq!(limit(1_000, 1_000, 999), Limit::Device);
+        assert_eq!(limit(1_000, 900, 800), Limit::Tester);
+    }
+
+    #[test]
+    fn a_sentence_never_says_more_than_was_sent() {
+        assert_eq!(offer(1_000, 1_000, 0).told(), "the tester sent all 1,000 frames due");
+        assert_eq!(offer(1_000, 999, 0).told(), "the tester sent 999 of the 1,000 frames due");
+        let short = offer(744_048, 607_889, 0).told();
+        assert_eq!(short, "the tester sent 607,889 of the 744,048 frames due, 81.7 % of the rate");
+        let late = Offer { share: 0.6, ..offer(1_000, 1_000, 1_000) };
+        assert_eq!(late.told(), "the tester sent the 1,000 frames due at 60.0 % of their rate");
+        assert_eq!((late.verdict().limit, late.firmness()), (Limit::Tester, Firmness::NotFirm { offered: Some(0.6) }));
+    }
+
+    #[test]
+    fn a_number_is_the_devices_only_if_more_was_too_many() {
+        let of = |too_many, firmness| of_number("addresses", 1_000, too_many, firmness).limit;
+        assert_eq!(of(Some(1_001), Firmness::Firm), Limit::Device);
+        assert_eq!(of(None, Firmness::Firm), Limit::OfferedLoad);
+        assert_eq!(of(Some(1_001), Firmness::NotFirm { offered: None }), Limit::Tester);
+    }
+
+    #[test]
+    fn frames_that_leave_late_do_not_offer_their_rate() {
+        let pair = crate::device::tests::plan(linerate_model::DeviceTest::Throughput, false).directions.remove(0);
+        let stream = FrameStream {
+            from: pair.from,
+            to: pair.to,
+            size: linerate_units::FrameSize::with_fcs(64).expect("a size"),
+            rate: Some(FrameRate::per_second(1_000)),
+            count: Some(501),
+            after: Nanos::default(),
+            time: None,
+            headers: pair.headers,
+            form: linerate_model::FrameForm::default(),
+        };
+        let share = |send_time, sent| {
+            let counts = FrameStreamCounts { intended: 501, sent, send_time, ..FrameStreamCounts::default() };
+            Offer::of_stream(&stream, &counts).share
+        };
+        assert_eq!(share(Nanos::from_millis(500), 501), 1.0);
+        assert!((share(Nanos::from_secs(1), 501) - 0.5).abs() < 0.001);
+        assert!(share(Nanos::from_millis(500), 401) < 0.81);
+    }
+}
