@@ -60,7 +60,8 @@ fn two_commands_run_in_turn_and_both_records_are_kept() {
     assert_eq!(found["samples"], "pairs");
     let payload = &found["figures"][0];
     assert_eq!((&payload["quantity"], &payload["change"]), (&"payload_bps".into(), &"worse".into()), "{found:#}");
-    close("half of it", number(payload, "/difference"), -0.5, 0.05);
+    // A window has 85 datagrams or twice as many, and a busy machine sends some of them late.
+    close("half of it", number(payload, "/difference"), -0.5, 0.2);
     let kept = place.run(&["results"]);
     assert_eq!(kept.out.lines().count(), 2, "{}", kept.out);
     for (side, rate) in [("before", "10Mbit/s"), ("after", "5Mbit/s")] {
