@@ -207,7 +207,7 @@ impl ThroughputTest {
         let at_line = at_line.is_some_and(|(lower, lines)| lower.get() as f64 >= AT_LINE * lines);
         let firmness = if at_line { Firmness::Firm } else { self.firmness(plan, bounds) };
         // The last trial at the lower bound is the one that decided: a search ends with its validation.
-        let decided = of_lower().last().or_else(|| self.tried.iter().rfind(at_lower));
+        let decided = of_lower().next_back().or_else(|| self.tried.iter().rfind(at_lower));
         let rate = rate.map_or(0.0, |rate| rate.get() as f64 * share);
         let found = Shown { rate, firmness, at_line, decided, bounds };
         if firmness.is_firm() {

@@ -201,8 +201,11 @@ mod tests {
 
     const TENTH: i64 = 100_000;
 
-    /// A window of 2 s after a warm-up of 0.3 s, in intervals of 0.1 s: each quantity as a function of the number of the interval.
-    fn run(tracks: &[(SeriesQuantity, &str, fn(u64) -> u64)]) -> TrialResult {
+    /// A quantity of a host, as a function of the number of the interval.
+    type Planted = (SeriesQuantity, &'static str, fn(u64) -> u64);
+
+    /// A window of 2 s after a warm-up of 0.3 s, in intervals of 0.1 s.
+    fn run(tracks: &[Planted]) -> TrialResult {
         let mut result = trial(1_000, 0);
         stream_of(&mut result.trial).net.transport = Transport::Tcp;
         let at_us: Vec<i64> = (-2..=20).map(|tenth| tenth * TENTH).collect();
