@@ -4,8 +4,7 @@
 // The settings are written by crates/lab/src/reference.rs.
 //
 // Its work is a virtual queue: each frame that is taken moves the moment at which the device is free by what the frame
-// costs, and a frame that would have to wait behind more than the queue holds is dropped. Programs cannot hold frames back: a
-// device with a delay hands them to its delay line (src/delay_line.rs), each with a word in front of it.
+// costs, and a frame that would have to wait behind more than the queue holds is dropped. Programs cannot hold frames back.
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -28,8 +27,6 @@ const volatile __u64 loss_of;
 // What one echo costs, 2^-12 ns, and how long one may wait; zero if the device answers none.
 const volatile __u64 echo_cost;
 const volatile __u64 echo_wait;
-// The interface that leads to the delay line; zero if frames leave at once.
-const volatile __u32 hold;
 // The device's own addresses.
 const volatile __u8 own_mac[ETH_ALEN] = {0x02, 0, 0, 0, 0, 0xfe};
 const volatile __u32 own_ip = bpf_htonl(0xc61200fe);  // 198.18.0.254
@@ -81,13 +78,6 @@ struct echo {
 	__u8 type;
 	__u8 code;
 	__u16 checksum;
-};
-
-// What stands in front of a frame that is held.
-struct held {
-	__u64 arrived;  // CLOCK_MONOTONIC, ns
-	__u32 from;     // the port it came by
-	__u32 to;       // the port it leaves by; zero for all but the one it came by
 };
 
 enum kind {
@@ -214,24 +204,12 @@ static __always_inline int answers_echo(struct ethhdr *frame, void *end)
 	return 1;
 }
 
-// Sends a frame out by port `to`, or by all but `from` if that is zero.
-static __always_inline int forward(struct xdp_md *context, __u32 from, __u32 to)
+// Sends a frame out by port `to`, or by all but the one it came by if that is zero.
+static __always_inline int forward(__u32 to)
 {
-	if (!hold && to)
+	if (to)
 		return bpf_redirect_map(&ports, to, XDP_DROP);
-	if (!hold)
-		return bpf_redirect_map(&ports, 0, BPF_F_BROADCAST | BPF_F_EXCLUDE_INGRESS);
-
-	__u64 now = bpf_ktime_get_ns();
-	if (bpf_xdp_adjust_head(context, -(int)sizeof(struct held)))
-		return XDP_DROP;
-	struct held *word = (void *)(long)context->data;
-	if ((void *)(word + 1) > (void *)(long)context->data_end)
-		return XDP_DROP;
-	word->arrived = now;
-	word->from = from;
-	word->to = to;
-	return bpf_redirect(hold, 0);
+	return bpf_redirect_map(&ports, 0, BPF_F_BROADCAST | BPF_F_EXCLUDE_INGRESS);
 }
 
 SEC("xdp")
@@ -260,20 +238,20 @@ int reference(struct xdp_md *context)
 	if (echo_cost) {
 		// By redirection: what XDP_TX sends wakes no end without an XDP program of its own (drivers/net/veth.c).
 		if (answers_arp(frame, end))
-			return forward(context, from, from);
+			return forward(from);
 		__u8 own[ETH_ALEN];
 		for (int i = 0; i < ETH_ALEN; i++)
 			own[i] = own_mac[i];
 		if (destination == mac_key(own))
-			return answers_echo(frame, end) ? forward(context, from, from) : XDP_DROP;
+			return answers_echo(frame, end) ? forward(from) : XDP_DROP;
 	}
 
 	if (kind == TEST && !within_limits(end - data))
 		return XDP_DROP;
 	__u32 *to = frame->h_dest[0] & 1 ? 0 : bpf_map_lookup_elem(&addresses, &destination);
 	if (!to)
-		return forward(context, from, 0);
-	return *to == from ? XDP_DROP : forward(context, from, *to);
+		return forward(0);
+	return *to == from ? XDP_DROP : forward(*to);
 }
 
 char licence[] SEC("license") = "Dual MIT/GPL";

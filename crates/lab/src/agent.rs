@@ -69,9 +69,6 @@ impl Agent {
         for (interface, rate) in &host.rates {
             command.arg("--link-speed").arg(format!("{interface}={}bit/s", rate.get()));
         }
-        if let Some(delay) = host.delay {
-            command.arg("--hold-frames").arg(format!("{}ns", delay.get()));
-        }
         command.args(slow.map(SlowServer::arguments).unwrap_or_default());
         command.stdin(Stdio::null()).stdout(OwnedFd::from(childs_output)).stderr(words.try_clone().map_err(failed)?);
         let placement = Placement {

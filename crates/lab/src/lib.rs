@@ -12,7 +12,6 @@ mod agent;
 mod bench;
 pub mod beside;
 pub mod cross;
-mod delay_line;
 mod error;
 mod ethernet;
 mod fault;
@@ -32,7 +31,6 @@ mod written;
 
 pub use bench::{Bench, DEVICE, Device, DeviceKind, Link, TESTER};
 pub use cross::CrossTraffic;
-pub use delay_line::DelayLine;
 pub use error::LabError;
 pub use fault::{
     BusyCore, CpuQuota, DropFilter, Fault, FaultPlace, FilterKind, HostQueue, Loss, NoOffload, OneCore, SoftirqLoad,

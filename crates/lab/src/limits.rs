@@ -1,6 +1,6 @@
 //! The reference device's limits, as the command line and bench files write them.
 
-use linerate_units::{BitRate, Nanos, ParseError, Ratio};
+use linerate_units::{BitRate, ParseError, Ratio};
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,12 +13,6 @@ pub(crate) const ADDRESSES: u32 = 65_536;
 const RATE_MAXIMUM: u64 = 1_000_000_000;
 /// Most frames that may wait.
 const QUEUE_MAXIMUM: u32 = 1_000_000;
-/// Frames a second that a device with a delay forwards at most: a program takes each of them in its hands.
-pub(crate) const HELD_FRAMES: u64 = 50_000;
-/// A shorter delay is not exact: the delay line may be asleep for as long.
-const SHORTEST_DELAY: Nanos = Nanos::new(500_000);
-/// What is on its way lies in memory.
-const LONGEST_DELAY: Nanos = Nanos::from_secs(1);
 /// Most addresses: they lie in memory.
 const ADDRESSES_MAXIMUM: u32 = 1 << 22;
 
@@ -37,21 +31,11 @@ pub struct ReferenceLimits {
     pub addresses: u32,
     /// Echo requests a second that it answers itself; without a value it has no address and answers none.
     pub echo: Option<u32>,
-    /// How long it holds each frame; a device that does forwards 50,000 frames a second at most.
-    pub delay: Option<Nanos>,
 }
 
 impl Default for ReferenceLimits {
     fn default() -> Self {
-        Self {
-            max_frames: None,
-            max_rate: None,
-            loss: None,
-            queue: QUEUE_FRAMES,
-            addresses: ADDRESSES,
-            echo: None,
-            delay: None,
-        }
+        Self { max_frames: None, max_rate: None, loss: None, queue: QUEUE_FRAMES, addresses: ADDRESSES, echo: None }
     }
 }
 
@@ -76,7 +60,6 @@ const QUEUE: Field = field("queue", "queue of a reference device: frames, 0 to 1
 const ADDRESS_COUNT: Field =
     field("addresses", "addresses of a reference device: a count, 1 to 4194304", "addresses=1000");
 const ECHO: Field = field("echo", "echo of a reference device: answers a second, 1 or more", "echo=5000");
-const DELAY: Field = field("delay", "delay of a reference device: 500us to 1s", "delay=1ms");
 
 impl Field {
     fn error(&self, text: &str) -> ParseError {
@@ -90,12 +73,6 @@ impl Field {
 }
 
 impl ReferenceLimits {
-    /// Frames a second that it forwards, if there is a limit.
-    pub(crate) fn frames_at_most(&self) -> Option<u64> {
-        let held = self.delay.map(|_| HELD_FRAMES);
-        self.max_frames.into_iter().chain(held).min()
-    }
-
     /// Sets the limit called `name`.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         match name {
@@ -109,11 +86,10 @@ impl ReferenceLimits {
                 self.addresses = ADDRESS_COUNT.read(value, |count| (1..=ADDRESSES_MAXIMUM).contains(count))?
             }
             "echo" => self.echo = Some(ECHO.read(value, |rate| *rate >= 1)?),
-            "delay" => self.delay = Some(DELAY.read(value, |delay| (SHORTEST_DELAY..=LONGEST_DELAY).contains(delay))?),
             _ => {
                 return Err(ParseError {
                     text: name.to_owned(),
-                    expected: "a limit of a reference device (max-frames, max-rate, loss, queue, addresses, echo, delay)",
+                    expected: "a limit of a reference device (max-frames, max-rate, loss, queue, addresses, echo; a path delays)",
                     example: "reference,max-frames=200000,loss=1/1000",
                 });
             }
@@ -151,7 +127,6 @@ impl fmt::Display for ReferenceLimits {
             (&QUEUE, Some(self.queue).filter(|queue| *queue != unsaid.queue).map(|queue| queue.to_string())),
             (&ADDRESS_COUNT, Some(self.addresses).filter(|n| *n != unsaid.addresses).map(|n| n.to_string())),
             (&ECHO, self.echo.map(|rate| rate.to_string())),
-            (&DELAY, self.delay.map(|delay| format!("{}ns", delay.get()))),
         ];
         let items = items.into_iter().filter_map(|(field, value)| Some(format!("{}={}", field.name, value?)));
         f.write_str(&items.collect::<Vec<_>>().join(","))
@@ -175,12 +150,6 @@ mod tests {
         assert_eq!(short.max_rate, limits.max_rate);
         assert_eq!(short.to_string().parse::<ReferenceLimits>(), Ok(short));
         assert_eq!("".parse(), Ok(ReferenceLimits::default()));
-        let held: ReferenceLimits = "delay=1ms".parse().expect("a delay");
-        assert_eq!(held.delay, Some(Nanos::from_millis(1)));
-        assert_eq!(held.to_string().parse(), Ok(held));
-        assert_eq!((held.frames_at_most(), short.frames_at_most()), (Some(50_000), None));
-        let slow: ReferenceLimits = "delay=500us,max-frames=7".parse().expect("a delay");
-        assert_eq!(slow.frames_at_most(), Some(7));
     }
 
     #[test]
@@ -194,9 +163,7 @@ mod tests {
             ("queue=-1", "queue=256"),
             ("addresses=0", "addresses=1000"),
             ("echo=no", "echo=5000"),
-            ("delay=slow", "delay=1ms"),
-            ("delay=10us", "delay=1ms"),
-            ("delay=2s", "delay=1ms"),
+            ("delay=1ms", "a path delays"),
             ("speed=1", "reference,max-frames=200000"),
             ("queue", "max-frames=200000"),
         ] {
@@ -215,7 +182,6 @@ mod tests {
             "queue",
             "addresses",
             "echo",
-            "delay",
             "=",
             "=",
             "=",

@@ -2,14 +2,12 @@
 //!
 //! The program is the interfaces' own and goes with them; no process holds it.
 
-use crate::delay_line;
 use crate::limits::ReferenceLimits;
 use crate::load_failure::{incomplete, map_failed, object_failed, program_failed};
 use aya::maps::{DevMapHash, MapData};
 use aya::programs::Xdp;
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use linerate_sys::Error;
-use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
 use std::os::fd::AsFd;
 
@@ -49,7 +47,7 @@ impl Settings {
         let echo_cost = echo.map_or(0, |rate| cost(rate, FRAME_PARTS));
         let bunch = echo.map_or(0, |rate| (rate / ECHO_BUNCH_SHARE).max(ECHO_BUNCH_MINIMUM));
         Self {
-            frame_cost: limits.frames_at_most().map_or(0, |rate| cost(rate, FRAME_PARTS)),
+            frame_cost: limits.max_frames.map_or(0, |rate| cost(rate, FRAME_PARTS)),
             byte_cost: limits.max_rate.map_or(0, |rate| cost(rate.get(), 8 * BYTE_PARTS)),
             queue: limits.queue.into(),
             loss_part: limits.loss.map_or(0, |loss| loss.part),
@@ -60,12 +58,11 @@ impl Settings {
     }
 }
 
-/// Makes the interfaces of the calling thread's namespace, which is `device`, the ports of a reference device.
-pub(crate) fn install(limits: &ReferenceLimits, device: &NetNamespace) -> Result<(), Error> {
+/// Makes the interfaces of the calling thread's namespace the ports of a reference device.
+pub(crate) fn install(limits: &ReferenceLimits) -> Result<(), Error> {
     let mut route = Route::open()?;
     let ports: Vec<_> = route.links()?.into_iter().filter(|link| !link.loopback).map(|link| link.index).collect();
-    let hold = limits.delay.map_or(Ok(0), |_| delay_line::make(&mut route, device))?;
-    let mut program = load(limits, hold)?;
+    let mut program = load(limits)?;
     let map = program.map_mut("ports").ok_or_else(|| incomplete("ports"))?;
     let mut members = DevMapHash::<&mut MapData>::try_from(map).map_err(|error| map_failed("ports", &error))?;
     for port in &ports {
@@ -81,8 +78,8 @@ pub(crate) fn install(limits: &ReferenceLimits, device: &NetNamespace) -> Result
     Ok(())
 }
 
-/// The object with its settings. `hold` is the interface that leads to the delay line, 0 without one.
-fn load(limits: &ReferenceLimits, hold: u32) -> Result<Ebpf, Error> {
+/// The object with its settings.
+fn load(limits: &ReferenceLimits) -> Result<Ebpf, Error> {
     let settings = Settings::of(limits);
     let mut loader = EbpfLoader::new();
     for (name, value) in [
@@ -96,7 +93,6 @@ fn load(limits: &ReferenceLimits, hold: u32) -> Result<Ebpf, Error> {
     ] {
         loader.override_global(name, value, true);
     }
-    loader.override_global("hold", &hold, true);
     loader.map_max_entries("addresses", limits.addresses);
     loader.load(OBJECT).map_err(object_failed(WHAT))
 }

@@ -14,7 +14,7 @@ use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::{NetNamespace, set_network_setting};
 use linerate_sys::netlink::Route;
 use linerate_sys::shaping::Way;
-use linerate_units::{BitRate, Nanos, Ratio};
+use linerate_units::{BitRate, Ratio};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -57,8 +57,6 @@ pub(crate) struct WiredHost {
     pub(crate) rates: Vec<(String, BitRate)>,
     /// It is the tester.
     tests: bool,
-    /// How long it holds each frame on its way.
-    pub(crate) delay: Option<Nanos>,
 }
 
 /// One link of a bench.
@@ -109,18 +107,20 @@ impl Wiring {
 
     /// Hosts that have an agent.
     pub(crate) fn with_agent(&self) -> impl Iterator<Item = &WiredHost> {
-        self.hosts.iter().chain(self.device.as_ref().filter(|device| self.tested || device.delay.is_some()))
+        self.hosts.iter().chain(self.device.as_ref().filter(|_| self.tested))
     }
 
     /// The path that a bench has, and the namespace of its ports.
     pub(crate) fn path(&self, bench: &Bench) -> Option<(PathPlan, &NetNamespace)> {
         let device = self.device.as_ref()?;
         let planned = |port: Port| {
-            let host = self.hosts[port.host].name.clone();
-            Some(PlannedPort { limits: bench.path_to(&host)?, host, interface: port.far })
+            let host = &self.hosts[port.host];
+            // The tester's ports are told apart as its commands name them.
+            let to = if host.tests { HostName(format!("{TESTER}:{}", port.interface)) } else { host.name.clone() };
+            Some(PlannedPort { limits: bench.path_to(&host.name)?, host: to, interface: port.far })
         };
         let ports = self.ports(bench).into_iter().map(planned).collect::<Option<Vec<_>>>()?;
-        let longest = ports.iter().map(|port| mtu_of(bench, &port.host)).max().unwrap_or(MTU);
+        let longest = self.hosts.iter().map(|host| mtu_of(bench, &host.name)).max().unwrap_or(MTU);
         let plan = PathPlan { ports, longest: longest as usize + HEADERS, bypass_queues: !bench.has_rates() };
         Some((plan, &device.namespace))
     }
@@ -232,7 +232,7 @@ impl Wiring {
 
     /// Every host, and every port of the tester, on a port of a device.
     fn join_by_device(&mut self, bench: &Bench, kind: DeviceKind) -> Result<(), LabError> {
-        let mut device = WiredHost::new(HostName::from(DEVICE), None, &[])?;
+        let device = WiredHost::new(HostName::from(DEVICE), None, &[])?;
         let mut route =
             inside(&device.namespace, || prepare_device(kind)).map_err(LabError::at(format!("set up the {kind}")))?;
         let bridge = match kind {
@@ -321,8 +321,7 @@ impl Wiring {
             self.hosts[port.host].addresses.extend(had);
         }
         if let DeviceKind::Reference(limits) = kind {
-            device.delay = limits.delay;
-            inside(&device.namespace, || reference::install(&limits, &device.namespace))
+            inside(&device.namespace, || reference::install(&limits))
                 .map_err(LabError::at("make the reference device"))?;
         }
         // The reference device drops by its own account, so it may work on the tester's core. There its limits hold exactly:
@@ -372,7 +371,7 @@ impl WiredHost {
     fn new(name: HostName, rate: Option<BitRate>, interfaces: &[String]) -> Result<Self, LabError> {
         let namespace = namespace_of(&format!("host {name}"))?;
         let rates = rate.map(|rate| interfaces.iter().map(|interface| (interface.clone(), rate)).collect());
-        Ok(Self { name, namespace, addresses: Vec::new(), rates: rates.unwrap_or_default(), tests: false, delay: None })
+        Ok(Self { name, namespace, addresses: Vec::new(), rates: rates.unwrap_or_default(), tests: false })
     }
 
     /// Gives an interface its addresses and routes; says which it could have.

@@ -5,7 +5,6 @@ use crate::nfs_service::NfsOptions;
 use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
 use linerate_agent::{Agent, AgentOptions, AllowedFolders, EngineOptions, Identity, IpNet, Limits, Timeouts, Token};
-use linerate_lab::DelayLine;
 use linerate_model::HostName;
 use linerate_oncrpc::RpcService;
 use linerate_units::{BitRate, Nanos};
@@ -80,10 +79,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     copy_scratch: Option<PathBuf>,
 
-    /// Delay frames of a lab's reference device, in its network namespace
-    #[arg(long, value_name = "TIME", hide = true)]
-    hold_frames: Option<Nanos>,
-
     #[command(flatten)]
     nfs: NfsOptions,
 
@@ -131,10 +126,6 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
         Some(fd) => linerate_sys::inherited::listener(fd).map_err(Failure::usage)?,
         None => TcpListener::bind(arguments.listen).map_err(|error| cannot_listen(arguments.listen, &error))?,
     };
-    if let Some(delay) = arguments.hold_frames {
-        let line = DelayLine::open(delay).map_err(Failure::measure)?;
-        std::thread::Builder::new().name(String::from("delay")).spawn(|| line.run()).map_err(Failure::measure)?;
-    }
     let service = arguments.service(&listener)?;
     let exposed = !listener.local_addr().map_err(Failure::measure)?.ip().is_loopback();
     let (identity, token) = arguments.secrets()?;

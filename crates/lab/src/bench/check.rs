@@ -1,7 +1,6 @@
 //! Whether a bench can be built, and if not, what is wrong and what to do.
 
 use super::{Bench, DEVICE, DeviceKind, TESTER, join};
-use crate::limits::{HELD_FRAMES, ReferenceLimits};
 use crate::{LabError, fault};
 use linerate_model::HostName;
 use linerate_units::BitRate;
@@ -144,13 +143,6 @@ impl Bench {
             }
             _ if !(2..=HOSTS_MAXIMUM).contains(&(hosts + ports)) => {
                 Err(format!("hosts: a bench has 2 to {HOSTS_MAXIMUM}, not {}", hosts + ports))
-            }
-            DeviceKind::Reference(ReferenceLimits { delay: Some(_), max_frames: Some(rate), .. })
-                if rate > HELD_FRAMES =>
-            {
-                Err(format!(
-                    "device.max-frames: a reference device with a delay forwards at most {HELD_FRAMES} frames/s, not {rate}"
-                ))
             }
             _ => Ok(()),
         }

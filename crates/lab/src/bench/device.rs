@@ -19,6 +19,7 @@ pub struct Device {
 
 /// What stands between the hosts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a bench has one")]
 pub enum DeviceKind {
     /// A Linux bridge: a switch.
     #[default]

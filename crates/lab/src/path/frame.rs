@@ -1,5 +1,7 @@
 //! What a path reads in a frame and changes in it: ECN, one byte of payload, and the answer to a packet that is too large.
 
+use std::ops::RangeInclusive;
+
 /// EtherTypes (IEEE 802).
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -11,7 +13,10 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
 /// Router solicitation to redirect (RFC 4861).
-const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
+const NEIGHBOUR_DISCOVERY: RangeInclusive<u8> = 133..=137;
+/// Queries and reports of multicast listeners (RFC 3810), behind a header of options for each hop.
+const LISTENERS: [u8; 4] = [130, 131, 132, 143];
+const HOP_BY_HOP: u8 = 0;
 /// "Congestion experienced" (RFC 3168 section 5).
 const CE: u8 = 0b11;
 /// Bytes of a packet that an ICMP message quotes: RFC 1812 section 4.3.2.3 (576 bytes in all), RFC 4443 section 2.4 (1,280).
@@ -37,8 +42,8 @@ pub(crate) struct Packet {
 pub(crate) struct Contents {
     /// Its IP packet, if it is whole.
     pub(crate) packet: Option<Packet>,
-    /// ARP or neighbour discovery: what a path only delays.
-    pub(crate) resolves_addresses: bool,
+    /// ARP, neighbour discovery or listener reports, which kernels send by themselves: a path only delays them.
+    pub(crate) is_control: bool,
     /// The packet allows to be marked (ECT, RFC 3168).
     pub(crate) allows_marking: bool,
 }
@@ -56,7 +61,7 @@ impl Contents {
             at += 2;
         };
         match kind {
-            ARP => Self { resolves_addresses: true, ..Self::default() },
+            ARP => Self { is_control: true, ..Self::default() },
             IPV4 => Self::of_packet(frame, at, false),
             IPV6 => Self::of_packet(frame, at, true),
             _ => Self::default(),
@@ -73,9 +78,15 @@ impl Contents {
         if length < packet.header(frame) || frame.len() < at + length {
             return Self::default();
         }
-        let discovery = v6 && frame[at + 6] == ICMPV6 && length > 40 && NEIGHBOUR_DISCOVERY.contains(&frame[at + 40]);
+        let packet_bytes = &frame[at..at + length];
+        let is_control = v6
+            && match (packet_bytes[6], packet_bytes.get(40), packet_bytes.get(48)) {
+                (ICMPV6, Some(kind), _) => NEIGHBOUR_DISCOVERY.contains(kind),
+                (HOP_BY_HOP, Some(&ICMPV6), Some(kind)) => LISTENERS.contains(kind),
+                _ => false,
+            };
         let ecn = packet.ecn(frame);
-        Self { packet: Some(packet), resolves_addresses: discovery, allows_marking: ecn == 0b01 || ecn == 0b10 }
+        Self { packet: Some(packet), is_control, allows_marking: ecn == 0b01 || ecn == 0b10 }
     }
 }
 
@@ -236,13 +247,13 @@ mod tests {
             let contents = Contents::of(&frame);
             let at = if tag { 18 } else { 14 };
             assert_eq!(contents.packet, Some(Packet { at, v6, length: length - at }));
-            assert!(contents.allows_marking && !contents.resolves_addresses);
+            assert!(contents.allows_marking && !contents.is_control);
             assert_eq!(sums(&frame), (true, true));
             // Cut off, it is none.
             assert_eq!(Contents::of(&frame[..length - 1]).packet, None);
         }
         assert_eq!(Contents::of(&[]), Contents::default());
-        assert!(Contents::of(&[&MACS[..], &[8, 6], &[0; 46]].concat()).resolves_addresses);
+        assert!(Contents::of(&[&MACS[..], &[8, 6], &[0; 46]].concat()).is_control);
     }
 
     #[test]
@@ -250,9 +261,12 @@ mod tests {
         let message = |kind: u8| {
             let mut frame = datagram(true, false, 0, &[0; 16]);
             (frame[20], frame[54]) = (ICMPV6, kind);
-            Contents::of(&frame).resolves_addresses
+            Contents::of(&frame).is_control
         };
         assert!(message(135) && message(136) && !message(128) && !message(1));
+        let mut report = datagram(true, false, 0, &[0; 16]);
+        (report[20], report[54], report[62]) = (HOP_BY_HOP, ICMPV6, 143);
+        assert!(Contents::of(&report).is_control);
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub(crate) struct Arrival {
     pub(crate) bytes: u64,
     /// Bytes of its IP packet.
     pub(crate) packet: Option<u64>,
-    /// ARP or neighbour discovery, which is delayed only.
-    pub(crate) resolves_addresses: bool,
+    /// ARP and the like, which is delayed only.
+    pub(crate) is_control: bool,
     /// It may be marked.
     pub(crate) allows_marking: bool,
 }
@@ -87,7 +87,7 @@ pub(crate) struct Direction<F> {
     left: u64,
     /// On their way, in the order in which they leave.
     under_way: VecDeque<Departure<F>>,
-    /// ARP and neighbour discovery, which wait for no queue.
+    /// ARP and the like, which wait for no queue.
     beside: VecDeque<Departure<F>>,
     held_back: Vec<(Departure<F>, u32)>,
     held: u64,
@@ -135,7 +135,7 @@ impl<F> Direction<F> {
         }
         let mut departure =
             Departure { due: 0, frame, marked: false, corrupted: None, twice: false, overtaken: false, bytes };
-        if arrival.resolves_addresses {
+        if arrival.is_control {
             departure.due = at + self.delay(at);
             self.held += bytes;
             self.beside.push_back(departure);

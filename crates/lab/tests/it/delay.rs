@@ -1,13 +1,12 @@
-//! A reference device with a delay lets each frame go so much later, and no other.
+//! A path lets each raw frame go so much later, whole, and where it must.
 
-use crate::support::{host, try_up};
-use linerate_lab::{Bench, DelayLine, Lab};
+use crate::support::{agent_program, host, wait_for};
+use linerate_lab::{Bench, Lab, LabOptions};
 use linerate_sys::clock;
 use linerate_sys::netlink::Route;
 use linerate_sys::packet::{Incoming, PacketSocket};
 use linerate_testsuite::{alone, lab_test};
 use linerate_units::Nanos;
-use std::thread;
 
 /// An EtherType for experiments (IEEE 802): no kernel sends or answers it.
 const TEST: u16 = 0x88b5;
@@ -17,7 +16,7 @@ const GAP: u64 = 500_000;
 const DELAY: Nanos = Nanos::from_millis(1);
 const MACS: [[u8; 6]; 3] = [[2, 0, 0, 0, 0, 0xa0], [2, 0, 0, 0, 0, 0xa1], [2, 0, 0, 0, 0, 0xa2]];
 
-/// A tester on a reference device, and its three ports.
+/// A tester on a path, and its three ports.
 struct Tester {
     _lab: Lab,
     ports: Vec<PacketSocket>,
@@ -25,13 +24,10 @@ struct Tester {
 
 impl Tester {
     fn new(limits: &str) -> Self {
-        let device = format!("reference,{limits}").parse().expect("a device");
-        let lab = try_up(&Bench::find("tester").expect("built in").with_device(device)).expect("a lab");
-        if limits.contains("delay") {
-            // What the device's agent does; the one of these tests is no agent.
-            let line = lab.inside(&host("device"), || DelayLine::open(DELAY)).expect("inside").expect("a delay line");
-            thread::spawn(|| line.run());
-        }
+        let device = format!("path,{limits}").parse().expect("a device");
+        let bench = Bench::find("tester").expect("built in").with_device(device);
+        let options = LabOptions { program: agent_program(), keep: false, folders: Vec::new() };
+        let lab = wait_for(Lab::up(&bench, &options)).expect("a lab");
         let open = || {
             let mut route = Route::open().expect("netlink");
             let open = |port: u8| {
@@ -98,7 +94,7 @@ fn no_frame_is_sooner_than_the_delay_and_some_are_hardly_later() {
 #[lab_test]
 fn frames_of_all_sizes_go_where_they_must() {
     let _alone = alone();
-    let tester = Tester::new("delay=1ms,addresses=2");
+    let tester = Tester::new("delay=1ms");
     for bytes in [60, 512, 1_514] {
         // To everybody but the sender, whole.
         tester.send(1, [0xff; 6], bytes);
@@ -111,13 +107,4 @@ fn frames_of_all_sizes_go_where_they_must() {
         tester.send(0, MACS[1], bytes);
         sizes([0, 1, 0]);
     }
-}
-
-#[test]
-fn a_delay_that_cannot_be_kept_is_refused() {
-    let refused = |device: &str| {
-        let bench = Bench::find("tester").expect("built in").with_device(device.parse().expect("a device"));
-        try_up(&bench).err().expect("refused").to_string()
-    };
-    assert!(refused("reference,delay=1ms,max-frames=60000").contains("50000 frames/s"));
 }

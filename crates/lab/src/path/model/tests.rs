@@ -236,7 +236,7 @@ fn jitter_stays_within_its_bounds_keeps_the_order_and_the_mean() {
 #[test]
 fn address_resolution_is_only_delayed() {
     let mut path = direction("delay=5ms,rate=64kbit/s,queue=0,loss=100%,corrupt=100%,duplicate=100%,reorder=100%");
-    let question = Arrival { at: 7, bytes: 60, resolves_addresses: true, ..Arrival::default() };
+    let question = Arrival { at: 7, bytes: 60, is_control: true, ..Arrival::default() };
     for number in 0..10 {
         path.arrive(question, number).expect("never dropped");
     }
