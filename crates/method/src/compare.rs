@@ -82,10 +82,11 @@ pub fn compare(before: &[Record], after: &[Record], demands: &Demands) -> Compar
     );
     let mut found = concluded((before, after), samples, figures, remarks, demands);
     if samples == Samples::Runs && !found.figures.is_empty() {
+        let percent = format!("{:.3}", demands.tolerance * 100.0);
+        let percent = percent.trim_end_matches('0').trim_end_matches('.');
         found.warnings.push(format!(
             "one session each: how much sessions differ is not known, and a drift between them of more than the tolerance of \
-             {:.3} % looks like a change; give several records of each side, or measure in turn with `linerate compare --live`",
-            demands.tolerance * 100.0
+             {percent} % looks like a change; give several records of each side, or measure in turn with `linerate compare --live`"
         ));
     }
     found

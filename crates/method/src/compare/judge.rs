@@ -31,12 +31,12 @@ impl Figure {
     /// The means of several sessions, of which one side may have one only. Sessions differ by more than their runs do. What
     /// they differ by is a property of the place and not of what is compared, so both sides are taken to have one variance.
     pub(super) fn of_sessions(name: &str, quantity: Quantity, before: &[Runs], after: &[Runs]) -> Option<Self> {
-        let means = |side: &[Runs]| side.iter().map(Runs::mean).collect::<Vec<f64>>();
-        let sample = |side: &[Runs], means: &[f64]| {
+        let mean_values = |side: &[Runs]| side.iter().map(Runs::mean).collect::<Vec<f64>>();
+        let sample = |side: &[Runs], of_sessions: &[f64]| {
             let squares = side.iter().map(|runs| runs.resolution_of_mean().powi(2)).sum::<f64>();
-            Sample::of(means, (squares / side.len() as f64).sqrt())
+            Sample::of(of_sessions, (squares / side.len() as f64).sqrt())
         };
-        let (old, new) = (means(before), means(after));
+        let (old, new) = (mean_values(before), mean_values(after));
         let (old_sample, new_sample) = (sample(before, &old)?, sample(after, &new)?);
         let contrast = Contrast::pooled(scale(quantity), &old_sample, &new_sample);
         Some(Self { name: name.to_owned(), quantity, before: old, after: new, contrast })

@@ -105,7 +105,7 @@ fn no_loss_of_few_datagrams_is_undecided() {
 
 #[test]
 fn several_records_show_how_much_sessions_differ() {
-    let sessions = |means: [u64; 4]| means.map(|mean| runs_of(&[mean - 1, mean, mean + 1]));
+    let sessions = |mean_values: [u64; 4]| mean_values.map(|mean| runs_of(&[mean - 1, mean, mean + 1]));
     let (before, after) = (sessions([1000, 1060, 940, 1030]), sessions([950, 1040, 900, 1000]));
     // One session against another looks like a change, and a warning says why it may be none.
     let single = compare(&before[..1], &after[..1], &demands(0.02));

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_without_spread_prove_nothing_by_themselves() {
+    fn samples_without_spread_are_inconclusive() {
         let one = sample(&[1.0, 1.0, 1.0]);
         assert_eq!(Contrast::welch(Scale::Ratio, &one, &sample(&[2.0, 2.0, 2.0])), None);
         assert_eq!(Contrast::paired(Scale::Ratio, &[(1.0, 2.0), (1.0, 2.0)], (0.0, 0.0)), None);
