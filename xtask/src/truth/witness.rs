@@ -16,7 +16,7 @@ use std::time::Duration;
 const TOLERANCE: f64 = 0.02;
 
 /// Length of each measured window, seconds.
-const SECONDS: u32 = 5;
+const SECONDS: u32 = 10;
 
 /// Warm-up of iperf3, excluded from its results, seconds. linerate's ends when the rate is steady.
 const WARM_UP: u32 = 2;
@@ -206,13 +206,13 @@ mod tests {
     #[test]
     fn a_test_is_told_to_iperf3_in_its_own_words() {
         let words = |test: &str| iperf3(test).map(|words| words.join(" "));
-        assert_eq!(words("stream a b --congestion cubic --time 3s --repeats 1"), Ok("-t 5 -O 2 -C cubic".into()));
+        assert_eq!(words("stream a b --congestion cubic --time 3s --repeats 1"), Ok("-t 10 -O 2 -C cubic".into()));
         let udp = "stream a b --udp --rate 50Mbit/s --size 1400 --no-offload --time 1s --repeats 1";
-        assert_eq!(words(udp), Ok("-t 5 -O 2 -u -l 1400 -b 50M".into()));
-        assert_eq!(words("stream a b --udp"), Ok("-t 5 -O 2 -u -b 0".into()));
+        assert_eq!(words(udp), Ok("-t 10 -O 2 -u -l 1400 -b 50M".into()));
+        assert_eq!(words("stream a b --udp"), Ok("-t 10 -O 2 -u -b 0".into()));
         assert!(words("stream a b --prove").unwrap_err().contains("no counterpart of `--prove`"));
         assert!(words("transact a b").unwrap_err().contains("only `stream a b`"));
-        assert_eq!(linerate("stream a b --time 1s --repeats 1").join(" "), "stream a b --repeats 1 --time 5s");
+        assert_eq!(linerate("stream a b --time 1s --repeats 1").join(" "), "stream a b --repeats 1 --time 10s");
     }
 
     #[test]
