@@ -126,7 +126,7 @@ impl Bisect {
         if self.in_a_row.end_search() {
             return self.lower.and_then(|lower| self.confirm(lower));
         }
-        let Some(upper) = self.ceiling() else {
+        let Some(upper) = self.searched_below() else {
             return match (self.lower.filter(|lower| lower.load >= maximum), self.guess(maximum.get())) {
                 (Some(lower), _) => self.confirm(lower),
                 (None, Some(load)) => short(Purpose::Guess, load),
@@ -152,7 +152,7 @@ impl Bisect {
     }
 
     /// The lowest load that the answer is searched below.
-    fn ceiling(&self) -> Option<u64> {
+    fn searched_below(&self) -> Option<u64> {
         self.upper.into_iter().chain(self.unoffered).min()
     }
 

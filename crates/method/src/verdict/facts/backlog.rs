@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_cannot_be_compared_tell_nothing() {
+    fn without_comparable_clocks_there_is_none() {
         let mut unknown = run(80, 10);
         unknown.clocks.clear();
         assert_eq!(OneWay::of(&[&unknown]), None);
