@@ -268,7 +268,10 @@ pub(crate) fn judge(expectations: &[Expectation], record: &Record) -> Result<(),
         let names: Vec<&str> =
             cells.map(|cell| cell.name.as_str()).filter(|name| curve::stands(record, name)).collect();
         for result in record.results.iter().filter(|result| names.contains(&result.name.as_str())) {
-            take(expectation.judge(result));
+            take(match curve::firmness(record, &result.name).is_firm() {
+                true => expectation.judge(result),
+                false => expectation.judge_not_firm(result),
+            });
         }
         if curve::lacks_peak(record) && !expectation.is_of_streams() {
             take(expectation.missed("no load was held"));

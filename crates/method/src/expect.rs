@@ -138,6 +138,17 @@ impl Expectation {
         }
     }
 
+    /// Judges a result that is not firm: it is missed, unless it is its verdict that is asked for.
+    pub fn judge_not_firm(&self, result: &Measurement) -> Judgement {
+        match self.of {
+            Expected::Figure { .. } => self.missed(&format!(
+                "{}: the figure is not firm, because the client did not send all operations that were due at the next load",
+                result.name
+            )),
+            Expected::Limit { .. } => self.judge(result),
+        }
+    }
+
     /// Judges what was found about a device at each of the plan's frame sizes.
     pub fn judge_device(&self, plan: &DevicePlan, outcome: &DeviceFound) -> Vec<Judgement> {
         let judge = |size: u32| {

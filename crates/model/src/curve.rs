@@ -1,6 +1,6 @@
 //! Response time against load: how a curve is to be drawn, and what was found of an NFS server.
 
-use crate::{NfsClass, Repeats, Trial};
+use crate::{Firmness, NfsClass, Repeats, Trial};
 use linerate_units::{Nanos, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,8 @@ pub struct CurvePoint {
     pub p99_ms: f64,
     /// Operations that failed, or were due and not sent.
     pub undone: u64,
+    /// Share of the operations that came due that were sent, 0 to 1.
+    pub sent_share: f64,
     /// Each class on its own.
     pub classes: BTreeMap<NfsClass, ClassPoint>,
     /// Why the load was not held; none if it was.
@@ -111,6 +113,9 @@ pub struct CurvePeak {
     pub offered_ops: f64,
     /// Operations per second that were completed.
     pub achieved_ops: f64,
+    /// Whether it is firm. It is a lower bound where operations of the next load were not sent, and it was not the server that
+    /// kept them from it: those sent were answered within the cap, or the client's processor was at its limit.
+    pub firmness: Firmness,
     /// Mean response time, milliseconds.
     pub mean_ms: f64,
     /// What it had to stay within, milliseconds.

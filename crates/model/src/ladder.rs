@@ -1,6 +1,6 @@
 //! The ladder: what each layer of one path delivers, in one unit, so that the layer that loses the most can be named.
 
-use crate::{IpVersion, Path, Repeats, Summary, Trial, Verdict};
+use crate::{Firmness, IpVersion, Path, Repeats, Summary, Trial, Verdict};
 use linerate_units::BitRate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,6 +96,8 @@ pub struct LadderLayer {
     pub name: LayerName,
     /// Payload that arrived, bit/s; of the line by calculation, with no runs. None if it was not measured.
     pub payload_bps: Option<Summary>,
+    /// Whether it is firm: raw frames are not where their sender gave less than the line takes. It is a lower bound then.
+    pub firmness: Firmness,
     /// The payload that the line can carry with this layer's headers, bit/s; none where no link speed is known.
     pub limit_bps: Option<BitRate>,
     /// The layer below: the next one down that was measured and that the tester itself did not limit.

@@ -3,6 +3,7 @@
 use crate::charts::{Chart, SERIES};
 use crate::document::{Block, Section};
 use crate::figures::{nanos, percent, plain, rate, spread};
+use crate::firmness;
 use crate::language::Language;
 use crate::said;
 use crate::sentences;
@@ -51,12 +52,13 @@ fn find(ladder: &Ladder, name: LayerName) -> Option<&LadderLayer> {
 
 /// A row for each layer, the top one first.
 fn table(lang: Language, ladder: &Ladder) -> Table {
+    let shown = |layer: &LadderLayer, figure| firmness::shown(figure, layer.firmness);
     let row = |layer: &LadderLayer| {
         vec![
             Some(label(lang, layer.name)),
-            median(layer).and_then(bits),
-            layer.share_of_layer_below.and_then(percent),
-            layer.share_of_line.and_then(percent),
+            median(layer).and_then(bits).map(|rate| shown(layer, rate)),
+            layer.share_of_layer_below.and_then(percent).map(|share| shown(layer, share)),
+            layer.share_of_line.and_then(percent).map(|share| shown(layer, share)),
             layer.payload_bps.as_ref().filter(|payload| payload.runs > 1).and_then(|payload| percent(payload.spread())),
             layer.latency_ns.map(|latency| nanos(latency.p50)),
             layer.latency_ns.map(|latency| nanos(latency.p99)),
@@ -87,7 +89,9 @@ fn lengths(ladder: &Ladder) -> Vec<f64> {
 
 /// What the ladder says: the widest gap and what to try, what headers take, what was not measured.
 fn sentences(lang: Language, ladder: &Ladder) -> Vec<String> {
-    let mut all = gap(lang, ladder);
+    let figures: Vec<_> = ladder.layers.iter().map(|layer| (label(lang, layer.name), layer.firmness)).collect();
+    let mut all = firmness::sentences(lang, &figures);
+    all.extend(gap(lang, ladder));
     all.extend(ladder.widest_gap.as_ref().map(|gap| sentences::sentence(&gap.advice)));
     all.extend(header_of_tcp(lang, ladder));
     let above_udp = |layer: &&LadderLayer| {
@@ -194,7 +198,7 @@ fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
 
 /// What a layer's bar says.
 fn pointed_at(lang: Language, layer: &LadderLayer, payload: &Summary) -> Option<String> {
-    let (name, median) = (label(lang, layer.name), bits(payload.median)?);
+    let (name, median) = (label(lang, layer.name), firmness::told(lang, bits(payload.median)?, layer.firmness));
     let mut parts = vec![match payload.runs {
         0 => said!(lang, "ladder-point-calculated", layer = name, payload = median),
         _ => said!(lang, "ladder-point", layer = name, payload = median, runs = spread(lang, payload, bits)),

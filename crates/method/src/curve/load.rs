@@ -107,13 +107,14 @@ fn middle(runs: &[CurvePoint]) -> Option<CurvePoint> {
 /// What came of one run.
 fn point(result: &TrialResult, plan: &CurvePlan) -> CurvePoint {
     let window_ns = window(result);
-    let (mut latency, mut completed, mut undone, mut errors) = (Histogram::default(), 0, 0, 0);
+    let (mut latency, mut completed, mut undone, mut not_sent, mut errors) = (Histogram::default(), 0, 0, 0, 0);
     let mut classes: BTreeMap<NfsClass, OperationCounts> = BTreeMap::new();
     for end in result.paths().iter().map(|path| &path.client) {
         if let Some(transactions) = &end.transactions {
             latency.merge(&transactions.latency);
             completed += transactions.completed;
             undone += transactions.failed + transactions.not_sent;
+            not_sent += transactions.not_sent;
         }
         for (operation, counts) in &end.operations {
             merge(classes.entry(operation.class()).or_default(), counts);
@@ -149,6 +150,7 @@ fn point(result: &TrialResult, plan: &CurvePlan) -> CurvePoint {
         p50_ms: latency.quantile(0.5) as f64 / NS_PER_MS,
         p99_ms: latency.quantile(0.99) as f64 / NS_PER_MS,
         undone,
+        sent_share: 1.0 - not_sent as f64 / due.max(1) as f64,
         classes: classes.iter().map(|(kind, counts)| (*kind, class(counts))).collect(),
         missed,
         runs: 1,

@@ -19,7 +19,7 @@ mod tester_limit;
 #[cfg(test)]
 mod tests;
 
-pub use found::{lacks_peak, stands};
+pub use found::{firmness, lacks_peak, stands};
 pub use tester_limit::{TESTER_LIMIT, calibration};
 
 use crate::contract::{After, Again, Method, Progress, Step};
@@ -27,8 +27,8 @@ use crate::measure::measurements;
 use crate::replay::tell_repeats;
 use crate::sweep::Sweep;
 use linerate_model::{
-    CurvePlan, Headline, HeadlineVerdict, Host, Outcome, Plan, Record, RunSummary, Task, Timing, Trial, TrialResult,
-    Window,
+    Confidence, CurvePlan, Firmness, Headline, HeadlineVerdict, Host, Limit, Outcome, Plan, Record, RunSummary, Task,
+    Timing, Trial, TrialResult, Window,
 };
 use linerate_units::OpRate;
 use load::Loads;
@@ -105,14 +105,18 @@ impl Method for Curve {
         let stands = found.result.and_then(|name| results.iter().find(|result| result.name == name));
         let summary = RunSummary::of(&results);
         let Some(result) = stands else { return summary };
+        let firmness = found.peak.as_ref().map_or(Firmness::Firm, |peak| peak.firmness);
         let headline = Headline {
             result: result.name.clone(),
             quantity: result.quantity,
             value: result.main.median,
             unit: result.quantity.unit(),
-            firmness: linerate_model::Firmness::Firm,
+            firmness,
         };
-        let verdict = HeadlineVerdict { limit: result.verdict.limit, confidence: result.verdict.confidence };
+        let verdict = match firmness.is_firm() {
+            true => HeadlineVerdict { limit: result.verdict.limit, confidence: result.verdict.confidence },
+            false => HeadlineVerdict { limit: Limit::CannotTell, confidence: Confidence::Low },
+        };
         RunSummary { headline: Some(headline), verdict: Some(verdict), ..summary }
     }
 

@@ -9,7 +9,8 @@ use crate::copy::CELL;
 use crate::task::Context;
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree,
-    CopyVerify, CopyWay, LadderPlan, LayerName, Limit, MadeTree, Measurement, Task, Timing, Transport, TreeKind, Trial,
+    CopyVerify, CopyWay, Firmness, LadderPlan, LayerName, Limit, MadeTree, Measurement, Task, Timing, Transport,
+    TreeKind, Trial,
 };
 use linerate_units::ByteCount;
 
@@ -87,6 +88,7 @@ impl Layer for Copy {
             verdict: Some(found.verdict),
             results: Vec::new(),
             bears: true,
+            firmness: Firmness::Firm,
         })
     }
 

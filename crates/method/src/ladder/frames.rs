@@ -8,12 +8,13 @@
 //! kernel of the receiving host answers before any socket hears of them.
 
 use super::{Facts, Figure, Layer, UNMEASURED, efficiency, largest_datagram, line_payload, udp};
+use crate::offered::Offer;
 use crate::statistics::summary;
 use crate::task::spoilt;
 use linerate_model::{
-    Confidence, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream, FrameStreamCounts, FramesTask,
-    Histogram, IpVersion, LayerLatency, LayerName, Limit, Summary, Task, Timing, Transport, Trial, TrialResult,
-    Verdict,
+    Confidence, Firmness, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream, FrameStreamCounts,
+    FramesTask, Histogram, IpVersion, LayerLatency, LayerName, Limit, Summary, Task, Timing, Transport, Trial,
+    TrialResult, Verdict,
 };
 use linerate_units::{BitRate, FrameRate, FrameSize};
 
@@ -74,6 +75,7 @@ impl Layer for Frames {
         Ok(Figure {
             // What the sending port did not give is no loss of the path.
             bears: verdict.limit != Limit::Tester,
+            firmness: firmness(&sound, verdict.limit),
             verdict: Some(verdict),
             payload_bps,
             efficiency: efficiency(Transport::Udp, ip, largest_datagram(ip, mtu), mtu),
@@ -113,10 +115,22 @@ fn streams<'a>(runs: &[&'a TrialResult]) -> impl Iterator<Item = &'a FrameStream
     runs.into_iter().flat_map(|run| &run.counts.streams)
 }
 
+/// Whether what arrived is all that the path takes. Where the line is full it is; else the sending port must have offered what it
+/// was to.
+fn firmness(trials: &[&TrialResult], limit: Limit) -> Firmness {
+    let offered = trials.iter().filter_map(|run| run.frames()).map(|run| Offer::of(&run).firmness());
+    match (limit, offered.fold(Firmness::Firm, Firmness::and)) {
+        (Limit::Wire, _) => Firmness::Firm,
+        (Limit::Tester, Firmness::Firm) => Firmness::NotFirm { offered: None },
+        (_, offered) => offered,
+    }
+}
+
 /// What limited the frames. They pass no socket: it is the line, what sends them, or something that loses them.
 fn verdict(facts: &Facts<'_>, trials: &[&TrialResult], payload_bps: &Summary) -> Verdict {
     let sent: u64 = streams(trials).map(|stream| stream.sent).sum();
     let lost = sent.saturating_sub(streams(trials).map(|stream| stream.received).sum());
+    let due: u64 = streams(trials).map(|stream| stream.intended).sum();
     let sockets =
         trials.iter().filter_map(|run| run.frames()).any(|run| run.counts.engine == FrameEngine::PacketSocket);
     let engine = if sockets { "packet sockets" } else { "XDP" };
@@ -138,10 +152,12 @@ fn verdict(facts: &Facts<'_>, trials: &[&TrialResult], payload_bps: &Summary) ->
             let text = format!(
                 "UDP got more over the same path ({udp}): what sends or counts the frames ({engine}) is slower."
             );
-            (Limit::Tester, Confidence::High, text)
+            (Limit::Tester, Confidence::Medium, text)
         }
         _ if (lost as f64) < sent as f64 * NO_LOSS => {
-            let text = format!("Of {sent} frames {lost} were lost: the sending port gave no more (by {engine}).");
+            let text = format!(
+                "Of {due} frames due {sent} were sent and {lost} of those lost: the sending port gave no more (by {engine})."
+            );
             (Limit::Tester, Confidence::Medium, text)
         }
         _ => {

@@ -2,7 +2,7 @@
 //! that loses nothing shows 100 % at raw frames and at UDP.
 
 use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload};
-use linerate_model::{LayerName, Summary, Transport};
+use linerate_model::{Firmness, LayerName, Summary, Transport};
 
 pub(super) struct Limit;
 
@@ -25,6 +25,7 @@ impl Layer for Limit {
             verdict: None,
             results: Vec::new(),
             bears: true,
+            firmness: Firmness::Firm,
         })
     }
 

@@ -26,9 +26,9 @@ pub(crate) use frames::echoes;
 
 use beside::Beside;
 use linerate_model::{
-    FlowFigures, Goal, Host, IpVersion, Ladder, LadderLayer, LadderPlan, Latency, LayerLatency, LayerName, Measurement,
-    Net, Path, PathLimit, Plan, Planned, Repeats, SocketOptions, StreamTask, Summary, Task, Timing, Transport, Trial,
-    TrialResult, Verdict, layer_bytes,
+    Firmness, FlowFigures, Goal, Host, IpVersion, Ladder, LadderLayer, LadderPlan, Latency, LayerLatency, LayerName,
+    Measurement, Net, Path, PathLimit, Plan, Planned, Repeats, SocketOptions, StreamTask, Summary, Task, Timing,
+    Transport, Trial, TrialResult, Verdict, layer_bytes,
 };
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
@@ -108,6 +108,8 @@ struct Figure {
     results: Vec<String>,
     /// Something may stand on it: it is the path's, not the tester's limit.
     bears: bool,
+    /// Whether its payload is firm.
+    firmness: Firmness,
 }
 
 impl LadderRequest {
@@ -165,6 +167,7 @@ fn climb(facts: &Facts<'_>) -> Ladder {
                 LadderLayer {
                     name: layer.name(),
                     payload_bps: Some(figure.payload_bps.clone()),
+                    firmness: figure.firmness,
                     limit_bps: line_bps.map(|line| BitRate::per_second((line.get() as f64 * figure.efficiency) as u64)),
                     below: below.map(|(name, _)| name),
                     share_of_layer_below: below.map(|(_, share)| share),
@@ -178,6 +181,7 @@ fn climb(facts: &Facts<'_>) -> Ladder {
             Err(why) => LadderLayer {
                 name: layer.name(),
                 payload_bps: None,
+                firmness: Firmness::Firm,
                 limit_bps: None,
                 below: None,
                 share_of_layer_below: None,
@@ -242,6 +246,7 @@ impl Facts<'_> {
             verdict: Some(result.verdict.clone()),
             results: [Some(result), timed].into_iter().flatten().map(|result| result.name.clone()).collect(),
             bears: true,
+            firmness: Firmness::Firm,
         })
     }
 }

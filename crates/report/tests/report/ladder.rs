@@ -20,6 +20,7 @@ fn layer(name: LayerName, payload_bps: Summary, limit: f64, below: Option<LayerN
         share_of_layer_below: below.map(|_| payload_bps.median / UDP),
         share_of_line: Some(payload_bps.median / UDP),
         payload_bps: Some(payload_bps),
+        firmness: linerate_model::Firmness::Firm,
         limit_bps: Some(BitRate::per_second(limit as u64)),
         latency_ns: None,
         verdict: None,

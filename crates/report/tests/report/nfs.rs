@@ -65,6 +65,7 @@ fn point(ops: f64, mean_ms: f64, missed: Option<CurveMiss>) -> CurvePoint {
         p50_ms: mean_ms * 0.8,
         p99_ms: mean_ms * 4.0,
         undone: 0,
+        sent_share: 1.0,
         classes: BTreeMap::from([
             (NfsClass::Read, class(0.2, 1.5)),
             (NfsClass::Write, class(0.1, 3.0)),
@@ -90,6 +91,7 @@ pub(crate) fn record() -> Record {
             result: peak,
             offered_ops: 4_040.0,
             achieved_ops: 4_000.0,
+            firmness: linerate_model::Firmness::Firm,
             mean_ms: 6.0,
             response_cap_ms: 50.0,
             missed_at_ops: Some(5_000.0),
