@@ -22,7 +22,7 @@ const ADDRESS_AT: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(16);
 /// Room for headers ahead of a frame in its slot.
 const AHEAD: usize = 128;
 /// Frames sent in one call at most.
-const BATCH: usize = 64;
+const BATCH: usize = 16;
 /// Wanted as send buffer, bytes.
 const SEND_BUFFER: i32 = 16 << 20;
 

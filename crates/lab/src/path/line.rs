@@ -45,6 +45,10 @@ impl Line {
     /// Work, in parts of a unit, that the line can do in its first `at` nanoseconds.
     fn work(&self, at: u64) -> u128 {
         let [first, second] = self.rates;
+        if first == second {
+            // As below, without its divisions, which would be half of what the path spends on a small frame.
+            return first * u128::from(at);
+        }
         let (turns, within) = (u128::from(at) / (2 * self.period), u128::from(at) % (2 * self.period));
         turns * (first + second) * self.period
             + first * within.min(self.period)
@@ -54,6 +58,9 @@ impl Line {
     /// The first nanosecond at which `work` is done.
     fn when(&self, work: u128) -> u64 {
         let [first, second] = self.rates;
+        if first == second {
+            return u64::try_from(work.div_ceil(first)).unwrap_or(u64::MAX);
+        }
         let turn = (first + second) * self.period;
         let (turns, within) = (work / turn, work % turn);
         let within = match within.checked_sub(first * self.period) {

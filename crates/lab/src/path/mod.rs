@@ -12,6 +12,7 @@ mod io;
 pub(crate) mod limits;
 mod line;
 mod model;
+mod stations;
 mod watch;
 
 pub use counts::{DirectionCounts, PathCounts};
