@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 pub(crate) const LATE: u64 = 100_000;
 /// Share of frames that may be late: the delay holds at the 99th percentile.
 const LATE_SHARE: Ratio = Ratio::new(1, 100);
+/// Fewer late frames are no share of anything.
+const LATE_FRAMES: u64 = 10;
 
 /// What a path did to what it sends to one host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +83,7 @@ impl PathCounts {
         let sum = |of: fn(&DirectionCounts) -> u64| self.to.values().map(of).sum::<u64>();
         let (sent, late) = (sum(|counts| counts.sent), sum(|counts| counts.late));
         let unplanned = sum(|counts| counts.unplanned) + self.missed;
-        let often = Ratio::new(late, sent) > LATE_SHARE;
+        let often = late > LATE_FRAMES && Ratio::new(late, sent) > LATE_SHARE;
         let late = often.then(|| format!("{late} of {sent} frames left more than 100 us late, up to {}", self.latest));
         let lost = (unplanned > 0).then(|| format!("{unplanned} frames were lost that no limit of it loses"));
         let problems: Vec<_> = late.into_iter().chain(lost).collect();
@@ -105,6 +107,7 @@ mod tests {
     fn a_path_that_kept_up_says_nothing() {
         assert_eq!(PathCounts::default().warning(), None);
         assert_eq!(counts(1_000, 10, 0, 0).warning(), None);
+        assert_eq!(counts(5, 2, 0, 0).warning(), None, "too few to judge");
     }
 
     #[test]

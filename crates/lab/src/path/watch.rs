@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 /// How long an answer may take: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A running path that can be asked for its counts.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl PathWatch {
     fn ask(&self) -> Result<PathCounts, LabError> {
         let mut output = self.output.lock().map_err(|_| LabError::Down)?;
         let mut answer = || -> io::Result<PathCounts> {
-            output.get_ref().set_read_timeout(Some(PATIENCE))?;
+            output.get_ref().set_read_timeout(Some(ANSWER_TIMEOUT))?;
             output.get_mut().write_all(&[ASK])?;
             let mut line = String::new();
             output.read_line(&mut line)?;
