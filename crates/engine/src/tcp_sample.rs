@@ -41,6 +41,7 @@ fn add(infos: &[Info], readings: &mut Readings) {
         (Quantity::PacingRate, sum(|info| kilobits(info.pacing_rate))),
         (Quantity::DeliveryRate, sum(|info| kilobits(info.delivery_rate))),
         (Quantity::PeerWindow, mean(|info| info.snd_wnd)),
+        (Quantity::TransmittedBytes, sum(|info| info.bytes_sent.saturating_sub(info.bytes_retrans))),
         (Quantity::Unsent, infos.iter().map(|info| u64::from(info.notsent_bytes)).sum::<u64>() / infos.len() as u64),
         (Quantity::Busy, sum(|info| info.busy_time)),
         (Quantity::ReceiveWindowLimited, sum(|info| info.rwnd_limited)),
@@ -83,6 +84,7 @@ mod tests {
         }
         assert!((1..10_000_000).contains(&readings.get(Quantity::Srtt).unwrap_or_default()), "{readings:?}");
         assert!(readings.get(Quantity::DeliveryRate).is_some_and(|rate| rate > 0), "{readings:?}");
+        assert_eq!(readings.get(Quantity::TransmittedBytes), Some(100_000));
         assert_eq!(readings.get(Quantity::SlowStartThreshold), Some(0), "nothing was lost");
         assert_eq!(retransmits([sender.as_fd()].into_iter()), 0);
     }

@@ -255,6 +255,7 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
         format!("{spare} (occupied for {}), and the path let through {}", percent(busiest), bits(tcp.flow_bps));
     let opinion = on_path(facts, tcp, &through);
     Some(match facts.queues_on_return() {
+        Some(_) if opinion.by_elimination => opinion.then(NEXT),
         Some((there, back)) if opinion.support >= Support::For => {
             let text = format!(
                 "{} Data took {} to the receiver, and the rest of the round trip {}: acknowledgements wait on their way back.",

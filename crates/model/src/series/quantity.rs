@@ -39,6 +39,8 @@ pub enum Quantity {
     DeliveryRate,
     /// TCP: window that the peer advertised.
     PeerWindow,
+    /// TCP: payload bytes sent to the network, all flows together; retransmits do not count.
+    TransmittedBytes,
     /// TCP: bytes in the send buffer that were never sent.
     Unsent,
     /// TCP: time with data to send, all flows together.
@@ -120,6 +122,7 @@ impl Quantity {
             Self::SentBytes
             | Self::ReceivedBytes
             | Self::PeerWindow
+            | Self::TransmittedBytes
             | Self::Unsent
             | Self::QdiscBacklog
             | Self::InterfaceSentBytes

@@ -32,9 +32,9 @@ impl OneWay {
 
     fn of_run(run: &TrialResult) -> Option<Self> {
         let [one] = transfers(run)[..] else { return None };
-        let flows = one.sender.flows.iter().filter(|flow| flow.tcp.is_some()).count() as f64;
+        let tcp = one.sender.flows.iter().any(|flow| flow.tcp.is_some());
         let clocks = [one.from, one.to].map(|host| run.clocks.contains_key(host));
-        if flows == 0.0 || one.from != one.to && clocks != [true, true] {
+        if !tcp || one.from != one.to && clocks != [true, true] {
             return None;
         }
         let offsets = run.series_offsets_us();
@@ -43,19 +43,18 @@ impl OneWay {
             all.find(|(one, _)| one.load == 0 && one.host == *host).map(|(one, offset)| (&one.series, *offset))
         };
         let ((sender, sender_at), (receiver, receiver_at)) = (of_host(one.from)?, of_host(one.to)?);
-        let (sent, srtt) = (sender.track(SeriesQuantity::SentBytes)?, sender.track(SeriesQuantity::Srtt)?);
-        let unsent = sender.track(SeriesQuantity::Unsent);
+        // What TCP itself sent: the program's own count lags by what it is about to hand over.
+        let (sent, srtt) = (sender.track(SeriesQuantity::TransmittedBytes)?, sender.track(SeriesQuantity::Srtt)?);
         let arrived = Cumulative::of(receiver, receiver_at)?;
-        let (mut written, mut there, mut back) = (0, Vec::new(), Vec::new());
+        let (mut transmitted, mut there, mut back) = (0, Vec::new(), Vec::new());
         for (at, inside) in sender.in_window().enumerate() {
-            written += sent[at];
+            transmitted += sent[at];
             let now = sender.at_us[at] + sender_at;
             let (Some(came), Some(rate)) = (arrived.at(now), arrived.rate_around(now)) else { continue };
             if !inside || rate <= 0.0 {
                 continue;
             }
-            let waiting = unsent.map_or(0.0, |unsent| unsent[at] as f64 * flows);
-            let on_the_way = (written as f64 - waiting - came).max(0.0);
+            let on_the_way = (transmitted as f64 - came).max(0.0);
             let (round_trip, forward) = (srtt[at] as f64 / 1e6, on_the_way / rate);
             there.push(forward.min(round_trip));
             back.push((round_trip - forward).max(0.0));
@@ -117,16 +116,12 @@ mod tests {
         let track = |quantity, values| Track { quantity, subject: String::new(), values };
         let times: Vec<i64> = (1..=20).map(|tenth| tenth * TENTH).collect();
         let window = Nanos::from_secs(2);
-        // 64 KB wait to be sent at any time.
-        let mut sent = vec![100_000; 20];
-        sent[0] += 64_000;
         let sender = Series {
             opened_ns: 1_000_000_000,
             window,
             at_us: times.clone(),
             tracks: vec![
-                track(SeriesQuantity::SentBytes, sent),
-                track(SeriesQuantity::Unsent, vec![64_000; 20]),
+                track(SeriesQuantity::TransmittedBytes, vec![100_000; 20]),
                 track(SeriesQuantity::Srtt, vec![(there + back) as u64 * 1_000; 20]),
             ],
             ..Series::default()
