@@ -156,6 +156,10 @@ fn programs_that_open_an_old_store_at_once_upgrade_it_once() {
     assert_eq!(backups.count(), 1);
 }
 
+/// A search that rested on a load which the tester had not offered. Of such a run the trials stay, and no result: today's search asks
+/// for other trials.
+const NOT_OFFERED: &str = "20261123T022522-6b6f";
+
 /// A store as the program of format 2 wrote it: runs of several kinds, of which three were interrupted and one was killed.
 #[test]
 fn a_store_that_an_older_program_wrote_keeps_every_run() {
@@ -174,7 +178,8 @@ fn a_store_that_an_older_program_wrote_keeps_every_run() {
         assert!(row.trials > 0, "{}", row.id);
         // A search that was interrupted has no result yet.
         let told = row.results > 0 && row.headline.is_some();
-        assert!(told || row.state != State::Finished, "{}: {} results, {:?}", row.id, row.results, row.headline);
+        let may_have_none = row.state != State::Finished || row.id.0 == NOT_OFFERED;
+        assert!(told || may_have_none, "{}: {} results, {:?}", row.id, row.results, row.headline);
     }
     assert!(folder.path().join("results.db.v2-backup").exists());
 }
