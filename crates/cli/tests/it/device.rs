@@ -100,7 +100,9 @@ fn a_planted_queue_is_the_buffer() {
     );
     let burst = &record["outcome"]["burst"][0];
     let buffer = number(burst, "/buffer/frames");
-    assert!((50.0..200.0).contains(&buffer), "{buffer} frames of 100: {burst}");
+    // A tester that was held up in its bursts says so: they are lower bounds then.
+    let least = if burst["firmness"]["is"] == "not-firm" { 0.0 } else { 50.0 };
+    assert!((least..200.0).contains(&buffer), "{buffer} frames of 100: {burst}");
     let time = number(burst, "/buffer/corrected_ns") * number(burst, "/burst_frames_per_s") / 1e9;
     close("buffer time", time, buffer, 0.1);
     let (min, mean, max) = (number(burst, "/frames/min"), number(burst, "/frames/mean"), number(burst, "/frames/max"));

@@ -1,6 +1,7 @@
 //! What the interface of one end of the transfers, and the queue before it, did meanwhile.
 
 use super::median;
+use crate::account;
 use crate::transfer::transfers;
 use linerate_model::{EndCounts, HostName, InterfaceCounters, Observation, SeriesQuantity, Task, TrialResult};
 use std::collections::BTreeSet;
@@ -94,7 +95,7 @@ const FILTERS: [&str; 2] = ["clsact", "ingress"];
 fn filtered(seen: &Observation, name: &str, sends: bool) -> f64 {
     let by_tc = seen.qdiscs.iter().filter(|qdisc| qdisc.interface == name && FILTERS.contains(&qdisc.kind.as_str()));
     let by_tc: u64 = by_tc.map(|qdisc| qdisc.drops).sum();
-    let by_netfilter = if sends { 0 } else { seen.network.ip.filtered };
+    let by_netfilter = if sends { 0 } else { account::filtered(seen) };
     let counted = seen.interfaces.iter().find(|counted| counted.name == name);
     let carried = counted.map_or(0, |counted| if sends { counted.tx_packets } else { counted.rx_packets });
     (by_tc + by_netfilter) as f64 / carried.max(1) as f64
