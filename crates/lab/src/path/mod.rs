@@ -1,6 +1,6 @@
 //! A path between hosts: it delays, limits, loses, changes and reorders frames as planted, each direction by its own limits.
 //!
-//! [`model`] decides for each frame, and knows time only as a number. [`io`] takes frames from the ports of the device and sends
+//! `model.rs` decides for each frame, and knows time only as a number. `io.rs` takes frames from the ports of the device and sends
 //! them. It runs in a process beside the lab, in the device's namespace, which lives and ends with the lab ([`crate::beside`]).
 //!
 //! This is a program and not a queueing discipline: many kernels have no netem.
