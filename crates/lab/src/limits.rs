@@ -104,16 +104,27 @@ impl FromStr for ReferenceLimits {
     /// Reads `max-frames=200000,loss=1/1000`; nothing is no limit.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let mut limits = Self::default();
-        for item in text.split(',').filter(|item| !item.is_empty()) {
-            let (name, value) = item.split_once('=').ok_or_else(|| ParseError {
-                text: item.to_owned(),
-                expected: "a limit of a reference device with its value",
-                example: "max-frames=200000",
-            })?;
-            limits.set(name.trim(), value.trim())?;
-        }
+        each_field(text, "a limit of a reference device with its value", "max-frames=200000", |name, value| {
+            limits.set(name, value)
+        })?;
         Ok(limits)
     }
+}
+
+/// Hands each `name=value` of a list with commas to `set`. What has no value is refused: `expected` and `example` say what should stand
+/// there.
+pub(crate) fn each_field(
+    text: &str,
+    expected: &'static str,
+    example: &'static str,
+    mut set: impl FnMut(&str, &str) -> Result<(), ParseError>,
+) -> Result<(), ParseError> {
+    for item in text.split(',').filter(|item| !item.is_empty()) {
+        let missing = || ParseError { text: item.to_owned(), expected, example };
+        let (name, value) = item.split_once('=').ok_or_else(missing)?;
+        set(name.trim(), value.trim())?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for ReferenceLimits {

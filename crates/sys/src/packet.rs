@@ -4,7 +4,7 @@ use crate::Error;
 use crate::socket::write_option;
 use std::io;
 use std::mem;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Every protocol (linux/if_ether.h).
 pub const ALL_PROTOCOLS: u16 = 3;
@@ -123,23 +123,8 @@ impl PacketSocket {
 
     /// Frames that found no room since the last call.
     pub fn overflowed(&self) -> Result<u64, Error> {
-        // struct tpacket_stats: packets, drops.
-        let mut statistics = [0u32; 2];
-        let mut length = size_of_val(&statistics) as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes to `statistics`.
-        let asked = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                statistics.as_mut_ptr().cast(),
-                &raw mut length,
-            )
-        };
-        match asked {
-            0 => Ok(u64::from(statistics[1])),
-            _ => Err(Error::last("getsockopt(PACKET_STATISTICS)", format!("interface {}", self.link))),
-        }
+        without_room(self.fd.as_fd())
+            .ok_or_else(|| Error::last("getsockopt(PACKET_STATISTICS)", format!("interface {}", self.link)))
     }
 
     /// Sends one frame.
@@ -169,6 +154,24 @@ impl PacketSocket {
         let mut wish = [nix::poll::PollFd::new(self.fd.as_fd(), nix::poll::PollFlags::POLLIN)];
         nix::poll::poll(&mut wish, milliseconds).is_ok_and(|ready| ready > 0)
     }
+}
+
+/// Frames that found no room in a packet socket since the last call; none if it cannot be asked, which errno explains.
+pub(crate) fn without_room(socket: BorrowedFd<'_>) -> Option<u64> {
+    // struct tpacket_stats: packets, drops.
+    let mut statistics = [0u32; 2];
+    let mut length = size_of_val(&statistics) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `statistics`.
+    let asked = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            statistics.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    (asked == 0).then(|| u64::from(statistics[1]))
 }
 
 /// Frames taken from a socket: the beginning of each.

@@ -4,7 +4,7 @@
 //! so receiving takes no system call. Version 3 would hand frames over in blocks, a millisecond late.
 
 use crate::Error;
-use crate::packet::ALL_PROTOCOLS;
+use crate::packet::{ALL_PROTOCOLS, without_room};
 use crate::socket::write_option;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -148,23 +148,8 @@ impl PacketRing {
 
     /// Frames that found no free slot since the last call.
     pub fn missed(&self) -> Result<u64, Error> {
-        // struct tpacket_stats: packets, drops.
-        let mut statistics = [0u32; 2];
-        let mut length = size_of_val(&statistics) as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes to `statistics`.
-        let asked = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                statistics.as_mut_ptr().cast(),
-                &raw mut length,
-            )
-        };
-        match asked {
-            0 => Ok(u64::from(statistics[1])),
-            _ => Err(Error::last("getsockopt(PACKET_STATISTICS)", "the frames of all interfaces")),
-        }
+        without_room(self.fd.as_fd())
+            .ok_or_else(|| Error::last("getsockopt(PACKET_STATISTICS)", "the frames of all interfaces"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a path does to frames, as the command line and bench files write it.
 
+use crate::limits::each_field;
 use linerate_units::{BitRate, ByteCount, Nanos, ParseError, Ratio};
 use std::fmt;
 use std::str::FromStr;
@@ -261,14 +262,7 @@ impl FromStr for PathLimits {
     /// Reads `delay=20ms,rate=50Mbit/s`; nothing is a path that only forwards.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let mut limits = Self::default();
-        for item in text.split(',').filter(|item| !item.is_empty()) {
-            let (name, value) = item.split_once('=').ok_or_else(|| ParseError {
-                text: item.to_owned(),
-                expected: "a field of a path with its value",
-                example: "delay=20ms",
-            })?;
-            limits.set(name.trim(), value.trim())?;
-        }
+        each_field(text, "a field of a path with its value", "delay=20ms", |name, value| limits.set(name, value))?;
         Ok(limits)
     }
 }

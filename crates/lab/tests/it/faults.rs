@@ -98,7 +98,7 @@ fn a_filter_drops_what_comes_faster_than_its_rate_and_counts_it() {
         let lab = up_with(&format!("kind = 'drop-filter'\nat = 'b'\nabove = 2000\nby = '{by}'"));
         let (near, far) = (socket(&lab, "a", "198.18.0.1"), socket(&lab, "b", "198.18.0.2"));
         let delivered = || lab.inside(&host("b"), undelivered).expect("inside");
-        let before = delivered();
+        let (before, before_queues) = (delivered(), queue_drops());
         let flood = flood(&near, &far, 64, 1, |time, _| time > FLOOD);
         let most = RATE * flood.time.as_secs_f64() + BURST + 1.0;
         let lost = flood.sent - flood.received;
@@ -108,9 +108,21 @@ fn a_filter_drops_what_comes_faster_than_its_rate_and_counts_it() {
             "tc" => lab.dropped().expect("counters")[&host("b")],
             _ => delivered() - before,
         };
-        // On a busy machine some are lost in a queue ahead of the filter.
-        assert!(dropped >= lost / 2 && dropped <= lost + 5, "{by}: {dropped} counted, {lost} missing");
+        // On a busy machine some are lost in the kernel's input queues, ahead of the filter.
+        let ahead = queue_drops() - before_queues;
+        assert!(lost > 0, "{by}: a flood passed");
+        assert!(
+            dropped + ahead >= lost && dropped <= lost + 5,
+            "{by}: {dropped} counted, {ahead} dropped in queues, {lost} missing"
+        );
     }
+}
+
+/// Packets that the input queues of this machine had no room for: the second column of each core's line, in hexadecimal.
+fn queue_drops() -> u64 {
+    let counters = fs::read_to_string("/proc/net/softnet_stat").expect("counters");
+    let column = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();
+    counters.lines().map(|line| column(line).expect("a column of drops")).sum()
 }
 
 /// IP packets that came to the calling thread's namespace and reached no protocol (SNMP's ipInReceives, ipInDelivers).
