@@ -45,9 +45,18 @@ pub(super) struct Scripted(Arc<Shared>);
 
 struct Shared {
     script: Mutex<Script>,
-    /// Sessions in `run`, and whether those that ignore everything may go.
-    under_way: Mutex<(usize, bool)>,
+    state: Mutex<State>,
     changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Sessions in `run`.
+    under_way: usize,
+    /// Of them, those that ignore everything now.
+    ignoring: usize,
+    /// These may go.
+    let_go: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -84,7 +93,7 @@ impl Scripted {
             gives_way: false,
             listens: Vec::new(),
         };
-        Self(Arc::new(Shared { script: Mutex::new(script), under_way: Mutex::default(), changed: Condvar::new() }))
+        Self(Arc::new(Shared { script: Mutex::new(script), state: Mutex::default(), changed: Condvar::new() }))
     }
 
     pub(super) fn with(fault: (Point, Fault)) -> Self {
@@ -103,12 +112,17 @@ impl Scripted {
 
     /// Sessions that its `run` has not returned from.
     pub(super) fn under_way(&self) -> usize {
-        self.0.under_way.lock().expect("no panic").0
+        self.0.state.lock().expect("no panic").under_way
+    }
+
+    /// Of them, those that ignore everything now.
+    pub(super) fn ignoring(&self) -> usize {
+        self.0.state.lock().expect("no panic").ignoring
     }
 
     /// Lets those go that ignore everything.
     pub(super) fn let_go(&self) {
-        self.0.under_way.lock().expect("no panic").1 = true;
+        self.0.state.lock().expect("no panic").let_go = true;
         self.0.changed.notify_all();
     }
 
@@ -130,8 +144,10 @@ impl Scripted {
                 Err(Stopped.into())
             }
             Fault::Ignore => {
-                let under_way = self.0.under_way.lock().expect("no panic");
-                drop(self.0.changed.wait_while(under_way, |(_, let_go)| !*let_go).expect("no panic"));
+                let mut state = self.0.state.lock().expect("no panic");
+                state.ignoring += 1;
+                let mut state = self.0.changed.wait_while(state, |state| !state.let_go).expect("no panic");
+                state.ignoring -= 1;
                 Err(Stopped.into())
             }
         }
@@ -186,14 +202,14 @@ struct UnderWay<'a>(&'a Shared);
 
 impl<'a> UnderWay<'a> {
     fn new(shared: &'a Shared) -> Self {
-        shared.under_way.lock().expect("no panic").0 += 1;
+        shared.state.lock().expect("no panic").under_way += 1;
         Self(shared)
     }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.under_way.lock().expect("no panic").0 -= 1;
+        self.0.state.lock().expect("no panic").under_way -= 1;
         self.0.changed.notify_all();
     }
 }
