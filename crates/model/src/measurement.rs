@@ -280,6 +280,9 @@ pub struct TcpSummary {
     /// Retransmission timeouts, over all runs; zero also where the kernel does not count them (before Linux 6.7).
     #[serde(default)]
     pub timeouts: u64,
+    /// Segments that the receivers reported as duplicates (D-SACK), over all runs: sent again in vain, or doubled on the path.
+    #[serde(default)]
+    pub dsacks: u64,
     /// Data segments sent, over all runs.
     pub segments: u64,
     /// Median smoothed round-trip time over runs and flows, nanoseconds.

@@ -267,6 +267,4 @@ fn undecided(opinions: &[(Limit, Opinion)]) -> Verdict {
 }
 
 #[cfg(test)]
-mod copy_tests;
-#[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@
 //! confidence for TCP until a load without bursts has shown that it stays (--prove).
 
 use super::facts::{
-    CLUSTERED, CopyFacts, FAR, FlowFacts, LIGHT_LOSS, NOTABLE_LOSS, OCCUPIED, Tcp, USUAL_LOSS, Waits, Work, bits,
+    CopyFacts, FAR, FlowFacts, LIGHT_LOSS, LossPattern, NOTABLE_LOSS, OCCUPIED, Tcp, USUAL_LOSS, Waits, Work, bits,
     percent, time,
 };
 use super::{Opinion, support};
@@ -35,7 +35,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
                 );
                 Some(Opinion::new(Support::Against, text))
             } else {
-                of_tcp(tcp, facts.tcp_course().and_then(|course| course.clustered))
+                of_tcp(tcp, facts.loss_pattern())
             }
         }
     };
@@ -75,28 +75,39 @@ fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
 
 fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
     let lost = facts.udp?.wire;
-    let text = format!("{} of the datagrams were lost between the two hosts.", percent(lost));
+    let text = format!("{} of the datagrams were lost between the two hosts", percent(lost));
     if lost <= NOTABLE_LOSS {
-        return Some(Opinion::new(Support::Against, text));
+        return Some(Opinion::new(Support::Against, text + "."));
     }
     let kept = facts.offer.is_some_and(|offer| offer.sent >= 0.99);
-    let support = match lost <= USUAL_LOSS {
-        true if kept => Support::For,
-        true => Support::Hint,
-        false => Support::Hint,
+    let (support, pattern) = match facts.loss_pattern() {
+        Some(LossPattern::ByChance) if kept && lost <= USUAL_LOSS => (Support::For, ", one by one as by chance."),
+        Some(LossPattern::ByChance) => (Support::Hint, ", one by one as by chance."),
+        Some(LossPattern::Clustered) => (Support::Hint, ", many at a time as where a queue overflows."),
+        Some(LossPattern::Regular) => (Support::Against, ", at regular intervals as where a rate is exceeded."),
+        None => (Support::Hint, "; too few, or too unevenly, to show why."),
     };
-    Some(Opinion::new(support, text).then(
+    Some(Opinion::new(support, text + pattern).then(
         "Measure at half the --rate: if the loss stays, the path loses packets at any load; if it goes, the path was full.",
     ))
 }
 
-fn of_tcp(tcp: &Tcp, clustered: Option<f64>) -> Option<Opinion> {
+fn of_tcp(tcp: &Tcp, pattern: Option<LossPattern>) -> Option<Opinion> {
     let text = format!("{} of the segments were retransmitted.", percent(tcp.retransmitted));
     if tcp.retransmitted <= 0.0 {
         return Some(Opinion::new(Support::Against, text));
     }
     let next = "The same rate over UDP tells (--prove): loss that stays is the path's (errors, optics, duplex, radio), and \
                 --congestion bbr holds its rate against it; loss that goes is of a path that is full.";
+    if tcp.is_reordered() {
+        let text = format!(
+            "{text} The receiver had already got {} of these: segments overtook one another, and TCP took that for loss.",
+            percent(tcp.in_vain)
+        );
+        let next =
+            "Measure over UDP (linerate stream --udp at a low --rate): it counts what overtakes and what is lost.";
+        return Some(Opinion::new(Support::Hint, text).then(next));
+    }
     let text = match tcp.stalled {
         0.0 => text,
         stalled => format!("{text} For {} of the time TCP waited for a timeout.", percent(stalled)),
@@ -128,7 +139,7 @@ fn of_tcp(tcp: &Tcp, clustered: Option<f64>) -> Option<Opinion> {
     let support = match allowed / tcp.active() {
         _ if tcp.is_heavy() => Support::Hint,
         // A queue that overflows loses many at a time; errors come one by one.
-        _ if clustered.is_some_and(|index| index >= CLUSTERED) => Support::Hint,
+        _ if pattern == Some(LossPattern::Clustered) || tcp.lost_few() => Support::Hint,
         ..FAR => Support::For,
         _ => Support::Against,
     };

@@ -1,7 +1,7 @@
 //! A shaper or policer: the path lets through less than any link of known speed on it carries, and the hosts are idle.
 
 use super::facts::{
-    CLUSTERED, CopyFacts, FAR, FlowFacts, HELD_BACK, INTERRUPTED, InterfaceFacts, LIGHT_LOSS, MOSTLY_FULL,
+    CopyFacts, FAR, FlowFacts, HELD_BACK, INTERRUPTED, InterfaceFacts, LIGHT_LOSS, LossPattern, MOSTLY_FULL,
     NEARLY_OCCUPIED, NOTABLE_LOSS, OCCUPIED, Tcp, TcpCourse, USUAL_LOSS, Work, bits, percent, time,
 };
 use super::{Opinion, support};
@@ -202,6 +202,7 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
     let support = match lost {
         MOST.. => Support::Strong,
         USUAL_LOSS.. => Support::For,
+        NOTABLE_LOSS.. if facts.loss_pattern() == Some(LossPattern::Regular) => Support::For,
         NOTABLE_LOSS.. => Support::Hint,
         _ => Support::Against,
     };
@@ -291,14 +292,17 @@ fn on_path(facts: &FlowFacts, tcp: &Tcp, through: &str) -> Opinion {
         );
         return Opinion::new(strong, text);
     }
+    if tcp.is_reordered() {
+        let text = format!("{through}, where segments overtook one another and TCP took that for loss.");
+        return Opinion::new(Support::Hint, text);
+    }
     let lost = percent(tcp.retransmitted);
     let alike = "as by a policer, which at one load looks like a bad path";
     if tcp.is_stalled() {
         let text = format!("{through}; TCP lost {lost} and waited for timeouts for {}, {alike}.", percent(tcp.stalled));
         return Opinion::new(Support::Hint, text);
     }
-    let clusters = course.and_then(|course| course.clustered).is_some_and(|index| index >= CLUSTERED);
-    if clusters && tcp.retransmitted > NOTABLE_LOSS {
+    if facts.loss_pattern() == Some(LossPattern::Clustered) && tcp.retransmitted > NOTABLE_LOSS {
         let text = format!("{through} and lost {lost}, in clusters as where a queue overflows.");
         return Opinion::new(Support::For, text);
     }

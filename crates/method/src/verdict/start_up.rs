@@ -1,7 +1,7 @@
 //! Start-up: TCP had not yet grown to its rate when the window closed.
 
 use super::Opinion;
-use super::facts::{FlowFacts, GROWN, HELD_BACK, NOTABLE_LOSS, Work, percent, time};
+use super::facts::{FlowFacts, GROWN, HELD_BACK, Work, time};
 use linerate_model::{LimitPlace, Support};
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
@@ -25,8 +25,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if tcp.queued() || tcp.fills_window() || tcp.window_limited >= HELD_BACK {
         return Some(Opinion::new(Support::Hint, text).then(next));
     }
-    if tcp.retransmitted > NOTABLE_LOSS {
-        let text = format!("{text} But {} was lost, after which TCP grows slowly.", percent(tcp.retransmitted));
+    if sender.has_lost || tcp.retransmitted > 0.0 {
+        let text = format!("{text} But something was lost before or then, after which TCP grows slowly.");
         return Some(Opinion::new(Support::Hint, text).then(next));
     }
     Some(Opinion::new(Support::Strong, text).at(LimitPlace::SenderHost).then(next).despite_steal())

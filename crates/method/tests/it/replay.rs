@@ -81,13 +81,13 @@ fn records() -> &'static BTreeMap<String, Record> {
     &RECORDS
 }
 
-/// Leaves out doubts that the first format did not know, whether a figure is firm, and verdicts: their rules weigh more now than
-/// these records hold.
+/// Leaves out doubts that the first format did not know, whether a figure is firm, duplicates that TCP was told of, and verdicts: their
+/// rules weigh more now than these records hold.
 fn comparable(value: Value) -> Value {
     const NEW: [&str; 2] = ["few-round-trips", "not-steady"];
     match value {
         Value::Object(members) => {
-            const NEW: [&str; 3] = ["verdict", "firmness", "sent_share"];
+            const NEW: [&str; 4] = ["verdict", "firmness", "sent_share", "dsacks"];
             let kept = members.into_iter().filter(|(key, _)| !NEW.contains(&key.as_str()));
             kept.map(|(key, member)| (key, comparable(member))).collect()
         }

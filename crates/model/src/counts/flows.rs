@@ -131,6 +131,9 @@ pub struct TcpFlow {
     /// count them (before Linux 6.7).
     #[serde(default)]
     pub timeouts: u64,
+    /// Segments that the receiver reported as duplicates (D-SACK, RFC 2883): sent again in vain, or doubled on the path.
+    #[serde(default)]
+    pub dsacks: u64,
     /// Data segments sent.
     pub segments_out: u64,
     /// Data segments received.

@@ -118,6 +118,7 @@ fn streamed(transport: Transport, message_bytes: u64, share: f64) -> FlowFigures
             congestion: "cubic".to_owned(),
             retransmits: 12,
             timeouts: 0,
+            dsacks: 0,
             segments: 1_200_300,
             rtt_ns: 310_000,
             min_rtt_ns: 41_000,

@@ -1,5 +1,6 @@
 //! How a load went within its measured window: what the series of its runs say.
 
+use super::loss_pattern::LossPattern;
 use super::median;
 use crate::interval_rates::{Interval, judged_by, mean_rate};
 use crate::statistics::trend_test;
@@ -25,9 +26,6 @@ const QUEUE_SEGMENTS: f64 = 10.0;
 /// A queue that is there in so much of the window stands.
 const STANDING: f64 = 0.8;
 
-/// Retransmits whose variance is so many times their mean do not come by chance, one by one.
-pub(crate) const CLUSTERED: f64 = 4.0;
-
 /// How a load went, medians over its runs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Course {
@@ -35,6 +33,8 @@ pub(crate) struct Course {
     pub(crate) growth: f64,
     /// The rate rose through the window, by more than chance explains.
     pub(crate) rises: bool,
+    /// How losses fell on the window: datagrams that are missing, or segments that TCP sent again. None with too few.
+    pub(crate) losses: Option<LossPattern>,
     /// What TCP's sender says; none without one.
     pub(crate) tcp: Option<TcpCourse>,
 }
@@ -54,9 +54,8 @@ pub(crate) struct TcpCourse {
     pub(crate) window_growth: f64,
     /// The congestion window never shrank in it, and grew by half or more.
     pub(crate) window_rises: bool,
-    /// Variance of the retransmits of an interval over their mean: 1 where each is lost by chance, more where they come together.
-    /// None with too few.
-    pub(crate) clustered: Option<f64>,
+    /// TCP lost something since it began, warm-up included.
+    pub(crate) has_lost: bool,
 }
 
 impl TcpCourse {
@@ -93,10 +92,10 @@ impl Course {
         }
         let tcp: Vec<&TcpCourse> = courses.iter().filter_map(|course| course.tcp.as_ref()).collect();
         let middle = |of: fn(&TcpCourse) -> f64| median(tcp.iter().map(|tcp| of(tcp)));
-        let clustered: Vec<f64> = tcp.iter().filter_map(|tcp| tcp.clustered).collect();
         Some(Self {
             growth: median(courses.iter().map(|course| course.growth)),
             rises: 2 * courses.iter().filter(|course| course.rises).count() > courses.len(),
+            losses: LossPattern::of_most(courses.iter().filter_map(|course| course.losses)),
             tcp: (!tcp.is_empty()).then(|| TcpCourse {
                 queued: middle(|tcp| tcp.queued),
                 queue: middle(|tcp| tcp.queue),
@@ -104,7 +103,7 @@ impl Course {
                 marked: middle(|tcp| tcp.marked),
                 window_growth: middle(|tcp| tcp.window_growth),
                 window_rises: 2 * tcp.iter().filter(|tcp| tcp.window_rises).count() > tcp.len(),
-                clustered: (!clustered.is_empty()).then(|| median(clustered.into_iter())),
+                has_lost: tcp.iter().any(|tcp| tcp.has_lost),
             }),
         })
     }
@@ -126,6 +125,7 @@ impl Course {
         Some(Self {
             growth,
             rises: growth >= GROWN && trend.rising > trend.falling && trend.p <= BY_CHANCE,
+            losses: measured().find_map(|one| losses(&one.series)),
             tcp: sending.zip(floor).map(|(one, floor)| TcpCourse::of(&one.series, floor, segments(run))),
         })
     }
@@ -138,10 +138,7 @@ impl Course {
 
 impl TcpCourse {
     fn of(series: &Series, floor: Floor, segments: u64) -> Self {
-        let in_window = |quantity| -> Vec<f64> {
-            let track = series.track(quantity).unwrap_or_default();
-            track.iter().zip(series.in_window()).filter(|(_, inside)| *inside).map(|(value, _)| *value as f64).collect()
-        };
+        let in_window = |quantity| in_window(series, quantity);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let srtt: Vec<f64> = in_window(SeriesQuantity::Srtt).into_iter().map(|micros| micros / 1e6).collect();
         let queues: Vec<f64> = srtt.iter().filter(|rtt| floor.is_queue(**rtt)).map(|rtt| rtt - floor.rtt).collect();
@@ -161,7 +158,7 @@ impl TcpCourse {
             window_rises: window.len() >= FEWEST
                 && window.is_sorted()
                 && window.last() >= window.first().map(|first| first * 1.5).as_ref(),
-            clustered: dispersion(&in_window(SeriesQuantity::Retransmits)),
+            has_lost: series.track(SeriesQuantity::Retransmits).unwrap_or_default().iter().any(|lost| *lost > 0),
         }
     }
 }
@@ -177,19 +174,16 @@ fn mean_rate_of(intervals: &[Interval]) -> f64 {
     count / seconds
 }
 
-/// Fewer counts, or fewer events, do not show whether events come together.
-const FEWEST_COUNTS: usize = 6;
-const FEWEST_EVENTS: f64 = 10.0;
+/// The values of a quantity in the intervals of the window; empty where it was not sampled.
+fn in_window(series: &Series, quantity: SeriesQuantity) -> Vec<f64> {
+    let track = series.track(quantity).unwrap_or_default();
+    track.iter().zip(series.in_window()).filter(|(_, inside)| *inside).map(|(value, _)| *value as f64).collect()
+}
 
-/// Returns the variance of counts over their mean, the index of dispersion: 1 of events that come by chance (Poisson). None of too
-/// few.
-fn dispersion(counts: &[f64]) -> Option<f64> {
-    let (number, sum) = (counts.len() as f64, counts.iter().sum::<f64>());
-    if counts.len() < FEWEST_COUNTS || sum < FEWEST_EVENTS {
-        return None;
-    }
-    let mean = sum / number;
-    Some(counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / (number - 1.0) / mean)
+/// How the losses that one host counted fell on the window.
+fn losses(series: &Series) -> Option<LossPattern> {
+    let counted = [SeriesQuantity::Lost, SeriesQuantity::Retransmits];
+    counted.into_iter().find_map(|quantity| LossPattern::of(&in_window(series, quantity)))
 }
 
 #[cfg(test)]
@@ -278,17 +272,6 @@ mod tests {
         assert_eq!(tcp.unsent, 40_000.0);
         assert!((tcp.marked - 0.1).abs() < 0.01, "80 in each of 20 intervals: {tcp:?}");
         assert!(tcp.window_growth > 2.0, "{tcp:?}");
-        assert_eq!(tcp.clustered, None, "nothing was retransmitted");
-    }
-
-    #[test]
-    fn retransmits_that_come_together_are_told_from_chance() {
-        assert_eq!(dispersion(&[1.0; 5]), None);
-        assert_eq!(dispersion(&[1.0; 9]), None, "nine events");
-        assert_eq!(dispersion(&[2.0; 10]), Some(0.0));
-        let bursts: Vec<f64> = (0..20).map(|at| if at % 5 == 0 { 20.0 } else { 0.0 }).collect();
-        assert!(dispersion(&bursts).is_some_and(|index| index > 10.0));
-        let chance: Vec<f64> = (0..20).map(|at| [1.0, 3.0, 2.0, 0.0][at % 4]).collect();
-        assert!(dispersion(&chance).is_some_and(|index| index < 2.0));
+        assert!(!tcp.has_lost, "nothing was retransmitted");
     }
 }

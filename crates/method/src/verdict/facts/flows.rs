@@ -5,6 +5,7 @@ use super::calls::Calls;
 use super::course::{Course, GROWN, TcpCourse};
 use super::end::{End, KEPT_WAITING, KernelThread, NEARLY_OCCUPIED, OCCUPIED};
 use super::interface::{InterfaceFacts, lost_on_return};
+use super::loss_pattern::LossPattern;
 use super::tcp::{HELD_BACK, Tcp, tcp};
 use super::udp::{Udp, udp};
 use super::waits::Waits;
@@ -261,6 +262,11 @@ impl FlowFacts {
         let usual = tcp.min_rtt / 2.0;
         let (longer_there, longer_back) = ((there - usual).max(0.0), back - usual);
         (longer_back >= QUEUE_ON_RETURN && longer_back >= 2.0 * longer_there).then_some((there, back))
+    }
+
+    /// How losses fell on the window; none where there were too few to tell.
+    pub(crate) fn loss_pattern(&self) -> Option<LossPattern> {
+        self.course.as_ref()?.losses
     }
 
     /// What the series say of TCP's senders; none without series.

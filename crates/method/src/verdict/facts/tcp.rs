@@ -23,6 +23,10 @@ pub(crate) const LIGHT_LOSS: f64 = 0.02;
 /// Where they allow this many times the result, loss is not what rules: they hold for an average over long times, a run is
 /// short and loss comes by chance.
 pub(crate) const FAR: f64 = 4.0;
+/// Where so many of the segments that TCP sent again had arrived before, they overtook one another and were not lost.
+const MOSTLY_IN_VAIN: f64 = 0.5;
+/// Fewer losses in all runs do not show how much a path loses.
+const FEWEST_LOSSES: f64 = 5.0;
 /// Waiting for timeouts for so much of the time is what rules the rate.
 const STALLED: f64 = 0.2;
 
@@ -32,6 +36,10 @@ pub(crate) struct Tcp {
     pub(crate) congestion: String,
     /// Segments retransmitted, as a share of those sent.
     pub(crate) retransmitted: f64,
+    /// How many that were, over all runs.
+    pub(crate) retransmits: f64,
+    /// Of them, the share that the receiver had already got.
+    pub(crate) in_vain: f64,
     /// Share of the time at the least that it waited for a retransmission timeout; zero where those are not counted.
     pub(crate) stalled: f64,
     /// Smoothed round-trip time, seconds.
@@ -71,6 +79,8 @@ impl Tcp {
         Self {
             congestion: account.congestion.clone(),
             retransmitted: account.retransmits as f64 / account.segments.max(1) as f64,
+            retransmits: account.retransmits as f64,
+            in_vain: (account.dsacks as f64 / account.retransmits.max(1) as f64).min(1.0),
             stalled: if time > 0.0 { (timeouts / time).min(1.0) } else { 0.0 },
             rtt: account.rtt_ns as f64 / 1e9,
             min_rtt: account.min_rtt_ns as f64 / 1e9,
@@ -86,6 +96,16 @@ impl Tcp {
     /// More is lost than by a path that is bad; the formulas do not hold then either.
     pub(crate) fn is_heavy(&self) -> bool {
         self.retransmitted > USUAL_LOSS
+    }
+
+    /// Segments overtook one another, and TCP took that for loss.
+    pub(crate) fn is_reordered(&self) -> bool {
+        self.retransmits > 0.0 && self.in_vain >= MOSTLY_IN_VAIN
+    }
+
+    /// So little was lost that the share may be chance.
+    pub(crate) fn lost_few(&self) -> bool {
+        self.retransmits < FEWEST_LOSSES
     }
 
     /// Timeouts rule the rate.

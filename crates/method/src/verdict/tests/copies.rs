@@ -1,7 +1,7 @@
 //! Each rule of copies against facts that are made up for it, and what the whole makes of them.
 
-use super::facts::{CopyEnd, CopyFacts, ServerEnd, Tcp};
-use super::of_copy;
+use super::super::facts::{CopyEnd, CopyFacts, ServerEnd, Tcp};
+use super::super::of_copy;
 use linerate_model::{Confidence, CopyStage, Limit, StageShare, Support, Verdict, WorkShare};
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
@@ -172,7 +172,7 @@ fn what_holds_data_up_on_the_path_is_told_by_tcp() {
         Confidence::Medium,
     );
     // At 1 % and 20 ms TCP has 12.2 segments in flight: see the test of streams.
-    let lossy = Tcp { retransmitted: 0.01, ..calm };
+    let lossy = Tcp { retransmitted: 0.01, retransmits: 60.0, ..calm };
     is(&over(&lossy), Limit::PathLoss, Confidence::Medium);
     // A queue says nothing where a destination does not take what has come.
     let slow = [(CopyStage::Send, share(0.98, 0.04, 0.0)), (CopyStage::Receive, share(0.04, 0.03, 0.96))];

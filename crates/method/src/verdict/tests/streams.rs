@@ -1,95 +1,9 @@
-//! Each rule against facts that are made up for it, and what the whole makes of them.
+//! Streams, and what holds for every load.
 
-use super::facts::{
-    Calls, ClosedLoop, Course, End, FlowFacts, InterfaceFacts, KernelThread, Offer, OneWay, Tcp, TcpCourse, Udp, Waits,
-    Work,
-};
-use super::of_flows;
+use super::super::facts::{Course, KernelThread, LossPattern, Offer, OneWay, TcpCourse};
+use super::*;
 use crate::transfer::tests::trial;
-use linerate_model::{Confidence, Limit, LimitPlace, PathLimit, RecordId, Support, TesterLimit};
-use linerate_units::BitRate;
-
-/// A TCP stream of 500 Mbit/s over a path of unknown speed between idle hosts, with nothing to explain it.
-fn facts() -> FlowFacts {
-    let end = End { busy: 0.2, ..End::default() };
-    FlowFacts {
-        work: Work::Tcp,
-        reached: 500e6,
-        line: None,
-        message_bytes: 1448,
-        tester_limit: None,
-        bypassed: true,
-        offer: None,
-        sender: end.clone(),
-        receiver: end,
-        tcp: Some(tcp()),
-        udp: None,
-        closed_loop: None,
-        calls: None,
-        steadiness: None,
-        course: None,
-        outbound: InterfaceFacts::default(),
-        inbound: InterfaceFacts::default(),
-        one_way: None,
-        lost_on_return: 0.0,
-        declared_too_slow: None,
-        waits: None,
-        one_machine: false,
-        steal: 0.0,
-    }
-}
-
-fn tcp() -> Tcp {
-    Tcp {
-        congestion: String::from("cubic"),
-        rtt: 0.0005,
-        min_rtt: 0.0004,
-        segment_bits: 1448.0 * 8.0,
-        flow_bps: 500e6,
-        peer_window: 3e6,
-        congestion_window: 1e6,
-        ..Tcp::default()
-    }
-}
-
-fn with_line(share: f64) -> FlowFacts {
-    let (line_bps, payload_bps) = (BitRate::per_second(1_000_000_000), BitRate::per_second(941_000_000));
-    FlowFacts { line: Some(PathLimit { line_bps, mtu: 1500, payload_bps, share }), ..facts() }
-}
-
-fn udp(udp: Udp) -> FlowFacts {
-    FlowFacts { work: Work::Udp, tcp: None, udp: Some(Udp { buffer_time: 0.01, ..udp }), ..facts() }
-}
-
-/// Requests one after the other between hosts that are busy for this share of the time.
-fn one_at_a_time(busy: f64) -> FlowFacts {
-    let end = End { busy, ..End::default() };
-    let closed_loop = Some(ClosedLoop { outstanding: 1.0, latency: 0.000_05 });
-    FlowFacts { work: Work::Transact, tcp: None, sender: end.clone(), receiver: end, closed_loop, ..facts() }
-}
-
-fn at_tester_limit(facts: FlowFacts, share: f64) -> FlowFacts {
-    let reached = crate::statistics::summary(vec![80e6]).expect("one run");
-    FlowFacts {
-        tester_limit: Some((TesterLimit { record: RecordId("calibration".into()), reached, share }, false)),
-        ..facts
-    }
-}
-
-#[track_caller]
-fn is(facts: &FlowFacts, limit: Limit, confidence: Confidence) {
-    let said = of_flows(facts);
-    assert_eq!((said.limit, said.confidence), (limit, confidence), "{said:#?}");
-}
-
-/// The verdict is that it cannot be told which of `limits` it is.
-#[track_caller]
-fn is_open(facts: &FlowFacts, limits: &[Limit]) {
-    let said = of_flows(facts);
-    assert_eq!((said.limit, said.confidence), (Limit::CannotTell, Confidence::Low), "{said:#?}");
-    assert_eq!(said.also, limits, "{said:#?}");
-    assert!(!said.evidence.is_empty(), "{said:#?}");
-}
+use linerate_model::{LimitPlace, Support};
 
 #[test]
 fn a_full_line_is_the_wire_even_at_the_tester_limit() {
@@ -181,7 +95,7 @@ fn a_window_that_is_full_limits_and_one_that_is_not_does_not() {
 /// A TCP sender whose round trip of 40 ms is not longer than the path's, and whose series say `course`.
 fn over_40_ms(flow_bps: f64, course: TcpCourse) -> FlowFacts {
     let tcp = Tcp { rtt: 0.041, min_rtt: 0.04, flow_bps, congestion: "bbr".into(), ..tcp() };
-    let course = Some(Course { growth: 1.0, rises: false, tcp: Some(course) });
+    let course = Some(Course { growth: 1.0, tcp: Some(course), ..Course::default() });
     FlowFacts { tcp: Some(tcp), reached: flow_bps, course, ..facts() }
 }
 
@@ -266,27 +180,6 @@ fn a_line_that_others_fill_too_is_full() {
 }
 
 #[test]
-fn requests_that_were_lost_take_the_time_of_their_repeats() {
-    let waits = |repeated, in_tail| FlowFacts { waits: Some(Waits { repeated, in_tail }), ..one_at_a_time(0.1) };
-    is(&waits(0.01, 0.95), Limit::PathLoss, Confidence::High);
-    is(&waits(0.01, 0.3), Limit::PathLoss, Confidence::Medium);
-    is(&waits(0.01, 0.05), Limit::Latency, Confidence::High);
-    // Slow ones that nobody sent again are slow for another reason.
-    is(&waits(0.0, 0.95), Limit::Latency, Confidence::High);
-    let throttled = End { busy: 0.05, throttled: Some((0.98, 0.05)), ..End::default() };
-    is(&FlowFacts { receiver: throttled, ..waits(0.0, 0.5) }, Limit::ReceiverCpu, Confidence::High);
-}
-
-#[test]
-fn requests_that_stand_in_a_queue_wait_for_the_path() {
-    let queue = Tcp { rtt: 0.05, min_rtt: 0.001, flow_bps: 18e6, ..tcp() };
-    let course = Course { growth: 1.0, rises: false, tcp: Some(TcpCourse { queued: 0.9, ..TcpCourse::default() }) };
-    let queued = FlowFacts { tcp: Some(queue), course: Some(course), ..calls(Some(0.000_05)) };
-    is(&queued, Limit::Shaper, Confidence::High);
-    is(&FlowFacts { course: None, ..queued }, Limit::Shaper, Confidence::Medium);
-}
-
-#[test]
 fn a_core_full_of_soft_interrupts_is_named_with_its_host() {
     let full = End { interrupts: 0.97, busy: 0.3, ..End::default() };
     let at = |facts: FlowFacts| {
@@ -351,13 +244,43 @@ fn loss_rules_where_the_formula_gives_what_was_reached() {
     // A policer lets BBR lose more than that.
     is(&FlowFacts { tcp: Some(bbr), ..facts() }, Limit::PathLoss, Confidence::Medium);
     // Errors come one by one, what a queue drops comes together.
-    let clustered = |index| {
-        let course = TcpCourse { clustered: Some(index), unsent: 1e6, ..TcpCourse::default() };
-        let course = Some(Course { growth: 1.0, rises: false, tcp: Some(course) });
+    let lost = |losses| {
+        let tcp = Some(TcpCourse { unsent: 1e6, ..TcpCourse::default() });
+        let course = Some(Course { growth: 1.0, losses: Some(losses), tcp, ..Course::default() });
         FlowFacts { course, ..lossy(0.01, 7.1e6, 0.02, 0.02) }
     };
-    is(&clustered(1.1), Limit::PathLoss, Confidence::Medium);
-    is(&clustered(9.0), Limit::Shaper, Confidence::Medium);
+    is(&lost(LossPattern::ByChance), Limit::PathLoss, Confidence::Medium);
+    is(&lost(LossPattern::Clustered), Limit::Shaper, Confidence::Medium);
+}
+
+#[test]
+fn few_losses_and_segments_sent_again_in_vain_name_no_loss() {
+    let lost = |retransmits, in_vain| {
+        let course = TcpCourse { unsent: 1e6, has_lost: true, ..TcpCourse::default() };
+        let course = Some(Course { growth: 1.0, tcp: Some(course), ..Course::default() });
+        let tcp = Tcp { retransmitted: 0.01, retransmits, in_vain, flow_bps: 7.1e6, rtt: 0.02, min_rtt: 0.02, ..tcp() };
+        FlowFacts { tcp: Some(tcp), course, reached: 7.1e6, ..facts() }
+    };
+    is(&lost(30.0, 0.0), Limit::PathLoss, Confidence::Medium);
+    is(&lost(3.0, 0.0), Limit::CannotTell, Confidence::Low);
+    let overtaken = of_flows(&lost(30.0, 0.9));
+    assert_eq!(overtaken.limit, Limit::CannotTell);
+    assert!(overtaken.evidence.iter().any(|text| text.contains("overtook one another")), "{overtaken:#?}");
+}
+
+#[test]
+fn light_loss_of_datagrams_is_the_paths_only_where_it_comes_by_chance() {
+    let lost = |wire, losses| {
+        let offer = Some(Offer { sent: 1.0, arrived: 1.0 - wire });
+        let course = Some(Course { growth: 1.0, losses, ..Course::default() });
+        FlowFacts { offer, course, ..udp(Udp { wire, ..Udp::default() }) }
+    };
+    is(&lost(0.015, Some(LossPattern::ByChance)), Limit::PathLoss, Confidence::Medium);
+    for unclear in [None, Some(LossPattern::Clustered), Some(LossPattern::Regular)] {
+        is(&lost(0.015, unclear), Limit::CannotTell, Confidence::Low);
+    }
+    assert_eq!(of_flows(&lost(0.4, None)).limit, Limit::Shaper);
+    is(&lost(0.0, None), Limit::OfferedLoad, Confidence::High);
 }
 
 /// What a policer makes of TCP, as it was measured: no one load tells it from a bad path, so nothing is said surely.
@@ -402,28 +325,6 @@ fn what_floods_and_mostly_vanishes_was_not_lost_by_chance() {
 }
 
 #[test]
-fn datagrams_lost_at_a_load_that_was_sent_are_the_paths() {
-    let lost = |wire| FlowFacts {
-        offer: Some(Offer { sent: 1.0, arrived: 1.0 - wire }),
-        ..udp(Udp { wire, ..Udp::default() })
-    };
-    is(&lost(0.01), Limit::PathLoss, Confidence::Medium);
-    assert_eq!(of_flows(&lost(0.4)).limit, Limit::Shaper);
-    is(&lost(0.0), Limit::OfferedLoad, Confidence::High);
-}
-
-#[test]
-fn requests_one_after_the_other_wait_for_each_other() {
-    let closed = one_at_a_time(0.2);
-    is(&closed, Limit::Latency, Confidence::High);
-    // Two ends that take turns on one core wait for each other.
-    let in_turns = End { busy: 0.45, waited: 0.5, ..End::default() };
-    is(&FlowFacts { sender: in_turns.clone(), receiver: in_turns, ..closed.clone() }, Limit::Latency, Confidence::High);
-    let busy = End { busy: 0.95, ..End::default() };
-    is(&FlowFacts { receiver: busy, ..closed }, Limit::ReceiverCpu, Confidence::High);
-}
-
-#[test]
 fn otherwise_it_cannot_tell_and_says_what_was_missing() {
     // A TCP whose own account is missing says nothing of the path.
     let said = of_flows(&FlowFacts { tcp: None, ..facts() });
@@ -457,102 +358,6 @@ fn time_taken_by_the_hypervisor_makes_verdicts_less_sure_that_it_could_have_brou
     is(&stolen(one_at_a_time(0.4)), Limit::Latency, Confidence::High);
     // ... unless they may have been at work all the time.
     is_open(&stolen(one_at_a_time(0.6)), &[Limit::Latency]);
-}
-
-/// Four calls in flight at a time on an idle path of 50 us, of which the server has each for `service` of 2 ms.
-fn calls(service: Option<f64>) -> FlowFacts {
-    let calls = Calls {
-        nfs: true,
-        response: 0.002,
-        service,
-        under_way: 4.0,
-        per_s: 2_000.0,
-        round_trip: Some(0.000_05),
-        classes: Vec::new(),
-    };
-    let closed_loop = Some(ClosedLoop { outstanding: 4.0, latency: 0.002 });
-    FlowFacts { work: Work::Transact, reached: 2_000.0, tcp: None, closed_loop, calls: Some(calls), ..facts() }
-}
-
-#[test]
-fn calls_that_spend_their_time_in_the_server_are_the_servers() {
-    is(&calls(Some(0.0019)), Limit::Server, Confidence::High);
-    is(&calls(Some(0.0012)), Limit::Server, Confidence::Medium);
-    is(&calls(Some(0.0003)), Limit::Latency, Confidence::High);
-    // An open loop beyond what the server does: calls wait at their caller for one of four places, all of them in the server.
-    let mut beyond = calls(Some(0.0019));
-    beyond.closed_loop = None;
-    beyond.offer = Some(Offer { sent: 0.4, arrived: 0.4 });
-    beyond.calls.as_mut().expect("calls").response = 0.5;
-    is(&beyond, Limit::Server, Confidence::High);
-    // All that was asked for was done: no limit was met, however slow each call.
-    is(&FlowFacts { offer: Some(Offer { sent: 1.0, arrived: 1.0 }), ..beyond }, Limit::OfferedLoad, Confidence::High);
-}
-
-#[test]
-fn a_server_without_a_processor_is_slow_whatever_its_own_account_says() {
-    let starved = End { busy: 0.05, throttled: Some((0.97, 0.05)), ..End::default() };
-    let facts = FlowFacts { receiver: starved, ..calls(Some(0.0001)) };
-    is(&facts, Limit::Server, Confidence::High);
-    let said = of_flows(&facts);
-    assert!(said.evidence[0].contains("quota (0.05 of a core)"), "{said:#?}");
-    is(
-        &FlowFacts { receiver: End { busy: 0.97, ..End::default() }, ..calls(Some(0.0016)) },
-        Limit::Server,
-        Confidence::High,
-    );
-    // A caller that has no time itself is the limit, though its calls take long.
-    let slow = FlowFacts { sender: End { throttled: Some((0.97, 0.05)), ..End::default() }, ..calls(Some(0.0001)) };
-    is(&slow, Limit::SenderCpu, Confidence::High);
-    let crowded = End { busy: 0.3, waited: 0.65, ..End::default() };
-    is(&FlowFacts { sender: crowded, ..calls(Some(0.0003)) }, Limit::SenderCpu, Confidence::High);
-    // And where a server is kept from its core by others, it is not sure that it is slow itself.
-    let kept = End { busy: 0.3, waited: 0.4, ..End::default() };
-    is(&FlowFacts { receiver: kept, ..calls(Some(0.0019)) }, Limit::Server, Confidence::Medium);
-}
-
-#[test]
-fn a_line_that_calls_fill_is_the_wire_however_long_they_take() {
-    is(&FlowFacts { line: with_line(0.99).line, ..calls(Some(0.0001)) }, Limit::Wire, Confidence::High);
-    is(&FlowFacts { line: with_line(0.5).line, ..calls(Some(0.0019)) }, Limit::Server, Confidence::High);
-}
-
-#[test]
-fn calls_behind_a_queue_of_the_path_wait_for_the_path() {
-    let queued = Tcp { rtt: 0.1, min_rtt: 0.0001, ..tcp() };
-    is(&FlowFacts { tcp: Some(queued), ..calls(Some(0.0001)) }, Limit::Shaper, Confidence::Medium);
-}
-
-#[test]
-fn the_tester_limit_of_nfs_names_the_tester_and_not_the_device() {
-    let of_nfs = |share| FlowFacts { bypassed: false, ..at_tester_limit(calls(Some(0.0003)), share) };
-    assert_eq!(of_flows(&of_nfs(0.99)).limit, Limit::Tester);
-    is(&of_nfs(0.2), Limit::Latency, Confidence::High);
-    let weighed = of_flows(&of_nfs(0.2)).weighed;
-    assert!(weighed.iter().all(|weighed| weighed.limit != Limit::Device), "{weighed:#?}");
-}
-
-#[test]
-fn a_server_without_an_account_is_named_with_medium_confidence_at_most() {
-    let idle = FlowFacts { line: with_line(0.1).line, ..calls(None) };
-    is(&idle, Limit::Server, Confidence::Medium);
-    is_open(&FlowFacts { line: None, ..idle.clone() }, &[Limit::Server]);
-    is_open(&FlowFacts { line: with_line(0.7).line, ..idle.clone() }, &[Limit::Server]);
-    let mut near = idle.clone();
-    near.calls.as_mut().expect("calls").round_trip = Some(0.001);
-    is(&near, Limit::Latency, Confidence::High);
-    let mut udp = idle;
-    udp.calls.as_mut().expect("calls").round_trip = None;
-    is_open(&udp, &[Limit::Latency]);
-}
-
-#[test]
-fn the_class_that_is_slow_is_named() {
-    let mut slow_writes = calls(Some(0.0019));
-    slow_writes.calls.as_mut().expect("calls").classes =
-        vec![(linerate_model::NfsClass::Read, 0.000_2), (linerate_model::NfsClass::Write, 0.020_5)];
-    let said = of_flows(&slow_writes);
-    assert!(said.evidence[0].contains("writes took 20.5 ms, reads 200 us"), "{said:#?}");
 }
 
 #[test]
