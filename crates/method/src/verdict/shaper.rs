@@ -1,7 +1,7 @@
 //! A shaper or policer: the path lets through less than any link of known speed on it carries, and the hosts are idle.
 
 use super::facts::{
-    CopyFacts, FAR, FlowFacts, HELD_BACK, INTERRUPTED, InterfaceFacts, LIGHT_LOSS, LossPattern, MOSTLY_FULL,
+    CopyFacts, End, FAR, FlowFacts, HELD_BACK, INTERRUPTED, InterfaceFacts, LIGHT_LOSS, LossPattern, MOSTLY_FULL,
     NEARLY_OCCUPIED, NOTABLE_LOSS, OCCUPIED, Tcp, TcpCourse, USUAL_LOSS, Work, bits, percent, time,
 };
 use super::{Opinion, support};
@@ -278,7 +278,14 @@ fn on_path(facts: &FlowFacts, tcp: &Tcp, through: &str) -> Opinion {
     // Of what is lost more often the receiver's acknowledgements come late, which makes round trips grow as well.
     let interrupts = facts.sender.is_full_of_interrupts() || facts.receiver.is_full_of_interrupts();
     let sure = busiest < NEARLY_OCCUPIED && tcp.retransmitted <= NOTABLE_LOSS && !interrupts;
-    let strong = if sure { Support::Strong } else { Support::For };
+    // An end that waits for a core that others keep busy lets queues grow as well.
+    let late = |end: &End| end.is_kept_waiting() && end.busiest_core >= OCCUPIED;
+    let kept = late(&facts.sender) || late(&facts.receiver);
+    let strong = match (sure, kept) {
+        (_, true) => Support::Hint,
+        (true, _) => Support::Strong,
+        (false, _) => Support::For,
+    };
     if let Some(course) = course.filter(|course| course.marked > MARKED) {
         let text = format!("{through}, where {} of the segments were marked for congestion.", percent(course.marked));
         return Opinion::new(strong, text);
@@ -303,8 +310,10 @@ fn on_path(facts: &FlowFacts, tcp: &Tcp, through: &str) -> Opinion {
         return Opinion::new(Support::Hint, text);
     }
     if facts.loss_pattern() == Some(LossPattern::Clustered) && tcp.retransmitted > NOTABLE_LOSS {
-        let text = format!("{through} and lost {lost}, in clusters as where a queue overflows.");
-        return Opinion::new(Support::For, text);
+        let text = format!(
+            "{through} and lost {lost}, in clusters as by a policer, a queue that overflows or bursts of errors."
+        );
+        return Opinion::new(Support::Hint, text);
     }
     if !tcp.goes_by_loss() {
         return match tcp.retransmitted {
@@ -325,7 +334,11 @@ fn on_path(facts: &FlowFacts, tcp: &Tcp, through: &str) -> Opinion {
         };
     }
     let room = tcp.allowed(tcp.min_rtt) / tcp.active();
-    if tcp.retransmitted <= 0.0 || room >= FAR && !tcp.is_heavy() {
+    // A TCP that goes by loss grows until something is lost or waits. Where nothing does, it has not met the path's limit.
+    if tcp.retransmitted <= 0.0 {
+        return Opinion::new(Support::Hint, format!("{through}, and neither a queue nor a loss shows why."));
+    }
+    if room >= FAR && !tcp.is_heavy() {
         let support = if busiest >= NEARLY_OCCUPIED { Support::Hint } else { Support::For };
         return Opinion::new(support, format!("{through}; the loss of {lost} would allow more.")).by_elimination();
     }

@@ -84,7 +84,8 @@ fn a_window_that_is_full_limits_and_one_that_is_not_does_not() {
     is(&held(0.95, 0.001), Limit::Window, Confidence::High);
     // BBR sends that each round trip of itself, and seldom meets the window's end. Half a window is none.
     is(&held(0.05, 0.043), Limit::Window, Confidence::High);
-    is(&held(0.05, 0.021), Limit::Shaper, Confidence::Medium);
+    // No loss and no queue: a TCP that goes by loss has not met the path's limit either.
+    is(&held(0.05, 0.021), Limit::CannotTell, Confidence::Low);
     // The load that was asked for came, whatever else is full.
     let met = Offer { sent: 1.0, arrived: 1.0 };
     is(&FlowFacts { offer: Some(met), ..held(0.05, 0.043) }, Limit::OfferedLoad, Confidence::High);
@@ -250,7 +251,7 @@ fn loss_rules_where_the_formula_gives_what_was_reached() {
         FlowFacts { course, ..lossy(0.01, 7.1e6, 0.02, 0.02) }
     };
     is(&lost(LossPattern::ByChance), Limit::PathLoss, Confidence::Medium);
-    is(&lost(LossPattern::Clustered), Limit::Shaper, Confidence::Medium);
+    is(&lost(LossPattern::Clustered), Limit::CannotTell, Confidence::Low);
 }
 
 #[test]
@@ -413,7 +414,15 @@ fn threads_under_soft_interrupts_do_not_hide_a_shaper() {
     is(&FlowFacts { receiver: quota, ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
     is(&FlowFacts { tcp: Some(tcp()), ..shaped.clone() }, Limit::ReceiverCpu, Confidence::High);
     let interrupted = End { interruptible: 0.87, ..crowded.clone() };
-    is(&FlowFacts { tcp: Some(tcp()), receiver: interrupted, ..shaped }, Limit::ReceiverCpu, Confidence::Medium);
+    is(
+        &FlowFacts { tcp: Some(tcp()), receiver: interrupted, ..shaped.clone() },
+        Limit::ReceiverCpu,
+        Confidence::Medium,
+    );
+    // A receiver that waits for a core that others keep busy may itself be what the queue waits for.
+    let waits = End { busy: 0.18, waited: 0.66, busiest_core: 0.98, ..End::default() };
+    let behind = Tcp { rtt: 0.006_9, min_rtt: 0.004, congestion: String::from("reno"), ..queue };
+    is(&FlowFacts { receiver: waits, tcp: Some(behind), ..shaped }, Limit::CannotTell, Confidence::Low);
 
     let datagrams = |interrupted, interruptible| FlowFacts {
         sender: End { interrupted, interruptible, ..crowded.clone() },
