@@ -2,6 +2,7 @@
 //! they may be, and how it is planted.
 
 mod busy_core;
+mod congestion;
 mod cpu_quota;
 mod drop_filter;
 mod host_queue;
@@ -14,6 +15,7 @@ mod tcp_memory;
 mod wrong_speed;
 
 pub use busy_core::BusyCore;
+pub use congestion::Congestion;
 pub use cpu_quota::CpuQuota;
 pub use drop_filter::{DropFilter, FilterKind};
 pub use host_queue::HostQueue;
@@ -55,6 +57,8 @@ pub enum Fault {
     DropFilter(DropFilter),
     /// TCP of the host has little memory for its sockets.
     TcpMemory(TcpMemory),
+    /// TCP of the host uses another congestion control.
+    Congestion(Congestion),
     /// The host's own queueing discipline is slower than its link.
     HostQueue(HostQueue),
     /// The host's interface declares another speed than it has.
@@ -142,6 +146,7 @@ impl Fault {
             Self::OneCore(fault) => fault,
             Self::DropFilter(fault) => fault,
             Self::TcpMemory(fault) => fault,
+            Self::Congestion(fault) => fault,
             Self::HostQueue(fault) => fault,
             Self::WrongSpeed(fault) => fault,
             Self::NoOffload(fault) => fault,
@@ -279,6 +284,7 @@ mod tests {
             ("one-core,at=b", "kind = 'one-core'\nat = 'b'"),
             ("drop-filter,at=b,above=20000", "kind = 'drop-filter'\nat = 'b'\nabove = 20_000\nby = 'tc'"),
             ("tcp-memory,at=a,send=64KiB", "kind = 'tcp-memory'\nat = 'a'\nsend = '64KiB'"),
+            ("congestion,at=a,control=reno", "kind = 'congestion'\nat = 'a'\ncontrol = 'reno'"),
             ("host-queue,at=a,rate=9M,queue=1K", "kind = 'host-queue'\nat = 'a'\nrate = '9M'\nqueue = '1K'"),
             ("wrong-speed,at=a,declared=1G", "kind = 'wrong-speed'\nat = 'a'\ndeclared = '1G'"),
             ("no-offload,at=a", "kind = 'no-offload'\nat = 'a'"),
@@ -325,6 +331,7 @@ mod tests {
             ("kind = 'drop-filter'\nat = 'a'\nabove = 9\nby = 'luck'", ["line 4", "`luck`"]),
             ("kind = 'tcp-memory'\nat = 'a'", ["fault tcp-memory at `a`", "receive, send, or both"]),
             ("kind = 'tcp-memory'\nat = 'a'\nsend = '0'", ["fault tcp-memory at `a`", "send"]),
+            ("kind = 'congestion'\nat = 'a'\ncontrol = '../x'", ["fault congestion at `a`", "`../x`"]),
             ("kind = 'host-queue'\nat = 'a'\nrate = '0'\nqueue = '9K'", ["fault host-queue at `a`", "rate"]),
             ("kind = 'host-queue'\nat = 'a'\nrate = '1G'\nqueue = '9K'", ["fault host-queue at `a`", "100 Mbit/s"]),
             ("kind = 'host-queue'\nat = 'a'\nrate = '1M'\nqueue = '9'", ["fault host-queue at `a`", "queue"]),

@@ -33,8 +33,8 @@ pub use bench::{Bench, DEVICE, Device, DeviceKind, Link, TESTER};
 pub use cross::CrossTraffic;
 pub use error::LabError;
 pub use fault::{
-    BusyCore, CpuQuota, DropFilter, Fault, FaultPlace, FilterKind, HostQueue, Loss, NoOffload, OneCore, SoftirqLoad,
-    TcpMemory, WrongSpeed,
+    BusyCore, Congestion, CpuQuota, DropFilter, Fault, FaultPlace, FilterKind, HostQueue, Loss, NoOffload, OneCore,
+    SoftirqLoad, TcpMemory, WrongSpeed,
 };
 pub use kept::{Kept, kept};
 pub use lab::{Lab, LabOptions};

@@ -2,8 +2,8 @@
 
 use crate::endings::{Outside, Program, bench_command, namespaces};
 use crate::rates::{FLOOD, SHAPER_BURST, flood};
-use crate::support::{agents_told, host, socket, up, wait_for, within_five_seconds};
-use linerate_lab::Lab;
+use crate::support::{agents_told, host, socket, try_up, up, wait_for, within_five_seconds};
+use linerate_lab::{Bench, Lab};
 use linerate_sys::affinity::pin;
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::network_setting;
@@ -159,6 +159,24 @@ fn tcp_has_little_memory_in_one_host() {
         }
     }
     assert!((1..=32 << 10).contains(&taken), "{taken} bytes in two buffers of 16 KiB");
+}
+
+#[lab_test]
+fn tcp_of_one_host_has_another_congestion_control() {
+    let with = |control: &str| {
+        format!("name = 'x'\nhosts = ['a', 'b']\n[[fault]]\nkind = 'congestion'\nat = 'a'\ncontrol = '{control}'")
+    };
+    let machine = network_setting("ipv4/tcp_congestion_control").expect("a setting");
+    let lab = up(&with("reno"));
+    let used = |name: &str| {
+        let setting = || network_setting("ipv4/tcp_congestion_control");
+        lab.inside(&host(name), setting).expect("inside").expect("a setting").trim().to_owned()
+    };
+    assert_eq!((used("a").as_str(), used("b").as_str()), ("reno", machine.trim()));
+    assert_eq!(network_setting("ipv4/tcp_congestion_control").expect("a setting"), machine);
+    let none_such = Bench::parse(&with("none_such"), "test").expect("a bench");
+    let error = try_up(&none_such).err().expect("the kernel has no such control").to_string();
+    assert!(error.contains("none_such") && error.contains("reno"), "{error}");
 }
 
 /// A TCP connection from `a` to `b`.
