@@ -1,11 +1,17 @@
 //! The reasoning behind each verdict of a record, in full.
 
 use crate::language::Language;
+use crate::over_time::{self, EvidenceRun};
 use crate::said;
 use crate::sentences::sentence;
+use crate::text::sparkline;
 use crate::text::{Page, Style};
 use crate::verdicts;
 use linerate_model::{Record, Verdict};
+use unicode_width::UnicodeWidthStr as _;
+
+/// Marks of a quantity over time.
+const MARKS: usize = 24;
 
 /// Each result's verdict with all that was weighed for it, and what to try next.
 pub fn explain(record: &Record, style: &Style) -> String {
@@ -19,6 +25,10 @@ pub fn explain(record: &Record, style: &Style) -> String {
         any = true;
         page.heading(&format!("{name}: {}", verdicts::statement(lang, verdict)));
         reasons(lang, &mut page, verdict);
+        let run = record.result(&name).and_then(|result| over_time::evidence(lang, record, result, MARKS));
+        if let Some(run) = run {
+            course(lang, &mut page, &run);
+        }
     }
     if !any {
         page.paragraph("", &said!(lang, "explain-nothing"));
@@ -40,5 +50,17 @@ fn reasons(lang: Language, page: &mut Page, verdict: &Verdict) {
     }
     for next in &verdict.next {
         page.paragraph(&format!("  {} ", said!(lang, "explain-next")), &sentence(next));
+    }
+}
+
+/// What was weighed, over the window of one run.
+fn course(lang: Language, page: &mut Page, run: &EvidenceRun) {
+    let each = linerate_units::Nanos::new((run.seconds * 1e9 / MARKS as f64) as u64);
+    page.paragraph("  ", &said!(lang, "explain-over-time", run = run.run, each = each));
+    let width = run.rows.iter().map(|row| row.what.width()).max().unwrap_or_default();
+    for row in &run.rows {
+        let space = " ".repeat(width - row.what.width());
+        let head = format!("    {}{space}  {}  ", row.what, sparkline(&row.shares));
+        page.paragraph(&head, &said!(lang, "explain-range", lowest = row.lowest, highest = row.highest));
     }
 }

@@ -8,8 +8,10 @@ mod attempt;
 mod chart;
 mod copy_stages;
 mod course;
+mod evidence;
 mod live;
 
+pub(crate) use evidence::{EvidenceRun, evidence};
 pub use live::{LiveAttempt, LiveTrial, live_charts, live_figures};
 
 use crate::charts::Chart;
@@ -54,18 +56,12 @@ fn of_result(lang: Language, record: &Record, result: &Measurement) -> Vec<Chart
         return Vec::new();
     };
     let of = LoadCharts { lang, result, attempts: &attempts, load: MEASURED };
-    match trial.task() {
-        Task::Stream(task) => of.stream(task),
-        Task::Transact(task) => {
-            of.requests(&task.paths, task.net.transport, "charts-axis-transactions", "over-time-retransmits")
-        }
-        Task::Rpc(task) => of.requests(&task.paths, task.net.transport, "over-time-calls", "over-time-calls-again"),
-        Task::Nfs(task) => {
-            of.requests(&task.paths, task.net.transport, "over-time-operations", "over-time-calls-again")
-        }
-        Task::Frames(task) => of.frames(record, task),
-        Task::Copy(_) => of.copy(),
+    let mut charts: Vec<Chart> = of.task(record, trial.task()).into_iter().filter_map(|one| one.chart(lang)).collect();
+    if let Task::Copy(_) = trial.task() {
+        let stages = copy_stages::chart(lang, &plain(&result.name), &attempts);
+        charts.splice(charts.len().min(1)..charts.len().min(1), stages);
     }
+    charts
 }
 
 /// What the hosts sampled of one load of a result's attempts.
@@ -78,9 +74,27 @@ struct LoadCharts<'a> {
 }
 
 impl<'a> LoadCharts<'a> {
+    /// What a task is drawn by.
+    fn task(self, record: &Record, task: &'a Task) -> Vec<OverTime<'a>> {
+        match task {
+            Task::Stream(task) => self.stream(task),
+            Task::Transact(task) => {
+                self.requests(&task.paths, task.net.transport, "charts-axis-transactions", "over-time-retransmits")
+            }
+            Task::Rpc(task) => {
+                self.requests(&task.paths, task.net.transport, "over-time-calls", "over-time-calls-again")
+            }
+            Task::Nfs(task) => {
+                self.requests(&task.paths, task.net.transport, "over-time-operations", "over-time-calls-again")
+            }
+            Task::Frames(task) => self.frames(record, task),
+            Task::Copy(_) => self.copy(),
+        }
+    }
+
     /// Payload at the receivers; retransmits of TCP or loss of UDP; the round-trip time of TCP, and response times of requests beside the
     /// stream.
-    fn stream(self, task: &StreamTask) -> Vec<Chart> {
+    fn stream(self, task: &'a StreamTask) -> Vec<OverTime<'a>> {
         let (clients, servers) = ends(&task.paths);
         let (senders, receivers) = match task.direction {
             Direction::Send => (clients, servers),
@@ -101,22 +115,28 @@ impl<'a> LoadCharts<'a> {
             Transport::Udp => charts.push(self.of("over-time-loss", ValueKind::Share, self.losses(&receivers))),
         }
         charts.extend(Self { load: PROBE, ..self }.response_times("over-time-beside"));
-        self.drawn(charts)
+        charts
     }
 
     /// Requests completed, requests sent again, and response times.
-    fn requests(self, paths: &[Path], transport: Transport, what: &'static str, udp_again: &'static str) -> Vec<Chart> {
+    fn requests(
+        self,
+        paths: &[Path],
+        transport: Transport,
+        what: &'static str,
+        udp_again: &'static str,
+    ) -> Vec<OverTime<'a>> {
         let (clients, _) = ends(paths);
         let again = if transport == Transport::Udp { udp_again } else { "over-time-retransmits" };
         let completed = self.sums(&clients, |sampled| sampled.per_second(Quantity::Operations));
         let retransmits = self.sums(&clients, |sampled| sampled.per_second(Quantity::Retransmits));
         let charts =
             [self.of(what, ValueKind::PerSecond, completed), self.of(again, ValueKind::PerSecond, retransmits)];
-        self.drawn(charts.into_iter().chain(self.response_times("over-time-response")))
+        charts.into_iter().chain(self.response_times("over-time-response")).collect()
     }
 
     /// Frames from port to port: those sent, and those received.
-    fn frames(self, record: &Record, task: &'a FramesTask) -> Vec<Chart> {
+    fn frames(self, record: &Record, task: &'a FramesTask) -> Vec<OverTime<'a>> {
         let mut ways: Vec<(u16, u16)> = Vec::new();
         for way in task.streams.iter().map(|stream| (stream.from, stream.to)) {
             if !ways.contains(&way) {
@@ -143,21 +163,20 @@ impl<'a> LoadCharts<'a> {
                 ..self.of("over-time-frames", ValueKind::PerSecond, lines)
             })
         });
-        self.drawn(charts.collect::<Vec<_>>().into_iter().chain(self.response_times("over-time-latency")))
+        charts.chain(self.response_times("over-time-latency")).collect()
     }
 
-    /// Bytes of files in place, retransmits, the round-trip time, and where the stages spent their time.
-    fn copy(self) -> Vec<Chart> {
+    /// Bytes of files in place, retransmits and the round-trip time.
+    fn copy(self) -> Vec<OverTime<'a>> {
         let with = |quantity| self.hosts(move |sampled| sampled.series.tracks_of(quantity).next().is_some());
         let (receivers, senders) = (with(Quantity::ReceivedBytes), with(Quantity::Retransmits));
         let bytes = self.sums(&receivers, |sampled| sampled.per_second(Quantity::ReceivedBytes));
         let again = self.sums(&senders, |sampled| sampled.per_second(Quantity::Retransmits));
-        let mut charts = self.drawn([self.of("over-time-copied", ValueKind::BytesPerSecond, bytes)]);
-        charts.extend(copy_stages::chart(self.lang, &plain(&self.result.name), self.attempts));
-        let further = [self.of("over-time-retransmits", ValueKind::PerSecond, again)];
-        let further = further.into_iter().chain(self.round_trips(&with(Quantity::Srtt)));
-        charts.extend(self.drawn(further));
-        charts
+        let charts = [
+            self.of("over-time-copied", ValueKind::BytesPerSecond, bytes),
+            self.of("over-time-retransmits", ValueKind::PerSecond, again),
+        ];
+        charts.into_iter().chain(self.round_trips(&with(Quantity::Srtt))).collect()
     }
 
     /// A chart of these lines, called after what it shows.
@@ -172,10 +191,6 @@ impl<'a> LoadCharts<'a> {
             has_window: self.attempts.iter().any(|attempt| attempt.has_window(self.load)),
             lines,
         }
-    }
-
-    fn drawn(self, charts: impl IntoIterator<Item = OverTime<'a>>) -> Vec<Chart> {
-        charts.into_iter().filter_map(|chart| chart.chart(self.lang)).collect()
     }
 
     /// Each attempt's sum over these hosts.

@@ -37,6 +37,10 @@ const SHORTEST_NAME: usize = 8;
 /// A piece of a bar, and how many there are in the longest.
 const BLOCK: char = '\u{2588}';
 const BLOCKS: usize = 8;
+/// The marks of a sparkline, from low to high, and what stands for them where only ASCII can be shown.
+const MARKS: [char; 8] =
+    ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
+const ASCII_MARKS: [char; 8] = ['_', '.', '-', '~', '=', '+', '*', '#'];
 /// A narrower terminal gets lines of this length all the same.
 const NARROWEST: usize = 40;
 
@@ -50,6 +54,12 @@ pub fn text<'a>(records: impl Into<Records<'a>>, style: &Style) -> String {
         page.section(section);
     }
     page.finish(style.unicode)
+}
+
+/// A mark for each value, shares of the highest; a space where there is none.
+pub(crate) fn sparkline(shares: &[Option<f64>]) -> String {
+    let mark = |share: f64| MARKS[((share.clamp(0.0, 1.0) * 8.0) as usize).min(7)];
+    shares.iter().map(|share| share.map_or(' ', mark)).collect()
 }
 
 /// Text under construction.
@@ -70,7 +80,11 @@ impl Page {
     pub(crate) fn finish(mut self, unicode: bool) -> String {
         if !unicode {
             self.text = self.text.replace(MISSING, "-").replace('\u{2026}', "~").replace(BLOCK, "#");
-            self.text = self.text.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect();
+            let ascii = |c: char| {
+                let mark = MARKS.iter().position(|mark| *mark == c).map(|at| ASCII_MARKS[at]);
+                mark.unwrap_or(if c.is_ascii() { c } else { '?' })
+            };
+            self.text = self.text.chars().map(ascii).collect();
         }
         self.text
     }

@@ -18,7 +18,7 @@ pub(super) struct Attempt<'a> {
     pub(super) class: &'static str,
     /// Which run it is; of a spoilt one the reason too.
     pub(super) name: String,
-    is_counted: bool,
+    pub(super) is_counted: bool,
 }
 
 /// What one session of an attempt sampled, and where its zero is.

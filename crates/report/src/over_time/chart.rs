@@ -8,6 +8,7 @@ use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Drawing, PLOT, Trace, Traces};
 use crate::tables::{Column, Table};
+use linerate_units::ByteCount;
 
 /// Shorter steps are merged, pixels at full width.
 const NARROWEST_STEP: f64 = 2.0;
@@ -23,6 +24,8 @@ pub(super) enum ValueKind {
     BytesPerSecond,
     PerSecond,
     Share,
+    Bytes,
+    Segments,
     Nanos,
 }
 
@@ -184,12 +187,14 @@ impl OverTime<'_> {
 }
 
 impl ValueKind {
-    fn show(self, value: f64) -> String {
+    pub(super) fn show(self, value: f64) -> String {
         let shown = match self {
             Self::BitsPerSecond => rate(value, "bit/s"),
             Self::BytesPerSecond => rate(value, "B/s"),
             Self::PerSecond => per_second(value).map(|value| format!("{value}/s")),
             Self::Share => percent(value),
+            Self::Bytes => Some(ByteCount::new(value.round() as u64).to_string()),
+            Self::Segments => per_second(value),
             Self::Nanos => Some(nanos(value.round() as u64)),
         };
         shown.unwrap_or_else(|| crate::figures::MISSING.to_owned())
@@ -202,6 +207,8 @@ impl ValueKind {
             Self::BytesPerSecond => Axis::rate(what, "B/s", top),
             Self::PerSecond => Axis::rate(what, "/s", top),
             Self::Share => Axis::share(what, top),
+            Self::Bytes => Axis::rate(what, "B", top),
+            Self::Segments => Axis::rate(what, "", top),
             Self::Nanos if top / lowest > LINEAR_REACH => {
                 let axis = latency_axis(lang, lowest, top);
                 Axis { title: said!(lang, "over-time-logarithmic", what = what), ..axis }

@@ -160,6 +160,13 @@ impl Course {
         self.steps.iter().filter(|step| self.has_within(step.span))
     }
 
+    /// The window in so many equal parts: the mean of each, none where less than half of it was measured.
+    pub(super) fn in_parts(&self, parts: usize) -> impl Iterator<Item = Option<f64>> {
+        let (length, mut next) = ((self.window.to_us - self.window.from_us) as f64, 0);
+        let edge = move |at: usize| self.window.from_us + (length * at as f64 / parts as f64) as i64;
+        (0..parts).map(move |at| self.mean_in(Span { from_us: edge(at), to_us: edge(at + 1) }, &mut next))
+    }
+
     /// What the steps within the window reach; none if there are none.
     pub(super) fn range(&self) -> Option<CourseRange> {
         let mut values: Vec<f64> = self.counted().map(|step| step.value).collect();
