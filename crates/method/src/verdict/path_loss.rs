@@ -81,11 +81,13 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
     }
     let kept = facts.offer.is_some_and(|offer| offer.sent >= 0.99);
     let (support, pattern) = match facts.loss_pattern() {
-        Some(LossPattern::ByChance) if kept && lost <= USUAL_LOSS => (Support::For, ", one by one as by chance."),
+        // Of so many a change of the load changes the count by more than chance does.
+        _ if lost > USUAL_LOSS => (Support::Hint, "."),
+        Some(LossPattern::ByChance) if kept => (Support::For, ", one by one as by chance."),
         Some(LossPattern::ByChance) => (Support::Hint, ", one by one as by chance."),
         Some(LossPattern::Clustered) => (Support::Hint, ", many at a time as where a queue overflows."),
         Some(LossPattern::Regular) => (Support::Against, ", at regular intervals as where a rate is exceeded."),
-        None => (Support::Hint, "; too few, or too unevenly, to show why."),
+        None => (Support::Hint, "."),
     };
     Some(Opinion::new(support, text + pattern).then(
         "Measure at half the --rate: if the loss stays, the path loses packets at any load; if it goes, the path was full.",

@@ -10,6 +10,8 @@ use linerate_model::{CopyStage, Support, WorkShare};
 /// Drops by the NIC or the input queue beyond this are more than a burst now and then. (TCP takes a quarter of the rate away
 /// at a loss of this order over any but the shortest path.)
 const DROPPED: f64 = 0.0005;
+/// With so much of the time spent waiting for a core, other work than the load's has most of it.
+const MOSTLY_WAITED: f64 = 0.5;
 /// A core this busy has no time left.
 const CORE_BUSY: f64 = 0.9;
 
@@ -148,6 +150,8 @@ pub(super) fn of_end(end: &End, does: &str) -> Opinion {
         _ => format!("The {does} threads were on a core for {} of the time.", percent(end.busy)),
     };
     let support = match end.occupied() {
+        // Whoever has the core meanwhile is not known.
+        OCCUPIED.. if end.waited >= MOSTLY_WAITED => Support::For,
         OCCUPIED.. => Support::Strong,
         NEARLY_OCCUPIED.. => Support::Hint,
         _ => Support::Against,

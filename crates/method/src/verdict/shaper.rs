@@ -29,6 +29,9 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.line.as_ref().is_some_and(|line| line.share >= NEARLY_FULL) {
         return Some(Opinion::new(Support::Against, "A link of known speed is full."));
     }
+    if facts.queue_drains_at_line_speed() {
+        return Some(Opinion::new(Support::Against, "What waits to be sent leaves at the speed of the line."));
+    }
     let opinion = match (at_a_host(facts), facts.work) {
         (Some(own), _) => own,
         (None, Work::Udp) => of_datagrams(facts)?.at(LimitPlace::ForwardPath).then(NEXT),
@@ -53,7 +56,7 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
             interface.held_back_per_s
         )
     };
-    if facts.outbound.is_shaped() {
+    if facts.outbound.is_shaped() && !facts.queue_drains_at_line_speed() {
         let next = "Look at the sending host's own queueing discipline (tc qdisc): it has a rate set.";
         let opinion = Opinion::new(Support::Strong, text(&facts.outbound, "sending"));
         return Some(opinion.at(LimitPlace::SenderQueue).then(next));
@@ -190,11 +193,14 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
         );
         return Some(Opinion::new(support, text));
     }
-    let text = format!(
-        "{} of the datagrams were lost between the two hosts; {} came through",
-        percent(lost),
-        facts.reached_in_words()
-    );
+    let text = match lost <= USUAL_LOSS {
+        true => format!("{} came through", facts.reached_in_words()),
+        false => format!(
+            "{} of the datagrams were lost between the two hosts; {} came through",
+            percent(lost),
+            facts.reached_in_words()
+        ),
+    };
     let room = facts
         .line
         .as_ref()

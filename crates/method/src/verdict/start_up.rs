@@ -22,7 +22,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     );
     let next = "Warm up longer (--warmup) and measure longer (--time): TCP takes many round trips to reach its rate.";
     // What stands in a queue, or fills the receiver's window, has met another limit already.
-    if tcp.queued() || tcp.fills_window() || tcp.window_limited >= HELD_BACK {
+    let window_stands = tcp.window_limited >= HELD_BACK && !sender.peer_window_rises;
+    if tcp.queued() || tcp.fills_window() || window_stands {
         return Some(Opinion::new(Support::Hint, text).then(next));
     }
     if sender.has_lost || tcp.retransmitted > 0.0 {

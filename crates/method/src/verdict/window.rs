@@ -33,6 +33,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     );
     let support = match tcp.window_limited {
         _ if full => Support::Strong,
+        // While the system still enlarges the receiver's buffer, as at the start, that grows with the rate.
+        _ if facts.tcp_course().is_some_and(|course| course.peer_window_rises) => Support::Hint,
         MOSTLY.. => Support::Strong,
         // What is lost is kept in the buffers until it has been retransmitted.
         OFTEN.. if flight >= FILLED * tcp.peer_window && !facts.loses() => Support::Strong,

@@ -50,6 +50,15 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
             .used(share.min(1.0))
             .then("A faster link, or larger messages if they are small, carries more.")
             .despite_steal(),
+        _ if facts.queue_drains_at_line_speed() => {
+            let text = format!(
+                "{} Packets stood in the queue of interface {} for {} of the time, and left at the line's speed.",
+                carried(facts, line),
+                facts.outbound.name,
+                percent(facts.outbound.waiting)
+            );
+            Opinion::new(Support::For, text).used(line.share)
+        }
         NEARLY_FULL.. => Opinion::new(Support::Hint, carried(facts, line)),
         _ => Opinion::new(Support::Against, format!("{} of what the wire can carry was used.", percent(line.share))),
     })

@@ -54,6 +54,8 @@ pub(crate) struct TcpCourse {
     pub(crate) window_growth: f64,
     /// The congestion window never shrank in it, and grew by half or more.
     pub(crate) window_rises: bool,
+    /// The receiver's window grew in the window by half or more: the system was still enlarging its buffer.
+    pub(crate) peer_window_rises: bool,
     /// TCP lost something since it began, warm-up included.
     pub(crate) has_lost: bool,
 }
@@ -103,6 +105,7 @@ impl Course {
                 marked: middle(|tcp| tcp.marked),
                 window_growth: middle(|tcp| tcp.window_growth),
                 window_rises: 2 * tcp.iter().filter(|tcp| tcp.window_rises).count() > tcp.len(),
+                peer_window_rises: 2 * tcp.iter().filter(|tcp| tcp.peer_window_rises).count() > tcp.len(),
                 has_lost: tcp.iter().any(|tcp| tcp.has_lost),
             }),
         })
@@ -155,12 +158,16 @@ impl TcpCourse {
             } else {
                 mean(&window[window.len() - third..]) / mean(&window[..third]).max(1.0)
             },
-            window_rises: window.len() >= FEWEST
-                && window.is_sorted()
-                && window.last() >= window.first().map(|first| first * 1.5).as_ref(),
+            window_rises: rises(&window),
+            peer_window_rises: rises(&in_window(SeriesQuantity::PeerWindow)),
             has_lost: series.track(SeriesQuantity::Retransmits).unwrap_or_default().iter().any(|lost| *lost > 0),
         }
     }
+}
+
+/// Whether a level never fell, and grew by half or more.
+fn rises(values: &[f64]) -> bool {
+    values.len() >= FEWEST && values.is_sorted() && values.last() >= values.first().map(|first| first * 1.5).as_ref()
 }
 
 /// Data segments that the senders of `run` sent in the window.

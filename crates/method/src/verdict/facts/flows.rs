@@ -29,6 +29,8 @@ const NEARLY_MET: f64 = 0.95;
 const MOST_OF_LINE: f64 = 1.01;
 /// A queue on the way back takes so long at the least, seconds: sampling and clocks are less exact than that.
 const QUEUE_ON_RETURN: f64 = 0.005;
+/// A queue that drains at so much of the line's speed drains at it.
+const AT_LINE_SPEED: f64 = 0.9;
 /// A core this busy has hardly any time left.
 const CORE_BUSY: f64 = 0.95;
 /// A receive buffer that is full after less than this, in seconds, asks more of a program than any system promises it.
@@ -247,13 +249,20 @@ impl FlowFacts {
         all
     }
 
-    /// TCP still grew to its rate, without a loss.
+    /// Packets stood in the queue of the sending interface, and it sent about as fast as the line allows whenever they did: the line
+    /// itself holds them back.
+    pub(crate) fn queue_drains_at_line_speed(&self) -> bool {
+        let outbound = &self.outbound;
+        outbound.is_shaped() && self.line.as_ref().is_some_and(|line| line.share >= AT_LINE_SPEED * outbound.waiting)
+    }
+
+    /// TCP still grew to its rate, without a loss and without a queue, which it would have met at the path's limit.
     pub(crate) fn is_starting_up(&self) -> bool {
-        let lossless = self.tcp.as_ref().is_some_and(|tcp| tcp.retransmitted <= NOTABLE_LOSS);
+        let unhindered = self.tcp.as_ref().is_some_and(|tcp| tcp.retransmitted <= NOTABLE_LOSS && !tcp.queued());
         let grows = |course: &Course| {
             course.rises || course.growth >= GROWN && course.tcp.as_ref().is_some_and(|tcp| tcp.window_rises)
         };
-        lossless && self.course.as_ref().is_some_and(grows)
+        unhindered && self.course.as_ref().is_some_and(grows)
     }
 
     /// A queue stands on the way back, and none on the way there: how long both take, seconds.

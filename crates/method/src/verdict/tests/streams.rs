@@ -121,6 +121,10 @@ fn a_rate_that_grows_with_its_window_is_the_start_of_a_connection() {
     let course = rising.course.as_mut().expect("a course");
     (course.rises, course.growth) = (true, 2.0);
     is(&rising, Limit::StartUp, Confidence::High);
+    // The receiver's buffer grows with it, and holds TCP back now and then.
+    rising.tcp.as_mut().expect("TCP").window_limited = 0.26;
+    rising.course.as_mut().and_then(|course| course.tcp.as_mut()).expect("a course of TCP").peer_window_rises = true;
+    is(&rising, Limit::StartUp, Confidence::High);
     // After a loss it grows slowly: that it grows is no sign of the start.
     rising.tcp.as_mut().expect("TCP").retransmitted = 0.01;
     assert_ne!(of_flows(&rising).limit, Limit::StartUp);
@@ -172,6 +176,20 @@ fn a_line_that_carries_more_than_it_can_has_another_speed() {
     assert_ne!(said.limit, Limit::Wire, "{said:#?}");
     let wire = said.weighed.iter().find(|one| one.limit == Limit::Wire).expect("weighed");
     assert!(wire.text.contains("declared speed of an interface is wrong"), "{}", wire.text);
+}
+
+#[test]
+fn what_waits_for_the_line_waits_for_no_shaper() {
+    let queue = |waiting| InterfaceFacts { name: "eth0".into(), waiting, held_back_per_s: 9e3, ..Default::default() };
+    let held = |share, waiting| FlowFacts { outbound: queue(waiting), ..with_line(share) };
+    is(&held(0.85, 0.9), Limit::Wire, Confidence::Medium);
+    is(&held(0.5, 0.9), Limit::Shaper, Confidence::High);
+}
+
+#[test]
+fn who_mostly_waits_for_a_core_is_not_surely_the_limit() {
+    let late = End { busy: 0.38, waited: 0.57, ..End::default() };
+    is(&FlowFacts { receiver: late, ..facts() }, Limit::ReceiverCpu, Confidence::Medium);
 }
 
 #[test]
