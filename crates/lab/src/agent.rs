@@ -17,8 +17,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long an agent may take to say where it is.
-const START: Duration = Duration::from_secs(10);
+/// How long an agent may take to say where it is: the machine may be busy.
+const START: Duration = Duration::from_secs(60);
 /// How long an agent may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
 /// The longest agent URL.

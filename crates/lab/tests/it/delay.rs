@@ -1,6 +1,6 @@
 //! A path lets each raw frame go so much later, whole, and where it must.
 
-use crate::support::{agent_program, host, wait_for};
+use crate::support::{fake_agent, host, wait_for};
 use linerate_lab::{Bench, Lab, LabOptions};
 use linerate_sys::clock;
 use linerate_sys::netlink::Route;
@@ -26,7 +26,7 @@ impl Tester {
     fn new(limits: &str) -> Self {
         let device = format!("path,{limits}").parse().expect("a device");
         let bench = Bench::find("tester").expect("built in").with_device(device);
-        let options = LabOptions { program: agent_program(), keep: false, folders: Vec::new() };
+        let options = LabOptions { program: fake_agent(), keep: false, folders: Vec::new() };
         let lab = wait_for(Lab::up(&bench, &options)).expect("a lab");
         let open = || {
             let mut route = Route::open().expect("netlink");

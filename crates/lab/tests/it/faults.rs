@@ -1,8 +1,8 @@
 //! Faults planted at hosts do what they say, and go with the lab.
 
-use crate::endings::{Outside, Program, bench_command, namespaces};
+use crate::endings::{Outside, Program, bench_command, namespaces_of_agents, nothing_stays};
 use crate::rates::{FLOOD, SHAPER_BURST, flood};
-use crate::support::{agents_told, host, socket, try_up, up, wait_for, within_five_seconds};
+use crate::support::{agents_told, host, socket, try_up, up, wait_for};
 use linerate_lab::{Bench, Lab};
 use linerate_sys::affinity::pin;
 use linerate_sys::ethtool::Ethtool;
@@ -258,7 +258,7 @@ fn an_interface_without_offloads_carries_frame_by_frame() {
 #[lab_test]
 fn faults_at_hosts_end_with_the_lab_however_it_ends() {
     let _alone = alone();
-    let (before, spaces) = (Outside::now(), namespaces());
+    let before = Outside::now();
     let faults = [
         "kind = 'softirq-load'\nat = 'b'\ncost = '5us'",
         "kind = 'one-core'\nat = 'a'",
@@ -280,8 +280,9 @@ fn faults_at_hosts_end_with_the_lab_however_it_ends() {
         fs::write(&file, text).expect("bench file");
         let mut program = Program::start(&mut bench_command(folder.path()), &[&file.display().to_string()]);
         assert_eq!(program.line(), "up");
+        let spaces = namespaces_of_agents(&before);
+        assert_eq!(spaces.len(), 2);
         program.kill();
-        let gone = || Outside::now() == before && namespaces().is_subset(&spaces);
-        assert!(within_five_seconds(gone), "{device}: {:?}", Outside::now());
+        nothing_stays(&before, &spaces);
     }
 }

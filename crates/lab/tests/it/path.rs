@@ -3,7 +3,7 @@
 //! Two hosts talk by UDP through it. A busy machine makes frames later, so times are bounded from below, and from above only by
 //! the shortest of many.
 
-use crate::support::{agent_program, host, wait_for};
+use crate::support::{fake_agent, host, wait_for};
 use linerate_lab::{Bench, DirectionCounts, Lab, LabError, LabOptions, PathCounts};
 use linerate_sys::clock;
 use linerate_sys::socket::{force_receive_buffer, path_mtu};
@@ -30,7 +30,7 @@ struct Pair {
 }
 
 fn try_up(bench: &Bench) -> Result<Lab, LabError> {
-    wait_for(Lab::up(bench, &LabOptions { program: agent_program(), keep: false, folders: Vec::new() }))
+    wait_for(Lab::up(bench, &LabOptions { program: fake_agent(), keep: false, folders: Vec::new() }))
 }
 
 impl Pair {

@@ -7,17 +7,13 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) fn fake_agent() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake-agent.sh"))
-}
-
 /// The example program `bench`, which cargo builds with the tests.
 pub(crate) fn bench_program() -> PathBuf {
     example("bench")
 }
 
 /// The example program `agent`: a fake agent that can also be a path.
-pub(crate) fn agent_program() -> PathBuf {
+pub(crate) fn fake_agent() -> PathBuf {
     example("agent")
 }
 
@@ -60,27 +56,18 @@ pub(crate) fn reaches(from: &UdpSocket, to: &UdpSocket, bytes: usize) {
     assert_eq!((length, sender), (bytes, from.local_addr().expect("address")));
 }
 
-/// Fake agents that run anywhere on this machine and were told `words`, with all their arguments.
+/// Fake agents that run anywhere on this machine and were told `words`, with all their arguments. Those of a lab that is up are all
+/// there: the process that says where an agent is has its arguments from its start to its end.
 pub(crate) fn agents_told(words: &str) -> Vec<(u32, String)> {
     let numbers = fs::read_dir("/proc").expect("/proc").flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let name = fake_agent().file_name().expect("a name").to_owned();
     let told = |pid: u32| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-        let environment = String::from_utf8_lossy(&environment).into_owned();
-        let arguments = environment.split('\0').find_map(|variable| variable.strip_prefix("FAKE_AGENT="))?;
-        arguments.contains(words).then(|| (pid, arguments.to_owned()))
+        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).trim_end_matches('\0').replace('\0', " ");
+        let (program, arguments) = line.split_once(' ')?;
+        let is_agent = PathBuf::from(program).file_name() == Some(&name) && arguments.starts_with("agent ");
+        (is_agent && arguments.contains(words)).then(|| (pid, arguments.to_owned()))
     };
     numbers.filter_map(told).collect()
-}
-
-/// Waits until `done` or five seconds; says which.
-pub(crate) fn within_five_seconds(mut done: impl FnMut() -> bool) -> bool {
-    let start = std::time::Instant::now();
-    while start.elapsed() < Duration::from_secs(5) {
-        if done() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    false
 }
