@@ -13,7 +13,7 @@ const TEST: u16 = 0x88b5;
 const FRAMES: usize = 200;
 /// Between two frames, ns: 2,000 a second.
 const GAP: u64 = 500_000;
-const DELAY: Nanos = Nanos::from_millis(1);
+const DELAY: Nanos = Nanos::from_millis(10);
 const MACS: [[u8; 6]; 3] = [[2, 0, 0, 0, 0, 0xa0], [2, 0, 0, 0, 0, 0xa1], [2, 0, 0, 0, 0, 0xa2]];
 
 /// A tester on a path, and its three ports.
@@ -85,10 +85,10 @@ impl Tester {
 #[lab_test]
 fn no_frame_is_sooner_than_the_delay_and_some_are_hardly_later() {
     let _alone = alone();
-    let (plain, delayed) = (Tester::new("").shortest(), Tester::new("delay=1ms").shortest());
-    let later = delayed.saturating_sub(plain);
-    eprintln!("the shortest are {plain} and {delayed} ns");
-    assert!((DELAY.get() - 50_000..DELAY.get() + 500_000).contains(&later), "{later} ns later");
+    let shortest = Tester::new("delay=10ms").shortest();
+    eprintln!("the shortest took {shortest} ns");
+    // Frames are sent as much earlier as sending takes.
+    assert!((DELAY.get() - 50_000..DELAY.get() + 5_000_000).contains(&shortest), "{shortest} ns");
 }
 
 #[lab_test]

@@ -1,6 +1,6 @@
 //! Links of a set rate carry what Ethernet of that rate carries, to the byte; planted loss is as planted.
 
-use crate::support::{host, socket, up, wait_for};
+use crate::support::{host, queue_drops, socket, up, wait_for};
 use linerate_sys::udp;
 use linerate_testsuite::{alone, lab_test};
 use std::net::UdpSocket;
@@ -104,7 +104,7 @@ fn a_shaped_link_carries_what_ethernet_of_its_rate_carries() {
             let (near, far) = (socket(&lab, "a", addresses[0]), socket(&lab, "b", addresses[1]));
             let flood = flood(&near, &far, *payload, 1, |time, _| time > FLOOD);
             let what = format!("{device} {line} bit/s, {payload} bytes");
-            flood.fills(line, *payload, 0.5, SHAPER_BURST, &what);
+            flood.fills(line, *payload, 0.05, SHAPER_BURST, &what);
             assert_eq!(flood.sent, flood.received, "{what}: lost in the bench");
         }
         wait_for(lab.down());
@@ -118,27 +118,30 @@ fn segmentation_cannot_cheat_the_line() {
         let lab = up(&format!("name = 'x'\nhosts = ['a', 'b']\nlink = {{ rate = '{line}' }}"));
         let (near, far) = (socket(&lab, "a", "198.18.0.1"), socket(&lab, "b", "198.18.0.2"));
         let flood = flood(&near, &far, payload, batch, |time, _| time > FLOOD);
-        flood.fills(line, payload, 0.5, SHAPER_BURST, &format!("{line} bit/s, {batch} x {payload} bytes a send"));
+        flood.fills(line, payload, 0.05, SHAPER_BURST, &format!("{line} bit/s, {batch} x {payload} bytes a send"));
     }
 }
 
 #[lab_test]
 fn planted_loss_is_as_planted_and_counted() {
-    /// So few that all of them fit into the receiver's buffer: whatever is lost was planted.
+    /// So few that all of them fit into the receiver's buffer.
     const SENT: u64 = 20_000;
     let _alone = alone();
     for (device, place, counted_at) in [("bridge", "a", "a"), ("bridge", "device:b", "b"), ("none", "a", "a")] {
         let lab = up(&format!(
-            "name = 'x'\nhosts = ['a', 'b']\ndevice = {{ kind = '{device}' }}\nlink = {{ rate = '1Gbit/s' }}\n\
+            "name = 'x'\nhosts = ['a', 'b']\ndevice = {{ kind = '{device}' }}\nlink = {{ rate = '20Mbit/s' }}\n\
              [[fault]]\nkind = 'loss'\nat = '{place}'\nratio = '1/10'"
         ));
         let (near, far) = (socket(&lab, "a", "198.18.0.1"), socket(&lab, "b", "198.18.0.2"));
+        let before = queue_drops(&lab, "a");
         let flood = flood(&near, &far, 64, 1, |_, sent| sent == SENT);
-        let lost = flood.sent - flood.received;
-        // 2,000, give or take 42 (one standard deviation); 250 is six of them.
-        assert!(lost.abs_diff(SENT / 10) < 250, "{device} {place}: lost {lost} of {}", flood.sent);
+        let (lost, ahead) = (flood.sent - flood.received, queue_drops(&lab, "a") - before);
         let dropped = lab.dropped().expect("counters")[&host(counted_at)];
-        assert!(dropped >= lost && dropped <= lost + 5, "{device} {place}: {dropped} counted, {lost} missing");
+        let what = format!("{device} {place}: {dropped} counted, {ahead} dropped in queues, {lost} missing");
+        // Of 20,000 datagrams 2,000, give or take 42 (one standard deviation); 250 is six of them.
+        let met = flood.received + dropped;
+        assert!(met > SENT / 2 && dropped.abs_diff(met / 10) < 250, "{what}");
+        assert!(dropped + ahead >= lost && dropped <= lost + 5, "{what}");
     }
 }
 
@@ -156,10 +159,14 @@ fn a_policed_link_drops_what_exceeds_its_rate_and_counts_it() {
             "name = 'x'\nhosts = ['a', 'b']\ndevice = {{ kind = '{device}' }}\nlinks.b = {{ police = '{rate}' }}"
         ));
         let (near, far) = (socket(&lab, "a", addresses[0]), socket(&lab, "b", addresses[1]));
+        let before = queue_drops(&lab, "a");
         let flood = flood(&near, &far, payload, batch, |time, _| time > FLOOD);
         let what = format!("{device} {rate} bit/s, {batch} x {payload} bytes a send");
-        flood.fills(rate, payload, 0.3, POLICER_BURST, &what);
+        flood.fills(rate, payload, 0.05, POLICER_BURST, &what);
         let (lost, dropped) = (flood.sent - flood.received, lab.dropped().expect("counters")[&host("b")]);
-        assert!(lost > 0 && dropped >= lost && dropped <= lost + 5, "{what}: {dropped} counted, {lost} missing");
+        // No link ahead of the policer has a rate, so on a busy machine some are lost in the kernel's input queues.
+        let ahead = queue_drops(&lab, "a") - before;
+        let what = format!("{what}: {dropped} counted, {ahead} dropped in queues, {lost} missing");
+        assert!(lost > 0 && dropped > 0 && dropped + ahead >= lost && dropped <= lost + 5, "{what}");
     }
 }

@@ -1,6 +1,7 @@
 //! A bench for a test, and what the machine looks like from outside.
 use linerate_lab::{Bench, Lab, LabError, LabOptions};
 use linerate_model::HostName;
+use linerate_sys::netlink::Route;
 use std::fs;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -43,7 +44,7 @@ pub(crate) fn host(name: &str) -> HostName {
 pub(crate) fn socket(lab: &Lab, name: &str, address: &str) -> UdpSocket {
     let address: IpAddr = address.parse().expect("an address");
     let socket = lab.inside(&host(name), || UdpSocket::bind((address, 0))).expect("inside").expect("bind");
-    socket.set_read_timeout(Some(Duration::from_secs(2))).expect("timeout");
+    socket.set_read_timeout(Some(Duration::from_secs(30))).expect("timeout");
     socket
 }
 
@@ -70,4 +71,16 @@ pub(crate) fn agents_told(words: &str) -> Vec<(u32, String)> {
         (is_agent && arguments.contains(words)).then(|| (pid, arguments.to_owned()))
     };
     numbers.filter_map(told).collect()
+}
+
+/// Packets for which the kernel's input queues had no room: those of this machine's cores, and the receive queue at the far end of
+/// the link of host `from`. A link of a set rate gives each its turn, but a flood on a busy machine overflows them.
+pub(crate) fn queue_drops(lab: &Lab, from: &str) -> u64 {
+    let counters = fs::read_to_string("/proc/net/softnet_stat").expect("counters");
+    // The second column of each core's line, in hexadecimal.
+    let column = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();
+    let of_cores: u64 = counters.lines().map(|line| column(line).expect("a column of drops")).sum();
+    let links = lab.inside(&host(from), || Route::open()?.links()).expect("inside").expect("links");
+    // A virtual link counts what its far end does not take as dropped by the near one.
+    of_cores + links.iter().find(|link| link.name == "eth0").expect("eth0").counters.tx_dropped
 }
