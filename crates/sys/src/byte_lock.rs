@@ -14,8 +14,19 @@ use std::path::Path;
 /// and closing another descriptor of the file does not drop it. A child that is started meanwhile does not inherit it.
 #[derive(Debug)]
 pub struct ByteLock {
-    /// Only this descriptor refers to the description that has the lock.
-    _file: File,
+    /// Its open file description has the lock.
+    file: File,
+    /// What to ask of the kernel so that it drops the lock.
+    unlock: libc::flock,
+}
+
+impl Drop for ByteLock {
+    /// Unlocks the byte before the descriptor is closed. A child has a copy of the descriptor between fork and exec, and would
+    /// hold the lock until then.
+    fn drop(&mut self) {
+        // If that fails, closing the last copy of the descriptor drops the lock.
+        let _ = fcntl(&self.file, FcntlArg::F_OFD_SETLK(&self.unlock));
+    }
 }
 
 impl ByteLock {
@@ -27,8 +38,9 @@ impl ByteLock {
         let object = || path.display().to_string();
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
         let file = opened.map_err(|error| Error::new("open", object(), error))?;
-        match fcntl(&file, FcntlArg::F_OFD_SETLK(&exclusive(path, byte)?)) {
-            Ok(_) => Ok(Some(Self { _file: file })),
+        let lock = exclusive(path, byte)?;
+        match fcntl(&file, FcntlArg::F_OFD_SETLK(&lock)) {
+            Ok(_) => Ok(Some(Self { file, unlock: libc::flock { l_type: libc::F_UNLCK as libc::c_short, ..lock } })),
             Err(Errno::EAGAIN | Errno::EACCES) => Ok(None),
             Err(error) => Err(Error::new("fcntl(F_OFD_SETLK)", object(), error)),
         }
@@ -184,5 +196,16 @@ mod tests {
         assert!(!is_taken(&file.0, 5));
         drop(child.stdin.take());
         child.wait().expect("ends");
+    }
+
+    #[test]
+    fn a_copy_of_the_descriptor_does_not_keep_the_lock() {
+        let file = Scratch::new("copied");
+        let held = take(&file.0, 5).expect("free");
+        // A child has such a copy between fork and exec.
+        let copy = held.file.try_clone().expect("copied");
+        drop(held);
+        assert!(!is_taken(&file.0, 5) && take(&file.0, 5).is_some());
+        drop(copy);
     }
 }
