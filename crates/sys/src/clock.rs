@@ -51,9 +51,10 @@ mod tests {
     #[test]
     fn a_moment_has_the_same_date_before_and_after_it() {
         let at = now();
-        for moment in [at + 3_000_000_000, at - 1_000_000] {
+        for moment in [at + 600_000_000_000, at - 1_000_000] {
             let off = unix_at(moment).wrapping_sub(unix_now()).wrapping_sub(moment.wrapping_sub(now())).cast_signed();
-            assert!(off.abs() < 500_000_000, "{off} ns off");
+            // The test may be held up between two looks at the clocks. A date of the wrong moment is ten minutes off.
+            assert!(off.abs() < 60_000_000_000, "{off} ns off");
         }
     }
 
@@ -62,8 +63,9 @@ mod tests {
         let at = now() + 2_000_000;
         sleep_until(at - 500_000);
         spin_until(at);
-        let late = now() - at;
-        assert!(late < 1_000_000_000, "{late} ns late");
+        assert!(now() >= at);
+        // What is past is not waited for.
         sleep_until(at - 1_000_000_000);
+        spin_until(at - 1_000_000_000);
     }
 }
