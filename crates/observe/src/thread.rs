@@ -84,6 +84,7 @@ fn time(clock: ClockId) -> Option<Nanos> {
 pub(crate) mod tests {
     use super::*;
     use linerate_sys::thread::current_tid;
+    use linerate_testsuite::wait_until;
     use std::sync::mpsc::{self, Receiver, Sender};
     use std::thread::{self, JoinHandle};
 
@@ -122,6 +123,8 @@ pub(crate) mod tests {
         busy.done.recv().expect("it works");
         drop(ended.orders);
         ended.thread.join().expect("it ends");
+        // The kernel wakes whoever joins before the thread is gone.
+        wait_until("the thread is gone", || cpu_of(ended.engine.tid).is_none().then_some(()));
         let after = ThreadTimes::read(&threads);
 
         let used = after.threads_since(&before, &threads);
