@@ -1,6 +1,6 @@
 //! Runs are told apart: measured, ended, killed; and those that did not finish are resumed.
 
-use crate::sample::{folder, open, record, summary, trial};
+use crate::sample::{folder, folder_in_memory, open, record, summary, trial};
 use linerate_model::{Caveat, CaveatKind, Record, RecordId};
 use linerate_store::{Ending, Query, State, Store, StoreError};
 use std::hash::{BuildHasher as _, RandomState};
@@ -197,7 +197,7 @@ fn a_lock_that_cannot_be_taken_is_named() {
 
 #[test]
 fn programs_write_at_once() {
-    let folder = folder();
+    let folder = folder_in_memory();
     let path = folder.path().join("results.db");
     // Each opens the store itself, all at the moment that it is made.
     let write = |writer: usize| {
