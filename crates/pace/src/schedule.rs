@@ -150,6 +150,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_pause_held_up_at_the_end_is_sent_for_a_moment_after_the_window() {
+        let close = 1_000_000_000;
+        let mut schedule = schedule(Arrivals::Even, 0);
+        assert!(schedule.due() < close);
+        for (now, goes_on) in [
+            (close - 1, true),
+            (close, true),
+            (close + LATE_NS - 1, true),
+            (close + LATE_NS, false),
+            (2 * close, false),
+        ] {
+            assert_eq!(schedule.goes_on(now, close), goes_on, "{now}");
+        }
+        while schedule.due() < close {
+            schedule.advance();
+        }
+        assert!(!schedule.goes_on(close - 1, close), "the next is due after the window");
+    }
+
+    #[test]
     fn both_kinds_keep_the_rate() {
         for (arrivals, tolerance) in [(Arrivals::Even, 0), (Arrivals::Poisson, 1)] {
             let mut schedule = schedule(arrivals, 0);
