@@ -351,3 +351,29 @@ fn is_transient(error: &io::Error) -> bool {
             | WouldBlock
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_engine::testing::one_path::{part, server_role};
+    use linerate_model::{StreamTask, Task};
+    use linerate_testsuite::wait_until;
+    use linerate_units::{ByteCount, Nanos};
+    use std::net::Ipv4Addr;
+
+    /// One after the other, 30 listeners would end after 30 times the time that one takes to see a stop.
+    #[test]
+    fn who_closes_one_listener_ends_all_that_share_its_stop() {
+        for transport in [Transport::Tcp, Transport::Udp] {
+            let task = Task::Stream(StreamTask::plain(transport, ByteCount::new(1_000)));
+            let address = IpAddr::from(Ipv4Addr::LOCALHOST);
+            let assignment = part(&task, Nanos::from_secs(1), vec![server_role(0, address)], 1);
+            let (job, stop) = (Arc::new(Job::check(&assignment).expect("valid")), Arc::default());
+            let listen = || Acceptor::listen(&job, 0, LinkId(0), address, &stop).expect("listens");
+            let (first, second) = (listen(), listen());
+            drop(first);
+            let thread = second.thread.as_ref().expect("it listens");
+            wait_until("the second has ended", || thread.is_finished().then_some(()));
+        }
+    }
+}

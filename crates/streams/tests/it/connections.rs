@@ -1,19 +1,19 @@
 //! Connecting and losing connections over loopback: strangers, lost datagrams, peers that go away, and stops.
 
 use crate::hosts::{
-    TIMEOUT, client, failed_at, failure, flows, greeting, pair, part, parts, serve_at, server, server_of, start,
+    TIMEOUT, client, failed_at, failure, flows, greeting, long, pair, part, parts, serve_at, server, server_of, start,
     start_server, stream, was_stopped, window,
 };
 use linerate_engine::Conductor as _;
 use linerate_engine::testing::{Reached, Session, sessions};
 use linerate_model::{
-    Assignment, Direction, Endpoints, Meter, Net, SessionKey, SocketOptions, StreamTask, Task, Timing, TransactStyle,
+    Assignment, Direction, Endpoints, Meter, Net, SessionKey, SocketOptions, StreamTask, Task, TransactStyle,
     TransactTask, Transport,
 };
 use linerate_streams::Streams;
 use linerate_sys::clock;
 use linerate_testsuite::wait_until;
-use linerate_units::{Nanos, OpRate};
+use linerate_units::OpRate;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
@@ -23,7 +23,7 @@ use std::time::Duration;
 fn strangers_are_turned_away_without_a_word() {
     for transport in [Transport::Tcp, Transport::Udp] {
         let (own, theirs) = parts(&Task::Stream(stream(transport)));
-        let (client, server) = pair(own.clone(), theirs);
+        let (client, server) = pair(long(own.clone()), long(theirs));
         thread::scope(|scope| {
             let serving = start(scope, &server);
             let address = server_of(&client);
@@ -80,7 +80,7 @@ fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
     let mut greeting = greeting(5);
     greeting[28] = 1;
     for proves in [false, true] {
-        let (client, server) = pair(own.clone(), theirs.clone());
+        let (client, server) = pair(long(own.clone()), long(theirs.clone()));
         thread::scope(|scope| {
             let serving = start(scope, &server);
             let address = server_of(&client);
@@ -172,7 +172,7 @@ fn a_client_repeats_what_was_lost() {
 }
 
 #[test]
-fn many_flows_connect_and_listeners_end_together() {
+fn many_flows_connect_and_a_stop_ends_their_listeners() {
     for transport in [Transport::Tcp, Transport::Udp] {
         let task = Task::Stream(StreamTask { net: flows(transport, 300), ..stream(transport) });
         let servers = (0..30).map(|path| server(path, Ipv4Addr::LOCALHOST.into())).collect();
@@ -183,12 +183,8 @@ fn many_flows_connect_and_listeners_end_together() {
             all[2].listening(Endpoints::new()).expect("goes on");
             assert!(all[0].wait_for(Reached::Ready, TIMEOUT));
             assert_eq!(all[0].reached(), Reached::Ready, "all flows are connected");
-            let begun = clock::now();
             all[1].stop("enough");
             assert!(was_stopped(&serving.join().expect("no panic")));
-            // One after the other, 30 listeners that look ten times a second would take 3 s.
-            let took = clock::now() - begun;
-            assert!(took < 1_500_000_000, "{transport}: {} ms", took / 1_000_000);
             assert!(was_stopped(&connecting.join().expect("no panic")));
         });
     }
@@ -214,18 +210,11 @@ fn a_stop_ends_the_connecting() {
                 Transport::Udp => udp.recv(&mut greeting(0)).map(|_| None),
             };
             let _stream = greeted.expect("is greeted");
-            let begun = clock::now();
             client.stop("enough");
+            // It neither failed for the silence nor waited for it to end.
             assert!(was_stopped(&connecting.join().expect("no panic")));
-            let took = clock::now() - begun;
-            assert!(took < 1_000_000_000, "{transport}: {} ms", took / 1_000_000);
         });
     }
-}
-
-/// The same with a window that is long enough for what the test does within it.
-fn long(part: Assignment) -> Assignment {
-    Assignment { timing: Timing::of(Nanos::from_millis(100), Nanos::from_secs(30)), ..part }
 }
 
 /// Whether a session has moved data within its window.
@@ -250,19 +239,18 @@ fn a_peer_that_goes_away_is_named() {
         thread::scope(|scope| {
             let (running, serving) = (start(scope, &client), start(scope, &server));
             wait_until("there is traffic", || has_traffic(&client));
-            let begun = clock::now();
             server.stop("enough");
             assert!(was_stopped(&serving.join().expect("no panic")));
             let error = failure(running.join().expect("no panic"));
             assert!(error.contains("127.0.0.1") && error.contains("went away"), "{task:?}: {error}");
-            assert!(clock::now() - begun < 2_000_000_000, "{task:?}");
+            assert!(!error.contains("for 5 s"), "it is known by the connection or by ICMP, not by silence: {error}");
             assert!(client.has_ended());
         });
     }
 }
 
 #[test]
-fn stopping_is_quick_and_leaves_no_thread() {
+fn a_stop_ends_the_window_and_leaves_no_thread() {
     for task in [
         Task::Stream(StreamTask { net: flows(Transport::Tcp, 3), ..stream(Transport::Tcp) }),
         Task::Stream(stream(Transport::Udp)),
@@ -272,7 +260,7 @@ fn stopping_is_quick_and_leaves_no_thread() {
         let (client, server) = pair(long(own), long(theirs));
         thread::scope(|scope| {
             let (running, serving) = (start(scope, &client), start(scope, &server));
-            window(&client);
+            let (_, closes) = window(&client);
             window(&server);
             let threads: Vec<_> = client.threads().into_iter().chain(server.threads()).collect();
             assert!(threads.iter().any(|thread| thread.sends) && threads.iter().any(|thread| !thread.sends));
@@ -284,14 +272,16 @@ fn stopping_is_quick_and_leaves_no_thread() {
                 wait_until("the server receives", || server.meter().and_then(received));
             }
             assert!(!client.has_ended());
-            let begun = clock::now();
             client.stop("enough");
             assert!(was_stopped(&running.join().expect("no panic")));
             server.stop("enough");
             serving.join().expect("no panic").expect_err("stopped, or its client is gone");
-            assert!(clock::now() - begun < 1_000_000_000, "{} ms", (clock::now() - begun) / 1_000_000);
+            assert!(clock::now() < closes, "they did not wait for the window's end");
             for thread in threads {
-                assert!(!std::fs::exists(path(thread.tid)).expect("stat"), "{thread:?} is still there");
+                // A thread that was joined may be listed for a moment more.
+                wait_until(&format!("{thread:?} is gone"), || {
+                    (!std::fs::exists(path(thread.tid)).expect("stat")).then_some(())
+                });
             }
         });
     }

@@ -6,7 +6,9 @@ pub(crate) use linerate_engine::testing::one_path::{
 
 use linerate_engine::Conductor as _;
 use linerate_engine::testing::{Reached, Session, one_path};
-use linerate_model::{Assignment, EndCounts, Endpoints, IpVersion, Net, Ready, Role, StreamTask, Task, Transport};
+use linerate_model::{
+    Assignment, EndCounts, Endpoints, IpVersion, Meter, Net, Ready, Role, StreamTask, Task, Timing, Transport,
+};
 use linerate_streams::Streams;
 use linerate_units::{ByteCount, Nanos};
 use std::net::SocketAddr;
@@ -36,15 +38,33 @@ pub(crate) fn parts(task: &Task) -> (Assignment, Assignment) {
     one_path::parts(task, Nanos::new(MEASURE)).into()
 }
 
+/// The same with a window that is long enough for what a test does within it.
+pub(crate) fn long(part: Assignment) -> Assignment {
+    Assignment { timing: Timing::of(Nanos::from_millis(100), Nanos::from_secs(30)), ..part }
+}
+
 /// The sessions of a client and of a server.
 pub(crate) fn pair(client: Assignment, server: Assignment) -> (Session, Session) {
     one_path::pair([client, server]).into()
 }
 
 pub(crate) fn run(task: &Task) -> (EndCounts, EndCounts) {
+    let [client, server] = run_metered(task);
+    (client.0, server.0)
+}
+
+/// Runs `task`: what client and server counted in their windows, and what each moved since the load began.
+pub(crate) fn run_metered(task: &Task) -> [(EndCounts, Meter); 2] {
     let (client, server) = parts(task);
-    let mut ended = linerate_engine::testing::run(&Streams, [client, server]).into_iter();
-    (counts(ended.next().expect("the client's")), counts(ended.next().expect("the server's")))
+    let (client, server) = pair(client, server);
+    let ended = thread::scope(|scope| {
+        let running = [start(scope, &client), start(scope, &server)];
+        running.map(|running| counts(running.join().expect("no panic")))
+    });
+    let meters = [client, server].map(|session| session.meter().expect("it was at work"));
+    let [client, server] = ended;
+    let [of_client, of_server] = meters;
+    [(client, of_client), (server, of_server)]
 }
 
 /// Runs `session` beside the test.
