@@ -5,7 +5,7 @@ use super::facts::{
     NEARLY_OCCUPIED, NOTABLE_LOSS, OCCUPIED, Tcp, TcpCourse, USUAL_LOSS, Work, bits, percent, time,
 };
 use super::{Opinion, support};
-use linerate_model::{CopyStage, LimitPlace, Support};
+use linerate_model::{CopyStage, LimitPlace, Steadiness, Support};
 
 /// No path is so bad that it loses this share by chance, and still carries what it does.
 const MOST: f64 = 0.5;
@@ -284,9 +284,10 @@ fn on_path(facts: &FlowFacts, tcp: &Tcp, through: &str) -> Opinion {
     // Of what is lost more often the receiver's acknowledgements come late, which makes round trips grow as well.
     let interrupts = facts.sender.is_full_of_interrupts() || facts.receiver.is_full_of_interrupts();
     let sure = busiest < NEARLY_OCCUPIED && tcp.retransmitted <= NOTABLE_LOSS && !interrupts;
-    // An end that waits for a core that others keep busy lets queues grow as well.
+    // An end that waits for a core that others keep busy lets queues grow as well, and its rate varies with them.
     let late = |end: &End| end.is_kept_waiting() && end.busiest_core >= OCCUPIED;
-    let kept = late(&facts.sender) || late(&facts.receiver);
+    let steady = facts.steadiness == Some(Steadiness::Steady);
+    let kept = !steady && (late(&facts.sender) || late(&facts.receiver));
     let strong = match (sure, kept) {
         (_, true) => Support::Hint,
         (true, _) => Support::Strong,

@@ -54,7 +54,7 @@ pub(crate) struct TcpCourse {
     pub(crate) window_growth: f64,
     /// The congestion window never shrank in it, and grew by half or more.
     pub(crate) window_rises: bool,
-    /// The receiver's window grew in the window by half or more: the system was still enlarging its buffer.
+    /// The receiver's window never shrank in it, and grew by a tenth or more: the system was still enlarging the receiver's buffer.
     pub(crate) peer_window_rises: bool,
     /// TCP lost something since it began, warm-up included.
     pub(crate) has_lost: bool,
@@ -158,16 +158,16 @@ impl TcpCourse {
             } else {
                 mean(&window[window.len() - third..]) / mean(&window[..third]).max(1.0)
             },
-            window_rises: rises(&window),
-            peer_window_rises: rises(&in_window(SeriesQuantity::PeerWindow)),
+            window_rises: rises(&window, 1.5),
+            peer_window_rises: rises(&in_window(SeriesQuantity::PeerWindow), 1.1),
             has_lost: series.track(SeriesQuantity::Retransmits).unwrap_or_default().iter().any(|lost| *lost > 0),
         }
     }
 }
 
-/// Whether a level never fell, and grew by half or more.
-fn rises(values: &[f64]) -> bool {
-    values.len() >= FEWEST && values.is_sorted() && values.last() >= values.first().map(|first| first * 1.5).as_ref()
+/// Whether a level never fell, and grew to so many times what it was.
+fn rises(values: &[f64], times: f64) -> bool {
+    values.len() >= FEWEST && values.is_sorted() && values.last() >= values.first().map(|first| first * times).as_ref()
 }
 
 /// Data segments that the senders of `run` sent in the window.
@@ -187,10 +187,15 @@ fn in_window(series: &Series, quantity: SeriesQuantity) -> Vec<f64> {
     track.iter().zip(series.in_window()).filter(|(_, inside)| *inside).map(|(value, _)| *value as f64).collect()
 }
 
-/// How the losses that one host counted fell on the window.
+/// How the losses that one host counted fell on what went by.
 fn losses(series: &Series) -> Option<LossPattern> {
-    let counted = [SeriesQuantity::Lost, SeriesQuantity::Retransmits];
-    counted.into_iter().find_map(|quantity| LossPattern::of(&in_window(series, quantity)))
+    let [lost, arrived] = [SeriesQuantity::Lost, SeriesQuantity::ReceivedMessages].map(|one| in_window(series, one));
+    let sent: Vec<f64> = lost.iter().zip(&arrived).map(|(lost, arrived)| lost + arrived).collect();
+    let of_tcp = || [SeriesQuantity::Retransmits, SeriesQuantity::TransmittedBytes].map(|one| in_window(series, one));
+    LossPattern::of(&lost, &sent).or_else(|| {
+        let [again, sent] = of_tcp();
+        LossPattern::of(&again, &sent)
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How losses fell on the measured window: one by one as by chance, together, or at regular intervals.
 //!
-//! Errors of a path come by chance, so their counts in equal intervals follow a Poisson distribution, whose variance is its
-//! mean. A queue that overflows drops many at a time: the variance is larger. A policer that drops what exceeds its rate
+//! Errors of a path come by chance, so their count in an interval follows a Poisson distribution, whose variance is its mean: their share of
+//! what went by then. A queue that overflows drops many at a time: the variance is larger. A policer that drops what exceeds its rate
 //! of a steady load drops one packet in so many: the variance is smaller. The measure is the index of dispersion, variance over mean
 //! (Cox and Lewis 1966, "The Statistical Analysis of Series of Events", section 6.3); of n intervals with events by chance it
 //! follows a chi-squared distribution of n - 1 degrees of freedom, divided by n - 1.
@@ -30,21 +30,26 @@ const FEWEST_INTERVALS: usize = 8;
 const LEAST_BY_CHANCE: f64 = 0.6;
 
 impl LossPattern {
-    /// The pattern of the losses in each interval of a window; none where there are too few to tell.
-    pub(crate) fn of(counts: &[f64]) -> Option<Self> {
+    /// The pattern of the losses in each interval of a window, in which so much `traffic` went by, in any unit; none where there
+    /// are too few to tell.
+    pub(crate) fn of(counts: &[f64], traffic: &[f64]) -> Option<Self> {
+        // Where nothing went by nothing could be lost.
+        let (counts, traffic): (Vec<f64>, Vec<f64>) =
+            counts.iter().zip(traffic).filter(|(_, traffic)| **traffic > 0.0).unzip();
         let (number, all) = (counts.len(), counts.iter().sum::<f64>());
         if number < FEWEST_COUNTS || all < FEWEST_LOSSES {
             return None;
         }
-        if dispersion(counts) >= CLUSTERED {
+        if dispersion(&counts, &traffic) >= CLUSTERED {
             return Some(Self::Clustered);
         }
         let joined = ((LOSSES_EACH * number as f64 / all).ceil() as usize).max(1);
-        let wider: Vec<f64> = counts.chunks_exact(joined).map(|counts| counts.iter().sum()).collect();
+        let join = |values: &[f64]| -> Vec<f64> { values.chunks_exact(joined).map(|some| some.iter().sum()).collect() };
+        let (wider, traffic) = (join(&counts), join(&traffic));
         if wider.len() < FEWEST_INTERVALS {
             return None;
         }
-        match dispersion(&wider) {
+        match dispersion(&wider, &traffic) {
             CLUSTERED.. => Some(Self::Clustered),
             LEAST_BY_CHANCE.. => Some(Self::ByChance),
             index if index < rarely_below(wider.len() - 1) => Some(Self::Regular),
@@ -70,36 +75,47 @@ fn rarely_below(degrees_of_freedom: usize) -> f64 {
     (1.0 - part + FIRST_PERCENTILE * part.sqrt()).powi(3)
 }
 
-/// The variance of counts over their mean, the index of dispersion.
-fn dispersion(counts: &[f64]) -> f64 {
-    let number = counts.len() as f64;
-    let mean = counts.iter().sum::<f64>() / number;
-    counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / (number - 1.0) / mean
+/// The variance of counts over their mean, the index of dispersion, where each mean is the same share of the traffic.
+fn dispersion(counts: &[f64], traffic: &[f64]) -> f64 {
+    let share = counts.iter().sum::<f64>() / traffic.iter().sum::<f64>();
+    let parts =
+        counts.iter().zip(traffic).map(|(count, traffic)| (count - share * traffic).powi(2) / (share * traffic));
+    parts.sum::<f64>() / (counts.len() as f64 - 1.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The pattern of these counts where as much goes by in each interval.
+    fn even(counts: &[f64]) -> Option<LossPattern> {
+        LossPattern::of(counts, &vec![100.0; counts.len()])
+    }
+
     #[test]
     fn too_few_losses_show_no_pattern() {
-        assert_eq!(LossPattern::of(&[3.0; 5]), None);
-        assert_eq!(LossPattern::of(&[1.0; 9]), None, "nine losses");
+        assert_eq!(even(&[3.0; 5]), None);
+        assert_eq!(even(&[1.0; 9]), None, "nine losses");
         // Fifteen, in intervals of two: seven intervals.
         let few: Vec<f64> = (0..20).map(|at| if at % 4 == 0 { 0.0 } else { 1.0 }).collect();
-        assert_eq!(LossPattern::of(&few), None);
+        assert_eq!(even(&few), None);
     }
 
     #[test]
     fn clusters_chance_and_regular_losses_are_told_apart() {
         let bursts: Vec<f64> = (0..20).map(|at| if at % 5 == 0 { 20.0 } else { 0.0 }).collect();
-        assert_eq!(LossPattern::of(&bursts), Some(LossPattern::Clustered));
-        assert_eq!(LossPattern::of(&[2.0; 20]), Some(LossPattern::Regular));
+        assert_eq!(even(&bursts), Some(LossPattern::Clustered));
+        assert_eq!(even(&[2.0; 20]), Some(LossPattern::Regular));
         // One in 893 packets at 8,930 a second, in tenths of a second whose borders lie anywhere.
         let policed: Vec<f64> = (0..20).map(|at| f64::from((at + 1) * 7 / 3 - at * 7 / 3)).collect();
-        assert_eq!(LossPattern::of(&policed), Some(LossPattern::Regular));
+        assert_eq!(even(&policed), Some(LossPattern::Regular));
         let chance = [3.0, 1.0, 2.0, 0.0, 4.0, 2.0, 1.0, 3.0, 5.0, 2.0, 0.0, 1.0, 2.0, 3.0, 1.0, 2.0];
-        assert_eq!(LossPattern::of(&chance), Some(LossPattern::ByChance));
+        assert_eq!(even(&chance), Some(LossPattern::ByChance));
+        // The same share of a load that varies: as many are lost as go by.
+        let traffic: Vec<f64> = (0..16).map(|at| if at % 2 == 0 { 100.0 } else { 2_000.0 }).collect();
+        let lost: Vec<f64> = chance.iter().zip(&traffic).map(|(lost, traffic)| lost * traffic / 100.0).collect();
+        assert_eq!(even(&lost), Some(LossPattern::Clustered));
+        assert_ne!(LossPattern::of(&[1.0, 20.0].repeat(8), &traffic), Some(LossPattern::Clustered));
     }
 
     #[test]
@@ -121,7 +137,7 @@ mod tests {
         for packets in [50, 200, 900] {
             let mut window =
                 || -> Vec<f64> { (0..20).map(|_| (0..packets).filter(|_| unit() < 0.02).count() as f64).collect() };
-            let found: Vec<_> = (0..1000).filter_map(|_| LossPattern::of(&window())).collect();
+            let found: Vec<_> = (0..1000).filter_map(|_| even(&window())).collect();
             let chance = found.iter().filter(|pattern| **pattern == LossPattern::ByChance).count();
             assert!(found.len() > 400 && chance * 100 >= found.len() * 95, "{chance} of {}", found.len());
         }
