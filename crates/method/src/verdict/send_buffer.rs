@@ -31,6 +31,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let emptied = facts.tcp_course().filter(|course| empties(tcp, course));
     let Some(course) = emptied else {
         let support = match tcp.buffer_limited {
+            // What waits in a queue, there or back, fills the buffer.
+            OFTEN.. if tcp.queued() => Support::Hint,
             MOSTLY.. => Support::Strong,
             OFTEN.. => Support::For,
             _ => Support::Against,

@@ -235,6 +235,16 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
     if let Some(busy) = hosts_are_busy(facts) {
         return Some(busy);
     }
+    if facts.lost_on_return >= RETURN_LOSS && tcp.retransmitted <= facts.lost_on_return / 2.0 {
+        let text = format!(
+            "{} of the packets that the receiving host sent back did not reach the sending one, and {} of the segments were \
+             retransmitted: acknowledgements came too slowly.",
+            percent(facts.lost_on_return),
+            percent(tcp.retransmitted)
+        );
+        let next = "Measure the other direction (--direction receive): the return path carries little.";
+        return Some(Opinion::new(Support::Strong, text).at(LimitPlace::ReturnPath).then(next));
+    }
     let held_back = tcp.window_limited + tcp.buffer_limited;
     if held_back >= HELD_BACK {
         let text = format!("TCP was held back by windows and buffers for {} of the time.", percent(held_back));
@@ -246,16 +256,6 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
     if facts.is_starting_up() {
         let text = "The rate still rose when the window closed: what the path would let through is not seen.";
         return Some(Opinion::new(Support::Against, text));
-    }
-    if facts.lost_on_return >= RETURN_LOSS && tcp.retransmitted <= facts.lost_on_return / 2.0 {
-        let text = format!(
-            "{} of the packets that the receiving host sent back did not reach the sending one, and {} of the segments were \
-             retransmitted: acknowledgements came too slowly.",
-            percent(facts.lost_on_return),
-            percent(tcp.retransmitted)
-        );
-        let next = "Measure the other direction (--direction receive): the return path carries little.";
-        return Some(Opinion::new(Support::Strong, text).at(LimitPlace::ReturnPath).then(next));
     }
     let spare = if busiest < OCCUPIED { "The hosts had time to spare" } else { "The hosts were ahead of the path" };
     let through =
@@ -316,12 +316,6 @@ fn on_path(facts: &FlowFacts, tcp: &Tcp, through: &str) -> Opinion {
         let text = format!("{through}; TCP lost {lost} and waited for timeouts for {}, {alike}.", percent(tcp.stalled));
         return Opinion::new(Support::Hint, text);
     }
-    if facts.loss_pattern() == Some(LossPattern::Clustered) && tcp.retransmitted > NOTABLE_LOSS {
-        let text = format!(
-            "{through} and lost {lost}, in clusters as by a policer, a queue that overflows or bursts of errors."
-        );
-        return Opinion::new(Support::Hint, text);
-    }
     if !tcp.goes_by_loss() {
         return match tcp.retransmitted {
             lost if tcp.is_heavy() => {
@@ -341,6 +335,12 @@ fn on_path(facts: &FlowFacts, tcp: &Tcp, through: &str) -> Opinion {
         };
     }
     let room = tcp.allowed(tcp.min_rtt) / tcp.active();
+    if facts.loss_pattern() == Some(LossPattern::Clustered) && tcp.retransmitted > NOTABLE_LOSS {
+        let text = format!(
+            "{through} and lost {lost}, in clusters as by a policer, a queue that overflows or bursts of errors."
+        );
+        return Opinion::new(Support::Hint, text);
+    }
     // A TCP that goes by loss grows until something is lost or waits. Where nothing does, it has not met the path's limit.
     if tcp.retransmitted <= 0.0 {
         return Opinion::new(Support::Hint, format!("{through}, and neither a queue nor a loss shows why."));
