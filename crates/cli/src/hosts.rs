@@ -2,11 +2,13 @@
 
 use crate::exit::Failure;
 use linerate_agent::{Agent, AgentOptions, AllowedFolders, EngineOptions, Identity, Limits, Timeouts, Token};
+use linerate_lab::{Lab, PathWatch};
 use linerate_model::{AgentUrl, HostName, Path};
-use linerate_runner::{AgentHandle, ControlAgents};
+use linerate_runner::{AgentHandle, BenchWatch, ControlAgents};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The name of this machine.
 pub(crate) const LOCAL: &str = "local";
@@ -15,6 +17,18 @@ pub(crate) const LOCAL: &str = "local";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostBook {
     lab: BTreeMap<HostName, AgentUrl>,
+    /// What stands between them; none where that is no path of a lab's.
+    path: Option<LabPath>,
+}
+
+/// The path between the hosts of a lab.
+#[derive(Debug, Clone)]
+struct LabPath(Arc<PathWatch>);
+
+impl BenchWatch for LabPath {
+    fn missed(&self) -> Option<String> {
+        self.0.missed().unwrap_or_else(|error| Some(format!("{error}; do not rely on this result")))
+    }
 }
 
 /// The hosts that take part. The clients open connections to the server.
@@ -95,12 +109,18 @@ impl HostArguments {
 pub(crate) struct ReachedAgents {
     pub(crate) control: ControlAgents,
     local: Option<Agent>,
+    path: Option<LabPath>,
 }
 
 impl ReachedAgents {
     /// The agent of the host called `name`.
     pub(crate) fn find(&self, name: &HostName) -> Result<&AgentHandle, Failure> {
         self.control.find(name).map_err(Failure::measure)
+    }
+
+    /// What stands between the hosts, where it can say whether it kept its limits.
+    pub(crate) fn bench(&self) -> Option<&dyn BenchWatch> {
+        self.path.as_ref().map(|path| path as &dyn BenchWatch)
     }
 
     /// Stops this process's own agent.
@@ -113,8 +133,8 @@ impl ReachedAgents {
 
 impl HostBook {
     /// The hosts of a lab.
-    pub(crate) fn of_lab(hosts: &BTreeMap<HostName, AgentUrl>) -> Self {
-        Self { lab: hosts.clone() }
+    pub(crate) fn of_lab(lab: &Lab) -> Self {
+        Self { lab: lab.hosts().clone(), path: lab.path().map(LabPath) }
     }
 
     /// Sender and receiver. Where one host alone is the receiver, the sender is this machine, or in a lab, which this machine is
@@ -127,7 +147,7 @@ impl HostBook {
 
     /// Reaches every agent that takes part.
     pub(crate) async fn gather(&self, hosts: &HostArguments) -> Result<ReachedAgents, Failure> {
-        let mut agents = ReachedAgents { control: ControlAgents::default(), local: None };
+        let mut agents = ReachedAgents { control: ControlAgents::default(), local: None, path: self.path.clone() };
         for host in hosts.all() {
             self.reach(host, &mut agents).await?;
         }
@@ -231,7 +251,8 @@ mod tests {
     fn in_a_lab_another_host_is_the_sender() {
         let url: AgentUrl =
             format!("linerate://192.0.2.1:4747#{}.{}", "0f".repeat(16), "ab".repeat(32)).parse().expect("an agent URL");
-        let lab = HostBook::of_lab(&BTreeMap::from(["a".into(), "b".into()].map(|host: HostName| (host, url.clone()))));
+        let hosts = BTreeMap::from(["a".into(), "b".into()].map(|host: HostName| (host, url.clone())));
+        let lab = HostBook { lab: hosts, path: None };
         let pair =
             |book: &HostBook, hosts: &[&str]| book.pair(&hosts.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>());
         assert_eq!(pair(&lab, &["b"]), ["a", "b"]);

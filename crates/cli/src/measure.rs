@@ -171,10 +171,11 @@ impl RunRequest {
         resumed: Option<Resumed<'_>>,
         cancel: watch::Receiver<bool>,
     ) -> Result<Ended, Failure> {
-        let (agents, store) = (&agents.control, Some(&self.store));
+        let (bench, agents, store) = (agents.bench(), &agents.control, Some(&self.store));
         let (stop, stopped) = or_stopped(cancel);
         let mut display = self.display(&plan, agents.hosts(), stop)?;
-        let run = Run { plan, origin, sampling_period: self.sampling_period, agents, store, password, device, resumed };
+        let sampling_period = self.sampling_period;
+        let run = Run { plan, origin, sampling_period, agents, store, password, device, bench, resumed };
         let mut feed = Feed::new(&self.store);
         let note = &mut |event: Event<'_>| {
             feed.note(&event);

@@ -65,7 +65,7 @@ impl Rig {
 
     /// The hosts that are known by name.
     pub(crate) fn book(&self) -> HostBook {
-        self.lab.as_ref().map_or_else(HostBook::default, |(_, _, lab)| HostBook::of_lab(lab.hosts()))
+        self.lab.as_ref().map_or_else(HostBook::default, |(_, _, lab)| HostBook::of_lab(lab))
     }
 
     /// Takes back what commands have set, and takes the lab down.
@@ -82,7 +82,6 @@ impl Rig {
         // What was set in its hosts goes with them.
         self.commands.retain(|_, command| command.host.is_none());
         if let Some((_, _, lab)) = self.lab.take() {
-            lab::warn_of_path(&lab);
             lab.down().await;
         }
     }

@@ -33,7 +33,7 @@ pub struct Lab {
     hosts: BTreeMap<HostName, AgentUrl>,
     wiring: Arc<Wiring>,
     kept: Option<Kept>,
-    path: Option<PathWatch>,
+    path: Option<Arc<PathWatch>>,
     orders: Option<mpsc::Sender<Order>>,
     ended: Option<oneshot::Receiver<()>>,
     /// The thread that all processes of the lab are children of: they end with it.
@@ -71,6 +71,7 @@ impl Lab {
         let thread = thread
             .map_err(|error| LabError::at("start the lab's thread")(linerate_sys::Error::new("clone", "lab", error)))?;
         let Built { hosts, wiring, kept, path } = ready.await.map_err(|_| LabError::Down)??;
+        let path = path.map(Arc::new);
         Ok(Self { hosts, wiring, kept, path, orders: Some(orders), ended: Some(ended), thread: Some(thread) })
     }
 
@@ -104,7 +105,12 @@ impl Lab {
     ///
     /// Fails if the path's process has ended.
     pub fn path_counts(&self) -> Result<Option<PathCounts>, LabError> {
-        self.path.as_ref().map(PathWatch::counts).transpose()
+        self.path.as_ref().map(|path| path.counts()).transpose()
+    }
+
+    /// The path between the hosts, to be asked how it keeps up; none if the device is no path.
+    pub fn path(&self) -> Option<Arc<PathWatch>> {
+        self.path.clone()
     }
 
     /// Takes the lab down; returns when its agents are gone.

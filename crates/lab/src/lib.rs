@@ -39,7 +39,7 @@ pub use fault::{
 pub use kept::{Kept, kept};
 pub use lab::{Lab, LabOptions};
 pub use limits::ReferenceLimits;
-pub use path::{DirectionCounts, PathCounts, PathLimits, PathPlan};
+pub use path::{DirectionCounts, PathCounts, PathLimits, PathPlan, PathWatch};
 pub use slow_disk::SlowDisk;
 pub use slow_server::SlowServer;
 pub use user::enter_user_namespace;

@@ -51,6 +51,8 @@ pub enum CaveatKind {
     FewRoundTrips,
     /// The rate went up or down within the window.
     NotSteady,
+    /// The lab's path did not keep to what was planted: frames left late, or were lost for want of time.
+    PathLate,
     /// Other traffic crossed the interface during the window.
     OtherTraffic,
     /// A loss could not be told apart between places.

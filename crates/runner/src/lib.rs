@@ -23,5 +23,5 @@ pub use control_agents::{AgentHandle, ControlAgents};
 pub use device_load::DeviceWatch;
 pub use error::{HostFailure, RunError};
 pub use intervals::Intervals;
-pub use run::{Ended, Event, Origin, Resumed, Run};
+pub use run::{BenchWatch, Ended, Event, Origin, Resumed, Run};
 pub use telling::Telling;

@@ -98,8 +98,16 @@ pub struct Run<'a> {
     pub password: Option<Password>,
     /// Follows the load of the device under test; none leaves it alone.
     pub device: Option<DeviceWatch>,
+    /// What stands between the hosts and can say whether it kept its limits; none says nothing.
+    pub bench: Option<&'a dyn BenchWatch>,
     /// The run to go on with; none begins a new one.
     pub resumed: Option<Resumed<'a>>,
+}
+
+/// Something between the hosts whose limits were planted, as the path of a lab is.
+pub trait BenchWatch: Sync {
+    /// Says what limits it did not keep since this was last asked; none if it kept them.
+    fn missed(&self) -> Option<String>;
 }
 
 /// A run that ended early and goes on.
@@ -175,6 +183,10 @@ impl Run<'_> {
         };
         method.conclude(&mut record);
         record.caveats.append(&mut lasting.remains);
+        if let Some(first) = lasting.missed.first() {
+            let (missed, all) = (lasting.missed.len(), record.trials.len());
+            record.caveats.push(Caveat::new(CaveatKind::PathLate, format!("in {missed} of {all} trials {first}")));
+        }
         if let Some(trials) = resumed_at {
             let text = format!("the run was resumed after {trials} attempts: the network may have changed in between");
             record.caveats.push(Caveat::new(CaveatKind::Interrupted, text));
@@ -206,13 +218,17 @@ impl Run<'_> {
     ) -> Result<TrialResult, RunError> {
         let mut sessions = Sessions::new(trial, self.agents, lasting.sampling);
         let on_event = RefCell::new(on_event);
-        let Lasting { remains, clocks, .. } = lasting;
+        let Lasting { remains, clocks, missed, .. } = lasting;
+        let bench = self.bench;
         let watched = async {
             clocks.before(trial, self.agents).await;
             if let Some(device) = &mut self.device {
                 device.start(trial).await;
             }
+            // What was missed before has no part in this trial.
+            let _ = bench.and_then(BenchWatch::missed);
             let mut result = sessions.run(attempt, self.password.as_ref(), &on_event).await?;
+            missed.extend(bench.and_then(BenchWatch::missed));
             if let Some(device) = &mut self.device {
                 result.device_load = Some(device.stop(&result, again == Again::Decides).await);
             }
@@ -239,6 +255,8 @@ struct Lasting {
     remains: Vec<Caveat>,
     /// The latest exchanges of times, which serve two trials.
     clocks: ClockExchanges,
+    /// Of each trial in which the bench did not keep its limits, how.
+    missed: Vec<String>,
     /// How the hosts sample the next one.
     sampling: Sampling,
 }

@@ -17,9 +17,6 @@ const CASE_TIMEOUT: Duration = Duration::from_secs(120);
 /// The exit code with which linerate refuses a bench or a command.
 const REFUSED: i32 = 2;
 
-/// What the lab says of a path that did not keep to its times.
-const PATH_LATE: &str = "the path did not keep up";
-
 /// The linerate to measure with, and where its records are kept.
 pub(super) struct Laboratory<'a> {
     pub(super) program: PathBuf,
@@ -46,8 +43,7 @@ impl Laboratory<'_> {
         };
         let record: Value = serde_json::from_str(&output.stdout).context("reading linerate's record as JSON")?;
         self.keep(run, case, &output.stdout)?;
-        let said = Said::by(&record).context("the record holds no verdict")?;
-        Ok(Said { late: output.stderr.contains(PATH_LATE), ..said })
+        Said::by(&record).context("the record holds no verdict")
     }
 
     fn keep(&self, run: u32, case: &Case, record: &str) -> Result<()> {

@@ -28,7 +28,7 @@ impl Said {
             place: text(&verdict["place"]),
             steadiness: text(&verdict["steadiness"]["kind"]),
             also: verdict["also"].as_array().map(|also| also.iter().filter_map(text).collect()).unwrap_or_default(),
-            late: false,
+            late: record["caveats"].as_array().is_some_and(|all| all.iter().any(|one| one["kind"] == "path-late")),
         })
     }
 }
@@ -70,8 +70,9 @@ mod tests {
         let said = Said::by(&json!({ "results": [{ "verdict": verdict }] })).unwrap();
         assert_eq!(said.to_string(), text);
         assert_eq!(Said::by(&json!({ "outcome": { "throughput": [{ "verdict": verdict }] } })), Some(said));
-        let short = Said::by(&json!({ "results": [{ "verdict": { "limit": "wire", "confidence": "low" } }] })).unwrap();
-        assert_eq!(short.to_string(), "wire, low");
+        let late = json!([{ "kind": "path-late", "text": "" }]);
+        let short = json!({ "results": [{ "verdict": { "limit": "wire", "confidence": "low" } }], "caveats": late });
+        assert_eq!(Said::by(&short).unwrap().to_string(), "wire, low (path late)");
         assert_eq!(Said::by(&json!({ "results": [] })), None);
     }
 }

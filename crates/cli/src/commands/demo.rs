@@ -184,7 +184,7 @@ async fn raw_frames(asked: &RunRequest, results: &Results, cancel: &watch::Recei
     let bench = Bench::named("tester").map_err(Failure::measure)?.with_tester(2).with_device(device).with_link(LINK);
     let calibrated = tester_limits(&test, bench.clone(), &[], cancel).await?;
     let lab = up(&bench, false, Vec::new()).await?;
-    let book = HostBook::of_lab(lab.hosts());
+    let book = HostBook::of_lab(&lab);
     let ended = Box::pin(device::run_beside(&test, &book, asked, calibrated, cancel.clone())).await;
     lab.down().await;
     ended
@@ -234,7 +234,7 @@ async fn in_lab<T>(
     work: impl AsyncFnOnce(&ReachedAgents) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let lab = up(bench, false, Vec::new()).await?;
-    let book = HostBook::of_lab(lab.hosts());
+    let book = HostBook::of_lab(&lab);
     let names: Vec<String> = bench.hosts.iter().map(|host| host.0.clone()).collect();
     let done = async {
         let hosts = host_arguments(&names).map_err(Failure::usage)?;

@@ -258,9 +258,8 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     arguments.check_results()?;
     let calibrated = command.tester_limits(&bench, &cancel).await?;
     let lab = up(&bench, arguments.keep, command.folders()).await?;
-    let book = HostBook::of_lab(lab.hosts());
+    let book = HostBook::of_lab(&lab);
     let result = command.run(book, calibrated, cancel).await;
-    warn_of_path(&lab);
     if arguments.keep {
         let names: Vec<&str> = lab.hosts().keys().map(|host| host.0.as_str()).collect();
         say(&format!("linerate: the lab stays up with hosts {}; `linerate lab down` removes it", names.join(", ")));
@@ -375,7 +374,7 @@ pub(super) async fn tester_limits(
         cable = cable.with_testers(testers);
     }
     let lab = up(&cable, false, Vec::new()).await?;
-    let book = HostBook::of_lab(lab.hosts());
+    let book = HostBook::of_lab(&lab);
     let calibrated = Box::pin(super::device::calibrate(test, &book, cancel.clone())).await;
     lab.down().await;
     calibrated
@@ -406,17 +405,6 @@ pub(crate) async fn up(bench: &Bench, keep: bool, folders: Vec<PathBuf>) -> Resu
     let program =
         std::env::current_exe().map_err(|error| Failure::measure(format!("cannot find this program: {error}")))?;
     Lab::up(bench, &LabOptions { program, keep, folders }).await.map_err(failure)
-}
-
-/// Says whether the lab's path did what was planted.
-pub(crate) fn warn_of_path(lab: &Lab) {
-    match lab.path_counts() {
-        Ok(counts) => {
-            let warning = counts.and_then(|counts| counts.warning());
-            warning.into_iter().for_each(|warning| say(&format!("linerate: warning: {warning}")));
-        }
-        Err(error) => say(&format!("linerate: warning: {error}; do not rely on this result")),
-    }
 }
 
 fn down() -> Result<(), Failure> {

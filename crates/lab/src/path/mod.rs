@@ -17,7 +17,7 @@ mod watch;
 
 pub use counts::{DirectionCounts, PathCounts};
 pub use limits::{Alternation, PathLimits};
-pub(crate) use watch::PathWatch;
+pub use watch::PathWatch;
 
 use crate::beside::until_the_end;
 use io::Engine;

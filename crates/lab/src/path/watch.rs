@@ -12,15 +12,17 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running path that can be asked for its counts.
 #[derive(Debug)]
-pub(crate) struct PathWatch {
+pub struct PathWatch {
     output: Mutex<BufReader<UnixStream>>,
     /// What it had counted when the lab was ready.
     before: PathCounts,
+    /// What it had counted when it was last asked how it kept up.
+    asked: Mutex<PathCounts>,
 }
 
 impl PathWatch {
     pub(crate) fn new(output: BufReader<UnixStream>) -> Self {
-        Self { output: Mutex::new(output), before: PathCounts::default() }
+        Self { output: Mutex::new(output), before: PathCounts::default(), asked: Mutex::default() }
     }
 
     /// Counts from now on.
@@ -29,7 +31,20 @@ impl PathWatch {
         Ok(())
     }
 
-    /// What it has done since [`begin`](Self::begin).
+    /// Says how it did not do what was planted since this was last asked; none if it did.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the path's process has ended.
+    pub fn missed(&self) -> Result<Option<String>, LabError> {
+        let now = self.ask()?;
+        let mut asked = self.asked.lock().map_err(|_| LabError::Down)?;
+        let warning = now.clone().since(&asked).warning();
+        *asked = now;
+        Ok(warning)
+    }
+
+    /// What it has done since the lab was ready.
     pub(crate) fn counts(&self) -> Result<PathCounts, LabError> {
         Ok(self.ask()?.since(&self.before))
     }

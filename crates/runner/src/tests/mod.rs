@@ -2,6 +2,7 @@
 //! run, stores that fail, resumed runs, and results held against what was planted.
 
 mod barriers;
+mod bench;
 mod clocks;
 mod device_load;
 mod fake;
@@ -49,7 +50,17 @@ async fn execute(
 ) -> (Ended, Duration) {
     let began = Instant::now();
     let sampling_period = Sampling::default().period;
-    let run = Run { plan, origin: Origin::default(), sampling_period, agents, store, password: None, device, resumed };
+    let run = Run {
+        plan,
+        origin: Origin::default(),
+        sampling_period,
+        agents,
+        store,
+        password: None,
+        device,
+        bench: None,
+        resumed,
+    };
     let ended = timeout(BOUND, run.execute(on_event, agents.cancel())).await;
     (ended.expect("a run ends"), began.elapsed())
 }
