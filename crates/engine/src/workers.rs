@@ -113,6 +113,7 @@ impl<T> Drop for Workers<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
 
     #[test]
     fn returns_results_in_order_and_knows_threads_by_name() {
@@ -132,10 +133,13 @@ mod tests {
     fn dropping_waits_for_all() {
         let done = Arc::new(AtomicUsize::new(0));
         let mut workers = Workers::default();
+        let (let_go, held) = mpsc::channel::<()>();
+        let held = Arc::new(Mutex::new(held));
         let worker = |_| {
-            let done = Arc::clone(&done);
+            let (done, held) = (Arc::clone(&done), Arc::clone(&held));
             let work = move || {
-                thread::sleep(std::time::Duration::from_millis(20));
+                // Until the sender is dropped.
+                let _ = held.lock().expect("no holder panics").recv();
                 done.fetch_add(1, Ordering::Relaxed)
             };
             Worker { name: String::from("late"), sends: false, work }
@@ -143,6 +147,7 @@ mod tests {
         workers.start((0..2).map(worker)).expect("two threads");
         let ended = workers.ended();
         assert!(!ended.all());
+        drop(let_go);
         drop(workers);
         assert!(ended.all());
         assert_eq!(done.load(Ordering::Relaxed), 2);

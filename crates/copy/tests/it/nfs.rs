@@ -117,7 +117,7 @@ fn a_stopped_copy_leaves_nothing_half_written_on_the_server() {
     let exported = tempdir().expect("a folder");
     let (server, at) = serve(exported.path(), KEY);
     let options = CopyOptions { sync: CopySync::None, ..BY_NFS };
-    let tree = made("files=6000,folders=40,bytes=60M");
+    let tree = made("files=24000,folders=40,bytes=60M");
     let session = copier(options, tree, CopyFrom::Memory, CopyInto::Server(at));
     let ended = thread::scope(|scope| {
         let running = scope.spawn(|| session.run(&engine()));
@@ -129,7 +129,7 @@ fn a_stopped_copy_leaves_nothing_half_written_on_the_server() {
     assert!(matches!(ended.expect_err("it was stopped").error, FailedBy::Stop(_)));
     let there = census(exported.path());
     let unfinished: Vec<_> = there.keys().filter(|path| path.ends_with(b".part")).collect();
-    assert!((10..6_000).contains(&there.len()) && unfinished.is_empty(), "{} of {}", unfinished.len(), there.len());
+    assert!((10..24_000).contains(&there.len()) && unfinished.is_empty(), "{} of {}", unfinished.len(), there.len());
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_server_that_goes_away_is_named_once_and_ends_the_copy() {
     let exported = tempdir().expect("a folder");
     let (server, at) = serve(exported.path(), KEY);
     let options = CopyOptions { sync: CopySync::None, ..BY_NFS };
-    let tree = made("files=6000,folders=40,bytes=60M");
+    let tree = made("files=24000,folders=40,bytes=60M");
     let session = copier(options, tree, CopyFrom::Memory, CopyInto::Server(at));
     let copied = thread::scope(|scope| {
         let running = scope.spawn(|| copy(&session));
