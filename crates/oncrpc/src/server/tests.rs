@@ -5,6 +5,7 @@ use crate::client::{Caller, Retransmission};
 use crate::message::{Credential, Procedure, Reply, put_accepted};
 use crate::program::{self, PROGRAM, TestProgram, VERSION};
 use linerate_model::{RpcCall, SessionKey};
+use linerate_testsuite::wait_until;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -12,7 +13,8 @@ use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 
 const KEY: SessionKey = SessionKey([9; 16]);
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-const SECOND: Nanos = Nanos::new(1_000_000_000);
+/// No call of a test takes so long. Who waits for a reply goes on as soon as it comes.
+const SOON: Nanos = Nanos::from_secs(60);
 const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Udp];
 
 fn caller(transport: Transport, server: SocketAddr) -> Caller {
@@ -49,7 +51,7 @@ fn many_calls_are_under_way_and_each_gets_its_own_reply() {
             }
             while caller.outstanding() > 0 {
                 caller
-                    .poll(SECOND, &mut |xid, reply| {
+                    .poll(SOON, &mut |xid, reply| {
                         let (call, data) = sizes.remove(&xid).expect("was asked");
                         let Reply::Accepted(results) = reply else { panic!("{transport}: {reply:?}") };
                         assert_eq!(program::carried(call, results, data.len()), Some(data.len()), "{transport}");
@@ -59,17 +61,16 @@ fn many_calls_are_under_way_and_each_gets_its_own_reply() {
             }
         }
         assert!(sizes.is_empty());
-        assert_eq!((caller.strays(), caller.retransmitted()), (0, 0), "{transport}");
+        // Over UDP a call is sent again where the server's thread waits for its core.
+        let again = caller.retransmitted();
+        assert!(caller.strays() <= again && (again == 0 || transport == Transport::Udp), "{transport}: {again} again");
         let moved = program.moved().expect("it counts");
-        assert_eq!((moved.received_calls, moved.sent_calls, moved.duplicates), (160, 320, 0), "{transport}");
+        assert_eq!(moved.received_calls, 160, "{transport}");
+        assert!((320..=320 + again).contains(&moved.sent_calls) && moved.duplicates <= again, "{transport}: {moved:?}");
         assert_eq!(server.threads().len(), 1);
         // A reply is counted once it has been sent, which its caller may see first.
-        let deadline = clock::now() + SECOND.get();
-        while server.service().calls < 320 && clock::now() < deadline {
-            thread::yield_now();
-        }
-        let service = server.service();
-        assert_eq!((service.calls, service.time.count()), (320, 320), "{transport}");
+        let service = wait_until("all replies are counted", || Some(server.service()).filter(|told| told.calls >= 320));
+        assert!(service.calls <= 320 + again && service.time.count() == service.calls, "{transport}: {service:?}");
     }
 }
 
@@ -86,7 +87,7 @@ fn a_megabyte_there_and_back_over_tcp() {
     }
     let mut same = 0;
     while caller.outstanding() > 0 {
-        caller.poll(SECOND, &mut |_, reply| same += u32::from(reply == Reply::Accepted(&args))).expect("polls");
+        caller.poll(SOON, &mut |_, reply| same += u32::from(reply == Reply::Accepted(&args))).expect("polls");
     }
     assert_eq!(same, 12);
 }
@@ -98,7 +99,7 @@ fn only_the_trials_key_moves_data_and_others_learn_why_not() {
         let server = Server::start(transport, LOOPBACK, vec![program.clone()]).expect("listens");
         let mut caller = caller(transport, server.address());
         let mut ask = |to, credential: &Credential, args: &[u8]| {
-            caller.ask("a call", to, credential, args, SECOND).map_err(|error| error.to_string())
+            caller.ask("a call", to, credential, args, SOON).map_err(|error| error.to_string())
         };
         let data = program::arguments(RpcCall::Write, &[1; 100]);
         let (none, key) = (Credential::none(), Credential::key(&KEY));
@@ -140,7 +141,7 @@ impl Program for Slow {
 
     fn call(&self, call: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
         reply.extend_from_slice(call.args);
-        Ok(Some(call.arrived_ns + if call.args == [0, 0, 0, 0] { 60_000_000 } else { 20_000_000 }))
+        Ok(Some(call.arrived_ns + if call.args == [0, 0, 0, 0] { 1_000_000_000 } else { 20_000_000 }))
     }
 }
 
@@ -157,14 +158,14 @@ fn a_slow_reply_holds_up_no_other() {
         let mut order = Vec::new();
         while caller.outstanding() > 0 {
             caller
-                .poll(SECOND, &mut |_, reply| match reply {
+                .poll(SOON, &mut |_, reply| match reply {
                     Reply::Accepted(results) => order.push((results[3], clock::now() - begun)),
                     other => panic!("{other:?}"),
                 })
                 .expect("polls");
         }
         assert_eq!(order.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 2, 3, 0], "{transport}");
-        assert!(order[0].1 >= 20_000_000 && order[3].1 >= 60_000_000, "{transport}: {order:?}");
+        assert!(order[0].1 >= 20_000_000 && order[3].1 >= 1_000_000_000, "{transport}: {order:?}");
     }
 }
 
@@ -174,11 +175,11 @@ fn a_call_over_udp_without_a_reply_is_sent_again_and_counted_once() {
     // A server that drops the first copy of every other call, and answers each of the others twice.
     let socket = UdpSocket::bind(LOOPBACK).expect("binds");
     let address = socket.local_addr().expect("bound");
-    socket.set_read_timeout(Some(std::time::Duration::from_secs(3))).expect("sets");
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("sets");
     let lossy = thread::spawn(move || {
         let (mut bytes, mut dropped) = (vec![0; 2_000], std::collections::BTreeSet::new());
-        let mut answered = 0;
-        while answered < 10 {
+        let mut answered = std::collections::BTreeSet::new();
+        while answered.len() < 10 {
             let (length, peer) = socket.recv_from(&mut bytes).expect("receives");
             let message = read_call(&bytes[..length]).expect("a call");
             let call = Call {
@@ -201,7 +202,7 @@ fn a_call_over_udp_without_a_reply_is_sent_again_and_counted_once() {
             for _ in 0..2 {
                 socket.send_to(&reply, peer).expect("sends");
             }
-            answered += 1;
+            answered.insert(message.xid);
         }
         program.moved().expect("it counts")
     });
@@ -212,13 +213,16 @@ fn a_call_over_udp_without_a_reply_is_sent_again_and_counted_once() {
     }
     let mut replies = 0;
     while caller.outstanding() > 0 {
-        caller.poll(SECOND, &mut |_, reply| replies += u32::from(reply == Reply::Accepted(&[]))).expect("polls");
+        caller.poll(SOON, &mut |_, reply| replies += u32::from(reply == Reply::Accepted(&[]))).expect("polls");
     }
     caller.poll(Nanos::from_millis(50), &mut |_, _| panic!("each was answered")).expect("polls");
-    assert_eq!((replies, caller.retransmitted()), (10, 5));
-    assert!((9..=10).contains(&caller.strays()), "the second copies: {}", caller.strays());
+    // More are sent again where the server's thread waits for its core.
+    let again = caller.retransmitted();
+    assert!(replies == 10 && again >= 5, "{replies} replies, {again} sent again");
+    assert!(caller.strays() >= 9, "the second copies: {}", caller.strays());
     let moved = lossy.join().expect("serves");
-    assert_eq!((moved.received_calls, moved.received_bytes, moved.duplicates), (10, 10_000, 5));
+    assert_eq!((moved.received_calls, moved.received_bytes), (10, 10_000));
+    assert!((5..=again).contains(&moved.duplicates), "{} duplicates of {again} sent again", moved.duplicates);
 }
 
 #[test]
@@ -227,7 +231,7 @@ fn a_server_that_is_not_there_or_goes_away_is_named() {
         let server = Server::start(transport, LOOPBACK, vec![Arc::new(TestProgram::new(None))]).expect("listens");
         let address = server.address();
         let mut caller = caller(transport, address);
-        let mut ask = || caller.ask("a null call", of(RpcCall::Null), &Credential::none(), &[], SECOND);
+        let mut ask = || caller.ask("a null call", of(RpcCall::Null), &Credential::none(), &[], SOON);
         ask().expect("is there");
         drop(server);
         let error = ask().expect_err("is gone").to_string();
@@ -241,11 +245,11 @@ fn rubbish_ends_its_own_connection_and_no_other() {
     let mut good = caller(Transport::Tcp, server.address());
     for bytes in [&[0xff; 64][..], &[0x80, 0, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8], b"GET / HTTP/1.1\r\n\r\n"] {
         let mut bad = TcpStream::connect(server.address()).expect("connects");
-        bad.set_read_timeout(Some(std::time::Duration::from_secs(5))).expect("sets");
+        bad.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("sets");
         bad.write_all(bytes).expect("sends");
         let read = bad.read(&mut [0; 8]);
         assert!(matches!(&read, Ok(0)) || read.is_err_and(|error| !crate::error::is_timeout(&error)), "{bytes:?}");
-        good.ask("a null call", of(RpcCall::Null), &Credential::none(), &[], SECOND).expect("goes on");
+        good.ask("a null call", of(RpcCall::Null), &Credential::none(), &[], SOON).expect("goes on");
     }
 }
 
@@ -262,7 +266,7 @@ fn a_hostile_server_is_an_error_or_a_stray() {
         let (mut stream, _) = listener.accept().expect("accepts");
         stream.write_all(bytes).expect("sends");
         drop(stream.shutdown(std::net::Shutdown::Write));
-        let error = caller.ask("a call", of(RpcCall::Null), &Credential::none(), &[], SECOND).expect_err(needle);
+        let error = caller.ask("a call", of(RpcCall::Null), &Credential::none(), &[], SOON).expect_err(needle);
         assert!(error.to_string().contains(needle), "{error}");
     }
     let socket = UdpSocket::bind(LOOPBACK).expect("binds");
@@ -276,7 +280,7 @@ fn a_hostile_server_is_an_error_or_a_stray() {
         socket.send_to(bytes, from).expect("sends");
     }
     while caller.strays() < 3 {
-        caller.poll(SECOND, &mut |_, reply| panic!("{reply:?}")).expect("goes on");
+        caller.poll(SOON, &mut |_, reply| panic!("{reply:?}")).expect("goes on");
     }
     assert_eq!(caller.outstanding(), 1);
 }
