@@ -68,6 +68,7 @@ enum Awaited {
 }
 
 /// A moment at which a session is stopped, and why.
+#[derive(Debug)]
 pub(crate) struct Deadline {
     pub(crate) at: Instant,
     pub(crate) kind: FailureKind,
@@ -515,34 +516,42 @@ mod tests {
         session
     }
 
-    /// How far away the time limit is, and why it is there.
-    fn bound(session: &Session) -> (u64, FailureKind) {
+    /// Asserts that the time limit is so many seconds after some moment since `begun`, and why it is there.
+    #[track_caller]
+    fn assert_bound(session: &Session, begun: Instant, seconds: u64, kind: FailureKind, what: &str) {
         let bounds = Bounds { unordered: Duration::from_secs(30), max_time: Nanos::from_secs(600) };
         let deadline = session.deadline(bounds).expect("a limit");
-        // Rounded up: the session began a moment ago.
-        (deadline.at.saturating_duration_since(Instant::now()).as_secs() + 1, deadline.kind)
+        let earliest = begun + Duration::from_secs(seconds);
+        assert!(
+            (earliest..=earliest + begun.elapsed()).contains(&deadline.at),
+            "{what}: {deadline:?} is not {seconds} s after"
+        );
+        assert_eq!(deadline.kind, kind, "{what}");
     }
 
     #[test]
     fn a_limit_of_time_holds_at_every_stage() {
         let (time, set_up) = (Some(Nanos::from_secs(10)), Nanos::from_secs(100));
+        let begun = Instant::now();
         let session = ready(time, set_up);
-        assert_eq!(bound(&session), (30 + 100, FailureKind::Stopped), "for an order");
+        assert_bound(&session, begun, 30 + 100, FailureKind::Stopped, "for an order");
         session.order(Order::Start { delay: Nanos::from_secs(5) }, Duration::from_secs(30)).expect("it is ready");
-        assert_eq!(bound(&session), (5 + 10 + 100 + 20, FailureKind::Limit), "for the end of what has a length");
+        assert_bound(&session, begun, 5 + 10 + 100 + 20, FailureKind::Limit, "for the end of what has a length");
         session.reach(Stage::Sent, Some(Awaited::Drain));
-        assert_eq!(bound(&session), (5 + 10 + 30 + 100, FailureKind::Stopped), "for the other hosts to have sent");
+        assert_bound(&session, begun, 5 + 10 + 30 + 100, FailureKind::Stopped, "for the other hosts to have sent");
 
+        let begun = Instant::now();
         let session = ready(None, set_up);
-        assert_eq!(bound(&session), (600 + 100, FailureKind::Stopped), "other hosts may prepare as long");
+        assert_bound(&session, begun, 600 + 100, FailureKind::Stopped, "other hosts may prepare as long");
         session.order(Order::Start { delay: Nanos::default() }, Duration::from_secs(30)).expect("it is ready");
-        assert_eq!(bound(&session), (600, FailureKind::Limit), "for the end of what has none");
+        assert_bound(&session, begun, 600, FailureKind::Limit, "for the end of what has none");
         session.reach(Stage::Running(SessionProgress::default()), None);
-        assert_eq!(bound(&session), (600, FailureKind::Limit), "work does not move it");
+        assert_bound(&session, begun, 600, FailureKind::Limit, "work does not move it");
 
+        let begun = Instant::now();
         let session = ready(time, set_up);
         session.reach(Stage::Preparing { doing: "making files".into() }, None);
-        assert_eq!(bound(&session), (600 + 100, FailureKind::Limit), "for preparing");
+        assert_bound(&session, begun, 600 + 100, FailureKind::Limit, "for preparing");
         session.stop(FailureKind::Stopped, "enough");
         let bounds = Bounds { unordered: Duration::ZERO, max_time: Nanos::default() };
         assert!(session.deadline(bounds).is_none(), "it is being stopped already");
@@ -551,6 +560,7 @@ mod tests {
     #[test]
     fn a_window_that_waits_for_its_order_moves_the_limit() {
         let [at_most, measure] = [4, 6].map(Nanos::from_secs);
+        let begun = Instant::now();
         let session = ready(Some(at_most + measure), Nanos::from_secs(100));
         session.order(Order::Start { delay: Nanos::default() }, Duration::from_secs(30)).expect("it is ready");
         let start = clock::now();
@@ -558,9 +568,9 @@ mod tests {
         let timeline = Timeline::new(start, Window { warmup, measure });
         session.orders.lock().timeline = Some((timeline.clone(), Arc::default()));
         session.reach(Stage::Running(SessionProgress::default()), None);
-        assert_eq!(bound(&session), (4 + 30, FailureKind::Stopped), "for the order");
+        assert_bound(&session, begun, 4 + 30, FailureKind::Stopped, "for the order");
         session.order(Order::Open { delay: Nanos::from_secs(9) }, Duration::from_secs(30)).expect("it waits for it");
-        assert_eq!(bound(&session), (9 + 6 + 100 + 20, FailureKind::Limit), "for the end, later than it was to be");
+        assert_bound(&session, begun, 9 + 6 + 100 + 20, FailureKind::Limit, "for the end, later than it was to be");
         let again = session.order(Order::Open { delay: Nanos::default() }, Duration::from_secs(30)).expect_err("set");
         assert!(again.message.contains("has its window set already"), "{}", again.message);
     }

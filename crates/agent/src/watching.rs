@@ -128,10 +128,7 @@ fn watch(work: &Work, sampling: Sampling, signal: &Signal, tell: &dyn Fn(Session
         if now >= sampler.due_before(edge) {
             sampler.sample(false);
         }
-        let every = match &work.window {
-            Some(window) if !window.is_set() => WARM_UP_PROGRESS_EVERY,
-            _ => PROGRESS_EVERY,
-        };
+        let every = progress_every(work.window.as_ref());
         if now >= told + every {
             told = now;
             tell(sampler.progress(now));
@@ -147,6 +144,11 @@ fn watch(work: &Work, sampling: Sampling, signal: &Signal, tell: &dyn Fn(Session
     // Counters go on until stragglers have arrived.
     while !has_returned && !signal.wait_until(u64::MAX) {}
     Seen { observation: watch.map(Watch::finish), series }
+}
+
+/// How often progress is told of a load with that window, nanoseconds.
+fn progress_every(window: Option<&Timeline>) -> u64 {
+    if window.is_some_and(|window| !window.is_set()) { WARM_UP_PROGRESS_EVERY } else { PROGRESS_EVERY }
 }
 
 /// Takes samples of a load and its host.
@@ -258,4 +260,21 @@ fn read(meters: &dyn Meters, host: &mut HostSampler) -> Readings {
     meters.sample(&mut readings);
     host.sample(&mut readings);
     readings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::{Warmup, Window};
+
+    #[test]
+    fn progress_is_told_more_often_until_the_window_is_set() {
+        let measure = Nanos::from_secs(1);
+        let steady = Timeline::new(0, Window { warmup: Warmup::STEADY, measure });
+        assert_eq!(progress_every(Some(&steady)), WARM_UP_PROGRESS_EVERY);
+        assert!(steady.set_open(5));
+        assert_eq!(progress_every(Some(&steady)), PROGRESS_EVERY);
+        let fixed = Timeline::new(0, Window { warmup: Warmup::Fixed(measure), measure });
+        assert_eq!((progress_every(Some(&fixed)), progress_every(None)), (PROGRESS_EVERY, PROGRESS_EVERY));
+    }
 }

@@ -193,8 +193,12 @@ fn knock(agent: &Agent) -> std::net::TcpStream {
 /// Peers that are not allowed do not even get to TLS; what their program says names the remedy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_allowed_peers_may_ask() {
-    let agent = agent(|options| options.limits.allowed_peers = vec!["198.18.0.0/15".parse().expect("a network")]).await;
-    assert!(is_closed(&knock(&agent), Duration::from_secs(2)), "TLS is awaited of anyone");
+    let agent = agent(|options| {
+        options.limits.allowed_peers = vec!["198.18.0.0/15".parse().expect("a network")];
+        options.timeouts = Timeouts { unadmitted: 10 * SOON, ..Timeouts::default() };
+    })
+    .await;
+    assert!(is_closed(&knock(&agent), SOON), "TLS is awaited of anyone");
     let error = refused(&agent, |_| ()).await;
     assert!(matches!(error, AgentError::Unreachable { .. }), "{error:?}");
     assert!(error.to_string().contains("127.0.0.1") && error.to_string().contains("--allow-peer"), "{error}");
@@ -203,7 +207,9 @@ async fn only_allowed_peers_may_ask() {
 /// Connections without the token take slots from each other only, and of those there are few.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_without_the_token_are_few() {
-    let agent = agent(|_| ()).await;
+    // None is closed for the time that it takes.
+    let timeouts = Timeouts { unadmitted: 10 * SOON, ..Timeouts::default() };
+    let agent = agent(|options| options.timeouts = timeouts).await;
     let client = connect(&agent).await;
     let unadmitted: Vec<_> = (0..crate::connection_gate::UNADMITTED + 10).map(|_| knock(&agent)).collect();
     let closed = wait_until("connections beyond the limit are closed", || {
@@ -261,19 +267,25 @@ fn ask(stream: &mut Tls, token: &str) -> String {
 /// The token has to come soon; after that a connection may idle.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_without_the_token_are_closed_soon() {
-    let timeouts = Timeouts { unadmitted: Duration::from_millis(800), ..Timeouts::default() };
-    let agent = agent(|options| options.timeouts = timeouts).await;
     assert_eq!(Timeouts::default().unadmitted, Duration::from_secs(10));
-    let token = agent.url().token.clone();
-
-    assert!(is_closed(&knock(&agent), Duration::from_secs(3)), "silence before TLS");
+    let waits_for = |unadmitted| {
+        let timeouts = Timeouts { unadmitted, ..Timeouts::default() };
+        agent(move |options| options.timeouts = timeouts)
+    };
+    let agent = waits_for(Duration::from_millis(800)).await;
+    assert!(is_closed(&knock(&agent), SOON), "silence before TLS");
 
     let mut silent = tls(&agent);
-    silent.conn.complete_io(&mut silent.sock).expect("a handshake");
-    silent.sock.set_read_timeout(Some(Duration::from_secs(3))).expect("a time limit");
-    let error = silent.read(&mut [0; 1]).err().map(|error| error.kind());
+    silent.sock.set_read_timeout(Some(SOON)).expect("a time limit");
+    // On a slow machine the handshake alone may take too long, and the connection is closed within it.
+    let handshake = silent.conn.complete_io(&mut silent.sock);
+    let error = handshake.and_then(|_| silent.read(&mut [0; 1])).err().map(|error| error.kind());
     assert_ne!(error, Some(std::io::ErrorKind::WouldBlock), "silence after TLS");
 
+    // Who asks at once is in time.
+    let unadmitted = Duration::from_secs(5);
+    let agent = waits_for(unadmitted).await;
+    let token = agent.url().token.clone();
     let mut wrong = tls(&agent);
     assert_eq!(ask(&mut wrong, "0"), "HTTP/1.1 401 Unauthorized");
     assert_eq!(ask(&mut wrong, &token), "", "one guess for each connection");
@@ -281,7 +293,7 @@ async fn connections_without_the_token_are_closed_soon() {
     let mut right = tls(&agent);
     assert_eq!(ask(&mut right, &token), "HTTP/1.1 200 OK");
     // The time that it idles is what is tested.
-    tokio::time::sleep(timeouts.unadmitted * 3 / 2).await;
+    tokio::time::sleep(unadmitted * 3 / 2).await;
     assert_eq!(ask(&mut right, &token), "HTTP/1.1 200 OK");
 }
 
@@ -387,11 +399,10 @@ async fn silence_is_not_waited_for_long() {
     let listener = TcpListener::bind((LOOPBACK, 0)).expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let url = AgentUrl { host: "127.0.0.1".into(), port, token: "0".repeat(32), fingerprint: "0".repeat(64) };
-    let since = std::time::Instant::now();
-    let error = Client::connect(&url).await.expect_err("nobody speaks");
+    let tried = tokio::time::timeout(SOON, Client::connect(&url)).await.expect("it is given up");
+    let error = tried.expect_err("nobody speaks");
     assert!(matches!(error, AgentError::Unreachable { .. }), "{error:?}");
     assert!(error.to_string().contains("in time"), "{error}");
-    assert!(since.elapsed() < Duration::from_secs(8), "it took {:?}", since.elapsed());
 }
 
 #[tokio::test]

@@ -73,6 +73,7 @@ async fn an_engine_of_a_dozen_lines_counts_over_the_wire() {
     assignment.task = Task::Transact(linerate_model::TransactTask::plain(Transport::Tcp));
     assignment.timing = Timing::of(Nanos::default(), Nanos::from_millis(700));
 
+    let begun = Instant::now();
     let mut session = client.open(&assignment).await.expect("opened");
     until(&mut session, |stage| matches!(stage, Stage::Listening { .. })).await;
     client.order(&assignment.id, &connect_nothing()).await.expect("it listens");
@@ -88,13 +89,16 @@ async fn an_engine_of_a_dozen_lines_counts_over_the_wire() {
             other => panic!("{other:?} while it runs"),
         })
         .collect();
+    let elapsed = begun.elapsed();
     assert!((1..=8).contains(&meters.len()) && meters.is_sorted(), "{meters:?} in 0.7 s");
 
     let counts = client.counts(&assignment.id).await.expect("counts");
     let RoleCounts::Flows(end) = &counts.roles[0] else { panic!("{counts:?}") };
     let completed = end.transactions.as_ref().expect("it counted").completed;
     assert!((1..=701).contains(&completed) && completed >= meters[meters.len() - 1], "{completed} after {meters:?}");
-    assert!(counts.observation.window >= Nanos::from_millis(350), "{} were watched", counts.observation.window);
+    // The thread that watches may wake late at either edge.
+    let watched = Duration::from(counts.observation.window);
+    assert!(!watched.is_zero() && watched <= elapsed, "{watched:?} were watched of {elapsed:?}");
 
     let error = client.open(&super::assignment("stream")).await.expect_err("it takes another task").to_string();
     assert!(error.contains("no engine for the task `stream`"), "{error}");

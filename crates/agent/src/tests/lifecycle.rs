@@ -102,6 +102,7 @@ async fn a_session_ends_with_counts_that_can_be_fetched_again() {
     });
     let agent = agent_with(engine.boxed(), |_| ()).await;
     let client = connect(&agent).await;
+    let begun = Instant::now();
     let mut session = client.open(&assignment("whole")).await.expect("opened");
     let id = session.id().clone();
     assert_eq!(lead(&client, &mut session).await, Stage::Done);
@@ -112,8 +113,9 @@ async fn a_session_ends_with_counts_that_can_be_fetched_again() {
     assert_eq!(client.counts(&id).await.expect("the same"), counts);
     assert_eq!(counts.remains, ["/scratch/left"]);
     // The thread that watches may wake late at either edge, but it watched this window and no other.
-    let watched = counts.observation.window;
-    assert!(!counts.observation.cores.is_empty() && watched >= Nanos::from_millis(100), "{watched} of 200 ms");
+    let watched = Duration::from(counts.observation.window);
+    assert!(!counts.observation.cores.is_empty(), "{:?}", counts.observation);
+    assert!(!watched.is_zero() && watched <= begun.elapsed(), "{watched:?} of 200 ms");
     assert!(matches!(counts.roles[..], [RoleCounts::Flows(_)]));
     for (sample, value) in [
         ("linerate_sessions_total{task=\"stream\",state=\"opened\"}", 1),
@@ -279,7 +281,7 @@ async fn shutting_down_at_any_stage_awaits_the_session() {
 #[tokio::test]
 async fn a_session_that_nobody_orders_is_stopped() {
     let engine = Scripted::new();
-    let timeouts = Timeouts { unordered: Duration::from_millis(500), ..Timeouts::default() };
+    let timeouts = Timeouts { unordered: Duration::from_secs(3), ..Timeouts::default() };
     let agent = agent_with(engine.boxed(), |options| options.timeouts = timeouts).await;
     let client = connect(&agent).await;
     for (order, verb) in [(None, "connect"), (Some(connect_nothing()), "start")] {
@@ -290,7 +292,7 @@ async fn a_session_that_nobody_orders_is_stopped() {
         }
         let failure = failure(last(session).await);
         assert_eq!(failure.kind, FailureKind::Stopped);
-        assert!(failure.message.contains(&format!("nobody ordered it to {verb} for 500 ms")), "{failure:?}");
+        assert!(failure.message.contains(&format!("nobody ordered it to {verb} for 3 s")), "{failure:?}");
     }
     assert_eq!(engine.under_way(), 0);
 }

@@ -1,17 +1,20 @@
 //! Sessions sampled from their start to their end, and windows that open when they are ordered to.
 
 use super::lifecycle::{failure, last};
-use super::scripted::Scripted;
+use super::scripted::{Fault, Point, Scripted};
 use super::*;
 use linerate_control::AgentError;
 use linerate_model::{FailureKind, Sampling, Series, SeriesQuantity, SessionProgress, Span, Warmup, Window};
+use linerate_sys::clock;
 
 const MEASURE: Nanos = Nanos::from_millis(300);
+/// Long enough for what a test asks within the window.
+const LONG: Nanos = Nanos::from_secs(3);
 const AT_MOST: Nanos = Nanos::from_secs(10);
 
 /// An engine whose warm-up ends when the load is steady.
-fn steady(at_most: Nanos) -> Scripted {
-    with(Window { warmup: Warmup::Steady { at_most, then: Nanos::default() }, measure: MEASURE })
+fn steady(at_most: Nanos, measure: Nanos) -> Scripted {
+    with(Window { warmup: Warmup::Steady { at_most, then: Nanos::default() }, measure })
 }
 
 fn with(window: Window) -> Scripted {
@@ -88,7 +91,7 @@ fn check_spans(series: &Series) {
 
 #[tokio::test]
 async fn a_window_opens_when_it_is_ordered_to_and_the_series_tells_it_from_the_warm_up() {
-    let agent = agent_with(steady(AT_MOST).boxed(), |_| ()).await;
+    let agent = agent_with(steady(AT_MOST, LONG).boxed(), |_| ()).await;
     let client = connect(&agent).await;
     let mut session = started(&client, &sampled("steady", Nanos::from_millis(20), 1_200)).await;
     // Progress is what the end of the warm-up is judged by.
@@ -100,14 +103,14 @@ async fn a_window_opens_when_it_is_ordered_to_and_the_series_tells_it_from_the_w
         assert_eq!(progress.measured, None, "it is in the warm-up");
         told.push(progress.running);
     }
-    // The first is told before the load begins. Once the window is set, the others come 100 ms apart at least.
-    let often = told[1..].windows(2).any(|pair| pair[1] - pair[0] < Nanos::from_millis(100));
-    assert!(told.is_sorted() && often, "{told:?} is too rare");
+    assert!(told.is_sorted(), "{told:?}");
     let warmup = told[5];
+    let ordered = clock::now();
     client.order(session.id(), &open_in(Nanos::from_millis(30))).await.expect("it is in the warm-up");
     conflict(&client, session.id(), "has its window set already").await;
     let told = progress(&client, &mut session).await;
-    assert!(told.iter().all(|told| told.measured.is_none_or(|measured| measured <= MEASURE)), "{told:?}");
+    let since_order_ms = (clock::now() - ordered) / 1_000_000;
+    assert!(told.iter().all(|told| told.measured.is_none_or(|measured| measured <= LONG)), "{told:?}");
     conflict(&client, session.id(), "is done, so it cannot open its window").await;
 
     let counts = client.counts(session.id()).await.expect("counts");
@@ -116,9 +119,12 @@ async fn a_window_opens_when_it_is_ordered_to_and_the_series_tells_it_from_the_w
     assert!(series.from_us <= -((warmup.get() / 1_000) as i64), "{} us of warm-up, {warmup} seen", series.from_us);
     let before = counted_ms(series, |span| span.to_us <= 0);
     let inside = counted_ms(series, |span| span.from_us >= 0);
-    let window_ms = series.window.get() / 1_000_000;
     assert!(before >= warmup.get() / 1_000_000, "{before} ms counted in the warm-up of at least {warmup}");
-    assert!(inside > 0 && inside <= window_ms + 100, "{inside} ms counted in {window_ms} ms");
+    // The sample at either edge may come late, but what came before the order is warm-up.
+    assert!(
+        inside > 0 && inside <= since_order_ms,
+        "{inside} ms counted in the window, {since_order_ms} ms after the order"
+    );
     // The host is sampled with it: the agent's own connections are on loopback.
     let host = series.tracks_of(SeriesQuantity::InterfaceSentBytes).find(|track| track.subject == "lo");
     assert!(host.is_some_and(|track| track.values.len() == series.len()), "{:?}", series.tracks);
@@ -126,7 +132,7 @@ async fn a_window_opens_when_it_is_ordered_to_and_the_series_tells_it_from_the_w
 
 #[tokio::test]
 async fn only_a_window_that_waits_for_it_can_be_ordered_open() {
-    let engine = steady(AT_MOST);
+    let engine = steady(AT_MOST, MEASURE);
     let agent = agent_with(engine.boxed(), |_| ()).await;
     let client = connect(&agent).await;
     let mut session = client.open(&assignment("early")).await.expect("opened");
@@ -142,29 +148,29 @@ async fn only_a_window_that_waits_for_it_can_be_ordered_open() {
     client.order(session.id(), &open_in(Nanos::default())).await.expect("it is still in the warm-up");
     progress(&client, &mut session).await;
 
-    engine.change(|script| script.window = Some(fixed(Nanos::from_millis(100), MEASURE)));
+    engine.change(|script| script.window = Some(fixed(Nanos::from_millis(100), LONG)));
     let mut session = started(&client, &assignment("fixed")).await;
     until(&mut session, |stage| matches!(stage, Stage::Running(_))).await;
     conflict(&client, session.id(), "has its window set already").await;
     progress(&client, &mut session).await;
 
-    engine.change(|script| script.window = None);
+    engine.change(|script| (script.window, script.fault) = (None, Some((Point::Running, Fault::Hold))));
     let mut session = started(&client, &assignment("without")).await;
     until(&mut session, |stage| matches!(stage, Stage::Running(_))).await;
     conflict(&client, session.id(), "has no window to open").await;
-    progress(&client, &mut session).await;
+    client.close(session.id()).await.expect("closed");
 }
 
 /// An order that comes before the load begins opens the window with the load.
 #[tokio::test]
 async fn a_window_does_not_open_before_its_load_begins() {
-    let agent = agent_with(steady(AT_MOST).boxed(), |_| ()).await;
+    let agent = agent_with(steady(AT_MOST, MEASURE).boxed(), |_| ()).await;
     let client = connect(&agent).await;
     let mut session = client.open(&assignment("ahead")).await.expect("opened");
     until(&mut session, |stage| matches!(stage, Stage::Listening { .. })).await;
     client.order(session.id(), &connect_nothing()).await.expect("it listens");
     until(&mut session, |stage| matches!(stage, Stage::Ready(_))).await;
-    client.order(session.id(), &Order::Start { delay: Nanos::from_secs(1) }).await.expect("it is ready");
+    client.order(session.id(), &Order::Start { delay: Nanos::from_secs(5) }).await.expect("it is ready");
     until(&mut session, |stage| matches!(stage, Stage::Running(_))).await;
     client.order(session.id(), &open_in(Nanos::default())).await.expect("it waits for it");
     progress(&client, &mut session).await;
@@ -203,7 +209,8 @@ async fn a_series_keeps_to_its_most_points_and_loses_nothing() {
         assert!((3..=most_points as usize).contains(&series.len()), "{} points of {most_points}", series.len());
         assert!(series.in_window().any(|inside| !inside), "the warm-up is told");
         let (length, counted) = (series.at_us[series.len() - 1] - series.from_us, counted_ms(&series, |_| true));
-        assert!((counted as i64 - length / 1_000).abs() <= 100, "{counted} ms counted in {length} us");
+        // What one of four points holds would be 300 ms. The time of a sample and its count may be some apart.
+        assert!((counted as i64 - length / 1_000).abs() <= 250, "{counted} ms counted in {length} us");
     }
 }
 
@@ -237,13 +244,14 @@ async fn a_period_longer_than_the_load_leaves_a_point_for_each_part() {
 
 #[tokio::test]
 async fn an_engine_that_takes_over_is_sampled_anew() {
-    let engine = steady(AT_MOST);
+    let engine = steady(AT_MOST, MEASURE);
     engine.change(|script| script.gives_way = true);
     let agent = agent_with(engine.boxed(), |_| ()).await;
     let client = connect(&agent).await;
     let mut session = started(&client, &sampled("second", Nanos::from_millis(20), 1_200)).await;
     until(&mut session, |stage| matches!(stage, Stage::Running(told) if told.running > Nanos::default())).await;
-    client.order(session.id(), &open_in(Nanos::default())).await.expect("it is in the warm-up");
+    // What was told may be of the first: the second is sampled before this has passed.
+    client.order(session.id(), &open_in(Nanos::from_secs(1))).await.expect("it is in the warm-up");
     progress(&client, &mut session).await;
     let series = client.counts(session.id()).await.expect("counts").series;
     check_spans(&series);
@@ -269,7 +277,7 @@ async fn sampling_out_of_range_is_refused_over_the_wire() {
 
 #[tokio::test]
 async fn a_session_stopped_in_its_warm_up_leaves_no_counts() {
-    let engine = steady(AT_MOST);
+    let engine = steady(AT_MOST, MEASURE);
     let agent = agent_with(engine.boxed(), |_| ()).await;
     let client = connect(&agent).await;
     let mut session = started(&client, &assignment("stopped")).await;
@@ -288,15 +296,15 @@ async fn a_session_stopped_in_its_warm_up_leaves_no_counts() {
 
 #[tokio::test]
 async fn a_window_that_nobody_opens_ends_the_session() {
-    let engine = steady(Nanos::from_millis(200));
-    let timeouts = Timeouts { unordered: Duration::from_millis(300), ..Timeouts::default() };
+    let engine = steady(Nanos::from_millis(200), MEASURE);
+    let timeouts = Timeouts { unordered: Duration::from_secs(3), ..Timeouts::default() };
     let agent = agent_with(engine.boxed(), |options| options.timeouts = timeouts).await;
     let client = connect(&agent).await;
     let session = started(&client, &assignment("unopened")).await;
     let id = session.id().clone();
     let failure = failure(last(session).await);
     assert_eq!(failure.kind, FailureKind::Stopped);
-    assert!(failure.message.contains("open its window for 300 ms after the 200 ms"), "{failure:?}");
+    assert!(failure.message.contains("open its window for 3 s after the 200 ms"), "{failure:?}");
     assert_eq!(engine.under_way(), 0);
     conflict(&client, &id, "has failed").await;
 }
