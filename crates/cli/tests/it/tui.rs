@@ -31,7 +31,7 @@ fn terminal(place: &TestFolder) -> Tmux {
 
 /// Runs a command with a display in a lab. Returns the program and the agents of its hosts.
 fn start(terminal: &Tmux, command: &str) -> Vec<i32> {
-    terminal.line(&format!("$LINERATE lab --hosts 2 --link 100Mbit/s -- {command} --tui; echo exit\" code\" $?"));
+    terminal.line(&format!("$LINERATE lab --hosts 2 --link 10Mbit/s -- {command} --tui; echo exit\" code\" $?"));
     wait_for(terminal, "a rate after the warm-up", |screen| screen.contains("window so far"));
     let shell = terminal.property("#{pane_pid}").parse().expect("a process");
     let programs = children(shell);
@@ -43,6 +43,11 @@ fn start(terminal: &Tmux, command: &str) -> Vec<i32> {
 /// Waits until the screen is as `wanted`, and returns it.
 fn wait_for(terminal: &Tmux, what: &str, wanted: impl Fn(&str) -> bool) -> String {
     wait_until(what, || Some(terminal.screen()).filter(|screen| wanted(screen)))
+}
+
+/// Whether a verdict stands below the results.
+fn tells_the_limit(history: &str) -> bool {
+    ["Limited by", "What limited it cannot be told"].iter().any(|verdict| history.contains(verdict))
 }
 
 /// Demands that the program ended with `code`, and that the terminal is as it was before it.
@@ -63,7 +68,9 @@ fn a_run_is_shown_at_any_size_until_q_stops_it_and_prints_what_was_measured() {
     let place = TestFolder::new();
     let terminal = terminal(&place);
     let programs = start(&terminal, "stream a b --time 1s --warmup 500ms --repeats 1000");
-    let screen = wait_for(&terminal, "a result", |screen| screen.contains("wire ("));
+    // The row of the first run, whatever limits it: how confident the verdict is depends on the machine.
+    let has_result = |line: &str| line.starts_with("│  tcp ") && line.contains("bit/s");
+    let screen = wait_for(&terminal, "a result", |screen| screen.lines().any(has_result));
     for shown in ["tcp  run ", "Received ", " Mbit/s", "│a ", "│b ", "retransmits in this run", "q, Esc or Ctrl-C"]
     {
         assert!(screen.contains(shown), "`{shown}` is missing in\n{screen}");
@@ -80,7 +87,7 @@ fn a_run_is_shown_at_any_size_until_q_stops_it_and_prints_what_was_measured() {
     wait_for(&terminal, "80 columns again", corners(80));
     terminal.key("q");
     let history = is_given_back(&place, &terminal, 3);
-    assert!(history.contains("interrupted") && history.contains("Limited by the wire"), "{history}");
+    assert!(history.contains("interrupted") && tells_the_limit(&history), "{history}");
     wait_until_gone(&programs);
     assert!(place.trials() >= 1);
 }
@@ -111,7 +118,7 @@ fn a_run_that_ends_by_itself_leaves_its_results_on_the_screen() {
     let terminal = terminal(&place);
     start(&terminal, "stream a b --udp --time 1s --warmup 500ms --repeats 2");
     let history = is_given_back(&place, &terminal, 0);
-    assert!(history.contains("udp 1472") && history.contains("Limited by"), "{history}");
+    assert!(history.contains("udp 1472") && tells_the_limit(&history), "{history}");
 }
 
 #[server_test(Root, Program("tmux"))]

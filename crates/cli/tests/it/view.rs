@@ -2,7 +2,7 @@
 
 use crate::program::{TestFolder, words};
 use linerate_testsuite::servers::OpenPage;
-use linerate_testsuite::{alone, server_test, wait_until};
+use linerate_testsuite::{server_test, wait_until};
 use nix::sys::signal::Signal;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -36,17 +36,18 @@ fn a_measured_record_is_listed_and_opened_until_interrupted() {
 /// The chart of a trial under way grows in the browser, and the page becomes the record's at the end.
 #[server_test(Root, Program("chromium|chromium-browser|google-chrome"))]
 fn a_running_trial_is_drawn_until_its_record_is_there() {
-    let _alone = alone();
     let place = TestFolder::new();
     let mut view = place.start(&["view"]);
     let url = view.line();
-    let mut run = place.start(&words("lab -- stream a b -t 5s -r 1"));
+    // The browser takes its time to start, which the trial does not wait for.
+    let mut page = OpenPage::open(place.directory.path(), &url, (1280, 1024));
+    let mut run = place.start(&words("lab --hosts 2 --link 10Mbit/s -- stream a b -t 20s -r 1"));
     let id = wait_until("the run is listed", || {
         let list = get(&url);
         let (_, rest) = list.split_once("Runs under way")?.1.split_once("record?id=")?;
         Some(rest.split('"').next()?.to_owned())
     });
-    let mut page = OpenPage::open(place.directory.path(), &format!("{url}record?id={id}"), (1280, 1024));
+    page.evaluate(&format!("location.href = '{url}record?id={id}'"));
     // Coordinates of the first line of the first chart.
     let mut length = || {
         let drawn = "document.querySelector('#live-over-time svg .line, #live-over-time svg path.run')";
