@@ -40,9 +40,14 @@ impl Kind for Congestion {
 
     fn plant(&self, interface: &HostInterface<'_>) -> Result<(), Error> {
         interface.namespace.enter(|| {
-            let offered = network_setting("ipv4/tcp_available_congestion_control")?;
-            if !offered.split_ascii_whitespace().any(|name| name == self.control) {
-                let what = format!("{} (the kernel offers {})", self.control, offered.trim());
+            // A host's network may use those alone that the machine allows everybody.
+            let allowed = network_setting("ipv4/tcp_allowed_congestion_control")?;
+            if !allowed.split_ascii_whitespace().any(|name| name == self.control) {
+                let what = format!(
+                    "{} (the machine allows {}; see net.ipv4.tcp_allowed_congestion_control)",
+                    self.control,
+                    allowed.trim()
+                );
                 return Err(Error::new("use congestion control", &what, io::ErrorKind::NotFound));
             }
             match set_network_setting("ipv4/tcp_congestion_control", &self.control)? {

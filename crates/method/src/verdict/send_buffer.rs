@@ -57,7 +57,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
 fn empties(tcp: &Tcp, course: &TcpCourse) -> bool {
     let flight = tcp.flight();
     let segment = tcp.segment_bits / 8.0;
-    flight >= SEGMENTS * segment && course.unsent <= EMPTIED * flight && !tcp.fills_window() && !course.queue_stands()
+    let queue = tcp.queued() || course.queue_stands();
+    flight >= SEGMENTS * segment && course.unsent <= EMPTIED * flight && !tcp.fills_window() && !queue
 }
 
 /// The send buffers of a copy's connections, while data waited to be sent and the destination had none.

@@ -235,6 +235,13 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
     if let Some(busy) = hosts_are_busy(facts) {
         return Some(busy);
     }
+    if tcp.fills_window() {
+        return Some(Opinion::new(Support::Against, WINDOW_FULL));
+    }
+    if facts.is_starting_up() {
+        let text = "The rate still rose when the window closed: what the path would let through is not seen.";
+        return Some(Opinion::new(Support::Against, text));
+    }
     if facts.lost_on_return >= RETURN_LOSS && tcp.retransmitted <= facts.lost_on_return / 2.0 {
         let text = format!(
             "{} of the packets that the receiving host sent back did not reach the sending one, and {} of the segments were \
@@ -248,13 +255,6 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
     let held_back = tcp.window_limited + tcp.buffer_limited;
     if held_back >= HELD_BACK {
         let text = format!("TCP was held back by windows and buffers for {} of the time.", percent(held_back));
-        return Some(Opinion::new(Support::Against, text));
-    }
-    if tcp.fills_window() {
-        return Some(Opinion::new(Support::Against, WINDOW_FULL));
-    }
-    if facts.is_starting_up() {
-        let text = "The rate still rose when the window closed: what the path would let through is not seen.";
         return Some(Opinion::new(Support::Against, text));
     }
     let spare = if busiest < OCCUPIED { "The hosts had time to spare" } else { "The hosts were ahead of the path" };

@@ -7,6 +7,8 @@ use linerate_model::{LimitPlace, Support};
 /// Held back for most of the time with data to send.
 const MOSTLY: f64 = 0.5;
 const OFTEN: f64 = 0.2;
+/// Of a window that holds TCP back now and then so much is used on average.
+const USED: f64 = 0.4;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.work != Work::Tcp {
@@ -38,6 +40,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         MOSTLY.. => Support::Strong,
         // What is lost is kept in the buffers until it has been retransmitted.
         OFTEN.. if flight >= FILLED * tcp.peer_window && !facts.loses() => Support::Strong,
+        // What is allowed now is far more than what is on the way: it held TCP back before it grew.
+        _ if flight < USED * tcp.peer_window => Support::Hint,
         _ => Support::For,
     };
     let used = (flight / tcp.peer_window.max(1.0)).min(1.0);
