@@ -241,6 +241,19 @@ pub(crate) fn number(value: &Value, pointer: &str) -> f64 {
     value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {pointer}"))
 }
 
+/// The first attempt of `record` that counts and whose name is as `wanted`. One that the tester spoilt may stand before it.
+pub(crate) fn counted_as(record: &Value, wanted: impl Fn(&str) -> bool) -> &Value {
+    let mut trials = record["trials"].as_array().expect("a record has trials").iter();
+    let is =
+        |trial: &&Value| trial["standing"]["is"] == "counted" && trial["trial"]["name"].as_str().is_some_and(&wanted);
+    trials.find(is).unwrap_or_else(|| panic!("no such trial counts: {}", record["trials"]))
+}
+
+/// The first attempt of `record` that counts.
+pub(crate) fn counted(record: &Value) -> &Value {
+    counted_as(record, |_| true)
+}
+
 /// Demands that `value` is within `share` of `truth`.
 pub(crate) fn close(what: &str, value: f64, truth: f64, share: f64) {
     let off = (value - truth) / truth;
