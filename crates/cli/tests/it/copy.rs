@@ -63,13 +63,13 @@ fn a_tree_goes_from_host_to_host_in_the_lab() {
 #[lab_test]
 fn a_slow_link_shows_in_the_sending_stage() {
     let record = TestFolder::new()
-        .measure(&words("lab --hosts 2 --link 10Mbit/s -- copy --tree files=20,folders=5,bytes=1500k --from memory --to discard --lanes 1 a b --repeats 1 --json"));
+        .measure(&words("lab --hosts 2 --link 2Mbit/s -- copy --tree files=20,folders=5,bytes=500k --from memory --to discard --lanes 1 a b --repeats 1 --json"));
     assert_eq!(record["results"][0]["busiest_stage"], "send");
     let busy = |stage: &str| number(&record, &format!("/results/0/stages/{stage}/busy"));
     assert!(busy("send") > busy("write").max(busy("read")), "{}", record["results"][0]["stages"]);
     // What the link's own queue and the sockets hold may be sent at once.
     let rate = number(&record, "/results/0/bytes_per_s");
-    assert!(rate < 1.25e6, "{rate} B/s over 1.25 MB/s");
+    assert!(rate < 0.25e6, "{rate} B/s over 0.25 MB/s");
 }
 
 #[lab_test]
