@@ -18,7 +18,7 @@ repeats = 1
 transport = 'udp'
 [[factors]]
 column = 'link'
-levels = [{ name = '100Mbit/s', medium = '100base-tx' }]
+levels = [{ name = '10Mbit/s', medium = '10base-t' }]
 [[factors]]
 column = 'device'
 levels = [{ name = 'switch', words = 'bridge' }, { name = 'router' }]
