@@ -1,13 +1,12 @@
 //! One trial by two hosts at the two ends of a virtual cable.
 
-use crate::ports::{AMPLE, ENGINES, UDP, assignment, failure, part, stream, tag, trial, with_ports};
+use crate::ports::{AMPLE, ENGINES, LONG, UDP, assignment, failure, part, stream, tag, trial, with_ports};
 use linerate_engine::testing::{Reached, run, sessions};
 use linerate_engine::{Conductor as _, Counted, FailedBy};
 use linerate_frames::Frames;
 use linerate_model::{Endpoints, FrameEngine, FramePartCounts, FrameStream, FrameStreamCounts, FramesTask};
 use linerate_testsuite::lab_test;
 use std::thread;
-use std::time::Duration;
 
 /// What each end counted, the left one first.
 fn both(task: &FramesTask) -> [FramePartCounts; 2] {
@@ -92,7 +91,7 @@ fn a_host_that_is_stopped_before_the_start_sends_nothing() {
                 let left = scope.spawn(|| ends[0].run(&Frames));
                 // The other end never comes to be ready.
                 ends[1].listening(Endpoints::new()).unwrap();
-                assert!(ends[0].wait_for(Reached::Ready, Duration::from_secs(20)));
+                assert!(ends[0].wait_for(Reached::Ready, LONG));
                 ends[0].stop("its runner is gone");
                 left.join().unwrap()
             });

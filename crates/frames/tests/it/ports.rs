@@ -13,6 +13,7 @@ use linerate_testsuite::alone;
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
 
 pub(crate) const ENGINES: [FrameEngine; 2] = [FrameEngine::Xdp, FrameEngine::PacketSocket];
 pub(crate) const UDP: FramePayload = FramePayload::Udp { source_port: 49_152, destination_port: 7 };
@@ -59,7 +60,12 @@ pub(crate) fn counted(size: u32, rate: u64, payload: FramePayload, frames: u64) 
 }
 
 /// Time enough for a few frames on a busy machine, milliseconds. A trial ends when all its frames are sent.
-pub(crate) const AMPLE: u64 = 10_000;
+pub(crate) const AMPLE: u64 = 60_000;
+/// Frames per second that the queue of a virtual port has room for, 256 frames, if whoever empties it has to wait a tenth of a
+/// second for its core.
+pub(crate) const GENTLE: u64 = 2_000;
+/// A stage that must be reached is waited for so long.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameStream>) -> FramesTask {
     FramesTask {
@@ -67,7 +73,7 @@ pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameSt
         ports: vec!["left".into(), "right".into()],
         streams,
         time: Nanos::from_millis(milliseconds),
-        settle: Nanos::from_millis(100),
+        settle: Nanos::from_millis(300),
         engine,
         hosts: Vec::new(),
     }
