@@ -34,7 +34,7 @@ pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
             percent(thread.busy),
             percent(thread.waited)
         );
-        return Opinion::new(Support::Strong, text).then(next);
+        return Opinion::new(at_most(thread.waited, thread.busy), text).then(next);
     }
     let overflowed = facts.udp.map_or(0.0, |udp| udp.socket_buffer);
     if own.support < Support::Strong && overflowed > DROPPED && facts.reader_is_late() {
@@ -43,7 +43,7 @@ pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
             own.text,
             percent(overflowed)
         );
-        return Opinion::new(Support::Strong, text).then(next);
+        return Opinion::new(at_most(end.waited, end.busy), text).then(next);
     }
     let dropped = facts.udp.map_or(end.dropped, |udp| udp.receiver_queue);
     if own.support < Support::Strong && dropped > DROPPED {
@@ -57,6 +57,12 @@ pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
         return Opinion::new(support, text).then(next);
     }
     own.then(next)
+}
+
+/// How well it is supported that a thread is too slow that `waited` for a core, and was `busy` on one, so much of the time: whoever else
+/// has the core may be what it waits for.
+fn at_most(waited: f64, busy: f64) -> Support {
+    if waited > busy { Support::For } else { Support::Strong }
 }
 
 /// What an end of a stream says of its own time: nothing where both ends were ahead of the path, and never surely where soft interrupts

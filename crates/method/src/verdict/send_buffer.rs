@@ -24,7 +24,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let text = held_back(tcp);
     // A sender that has no time, or sends at a set rate, leaves its buffer empty too.
     let sender = &facts.sender;
-    if facts.offer.is_some() || sender.occupied() >= NEARLY_OCCUPIED || sender.is_throttled() {
+    let busy = sender.occupied() >= NEARLY_OCCUPIED || sender.is_kept_waiting() || sender.is_throttled();
+    if facts.offer.is_some() || busy {
         let text = format!("{text} Its buffer is not seen to be full: the program writes no faster.");
         return Some(Opinion::new(Support::Against, text));
     }

@@ -45,7 +45,10 @@ fn a_full_buffer_is_the_readers_fault_only_if_it_had_no_time() {
     let lost = Udp { socket_buffer: 0.3, ..Udp::default() };
     is(&udp(lost), Limit::ReceiverBuffer, Confidence::High);
     let late = End { busy: 0.1, waited: 0.4, ..End::default() };
-    is(&FlowFacts { receiver: late.clone(), ..udp(lost) }, Limit::ReceiverCpu, Confidence::High);
+    let slow = End { busy: 0.5, waited: 0.3, ..End::default() };
+    is(&FlowFacts { receiver: slow, ..udp(lost) }, Limit::ReceiverCpu, Confidence::High);
+    // Others had its core.
+    is(&FlowFacts { receiver: late.clone(), ..udp(lost) }, Limit::ReceiverCpu, Confidence::Medium);
     // A buffer of two datagrams overflows however soon the reader comes.
     let tiny = Udp { buffer_time: 0.000_05, ..lost };
     let tiny = FlowFacts { udp: Some(tiny), receiver: late, ..udp(lost) };
@@ -54,7 +57,7 @@ fn a_full_buffer_is_the_readers_fault_only_if_it_had_no_time() {
 
 #[test]
 fn a_kernel_thread_kept_from_its_core_is_the_receivers_processor() {
-    let thread = KernelThread { name: String::from("napi/eth0-7"), own: true, busy: 0.3, waited: 0.4 };
+    let thread = KernelThread { name: String::from("napi/eth0-7"), own: true, busy: 0.4, waited: 0.3 };
     let kernel = Some(thread.clone());
     let late = FlowFacts { receiver: End { kernel, ..End::default() }, ..facts() };
     let bbr = Tcp { congestion: String::from("bbr"), retransmitted: 0.1, ..tcp() };
