@@ -137,7 +137,8 @@ pub(crate) struct Repetition {
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Prove {
     /// Test each verdict: measure again with one thing changed, for example the load, the flows, the buffers or the congestion
-    /// control; of a copy: without the storage that the verdict names
+    /// control; of a copy: without the storage that the verdict names. Changed and unchanged trials alternate: 6 trials for
+    /// each test, 12 if these do not decide; at most two tests for each verdict
     #[arg(long)]
     pub(crate) prove: bool,
 }

@@ -13,7 +13,7 @@ use path::PathFacts;
 
 use crate::curve::TESTER_LIMIT;
 use crate::loaded_latency::{idle_name, loaded_latency};
-use crate::proof::settle;
+use crate::proof::{PAIRS, Pairs, settle};
 use crate::repeat::state_intervals;
 use crate::statistics::summary;
 use crate::task::{Context, kind_of};
@@ -22,9 +22,9 @@ use crate::verdict::{self, FlowFacts};
 use crate::within_window::rate_range;
 use linerate_model::{
     Calibrated, CalibratedSubject, Caveat, CaveatKind, Confidence, Detail, FlowFigures, Histogram, Host, Latency,
-    Limit, Loss, Measurement, PathLimit, Plan, Quantity, ReceivedRates, Record, Repeats, SentRates, Share, StreamTask,
-    Summary, Task, TaskKind, TcpFlow, TcpSummary, TesterLimit, Transport, Trial, TrialResult, Verdict, ip_packets,
-    layer_bytes, tcp_overhead, tcp_packet,
+    Limit, Loss, Measurement, PairPart, PathLimit, Plan, Quantity, ReceivedRates, Record, Repeats, SentRates, Share,
+    StreamTask, Summary, Task, TaskKind, TcpFlow, TcpSummary, TesterLimit, Transport, Trial, TrialResult, Verdict,
+    ip_packets, layer_bytes, tcp_overhead, tcp_packet,
 };
 use std::collections::BTreeSet;
 
@@ -36,8 +36,8 @@ pub fn measurements(record: &Record) -> Vec<Measurement> {
 }
 
 /// Returns what the results of a record are of: the cells of its plan, then the trials that were chosen as it went, in the order
-/// they ran. A device test has none. Nor are the probe alone, a ladder's frames and copies, and a test of a verdict that could
-/// not be made.
+/// they ran. A device test has none. Nor are the probe alone, a ladder's frames and copies, the unchanged half of a test's pairs,
+/// and a test of a verdict that could not be made.
 pub fn cells(record: &Record) -> Vec<&Trial> {
     let mut cells: Vec<&Trial> = Vec::new();
     let mut names: BTreeSet<&str> = BTreeSet::new();
@@ -50,16 +50,17 @@ pub fn cells(record: &Record) -> Vec<&Trial> {
         return cells;
     }
     let idle: BTreeSet<String> = cells.iter().map(|cell| idle_name(&cell.name)).collect();
-    let untested = |name: &str| {
-        record
-            .trials
-            .iter()
-            .any(|result| result.trial.name == name && result.trial.proves.is_some() && result.failure().is_some())
+    let failed = || record.trials.iter().filter(|result| result.failure().is_some());
+    let is_left_out = |trial: &Trial| {
+        trial.proves.as_ref().is_some_and(|test| {
+            let untested = failed().filter_map(|result| result.trial.proves.as_ref()).any(|of| of.is_of(test));
+            test.part == PairPart::Unchanged || untested
+        })
     };
     let flows_only = record.plan.ladder().is_some();
     for trial in record.trials.iter().map(|result| &result.trial) {
         let of_layer = flows_only && trial.net().is_none();
-        if !of_layer && !idle.contains(&trial.name) && !untested(&trial.name) && names.insert(&trial.name) {
+        if !of_layer && !idle.contains(&trial.name) && !is_left_out(trial) && names.insert(&trial.name) {
             cells.push(trial);
         }
     }
@@ -83,13 +84,16 @@ pub(crate) fn measured(
             return None;
         }
         let idle = runs_of(&idle_name(&cell.name));
+        // The plan's number of runs is not that of pairs.
+        let repeats = if cell.proves.is_some() { Repeats::Times(PAIRS) } else { repeats };
         let with = Context { hosts, repeats, calibrated, idle: &idle };
         let mut result = kind_of(cell.task()).measure(cell, &runs, &with);
         state_intervals(&repeats, &mut result);
         Some(result)
     };
     let mut results: Vec<Measurement> = cells.iter().filter_map(one).collect();
-    settle(cells, &mut results);
+    let pairs: Vec<Pairs> = cells.iter().filter_map(|cell| Pairs::of(cell, trials, hosts)).collect();
+    settle(&pairs, &mut results);
     results
 }
 

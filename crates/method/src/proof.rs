@@ -1,14 +1,19 @@
 //! Counterproofs: a verdict says what would come out if one thing were changed; here that is changed and looked at.
+//!
+//! The changed measurement alternates with the unchanged one (`pairs.rs`), so that whatever else changes meanwhile is the same
+//! for both. `settle.rs` says what it means for the verdict.
 
+mod pairs;
 mod settle;
 
+pub(crate) use pairs::{MOST_PAIRS, PAIRS, Pairs};
 pub(crate) use settle::{bypassed, settle};
 
 use crate::task::kind_of;
 use crate::verdict::{FlowFacts, NOTABLE_LOSS, bits};
 use linerate_model::{
-    Counterproof, Direction, Expects, FlowFigures, Host, Limit, Load, Measurement, Net, Offered, RpcTask, StreamTask,
-    Task, TransactStyle, TransactTask, Transport, Trial, TrialResult,
+    Counterproof, Direction, Expects, FlowFigures, Host, Limit, Load, Measurement, Net, Offered, PairPart, RpcTask,
+    StreamTask, Task, TransactStyle, TransactTask, Transport, Trial, TrialResult,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate};
 
@@ -25,13 +30,13 @@ const ROOM: f64 = 0.95;
 /// The share of what came through that a path must carry without loss if that was all it let through.
 const BELOW: f64 = 0.9;
 
-/// What would test the verdicts on `cells`, whose `results` stand: trials to be run besides.
+/// What would test the verdicts on `cells`, whose `results` stand: pairs of an unchanged and a changed trial, to be run besides.
 pub(crate) fn counterproofs(
     cells: &[&Trial],
     results: &[Measurement],
     trials: &[TrialResult],
     hosts: &[Host],
-) -> Vec<Trial> {
+) -> Vec<[Trial; 2]> {
     let asked = cells.iter().filter(|cell| cell.proves.is_none());
     asked
         .flat_map(|cell| {
@@ -39,9 +44,26 @@ pub(crate) fn counterproofs(
             let runs: Vec<&TrialResult> =
                 trials.iter().filter(|result| result.is_counted() && result.trial.name == cell.name).collect();
             let tests = |result| kind_of(cell.task()).counterproofs(result, cell, &runs, hosts);
-            result.map_or_else(Vec::new, tests)
+            let changed = result.map_or_else(Vec::new, tests);
+            changed.into_iter().filter_map(|changed| Some([unchanged(cell, &changed)?, changed])).collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// The measurement of `cell` as it was, to be compared with the `changed` one; none if that tests no verdict. As with the
+/// changed one, nothing runs beside it.
+fn unchanged(cell: &Trial, changed: &Trial) -> Option<Trial> {
+    let test = changed.proves.clone()?;
+    Some(Trial {
+        name: format!("{} again, for {}", cell.name, test.change),
+        loads: vec![cell.load().clone()],
+        proves: Some(Counterproof { part: PairPart::Unchanged, ..test }),
+    })
+}
+
+/// The name of the changed measurement of the test of `cell` in which `change` is made.
+pub(crate) fn changed_name(cell: &str, change: &str) -> String {
+    format!("{cell} with {change}")
 }
 
 /// What would test the verdict on `result`, which `cell` was measured for; none where changing one thing is inconclusive. The
@@ -82,9 +104,9 @@ impl Test {
     fn of(self, cell: &Trial) -> Trial {
         let Self { task, change, expects, otherwise } = self;
         Trial {
-            name: format!("{} with {change}", cell.name),
+            name: changed_name(&cell.name, &change),
             loads: vec![Load { task, timing: cell.load().timing }],
-            proves: Some(Counterproof { of: cell.name.clone(), change, expects, otherwise }),
+            proves: Some(Counterproof { of: cell.name.clone(), change, part: PairPart::Changed, expects, otherwise }),
         }
     }
 }
@@ -274,7 +296,7 @@ fn of_transact(transact: &TransactTask, limit: Limit) -> Option<Test> {
 
 fn of_rpc(rpc: &RpcTask, limit: Limit, figures: &FlowFigures) -> Option<Test> {
     // On a line that is nearly full, more calls have no room to show that they were what was missing.
-    let has_room = figures.limit.as_ref().is_none_or(|line| line.share * settle::RISEN < ROOM);
+    let has_room = figures.limit.as_ref().is_none_or(|line| line.share * pairs::RISEN < ROOM);
     let with = |change: String, expects, changed: RpcTask| Some(Test::new(Task::Rpc(changed), change, expects));
     let more = |times, expects| {
         let outstanding = rpc.outstanding.checked_mul(times)?;

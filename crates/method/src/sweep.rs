@@ -4,7 +4,7 @@
 use crate::contract::{After, Again, Method, Progress, Step};
 use crate::loaded_latency::idle_trial;
 use crate::measure::{measured, measurements};
-use crate::proof::counterproofs;
+use crate::proof::{MOST_PAIRS, Pairs, changed_name, counterproofs};
 use crate::repeat::{Need, at_most, need};
 use crate::replay::tell_repeats;
 use crate::task::{figure, kind_of};
@@ -22,7 +22,7 @@ pub struct Sweep {
     hosts: Vec<Host>,
     cells: Vec<Cell>,
     /// What tests the verdicts, once they are known.
-    proofs: Option<Vec<Cell>>,
+    proofs: Option<Vec<Proof>>,
     /// The attempts that count.
     taken: Vec<TrialResult>,
     /// A cell that failed is left out, and the others are run.
@@ -53,7 +53,7 @@ impl Cell {
         !self.given_up && need(repeats, &self.figures) == Need::More
     }
 
-    /// The trial that is next, of one that wants another run.
+    /// The trial that is next.
     fn next(&self) -> Step {
         let idle = self.idle.as_ref().filter(|_| self.idle_runs <= self.figures.len());
         let trial = idle.unwrap_or(&self.trial);
@@ -78,12 +78,43 @@ impl Cell {
         is_idle
     }
 
+    /// Runs so far, those of the probe alone too.
+    fn runs(&self) -> usize {
+        self.figures.len() + self.idle_runs
+    }
+
     /// Trials done, and those left at the most.
     fn progress(&self, repeats: &Repeats) -> (usize, usize) {
-        let done = self.figures.len() + self.idle_runs;
+        let done = self.runs();
         let each = 1 + usize::from(self.idle.is_some());
         let all = if self.wants(repeats) { at_most(repeats) as usize * each } else { done };
         (done, all.saturating_sub(done))
+    }
+}
+
+/// A test of a verdict: two trials in turn, the unchanged one first.
+#[derive(Debug, Clone)]
+struct Proof {
+    unchanged: Cell,
+    changed: Cell,
+    /// There are as many pairs as it takes, or one of the trials cannot be made.
+    is_done: bool,
+}
+
+impl Proof {
+    fn new([unchanged, changed]: [Trial; 2]) -> Self {
+        Self { unchanged: Cell::new(unchanged), changed: Cell::new(changed), is_done: false }
+    }
+
+    /// The cell whose turn it is.
+    fn next(&self) -> &Cell {
+        if self.unchanged.figures.len() > self.changed.figures.len() { &self.changed } else { &self.unchanged }
+    }
+
+    /// Trials done, and those left at the most.
+    fn progress(&self) -> (usize, usize) {
+        let done = self.unchanged.runs() + self.changed.runs();
+        (done, if self.is_done { 0 } else { (2 * MOST_PAIRS as usize).saturating_sub(done) })
     }
 }
 
@@ -118,8 +149,8 @@ impl Sweep {
 
     /// What was measured so far.
     pub(crate) fn results(&self) -> Vec<Measurement> {
-        let proofs = self.proofs.iter().flatten().filter(|proof| !proof.given_up);
-        let cells: Vec<&Trial> = self.cells.iter().chain(proofs).map(|cell| &cell.trial).collect();
+        let changed = self.proofs.iter().flatten().map(|proof| &proof.changed).filter(|cell| !cell.given_up);
+        let cells: Vec<&Trial> = self.cells.iter().chain(changed).map(|cell| &cell.trial).collect();
         measured(&cells, self.repeats, &self.calibrated, &self.hosts, &self.taken)
     }
 
@@ -128,7 +159,7 @@ impl Sweep {
         if self.prove && self.proofs.is_none() && self.due().is_none() {
             let cells: Vec<&Trial> = self.cells.iter().map(|cell| &cell.trial).collect();
             let tests = counterproofs(&cells, &self.results(), &self.taken, &self.hosts);
-            self.proofs = Some(tests.into_iter().map(Cell::new).collect());
+            self.proofs = Some(tests.into_iter().map(Proof::new).collect());
         }
     }
 
@@ -137,7 +168,26 @@ impl Sweep {
     fn due(&self) -> Option<&Cell> {
         let wants = |cell: &&Cell| cell.wants(&self.repeats);
         let cell = self.cells.iter().filter(wants).min_by_key(|cell| cell.figures.len());
-        cell.or_else(|| self.proofs.iter().flatten().find(wants))
+        cell.or_else(|| self.proofs.iter().flatten().find(|proof| !proof.is_done).map(Proof::next))
+    }
+
+    /// Takes an attempt at a trial of a test; whether it was one.
+    fn take_of_proof(&mut self, result: &TrialResult) -> bool {
+        let mut proofs = self.proofs.iter_mut().flatten();
+        let is_of = |proof: &&mut Proof| proof.unchanged.is(result) || proof.changed.is(result);
+        let Some(proof) = proofs.find(is_of) else { return false };
+        if result.failure().is_some() {
+            // A test that cannot be made (datagrams may be barred where TCP is not) is left out: what was asked for is measured.
+            proof.changed.given_up = true;
+            proof.is_done = true;
+        } else if result.is_counted() && (proof.unchanged.take(result) || proof.changed.take(result)) {
+            self.taken.push(result.clone());
+            let pairs = Pairs::of(&proof.changed.trial, &self.taken, &self.hosts);
+            // Whether there are enough is known when a pair is whole.
+            let is_whole = proof.unchanged.figures.len() == proof.changed.figures.len();
+            proof.is_done = is_whole && pairs.is_some_and(|pairs| !pairs.need_more());
+        }
+        true
     }
 }
 
@@ -147,14 +197,14 @@ impl Method for Sweep {
     }
 
     fn record(&mut self, result: &TrialResult) -> After {
-        let mut all = self.cells.iter_mut().chain(self.proofs.iter_mut().flatten());
+        if self.take_of_proof(result) {
+            return After::GoOn;
+        }
         if result.failure().is_some() {
-            // A test that cannot be made (datagrams may be barred where TCP is not) is left out: what was asked for is measured.
-            let goes_on = self.goes_on;
-            let failed = all.find(|cell| cell.is(result) && (goes_on || cell.trial.proves.is_some()));
+            let failed = self.cells.iter_mut().find(|cell| cell.is(result)).filter(|_| self.goes_on);
             let Some(failed) = failed else { return After::End };
             failed.given_up = true;
-        } else if result.is_counted() && all.any(|cell| cell.take(result)) {
+        } else if result.is_counted() && self.cells.iter_mut().any(|cell| cell.take(result)) {
             self.taken.push(result.clone());
         }
         self.choose_proofs();
@@ -162,7 +212,8 @@ impl Method for Sweep {
     }
 
     fn progress(&self) -> Progress {
-        let all = self.cells.iter().chain(self.proofs.iter().flatten()).map(|cell| cell.progress(&self.repeats));
+        let cells = self.cells.iter().map(|cell| cell.progress(&self.repeats));
+        let all = cells.chain(self.proofs.iter().flatten().map(Proof::progress));
         let (done, left) = all.fold((0, 0), |sum, cell| (sum.0 + cell.0, sum.1 + cell.1));
         Progress { done, at_most: Some(done + left), known: String::new() }
     }
@@ -184,9 +235,10 @@ pub(crate) fn tell_untested(record: &mut Record) {
     let untested: Vec<Caveat> = record
         .trials
         .iter()
-        .filter(|result| result.trial.proves.is_some())
         .filter_map(|result| {
-            let text = format!("a verdict was not put to this test: {}: {}", result.trial.name, result.failure()?);
+            let test = result.trial.proves.as_ref()?;
+            let name = changed_name(&test.of, &test.change);
+            let text = format!("a verdict was not put to this test: {name}: {}", result.failure()?);
             Some(Caveat::new(CaveatKind::NotMeasured, text))
         })
         .collect();
@@ -209,7 +261,7 @@ mod tests {
     use crate::loaded_latency::probed;
     use crate::loaded_latency::tests::{MS, asked, run};
     use crate::transfer::tests::{spec, stream_of, trial};
-    use linerate_model::{Offered, RecordId, Repeats, Standing, StreamTask, TransactTask, Transport};
+    use linerate_model::{Offered, PairPart, RecordId, Repeats, Standing, StreamTask, TransactTask, Transport};
     use linerate_units::{BitRate, ByteCount};
 
     fn plan(repeats: Repeats) -> Plan {
@@ -314,18 +366,83 @@ mod tests {
         let mut unproven = Sweep::new(&Plan { prove: false, ..plan.clone() }, &[]);
         unproven.record(&measured);
         assert_eq!(next(&unproven), None);
+        let (record, progress) = proven(plan, &measured, &[50]);
+        let result = &record.results[0];
+        assert_eq!((record.results.len(), result.main.runs), (2, 1), "pairs do not change what was measured first");
+        let [proof] = &result.verdict.proofs[..] else { panic!("one test: {:?}", result.verdict) };
+        assert_eq!((proof.pairs, proof.held, proof.ratio), (3, Some(true), None));
+        let names: Vec<&str> = record.trials.iter().skip(1).map(|run| run.trial.name.as_str()).collect();
+        let [unchanged, changed] = ["udp 1000 again, for half the load", "udp 1000 with half the load"];
+        assert_eq!(names, [unchanged, changed].repeat(3));
+        assert_eq!((progress.done, progress.at_most), (7, Some(7)));
+    }
+
+    #[test]
+    fn a_test_that_does_not_decide_is_measured_in_more_pairs() {
+        let (plan, measured) = lossy();
+        // Loss that neither goes nor stays is open after three pairs; what six come to stands.
+        let (record, progress) = proven(plan, &measured, &[15]);
+        let proof = &record.results[0].verdict.proofs[0];
+        assert_eq!((proof.pairs, proof.held, record.trials.len()), (6, None, 13));
+        assert_eq!((progress.done, progress.at_most), (13, Some(13)));
+    }
+
+    #[test]
+    fn a_spoilt_trial_is_of_no_pair_and_half_a_pair_decides_nothing() {
+        let (plan, measured) = lossy();
         let mut sweep = Sweep::new(&plan, &[]);
-        sweep.record(&measured);
-        let test = next(&sweep).expect("a test");
-        assert_eq!(test.proves.as_ref().map(|test| test.change.as_str()), Some("half the load"));
-        let half = placed(TrialResult { trial: test, ..trial(4_950, 50) });
-        sweep.record(&half);
-        assert_eq!(next(&sweep), None);
-        let mut record = Record { trials: vec![measured, half], ..Record::new(RecordId("r".into()), plan) };
+        let mut record = Record::new(RecordId("r".into()), plan.clone());
+        let mut take = |sweep: &mut Sweep, result: TrialResult| {
+            assert_eq!(sweep.record(&result), After::GoOn);
+            record.trials.push(result);
+            crate::replay(&mut record);
+            assert_eq!(sweep.results(), record.results);
+            record.results.first().map(|result| result.verdict.proofs.clone()).unwrap_or_default()
+        };
+        assert_eq!(take(&mut sweep, measured), []);
+        assert_eq!(sweep.progress().at_most, Some(13));
+        let unchanged = as_found(&next(&sweep).expect("a test"), 50);
+        let reason = Caveat::new(CaveatKind::CpuStolen, "stolen");
+        assert_eq!(take(&mut sweep, TrialResult { standing: Standing::Spoilt { reason }, ..unchanged.clone() }), []);
+        assert_eq!(next(&sweep).as_ref(), Some(&unchanged.trial));
+        assert_eq!(take(&mut sweep, unchanged.clone()), []);
+        let changed = as_found(&next(&sweep).expect("the other half"), 50);
+        assert_ne!(changed.trial.name, unchanged.trial.name);
+        let proofs = take(&mut sweep, changed);
+        assert_eq!((proofs[0].pairs, proofs[0].held), (1, None));
+        assert_eq!(take(&mut sweep, unchanged)[0].pairs, 1);
+    }
+
+    /// A trial of a test, of which the unchanged one loses 100 of 10,000 datagrams, and the changed one so many of 5,000.
+    fn as_found(trial: &Trial, lost: u64) -> TrialResult {
+        let of = match trial.proves.as_ref().map(|test| test.part) {
+            Some(PairPart::Changed) => crate::transfer::tests::trial(5_000 - lost, lost),
+            _ => crate::transfer::tests::trial(9_900, 100),
+        };
+        placed(TrialResult { trial: trial.clone(), ..of })
+    }
+
+    /// The record of a run whose changed trials lose so many in turn. In replay it comes to the same as in the run.
+    fn proven(plan: Plan, measured: &TrialResult, lost: &[u64]) -> (Record, Progress) {
+        let mut sweep = Sweep::new(&plan, &[]);
+        sweep.record(measured);
+        let mut trials = vec![measured.clone()];
+        for lost in lost.iter().cycle() {
+            for _ in 0..2 {
+                let Some(trial) = next(&sweep) else { break };
+                let result = as_found(&trial, *lost);
+                sweep.record(&result);
+                trials.push(result);
+            }
+            assert!(trials.len() < 100, "tests must end");
+            if next(&sweep).is_none() {
+                break;
+            }
+        }
+        let mut record = Record { trials, ..Record::new(RecordId("r".into()), plan) };
         crate::replay(&mut record);
-        assert_eq!(record.results.len(), 2);
-        assert_eq!(record.results[0].verdict.proofs[0].held, Some(true));
         assert_eq!(sweep.results(), record.results);
+        (record, sweep.progress())
     }
 
     #[test]
@@ -333,13 +450,16 @@ mod tests {
         let (plan, measured) = lossy();
         let mut sweep = Sweep::new(&plan, &[]);
         sweep.record(&measured);
-        let test = TrialResult::failed(next(&sweep).expect("a test"), 0, "b: datagrams are barred");
+        let unchanged = as_found(&next(&sweep).expect("a test"), 0);
+        sweep.record(&unchanged);
+        let test = TrialResult::failed(next(&sweep).expect("its other half"), 0, "b: datagrams are barred");
         assert_eq!(sweep.record(&test), After::GoOn);
-        assert_eq!(next(&sweep), None);
+        assert_eq!((next(&sweep), sweep.progress().at_most), (None, Some(2)));
         let name = test.trial.name.clone();
-        let mut record = Record { trials: vec![measured.clone(), test], ..Record::new(RecordId("r".into()), plan) };
+        let trials = vec![measured.clone(), unchanged, test];
+        let mut record = Record { trials, ..Record::new(RecordId("r".into()), plan) };
         crate::replay(&mut record);
-        assert!(record.result(&name).is_none() && record.results.len() == 1);
+        assert!(record.result(&name).is_none() && record.results == sweep.results() && record.results.len() == 1);
         let told = format!("a verdict was not put to this test: {name}: b: datagrams are barred");
         assert_eq!(record.caveats.iter().map(|caveat| &caveat.text).collect::<Vec<_>>(), [&told]);
         let failed = TrialResult::failed(measured.trial.clone(), 0, "b: refused");

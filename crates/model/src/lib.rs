@@ -96,7 +96,7 @@ pub use observation::{
 pub use outcome::Outcome;
 pub use plan::{Calibrated, CalibratedSubject, Goal, Plan, Repeats, SweepPlan};
 pub use port_name::PortName;
-pub use proof::{Counterproof, Expects, Proof};
+pub use proof::{Counterproof, Expects, PairPart, Proof};
 pub use record::{Record, RecordId, SCHEMA};
 pub use result::{FramesRun, Standing, TrialResult};
 pub use run_summary::{Headline, HeadlineVerdict, RunSummary};

@@ -143,9 +143,11 @@ impl Watched for WatchedRun {
 /// `4 of 9 trials are done, the last at 2026-11-21 09:30:05.`
 fn progress(lang: Language, run: &RunRow, record: &Record) -> Markup {
     let done = run.trials as usize;
-    // A device test's searches end when they end.
+    // A device test's searches end when they end, and tests of verdicts depend on the verdicts.
     let total = match &record.plan.goal {
-        Goal::Sweep(SweepPlan { cells, repeats: Repeats::Times(times) }) => Some(cells.len() * *times as usize),
+        Goal::Sweep(SweepPlan { cells, repeats: Repeats::Times(times) }) if !record.plan.prove => {
+            Some(cells.len() * *times as usize)
+        }
         _ => None,
     };
     html! {

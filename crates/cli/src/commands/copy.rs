@@ -280,14 +280,16 @@ impl Arguments {
 
     fn repeats(&self, task: &CopyTask) -> Result<u32, Failure> {
         let stays = matches!(task.into, CopyInto::Folder(_) | CopyInto::Server(_));
-        match self.repeats {
-            Some(repeats) if repeats > 1 && stays && task.options.existing != CopyExisting::Replace => {
-                Err(Failure::usage(
-                    "--repeats into a folder that stays needs --existing replace: the second run finds what the first one wrote",
-                ))
-            }
-            Some(repeats) => Ok(repeats),
-            None => Ok(if stays { 1 } else { 3 }),
+        let repeats = self.repeats.unwrap_or(if stays { 1 } else { 3 });
+        let again = match self.prove.prove {
+            true => Some("--prove"),
+            false => (repeats > 1).then_some("--repeats"),
+        };
+        match again.filter(|_| stays && task.options.existing != CopyExisting::Replace) {
+            Some(option) => Err(Failure::usage(format!(
+                "{option} into a folder that stays needs --existing replace: the second run finds what the first one wrote"
+            ))),
+            None => Ok(repeats),
         }
     }
 }

@@ -1,14 +1,20 @@
 //! The verdict of a copy put to the test: the same copy without the storage that was named, or without any where the path was.
 
+use crate::proof::changed_name;
 use linerate_model::{
     CopyExisting, CopyFrom, CopyInto, CopyTask, CopyTree, CopyVerify, CopyWay, Counterproof, Expects, Limit, Load,
-    Measurement, Task, Trial,
+    Measurement, PairPart, Task, Trial,
 };
 
 /// The trial that would test the verdict on the copies of `cell`; none where leaving storage out is inconclusive. Content of a
-/// real folder cannot be made up, so what is read from one stays as it is.
+/// real folder cannot be made up, so what is read from one stays as it is. A copy that cannot be made again is not tested: the
+/// copy with storage left out is compared with further copies like the first.
 pub(crate) fn counterproof(cell: &Trial, result: &Measurement) -> Option<Trial> {
     let Task::Copy(task) = cell.task() else { return None };
+    let stays = matches!(task.into, CopyInto::Folder(_) | CopyInto::Server(_));
+    if stays && task.options.existing != CopyExisting::Replace {
+        return None;
+    }
     let made = matches!(task.tree, CopyTree::Made(_)) && task.from == CopyFrom::Files;
     let written = task.into != CopyInto::Discard;
     let (change, task, expects) = match result.verdict.leading() {
@@ -22,9 +28,15 @@ pub(crate) fn counterproof(cell: &Trial, result: &Measurement) -> Option<Trial> 
         _ => return None,
     };
     Some(Trial {
-        name: format!("{} with {change}", cell.name),
+        name: changed_name(&cell.name, change),
         loads: vec![Load { task: Task::Copy(task), timing: cell.load().timing }],
-        proves: Some(Counterproof { of: cell.name.clone(), change: change.to_owned(), expects, otherwise: None }),
+        proves: Some(Counterproof {
+            of: cell.name.clone(),
+            change: change.to_owned(),
+            part: PairPart::Changed,
+            expects,
+            otherwise: None,
+        }),
     })
 }
 
@@ -50,11 +62,13 @@ mod tests {
     use super::*;
     use crate::copy::tests::{cell, made, plan, side};
     use crate::measure::measured;
-    use crate::proof::settle;
+    use crate::proof::{Pairs, settle};
     use linerate_model::{Confidence, CopyParts, CopyStage, Repeats, Verdict};
 
+    /// Three copies.
     fn result(cell: &Trial, limit: Limit, seconds: u64) -> Measurement {
-        let results = measured(&[cell], Repeats::Times(1), &[], &[], &[made(cell, of(seconds))]);
+        let runs = [(); 3].map(|()| made(cell, of(seconds)));
+        let results = measured(&[cell], Repeats::Times(3), &[], &[], &runs);
         let verdict = Verdict::new(limit, Confidence::Medium, Vec::new());
         Measurement { verdict, ..results.into_iter().next().expect("a run") }
     }
@@ -65,6 +79,13 @@ mod tests {
         CopyParts { sources: part("a"), destinations: part("b"), servers: Vec::new() }
     }
 
+    fn copy_of(cell: &Trial) -> &CopyTask {
+        match cell.task() {
+            Task::Copy(task) => task,
+            other => panic!("no copy: {other:?}"),
+        }
+    }
+
     fn of_made_tree() -> Trial {
         cell(CopyTask { tree: "like:mail".parse().expect("a tree"), ..plan(&["b"]) })
     }
@@ -72,10 +93,7 @@ mod tests {
     fn test_of(cell: &Trial, limit: Limit) -> Option<(CopyTask, Expects)> {
         let test = counterproof(cell, &result(cell, limit, 4))?;
         let expects = test.proves.as_ref().map(|test| test.expects)?;
-        match test.task() {
-            Task::Copy(task) => Some((task.clone(), expects)),
-            other => panic!("no copy: {other:?}"),
-        }
+        Some((copy_of(&test).clone(), expects))
     }
 
     #[test]
@@ -88,6 +106,12 @@ mod tests {
         let (path, expects) = test_of(&cell, Limit::Shaper).expect("a test");
         assert_eq!((path.from, path.into), (CopyFrom::Memory, CopyInto::Discard));
         assert_eq!((expects, test_of(&cell, Limit::SenderCpu)), (Expects::Same, None));
+        // A copy that stays cannot be made again, unless it replaces the first.
+        let stays = CopyTask { into: CopyInto::Folder("/kept".into()), ..copy_of(&cell).clone() };
+        let mut replaced = stays.clone();
+        replaced.options.existing = CopyExisting::Replace;
+        let of = |task| test_of(&crate::copy::tests::cell(task), Limit::StorageWrite);
+        assert!(of(stays).is_none() && of(replaced).is_some());
         // A real folder cannot be made up.
         assert_eq!(test_of(&crate::copy::tests::cell(plan(&["b"])), Limit::StorageRead), None);
     }
@@ -103,8 +127,10 @@ mod tests {
             let cell = of_made_tree();
             let before = result(&cell, limit, 4);
             let test = counterproof(&cell, &before).expect("a test");
-            let mut results = vec![before, result(&test, Limit::CannotTell, seconds)];
-            settle(&[&cell, &test], &mut results);
+            let changed = result(&test, Limit::CannotTell, seconds);
+            let pairs = Pairs { test: test.proves.expect("it tests a verdict"), unchanged: before.clone(), changed };
+            let mut results = [before];
+            settle(&[pairs], &mut results);
             let verdict = &results[0].verdict;
             assert_eq!((verdict.confidence, verdict.proofs[0].held), (confidence, held), "{verdict:?}");
             assert!(verdict.evidence[0].contains("instead of 2 Mbit/s"), "{verdict:?}");

@@ -81,6 +81,11 @@ fn tests_between(cell: &Trial, result: &Measurement, controls: &[&str]) -> Vec<T
 }
 
 fn proven(lost: u64, lost_at_half: u64) -> Verdict {
+    proven_by(lost, lost, lost_at_half)
+}
+
+/// The verdict on a stream that lost so much, and so much again when that was measured in turn with half the load.
+fn proven_by(lost: u64, lost_again: u64, lost_at_half: u64) -> Verdict {
     let cell = cell();
     let mut trials = vec![run(&cell, lost)];
     let first = results_of(&[&cell], &trials).remove(0);
@@ -88,15 +93,39 @@ fn proven(lost: u64, lost_at_half: u64) -> Verdict {
     assert_eq!((first.verdict.limit, first.verdict.leading()), (Limit::CannotTell, Limit::PathLoss), "{first:#?}");
     let test = tests_of(&cell, &first, &[&trials[0]], &[]).remove(0);
     assert_eq!(stream(&test).offered, Some(Offered::PayloadBps(BitRate::per_second(40_000_000))));
-    trials.push(run(&test, lost_at_half));
+    let again = unchanged(&cell, &test).expect("it tests a verdict");
+    for _ in 0..3 {
+        trials.extend([run(&again, lost_again), run(&test, lost_at_half)]);
+    }
     results_of(&[&cell, &test], &trials).remove(0).verdict
+}
+
+/// Three runs like those of `result`.
+fn thrice(result: &Measurement) -> Measurement {
+    let main = crate::statistics::summary(vec![result.main.median; 3]).expect("three runs");
+    Measurement { main, ..result.clone() }
+}
+
+/// What three pairs of `before` and `after` make of the verdict of `result`, test by test.
+fn settled(result: &Measurement, tests: &[(&Trial, &Measurement, &Measurement)]) -> Verdict {
+    let pairs = |(test, before, after): &(&Trial, &Measurement, &Measurement)| {
+        let test = test.proves.clone().expect("it tests a verdict");
+        Pairs { test, unchanged: thrice(before), changed: thrice(after) }
+    };
+    let mut results = [result.clone()];
+    settle(&tests.iter().map(pairs).collect::<Vec<_>>(), &mut results);
+    let [result] = results;
+    result.verdict
 }
 
 #[test]
 fn loss_that_stays_at_half_the_load_is_the_paths() {
+    // It was open between two limits, and the test tells them apart.
     let verdict = proven(100, 95);
-    assert_eq!((verdict.limit, verdict.confidence), (Limit::PathLoss, Confidence::Medium), "{verdict:#?}");
-    assert_eq!(verdict.proofs[0].held, Some(true));
+    assert_eq!((verdict.limit, verdict.confidence), (Limit::PathLoss, Confidence::High), "{verdict:#?}");
+    assert_eq!((verdict.proofs[0].held, verdict.proofs[0].pairs), (Some(true), 3));
+    let said = "With half the load 0.95 % of 30000 datagrams were lost instead of 1.0 % (in 3 pairs), as it must be";
+    assert!(verdict.evidence.last().is_some_and(|text| text.starts_with(said)), "{verdict:#?}");
 }
 
 #[test]
@@ -111,8 +140,9 @@ fn loss_in_between_or_too_little_to_count_is_inconclusive() {
     let verdict = proven(100, 30);
     assert_eq!((verdict.limit, verdict.confidence), (Limit::CannotTell, Confidence::Low), "{verdict:#?}");
     assert_eq!(verdict.proofs[0].held, None);
-    // Of 9 that were due none need come.
-    assert_eq!(proven(9, 0).proofs[0].held, None);
+    // Of 9 that were due in all pairs none need come.
+    assert_eq!(proven_by(100, 3, 0).proofs[0].held, None);
+    assert_eq!(proven_by(100, 4, 0).proofs[0].held, Some(false));
 }
 
 #[test]
@@ -130,9 +160,7 @@ fn even_datagrams_tell_a_policer_from_a_bad_path() {
         let even_result = measured(even, lost);
         let mut with_bbr = tcp_result(bbr, "bbr", 100, Limit::Shaper);
         with_bbr.main.median *= times_with_bbr;
-        let mut results = [result.clone(), even_result, with_bbr];
-        settle(&[&cell, even, bbr], &mut results);
-        results[0].verdict.clone()
+        settled(&result, &[(even, &result, &even_result), (bbr, &result, &with_bbr)])
     };
     let bad = after(90, 20.0);
     assert_eq!((bad.limit, bad.confidence), (Limit::PathLoss, Confidence::High), "{bad:#?}");
@@ -145,10 +173,10 @@ fn even_datagrams_tell_a_policer_from_a_bad_path() {
     if let Some(tcp) = &mut figures(&mut few).tcp {
         tcp.retransmits = 9;
     }
-    let mut results = [few, measured(even, 0), tcp_result(bbr, "bbr", 0, Limit::Shaper)];
-    results[2].main.median *= 20.0;
-    settle(&[&cell, even, bbr], &mut results);
-    assert_eq!(results[0].verdict.confidence, Confidence::Medium, "{:#?}", results[0].verdict);
+    let mut faster = tcp_result(bbr, "bbr", 0, Limit::Shaper);
+    faster.main.median *= 20.0;
+    let unsure = settled(&few, &[(even, &few, &measured(even, 0)), (bbr, &few, &faster)]);
+    assert_eq!(unsure.confidence, Confidence::Medium, "{unsure:#?}");
     let unmoved = after(90, 1.0);
     assert_eq!((unmoved.limit, unmoved.confidence), (Limit::PathLoss, Confidence::Low), "{unmoved:#?}");
 }
@@ -204,11 +232,7 @@ fn what_ran_into_another_limit_does_not_speak_against_the_first() {
     let cell = tcp_cell();
     let result = tcp_result(&cell, "cubic", 0, Limit::Window);
     let test = tests_between(&cell, &result, &["cubic"]).remove(0);
-    let after = |limit| {
-        let mut results = [result.clone(), tcp_result(&test, "cubic", 0, limit)];
-        settle(&[&cell, &test], &mut results);
-        results[0].verdict.confidence
-    };
+    let after = |limit| settled(&result, &[(&test, &result, &tcp_result(&test, "cubic", 0, limit))]).confidence;
     assert_eq!(after(Limit::Window), Confidence::Low);
     assert_eq!(after(Limit::Wire), Confidence::Medium);
 }
@@ -220,7 +244,7 @@ fn the_calibration_is_the_test_of_a_device_and_a_tester() {
     let reached = crate::statistics::summary(vec![1e9]).expect("one run");
     result.tester_limit = Some(TesterLimit { record: RecordId("bypassed".into()), reached, share: 0.1 });
     let mut results = [result];
-    settle(&[&cell], &mut results);
+    settle(&[], &mut results);
     let [proof] = &results[0].verdict.proofs[..] else { panic!("{:#?}", results[0].verdict) };
     assert_eq!((proof.by.as_str(), proof.after, proof.held), ("bypassed", 1e9, Some(true)));
 }

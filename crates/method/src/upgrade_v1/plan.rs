@@ -6,7 +6,7 @@ use crate::frames::PlainFrames;
 use crate::ladder::echoes;
 use linerate_model::{
     Calibrated, CalibratedSubject, CopyTask, CurvePlan, DevicePlan, FrameEngine, FrameForm, FramesTask, Goal, HostName,
-    LadderPlan, Plan, Planned, PortName, PortPair, Repeats, SweepPlan, Task, Timing, Trial,
+    LadderPlan, PairPart, Plan, Planned, PortName, PortPair, Repeats, SweepPlan, Task, Timing, Trial,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use serde::Deserialize;
@@ -51,7 +51,12 @@ pub(super) fn trial(cell: &Value) -> Upgraded<Trial> {
             trial = crate::probed(trial, probe);
         }
     }
-    trial.proves = read(get(cell, "proves").clone(), &what("proves"))?;
+    // A test was the changed measurement alone.
+    let mut proves = get(cell, "proves").clone();
+    if let Some(test) = proves.as_object_mut() {
+        test.insert("part".to_owned(), json!(PairPart::Changed));
+    }
+    trial.proves = read(proves, &what("proves"))?;
     Ok(trial)
 }
 

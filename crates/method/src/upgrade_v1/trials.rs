@@ -5,9 +5,10 @@ use super::{Upgraded, entries, get, read, take};
 use crate::copy::CELL;
 use crate::ladder::copy_of;
 use crate::loaded_latency::idle_trial;
+use crate::proof::changed_name;
 use linerate_model::{
     Caveat, CaveatKind, CopyTask, Counterproof, Counts, EndCounts, Expects, FrameCounts, Goal, HostName, Observation,
-    PathCounts, Plan, Planned, Standing, Task, Transactions, Trial, TrialResult,
+    PairPart, PathCounts, Plan, Planned, Standing, Task, Transactions, Trial, TrialResult,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -35,8 +36,10 @@ pub(super) fn of(record: &Value, plan: &Plan) -> Upgraded<Vec<TrialResult>> {
         let change: String = read(test["change"].clone(), "the change of a test")?;
         let expects: Expects = read(test["expects"].clone(), "what a test expects")?;
         let task: CopyTask = read(test["plan"].clone(), "the plan of a test")?;
-        let proves = Some(Counterproof { of: CELL.to_owned(), change: change.clone(), expects, otherwise: None });
-        let trial = Trial { proves, ..copy_trial(format!("{CELL} with {change}"), task) };
+        let name = changed_name(CELL, &change);
+        let part = PairPart::Changed;
+        let proves = Some(Counterproof { of: CELL.to_owned(), change, part, expects, otherwise: None });
+        let trial = Trial { proves, ..copy_trial(name, task) };
         for parts in entries(get(test, "trials")) {
             all.push(copy(parts, &trial)?);
         }

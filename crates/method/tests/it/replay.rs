@@ -310,7 +310,8 @@ fn every_record_replays_to_what_it_held() {
     assert!(differ.is_empty(), "{} of {} differ:\n{}", differ.len(), records.len(), differ.join("\n"));
 }
 
-/// Asked anew, a method asks for the trials of the record, in their order.
+/// Asked anew, a method asks for the trials of the record, in their order. Tests of verdicts are left out: the first format had no
+/// pairs.
 #[test]
 fn a_method_asks_for_the_trials_that_were_run() {
     let mut differ = Vec::new();
@@ -323,7 +324,8 @@ fn a_method_asks_for_the_trials_that_were_run() {
 
 fn asks_for_other_trials(name: &str, record: &Record) -> Option<String> {
     let mut method = of(&record.plan, &record.hosts);
-    for (at, result) in record.trials.iter().enumerate() {
+    let asked = record.trials.iter().filter(|result| result.trial.proves.is_none());
+    for (at, result) in asked.enumerate() {
         let Step::Run { trial, .. } = method.next() else {
             return Some(format!("{name}: trial {at}, {}, is not asked for", result.trial.name));
         };
