@@ -24,13 +24,13 @@ pub fn dump(folder: &Path, url: &str, timeout: Duration, options: &[String]) -> 
     (String::from_utf8_lossy(&output.stdout).into_owned(), console)
 }
 
-/// The browser with its files in `folder`, for 90 s at most.
+/// The browser with its files in `folder`, for ten minutes at most: a test may use an open page for as long as a run takes.
 pub(super) fn command(folder: &Path) -> Command {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let browser = names.into_iter().find_map(program).expect("the test declares that it needs Chromium");
     let mut command = Command::new("timeout");
     command
-        .args(["--kill-after=5", "90"])
+        .args(["--kill-after=5", "600"])
         .arg(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
         .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--enable-logging=stderr"])
