@@ -115,7 +115,8 @@ mod tests {
                 let _ = last.send(());
             });
         }
-        assert!(done.lock().expect("the list").is_empty(), "none is done at once");
+        let (empty, passed) = (done.lock().expect("the list").is_empty(), clock::now() - begun);
+        assert!(empty || passed >= 10 * MS, "one is done after {passed} ns");
         (0..3).for_each(|_| all.recv().expect("it comes"));
         let done = done.lock().expect("the list");
         assert!(done.iter().enumerate().all(|(at, (number, _))| at == *number), "{done:?}");

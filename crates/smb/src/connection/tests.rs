@@ -108,8 +108,8 @@ fn a_server_that_owes_an_answer_is_not_silent_for_long() {
 
 #[test]
 fn a_server_that_is_at_work_for_long_is_asked_whether_it_is_there() {
-    // Twice as long as the time after which a connection looks whether it should ask.
-    let silence = Duration::from_secs(2);
+    // Four times as long as the time after which a connection looks whether it should ask.
+    let silence = 4 * LOOK;
     let connection = connect(silence, move |mut client| {
         let first = request(&mut client).expect("one");
         client.write_all(&answer(&first, b"")).expect("sent");

@@ -53,7 +53,7 @@ impl Events {
         let mut connection = TcpStream::connect(address).expect("it listens");
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
         connection.write_all(request.as_bytes()).expect("sent");
-        connection.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        connection.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
         let mut events = Self { connection, status: 0, read: String::new() };
         events.status = Answer::read(&events.until("\r\n\r\n")).status;
         events

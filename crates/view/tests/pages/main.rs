@@ -197,7 +197,7 @@ fn watchers_are_let_go_at_the_end() {
     let _events = place.events("run");
     let start = Instant::now();
     place.end();
-    assert!(start.elapsed() < Duration::from_secs(10), "it ends");
+    assert!(start.elapsed() < Duration::from_secs(60), "it ends");
 }
 
 #[test]
