@@ -174,7 +174,7 @@ fn an_agent_allows_only_the_folders_it_was_given() {
 /// A kill leaves no file under its final name that is not whole, and the copy goes on afterwards to the same tree.
 #[test]
 fn a_killed_agent_leaves_nothing_half_written_under_its_name() {
-    const TREE: &str = "files=1200,folders=60,bytes=30M";
+    const TREE: &str = "files=4800,folders=60,bytes=30M";
     let place = TestFolder::new();
     fs::create_dir(place.path("allowed")).expect("made");
     let whole = place.path("whole");

@@ -4,7 +4,7 @@ use crate::program::{TestFolder, wait_until_gone, words};
 use linerate_testsuite::{lab_test, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::net::TcpListener;
+use std::net::TcpStream;
 use std::os::unix::process::CommandExt as _;
 use std::time::Instant;
 
@@ -140,7 +140,9 @@ fn an_agent_that_cannot_be_used_is_named_with_the_reason() {
         .run(&["agent", "--listen", &format!("127.0.0.1:{taken}"), "--ephemeral"])
         .says(3, &["another program", taken]);
 
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
+    // The port of a connection's own end: nobody listens on it, and nobody else is given it.
+    let held = TcpStream::connect(("127.0.0.1", taken.parse().expect("a port"))).expect("connects");
+    let free = held.local_addr().expect("is bound").port();
     stream(&format!("linerate://127.0.0.1:{free}#{secrets}")).says(3, &["no agent answers", "linerate agent"]);
 }
 
