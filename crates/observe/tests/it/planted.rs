@@ -97,7 +97,7 @@ fn a_wrong_checksum_is_not_taken_for_a_full_buffer() {
             let damaged: Vec<_> = (0..DAMAGED).map(|_| datagram(port, payload, 0x1234)).collect();
             planting.send_raw(Protocol::UDP, &damaged);
             planting.from.send_to(b"whole", planting.to.local_addr().expect("address")).expect("send");
-            assert_eq!(read_all(&planting.to), 1, "only the whole one arrives");
+            assert_eq!(read_all(&planting.to, 1), 1, "only the whole one arrives");
         });
         let NetworkCounters { udp, ip, .. } = seen.network;
         assert_eq!((udp.checksum_errors, udp.receive_buffer_errors), (DAMAGED, 0), "{payload}");
@@ -122,7 +122,7 @@ fn what_a_filter_drops_on_the_way_in_is_counted_by_the_interfaces_clsact() {
         for _ in 0..DATAGRAMS {
             planting.from.send_to(&[0; 500], planting.to.local_addr().expect("address")).expect("send");
         }
-        arrived = read_all(&planting.to);
+        arrived = read_all(&planting.to, 1);
     });
     let filter = seen.qdiscs.iter().find(|qdisc| qdisc.kind == "clsact").expect("it dropped");
     assert_eq!((filter.interface.as_str(), filter.root, filter.drops), ("eth0", false, DATAGRAMS - arrived));
@@ -147,7 +147,7 @@ fn what_an_xdp_program_drops_is_counted_by_the_driver() {
         for _ in 0..DATAGRAMS {
             planting.from.send_to(&[0; 500], planting.to.local_addr().expect("address")).expect("send");
         }
-        assert_eq!(read_all(&planting.to), 0);
+        assert_eq!(read_all(&planting.to, 0), 0);
     });
     let counters = &seen.driver_counters;
     assert!(counters.iter().all(|counter| counter.interface == "eth0"), "{counters:?}");
@@ -168,7 +168,7 @@ fn what_the_host_filters_after_ip_received_it_ends_nowhere_else() {
             (0..FOREIGN).map(|_| packet(Ipv4Addr::new(203, 0, 113, 1), 0, 0, &datagram(planting.port(), 10, 0)));
         planting.send_raw(OWN_HEADER.into(), &foreign.collect::<Vec<_>>());
         planting.from.send_to(b"own", planting.to.local_addr().expect("address")).expect("send");
-        assert_eq!(read_all(&planting.to), 1);
+        assert_eq!(read_all(&planting.to, 1), 1);
     });
     assert_eq!((seen.network.ip.received, seen.network.ip.filtered), (FOREIGN + 1, FOREIGN));
     // A sampler leaves out what may have been in transit.
@@ -191,7 +191,7 @@ fn datagrams_of_which_a_fragment_is_missing_are_counted_before_they_are_given_up
         fragments.push(packet(address(A), 99, MORE_FRAGMENTS, first));
         fragments.push(packet(address(A), 99, 608 / 8, second));
         planting.send_raw(OWN_HEADER.into(), &fragments);
-        assert_eq!(read_all(&planting.to), 1);
+        assert_eq!(read_all(&planting.to, 1), 1);
     });
     let ip = seen.network.ip;
     assert_eq!((ip.received, ip.delivered), (INCOMPLETE + 2, 1));

@@ -4,6 +4,7 @@ use linerate_model::DeviceLoad;
 use linerate_observe::snmp::{Reading, Session, SnmpError, Target, Watcher};
 use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
+use linerate_sys::udp;
 use linerate_testsuite::server_test;
 use linerate_testsuite::servers::Snmpd;
 use rand::rngs::SmallRng;
@@ -14,6 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// What a test waits for comes by then, even on a busy machine.
+const LONG: Duration = Duration::from_secs(60);
 /// What the agent shall say of its first two CPUs, and of all. Its own 1-minute averages come only after a minute.
 const PLANTED: [u64; 2] = [30, 90];
 const PLANTED_IDLE: u64 = 75;
@@ -71,7 +74,7 @@ impl Agent {
         loop {
             match Session::open(&self.target(before, options)).await {
                 Ok(session) => return session,
-                Err(SnmpError::Closed { .. }) if started.elapsed() < Duration::from_secs(10) => {}
+                Err(SnmpError::Closed { .. } | SnmpError::Silent { .. }) if started.elapsed() < LONG => {}
                 Err(error) => {
                     let log = std::fs::read_to_string(self.snmpd.directory.path().join("log")).unwrap_or_default();
                     panic!("{before}: {error}\n{log}");
@@ -116,31 +119,47 @@ impl Drop for Burner {
     }
 }
 
-/// Ticks that this machine's CPUs were busy, and all ticks.
-fn proc_stat() -> (u64, u64) {
+/// Ticks of all this machine's CPUs.
+#[derive(Debug, Clone, Copy)]
+struct Ticks {
+    busy: u64,
+    stolen: u64,
+    all: u64,
+}
+
+impl Ticks {
+    fn since(self, before: Self) -> Self {
+        Self { busy: self.busy - before.busy, stolen: self.stolen - before.stolen, all: self.all - before.all }
+    }
+}
+
+fn proc_stat() -> Ticks {
     let text = std::fs::read_to_string("/proc/stat").expect("/proc/stat");
     let ticks: Vec<u64> =
         text.lines().next().expect("a line").split_whitespace().skip(1).take(8).map(|n| n.parse().expect(n)).collect();
     let all: u64 = ticks.iter().sum();
     // Not idle (3), not waiting (4), not stolen (7).
-    (all - ticks[3] - ticks[4] - ticks[7], all)
+    Ticks { busy: all - ticks[3] - ticks[4] - ticks[7], stolen: ticks[7], all }
 }
 
-/// Reads until the device has renewed its CPU counters; what /proc/stat says at that moment.
-async fn renewed(session: &mut Session, before: &Reading) -> (Reading, (u64, u64)) {
+/// Reads until the device has renewed its CPU counters; what /proc/stat says before that moment and after it.
+async fn renewed(session: &mut Session, before: &Reading) -> (Reading, [Ticks; 2]) {
     let started = Instant::now();
+    let mut unchanged = proc_stat();
     loop {
+        let asked = proc_stat();
         let now = session.sample().await.expect("a reading");
         if now.load_since(before).cpu.is_some() {
-            return (now, proc_stat());
+            return (now, [unchanged, proc_stat()]);
         }
-        assert!(started.elapsed() < Duration::from_secs(20), "the device's CPU counters stand still");
+        unchanged = asked;
+        assert!(started.elapsed() < LONG, "the device's CPU counters stand still");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Between two renewals, what SNMP says and what /proc/stat says.
-async fn both(session: &mut Session) -> (DeviceLoad, f64) {
+/// Between two renewals, what SNMP says, and the least and the most that it can be by /proc/stat.
+async fn both(session: &mut Session) -> (DeviceLoad, [f64; 2]) {
     let first = loop {
         let reading = session.sample().await.expect("a reading");
         if reading.load_since(&reading).source == "snmp UCD raw counters" {
@@ -148,9 +167,11 @@ async fn both(session: &mut Session) -> (DeviceLoad, f64) {
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     };
-    let (before, (busy_before, all_before)) = renewed(session, &first).await;
-    let (after, (busy, all)) = renewed(session, &before).await;
-    (after.load_since(&before), (busy - busy_before) as f64 / (all - all_before) as f64)
+    let (before, [outer_start, inner_start]) = renewed(session, &first).await;
+    let (after, [inner_end, outer_end]) = renewed(session, &before).await;
+    let (inner, outer) = (inner_end.since(inner_start), outer_end.since(outer_start));
+    let share = |busy: u64, all: u64| busy as f64 / all as f64;
+    (after.load_since(&before), [share(inner.busy, outer.all), share(outer.busy, inner.all)])
 }
 
 fn has_note(load: &DeviceLoad, words: &str) -> bool {
@@ -242,27 +263,33 @@ fn cpu_use_is_that_of_the_window() {
         let mut session = agent.open("snmp://public", "").await;
         let mut watcher = agent.watcher().await.settle(Duration::ZERO);
         let burner = Burner::start();
+        let begun = proc_stat();
         // Its window has both renewals that are waited for here; net-snmp renews every 5 s, and no setting changes that.
         watcher.start().await;
-        let (busy, truth) = both(&mut session).await;
+        let (busy, [least, most]) = both(&mut session).await;
         let load = watcher.stop().await;
+        let watched = proc_stat().since(begun);
         drop(burner);
-        println!("busy: {:?}, /proc/stat {truth}", busy.cpu);
-        assert!((busy.cpu.expect("renewed") - truth).abs() < 0.08, "{busy:?}, /proc/stat {truth}");
+        println!("busy: {:?}, by /proc/stat {least} to {most}", busy.cpu);
+        // Ticks are whole hundredths of a second.
+        let within = (least - 0.02..=most + 0.02).contains(&busy.cpu.expect("renewed"));
+        assert!(within, "{busy:?}, by /proc/stat {least} to {most}");
         assert_eq!(busy.source, "snmp UCD raw counters");
         assert!(busy.softirq.is_some_and(|softirq| softirq < busy.cpu.expect("renewed")), "{busy:?}");
         // Per CPU this agent knows only averages. They must not pass for the window's.
         assert!(busy.per_cpu.is_empty() && busy.busiest_cpu.is_none(), "{busy:?}");
         assert!(has_note(&busy, "1-minute averages: the busiest was at 90 %"), "{:?}", busy.notes);
 
-        // The same by watcher. Whatever else this machine does, one core is busy.
-        println!("watched: {load:?}");
-        assert!(load.cpu.is_some_and(|cpu| cpu > 0.8 / cores && cpu <= 1.0), "{load:?}");
+        // The same by watcher. Whatever else this machine does, one core is busy, but for what another machine takes of it.
+        let stolen = watched.stolen as f64 / watched.all as f64;
+        println!("watched: {load:?}, stolen {stolen}");
+        let one_core = 1.0 / cores - stolen;
+        assert!(load.cpu.is_some_and(|cpu| cpu > 0.8 * one_core && cpu <= 1.0), "{load:?}, stolen {stolen}");
         assert!(!has_note(&load, "only once") && !has_note(&load, "did not move"), "{load:?}");
         assert!(load.window.as_secs_f64() > 5.0, "{load:?}");
-        // Two renewals, each up to half a second late, for so often is looked.
+        // Two renewals and a look after each: 11 s. Looks that come late make the time between two of them shorter or longer.
         let shortest = watcher.shortest_window().expect("two renewals seen").as_secs_f64();
-        assert!((9.0..=15.0).contains(&shortest), "{shortest}");
+        assert!((5.0..=60.0).contains(&shortest), "{shortest}");
 
         // Too short to hold two renewals: said, not made up.
         watcher.start().await;
@@ -279,7 +306,7 @@ fn interfaces_count_what_was_sent() {
     const DATAGRAMS: u64 = 20_000;
     const PAYLOAD: usize = 400;
     /// What our own questions and their answers may add.
-    const OWN_FRAMES: u64 = 1_000;
+    const OWN_FRAMES: u64 = 5_000;
     let namespace = NetNamespace::new().expect("a namespace");
     namespace
         .enter(|| {
@@ -288,13 +315,15 @@ fn interfaces_count_what_was_sent() {
             route.set_up(lo).expect("up");
             let agent = Agent::start();
             block_on(async {
-                let mut watcher = agent.watcher().await;
+                let mut watcher = agent.watcher().await.settle(LONG);
                 watcher.start().await;
                 let receiver = UdpSocket::bind("127.0.0.1:0").expect("a socket");
                 let source = UdpSocket::bind("127.0.0.1:0").expect("a socket");
                 let to = receiver.local_addr().expect("an address");
                 for _ in 0..DATAGRAMS {
                     source.send_to(&[0; PAYLOAD], to).expect("sent");
+                    // One at a time, so that none is dropped.
+                    receiver.recv(&mut [0; PAYLOAD]).expect("received");
                 }
                 let load = watcher.stop().await;
                 println!("{load:?}");
@@ -325,8 +354,12 @@ fn a_device_that_falls_silent_costs_the_figures_only() {
     let mut agent = Agent::start();
     block_on(async {
         let mut watcher = agent.watcher().await.settle(Duration::ZERO);
-        // The time that it has run is what tells it from one that started anew.
-        tokio::time::sleep(Duration::from_secs(4)).await;
+        let starting = Instant::now();
+        agent.snmpd.restart();
+        agent.open("snmp://public", "").await;
+        let takes = starting.elapsed();
+        // The time that it has run is what tells it from one that started anew: it must be longer than the next start takes.
+        tokio::time::sleep(5 * takes + Duration::from_secs(4)).await;
         // What it counts now is no difference to what it counted before.
         watcher.start().await;
         agent.snmpd.restart();
@@ -357,8 +390,9 @@ impl Meddler {
         let near = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let far = UdpSocket::bind("127.0.0.1:0").expect("a port");
         far.connect(("127.0.0.1", agent.snmpd.port)).expect("an address");
-        for socket in [&near, &far] {
-            socket.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
+        // Whether it is to stop is looked at between two questions; an answer may take long.
+        for (socket, timeout) in [(&near, Duration::from_millis(200)), (&far, Duration::from_secs(5))] {
+            socket.set_read_timeout(Some(timeout)).expect("a timeout");
         }
         let port = near.local_addr().expect("an address").port();
         let stop = Arc::new(AtomicBool::new(false));
@@ -368,6 +402,8 @@ impl Meddler {
             let mut buffer = [0; 65_536];
             while !stopped.load(Ordering::Relaxed) {
                 let Ok((length, asker)) = near.recv_from(&mut buffer) else { continue };
+                // An answer to an earlier question would pass for that to this one.
+                while udp::receive_one(&far, &mut [0; 16], false).is_ok() {}
                 far.send(&buffer[..length]).expect("passed on");
                 let Ok(mut length) = far.recv(&mut buffer) else { continue };
                 if random.random_ratio(1, one_in) {
