@@ -362,6 +362,8 @@ mod tests {
         let spec = StreamTask { message_bytes: ByteCount::new(1 << 20), ..spec };
         let sent = send(&shared, 0, &spec, &sender).expect("calls ended within the window").sent.expect("it sends");
         assert!(sent.payload_bytes > 0 && sent.window.get() >= 200_000_000, "{sent:?}");
+        // A call of a mebibyte would end with it, and a window would hold whole ones.
+        assert!(!sent.payload_bytes.is_multiple_of(1 << 20), "{sent:?}");
         drop((sender, shared));
         reading.join().expect("reads");
     }
