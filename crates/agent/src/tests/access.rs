@@ -207,7 +207,7 @@ async fn only_allowed_peers_may_ask() {
 /// Connections without the token take slots from each other only, and of those there are few.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_without_the_token_are_few() {
-    // None is closed for the time that it takes.
+    // Long enough for no connection to be closed because of it.
     let timeouts = Timeouts { unadmitted: 10 * SOON, ..Timeouts::default() };
     let agent = agent(|options| options.timeouts = timeouts).await;
     let client = connect(&agent).await;
