@@ -104,7 +104,7 @@ fn records_are_kept_listed_reported_and_deleted() {
 /// The README's first command, as a newcomer runs it.
 #[lab_test]
 fn the_demonstration_prints_a_line_for_each_result_and_writes_its_report() {
-    // It sends as fast as it can.
+    // No rate is set.
     let _alone = alone();
     let place = TestFolder::new();
     let ran = place.run(&["lab"]);

@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(decided(Expects::Same, &[(100.0, 90.0), (100.0, 110.0), (100.0, 101.0)]), Decision::Open);
     }
 
-    /// Rates fall to a half during the test. The changed trial of each pair is as fast as the unchanged one, or a fifth faster.
+    /// Rates fall to 0.5 times during the test. The changed trial of each pair has the rate of the unchanged one, or a fifth more.
     #[test]
     fn a_drift_of_both_trials_of_a_pair_decides_nothing() {
         let drifting = |ratio: f64| [100e6, 75e6, 50e6].map(|rate| (rate, ratio * rate * (1.0 + rate / 1e11)));
