@@ -30,8 +30,10 @@ const BRIDGE: &str = "br0";
 const MTU: u32 = 1500;
 /// Ethernet header with two VLAN tags, bytes.
 const HEADERS: usize = 14 + 2 * 4;
-/// How long a new bench may take until every host hears every other.
-const RING_THROUGH: Duration = Duration::from_secs(5);
+/// How long a new bench may take until every host hears every other: the machine may be busy.
+const RING_THROUGH: Duration = Duration::from_secs(60);
+/// How long that is tried where a link or a filter that loses may rightly stay silent.
+const RING_THROUGH_LOSS: Duration = Duration::from_secs(5);
 
 /// What was built of a bench. Dropping it gives the descriptors back; what no process holds then, the kernel removes.
 pub(crate) struct Wiring {
@@ -353,9 +355,9 @@ impl Wiring {
                 let (socket, local) = socket.map_err(host.building("a socket"))?;
                 ends.push((host, socket, local));
             }
-            let silent = hear_all(&ends);
-            // A link or a filter that loses may rightly stay silent.
-            if let (Some((from, to)), false) = (silent.first(), bench.may_lose() || bench.path_loses()) {
+            let loses = bench.may_lose() || bench.path_loses();
+            let silent = hear_all(&ends, if loses { RING_THROUGH_LOSS } else { RING_THROUGH });
+            if let (Some((from, to)), false) = (silent.first(), loses) {
                 return Err(LabError::Build {
                     step: format!("use the bench: host {} does not hear host {}", ends[*to].0.name, ends[*from].0.name),
                     source: linerate_sys::Error::new("recv", ends[*to].2.to_string(), io::ErrorKind::TimedOut),
@@ -526,13 +528,13 @@ fn give(route: &mut Route, link: u32, address: IpAddr) -> Result<bool, linerate_
 }
 
 /// The pairs of whom the second did not hear the first in time.
-fn hear_all(ends: &[(&WiredHost, UdpSocket, SocketAddr)]) -> BTreeSet<(usize, usize)> {
+fn hear_all(ends: &[(&WiredHost, UdpSocket, SocketAddr)], longest: Duration) -> BTreeSet<(usize, usize)> {
     let indices = 0..ends.len();
     let mut silent: BTreeSet<_> =
         indices.clone().flat_map(|from| indices.clone().map(move |to| (from, to))).filter(|(a, b)| a != b).collect();
     let start = Instant::now();
     let mut pause = Duration::from_millis(1);
-    while !silent.is_empty() && start.elapsed() < RING_THROUGH {
+    while !silent.is_empty() && start.elapsed() < longest {
         for (from, to) in &silent {
             // The answer to a failure is to try again.
             let _ = ends[*from].1.send_to(b"linerate", ends[*to].2);
