@@ -527,7 +527,7 @@ fn give(route: &mut Route, link: u32, address: IpAddr) -> Result<bool, linerate_
     }
 }
 
-/// The pairs of whom the second did not hear the first in time.
+/// The pairs of whom the second did not hear the first within `longest`.
 fn hear_all(ends: &[(&WiredHost, UdpSocket, SocketAddr)], longest: Duration) -> BTreeSet<(usize, usize)> {
     let indices = 0..ends.len();
     let mut silent: BTreeSet<_> =
