@@ -12,8 +12,8 @@ pub(crate) use settle::{bypassed, settle};
 use crate::task::kind_of;
 use crate::verdict::{FlowFacts, NOTABLE_LOSS, bits};
 use linerate_model::{
-    Counterproof, Direction, Expects, FlowFigures, Host, Limit, Load, Measurement, Net, Offered, PairPart, RpcTask,
-    StreamTask, Task, TransactStyle, TransactTask, Transport, Trial, TrialResult,
+    Counterproof, Direction, Expects, FlowFigures, Host, Limit, LimitPlace, Load, Measurement, Net, Offered, PairPart,
+    RpcTask, StreamTask, Task, TransactStyle, TransactTask, Transport, Trial, TrialResult,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate};
 
@@ -27,6 +27,20 @@ const LARGE_BUFFER: u64 = 8 << 20;
 const LARGE_MESSAGE: u64 = 128 << 10;
 /// A result that should rise to this share of its line may be held back by the line.
 const ROOM: f64 = 0.95;
+/// A verdict is put to no more tests.
+const MOST_TESTS: usize = 2;
+/// Payload of the largest datagram, and of the largest segment with timestamps, that every path takes: packets of 1,280 bytes with a
+/// header of IPv6 (RFC 8200, section 5).
+const MINIMUM_MTU_DATAGRAM: u64 = 1232;
+const MINIMUM_MTU_SEGMENT: u16 = 1208;
+/// Payload of the largest datagram over IPv4 that Ethernet takes whole.
+const ETHERNET_DATAGRAM: u64 = 1472;
+/// Where so many datagrams are lost, all may be too large for the path.
+const NEARLY_ALL: f64 = 0.95;
+/// Packets with less payload grow too much by their headers: shapers do not agree in which of them they count.
+const LARGE_PACKET: u64 = 1_000;
+/// What it shows if data in the other direction are no slower.
+const WIDE_RETURN: &str = "that the return path carries as much as the forward path";
 /// The share of what came through that a path must carry without loss if that was all it let through.
 const BELOW: f64 = 0.9;
 
@@ -89,11 +103,25 @@ struct Test {
     expects: Expects,
     /// What the limit is if the contrary comes out, where that is known.
     otherwise: Option<Limit>,
+    /// What the contrary shows, in words.
+    contrary: Option<&'static str>,
+    /// The expected outcome only rules the contrary out.
+    only_excludes: bool,
 }
 
 impl Test {
     fn new(task: Task, change: impl Into<String>, expects: Expects) -> Self {
-        Self { task, change: change.into(), expects, otherwise: None }
+        Self { task, change: change.into(), expects, otherwise: None, contrary: None, only_excludes: false }
+    }
+
+    /// The contrary shows `what`.
+    fn else_it_shows(self, what: &'static str) -> Self {
+        Self { contrary: Some(what), ..self }
+    }
+
+    /// The expected outcome only rules out `what` the contrary shows.
+    fn only_excludes(self, what: &'static str) -> Self {
+        Self { only_excludes: true, ..self.else_it_shows(what) }
     }
 
     fn else_it_is(self, limit: Limit) -> Self {
@@ -102,11 +130,13 @@ impl Test {
 
     /// The trial. Loads beside the measured one have told what they were to tell.
     fn of(self, cell: &Trial) -> Trial {
-        let Self { task, change, expects, otherwise } = self;
+        let Self { task, change, expects, otherwise, contrary, only_excludes } = self;
+        let contrary = contrary.map(str::to_owned);
+        let (of, part) = (cell.name.clone(), PairPart::Changed);
         Trial {
             name: changed_name(&cell.name, &change),
             loads: vec![Load { task, timing: cell.load().timing }],
-            proves: Some(Counterproof { of: cell.name.clone(), change, part: PairPart::Changed, expects, otherwise }),
+            proves: Some(Counterproof { of, change, part, expects, otherwise, contrary, only_excludes }),
         }
     }
 }
@@ -125,28 +155,38 @@ impl Subject<'_> {
         let tcp = self.stream.net.transport == Transport::Tcp;
         let tests = match self.result.verdict.leading() {
             Limit::OfferedLoad => {
-                [Some(self.with("no limit to the load", Expects::Rise, |stream| stream.offered = None)), None]
+                vec![Some(self.with("no limit to the load", Expects::Rise, |stream| stream.offered = None))]
             }
-            Limit::Wire if tcp => [self.more_flows(Expects::Same), None],
+            Limit::Wire if tcp => vec![self.more_flows(Expects::Same)],
             Limit::PathLoss if tcp => {
                 let evenly = self.evenly(Expects::LossStays);
-                [evenly.map(|test| test.else_it_is(Limit::Shaper)), self.blind_to_loss()]
+                let evenly = evenly.map(|test| test.else_it_is(Limit::Shaper));
+                vec![evenly, self.at_minimum_mtu(), self.blind_to_loss()]
             }
-            Limit::PathLoss => [self.half_the_load(), None],
+            Limit::PathLoss => vec![self.half_the_load(), self.at_minimum_mtu()],
+            Limit::Shaper if self.result.verdict.place == Some(LimitPlace::ReturnPath) => {
+                vec![
+                    self.reversed(Expects::Fall).map(|test| test.else_it_shows(WIDE_RETURN)),
+                    self.more_flows(Expects::Same),
+                ]
+            }
             Limit::Shaper if tcp && self.loses() => {
                 let evenly = self.evenly(Expects::LossGoes);
-                [evenly.map(|test| test.else_it_is(Limit::PathLoss)), None]
+                vec![evenly.map(|test| test.else_it_is(Limit::PathLoss)), self.at_minimum_mtu()]
             }
-            Limit::Shaper if !tcp => [self.just_below(), None],
-            Limit::Shaper => [self.more_flows(Expects::Same), None],
-            Limit::Window | Limit::SendBuffer => [self.more_in_flight(), self.other_control(Expects::Same)],
+            Limit::Shaper if !tcp => vec![self.at_minimum_mtu(), self.just_below(), self.smaller_packets()],
+            Limit::Shaper => vec![self.more_flows(Expects::Same), self.smaller_packets()],
+            Limit::Window | Limit::SendBuffer => vec![self.more_in_flight(), self.other_control(Expects::Same)],
             Limit::ReceiverBuffer => {
                 let change = format!("a receive buffer of {} MiB", LARGE_BUFFER >> 20);
                 let larger =
                     |stream: &mut StreamTask| stream.net.socket.receive_buffer = Some(ByteCount::new(LARGE_BUFFER));
-                [Some(self.with(change, Expects::Rise, larger)), None]
+                vec![Some(self.with(change, Expects::Rise, larger))]
             }
-            Limit::SenderCpu | Limit::ReceiverCpu => [self.larger_messages().or_else(|| self.on_more_cores()), None],
+            Limit::SenderCpu | Limit::ReceiverCpu => {
+                vec![self.larger_messages().or_else(|| self.on_more_cores()).or_else(|| self.with_roles_swapped())]
+            }
+            Limit::SoftirqCpu => vec![self.larger_packets()],
             // Of a device and a tester the calibration tells: see `settle`.
             Limit::Wire
             | Limit::Tester
@@ -154,13 +194,12 @@ impl Subject<'_> {
             | Limit::Server
             | Limit::StorageRead
             | Limit::StorageWrite
-            | Limit::SoftirqCpu
             | Limit::StartUp
             | Limit::Corruption
             | Limit::Latency
-            | Limit::CannotTell => [None, None],
+            | Limit::CannotTell => Vec::new(),
         };
-        tests.into_iter().flatten().collect()
+        tests.into_iter().flatten().take(MOST_TESTS).collect()
     }
 
     fn with(&self, change: impl Into<String>, expects: Expects, make: impl FnOnce(&mut StreamTask)) -> Test {
@@ -217,10 +256,92 @@ impl Subject<'_> {
         Some(self.figures.received.as_ref()?.payload_bps.median)
     }
 
-    /// That share of the result, as the load of each path and direction.
+    /// That share of the result, as the load of each path and direction; none where nothing came through.
     fn of_each_path(&self, share: f64) -> Option<BitRate> {
         let ways = if self.stream.direction == Direction::Both { 2 } else { 1 };
-        Some(BitRate::per_second((self.received()? * share / (self.stream.paths.len() * ways).max(1) as f64) as u64))
+        let rate = self.received()? * share / (self.stream.paths.len() * ways).max(1) as f64;
+        (rate >= 1.0).then(|| BitRate::per_second(rate as u64))
+    }
+
+    /// Packets that every path takes. Loss that goes with them was of packets too large for the path, of which no router told.
+    fn at_minimum_mtu(&self) -> Option<Test> {
+        let message = self.stream.message_bytes.get();
+        let test = match (&self.facts.tcp, &self.figures.tcp) {
+            (Some(facts), Some(tcp)) => {
+                let at_odds = facts.is_heavy() || facts.is_stalled();
+                let is_larger = tcp.mss > u32::from(MINIMUM_MTU_SEGMENT);
+                let change = format!("segments of {MINIMUM_MTU_SEGMENT} bytes");
+                (at_odds && is_larger).then(|| {
+                    let set = |stream: &mut StreamTask| stream.net.socket.mss = Some(MINIMUM_MTU_SEGMENT);
+                    self.with(change, Expects::LossStays, set)
+                })
+            }
+            _ => {
+                let lost = self.figures.loss.map_or(0.0, |loss| loss.places.unaccounted as f64 / loss.of.max(1) as f64);
+                let change = format!("datagrams of {MINIMUM_MTU_DATAGRAM} bytes");
+                (lost >= NEARLY_ALL && message > MINIMUM_MTU_DATAGRAM).then(|| {
+                    let set = |stream: &mut StreamTask| stream.message_bytes = ByteCount::new(MINIMUM_MTU_DATAGRAM);
+                    self.with(change, Expects::LossStays, set)
+                })
+            }
+        };
+        test.map(|test| test.only_excludes("that the path loses large packets only: a path MTU black hole"))
+    }
+
+    /// Packets with half the payload. A limit of bits lets through the same with all headers, a limit of packets about half.
+    fn smaller_packets(&self) -> Option<Test> {
+        let payload = match &self.figures.tcp {
+            Some(tcp) => u64::from(tcp.mss),
+            None => self.stream.message_bytes.get(),
+        };
+        // Larger datagrams are cut into fragments.
+        let whole = self.figures.tcp.is_some() || payload <= ETHERNET_DATAGRAM;
+        let half = payload / 2;
+        let set = |stream: &mut StreamTask| match (stream.net.transport, stream.offered) {
+            (Transport::Tcp, _) => stream.net.socket.mss = u16::try_from(half).ok(),
+            (Transport::Udp, offered) => {
+                stream.message_bytes = ByteCount::new(half);
+                if let Some(Offered::MessagesPerS(rate)) = offered {
+                    stream.offered = Some(Offered::MessagesPerS(FrameRate::per_second(rate.get() * 2)));
+                }
+            }
+        };
+        (payload >= LARGE_PACKET && whole).then(|| {
+            let test = self.with(format!("packets of {half} bytes"), Expects::SameOnWire, set);
+            test.else_it_is(Limit::Shaper).else_it_shows("a limit of packets, not of bits")
+        })
+    }
+
+    /// Datagrams with twice the payload, as long as they stay whole: as many soft interrupts carry more.
+    fn larger_packets(&self) -> Option<Test> {
+        let larger = self.stream.message_bytes.get() * 2;
+        (self.stream.net.transport == Transport::Udp && larger <= ETHERNET_DATAGRAM).then(|| {
+            let set = |stream: &mut StreamTask| stream.message_bytes = ByteCount::new(larger);
+            self.with(format!("messages of {larger} bytes"), Expects::Rise, set)
+        })
+    }
+
+    /// Data in the other direction; none where they go both ways, or where threads are pinned to cores of their hosts.
+    fn reversed(&self, expects: Expects) -> Option<Test> {
+        let direction = match self.stream.direction {
+            Direction::Send => Direction::Receive,
+            Direction::Receive => Direction::Send,
+            Direction::Both => return None,
+        };
+        let socket = &self.stream.net.socket;
+        let pinned = !socket.sender_cpus.is_empty() || !socket.receiver_cpus.is_empty();
+        let set = |stream: &mut StreamTask| stream.direction = direction;
+        (!pinned).then(|| self.with("data in the other direction", expects, set))
+    }
+
+    /// A host without time has none in the other role either.
+    fn with_roles_swapped(&self) -> Option<Test> {
+        let other = match self.result.verdict.leading() {
+            Limit::SenderCpu => Limit::ReceiverCpu,
+            Limit::ReceiverCpu => Limit::SenderCpu,
+            _ => return None,
+        };
+        self.reversed(Expects::Names(other))
     }
 
     /// A control that does not go by loss; without one several flows, each of which loss holds back by itself.

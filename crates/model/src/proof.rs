@@ -18,6 +18,12 @@ pub struct Counterproof {
     pub expects: Expects,
     /// What the limit is if the contrary comes out, where that is known.
     pub otherwise: Option<Limit>,
+    /// What the contrary shows, as in `a limit of packets, not of bits`; none where it speaks against the limit and shows no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contrary: Option<String>,
+    /// The expected outcome only rules the contrary out. It does not support the limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_excludes: bool,
 }
 
 impl Counterproof {
@@ -43,12 +49,18 @@ pub enum PairPart {
 pub enum Expects {
     /// The result rises.
     Rise,
+    /// The result falls.
+    Fall,
     /// The result stays as it is.
     Same,
+    /// The rate stays as it is, counted with all headers and gaps of the packets: payload differs with their size.
+    SameOnWire,
     /// The share of datagrams lost, or of segments retransmitted, stays as it is.
     LossStays,
     /// The loss goes.
     LossGoes,
+    /// The verdict on the changed measurement is this limit.
+    Names(Limit),
 }
 
 /// What a counterproof came to.

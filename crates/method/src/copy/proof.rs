@@ -36,6 +36,8 @@ pub(crate) fn counterproof(cell: &Trial, result: &Measurement) -> Option<Trial> 
             part: PairPart::Changed,
             expects,
             otherwise: None,
+            contrary: None,
+            only_excludes: false,
         }),
     })
 }

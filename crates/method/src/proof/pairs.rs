@@ -11,7 +11,7 @@
 use crate::statistics::{Contrast, Scale};
 use crate::task::{Context, kind_of};
 use linerate_model::{
-    Counterproof, Expects, Host, Interval, Limit, Measurement, PairPart, Repeats, Trial, TrialResult, Verdict,
+    Counterproof, Expects, Host, Interval, Limit, Measurement, PairPart, Repeats, Summary, Trial, TrialResult, Verdict,
 };
 
 /// Pairs that there are in any case.
@@ -115,16 +115,22 @@ impl Pairs {
     pub(super) fn ratio(&self) -> Option<Interval> {
         // Of a trial in which nothing came through there is no logarithm.
         let logarithm = |figure: &f64| figure.max(1.0).ln();
-        let pairs: Vec<(f64, f64)> = self
-            .unchanged
-            .main
-            .values
-            .iter()
-            .map(logarithm)
-            .zip(self.changed.main.values.iter().map(logarithm))
-            .collect();
+        let [unchanged, changed] = self.figures().map(|figures| figures.values.iter().map(logarithm));
+        let pairs: Vec<(f64, f64)> = unchanged.zip(changed).collect();
         let interval = Contrast::paired(Scale::Difference, &pairs, (RESOLUTION, RESOLUTION))?.interval(CONFIDENCE)?;
         Some(Interval { low: interval.low.exp(), high: interval.high.exp(), ..interval })
+    }
+
+    /// What is compared: of the unchanged and of the changed trials.
+    pub(super) fn figures(&self) -> [&Summary; 2] {
+        fn on_wire(of: &Measurement) -> Option<&Summary> {
+            of.flows()?.received.as_ref()?.wire_bps.as_ref()
+        }
+        let both = [&self.unchanged, &self.changed];
+        match both.map(on_wire) {
+            [Some(unchanged), Some(changed)] if self.test.expects == Expects::SameOnWire => [unchanged, changed],
+            _ => both.map(|of| &of.main),
+        }
     }
 
     /// What was lost in the unchanged and in the changed trials.
@@ -141,21 +147,22 @@ impl Pairs {
             return of_loss(self.test.expects, &self.lost());
         }
         let Some(Interval { low, high, .. }) = self.ratio() else { return Decision::Open };
+        let stays = low >= 1.0 - SAME && high <= 1.0 + SAME;
+        // What has another limit right above it cannot rise, and what meets another cannot stay.
+        let full = is_full(&self.changed.verdict);
         match self.test.expects {
-            Expects::Rise => match () {
-                () if low >= RISEN => Decision::Held,
-                // What has another limit right above it cannot rise.
-                () if high < RISEN && is_full(&self.changed.verdict) => Decision::Neither,
-                () if high < RISEN => Decision::Failed,
-                () => Decision::Open,
-            },
-            Expects::Same => match () {
-                () if low >= 1.0 - SAME && high <= 1.0 + SAME => Decision::Held,
-                () if low > 1.0 + SAME => Decision::Failed,
-                () if high < 1.0 - SAME => Decision::Neither,
-                () => Decision::Open,
-            },
-            Expects::LossStays | Expects::LossGoes => Decision::Open,
+            Expects::Rise if low >= RISEN => Decision::Held,
+            Expects::Rise if high < RISEN && full => Decision::Neither,
+            Expects::Rise if high < RISEN => Decision::Failed,
+            Expects::Fall if high <= 1.0 / RISEN => Decision::Held,
+            Expects::Fall if low > 1.0 / RISEN => Decision::Failed,
+            Expects::Same | Expects::SameOnWire if stays => Decision::Held,
+            Expects::Same if low > 1.0 + SAME => Decision::Failed,
+            Expects::SameOnWire if high < 1.0 - SAME && !full => Decision::Failed,
+            Expects::Same | Expects::SameOnWire if high < 1.0 - SAME || low > 1.0 + SAME => Decision::Neither,
+            Expects::Names(limit) if self.changed.verdict.limit == limit => Decision::Held,
+            Expects::Names(_) => Decision::Neither,
+            _ => Decision::Open,
         }
     }
 }
@@ -207,16 +214,18 @@ mod tests {
     use crate::measure::measured;
     use crate::statistics::{level_of_each, summary};
     use crate::transfer::tests::{spec, trial};
-    use linerate_model::Confidence;
+    use linerate_model::{Confidence, Detail};
 
     /// Pairs of an unchanged and a changed rate; the changed runs met `limit`.
     fn pairs(expects: Expects, rates: &[(f64, f64)], limit: Limit) -> Pairs {
-        let result = |part, of: fn(&(f64, f64)) -> f64| {
-            let proves = Counterproof { of: "a".into(), change: "b".into(), part, expects, otherwise: None };
+        let result = |part, rate: fn(&(f64, f64)) -> f64| {
+            let (of, change) = ("a".to_owned(), "b".to_owned());
+            let (otherwise, contrary, only_excludes) = (None, None, false);
+            let proves = Counterproof { of, change, part, expects, otherwise, contrary, only_excludes };
             let cell = Trial { proves: Some(proves), ..spec() };
             let run = TrialResult { trial: cell.clone(), ..trial(1_000, 0) };
             let result = measured(&[&cell], Repeats::Times(1), &[], &[], &[run]).remove(0);
-            let main = summary(rates.iter().map(of).collect()).expect("some runs");
+            let main = summary(rates.iter().map(rate).collect()).expect("some runs");
             let verdict = Verdict::new(limit, Confidence::Medium, Vec::new());
             (Measurement { main, verdict, ..result }, cell.proves.expect("it was given"))
         };
@@ -257,7 +266,7 @@ mod tests {
         assert_eq!(decided(Expects::Same, &[(100.0, 90.0), (100.0, 110.0), (100.0, 101.0)]), Decision::Open);
     }
 
-    /// Rates fall to 0.5 times during the test. The changed trial of each pair has the rate of the unchanged one, or a fifth more.
+    /// Rates fall by 50 % during the test. The changed trial of each pair is as fast as the unchanged one, or a fifth faster.
     #[test]
     fn a_drift_of_both_trials_of_a_pair_decides_nothing() {
         let drifting = |ratio: f64| [100e6, 75e6, 50e6].map(|rate| (rate, ratio * rate * (1.0 + rate / 1e11)));
@@ -282,6 +291,39 @@ mod tests {
     fn equal_pairs_are_as_sure_as_their_resolution() {
         let ratio = pairs(Expects::Same, &[(100.0, 100.0); 3], Limit::CannotTell).ratio().expect("three pairs");
         assert!((ratio.high - 1.003_18).abs() < 1e-4 && (ratio.low - 0.996_82).abs() < 1e-4, "{ratio:?}");
+    }
+
+    #[test]
+    fn a_result_falls_by_a_tenth_at_least() {
+        let times = |ratio: f64| [100e6, 101e6, 99e6].map(|rate| (rate, ratio * rate * (1.0 + rate / 1e11)));
+        assert_eq!(
+            [0.5, 1.0, 2.0].map(|ratio| decided(Expects::Fall, &times(ratio))),
+            [Decision::Held, Decision::Failed, Decision::Failed]
+        );
+        assert_eq!(decided(Expects::Fall, &times(1.0 / 1.1)), Decision::Open);
+    }
+
+    #[test]
+    fn swapped_roles_name_the_same_host_or_decide_nothing() {
+        let of = |named| pairs(Expects::Names(Limit::SenderCpu), &[(1e6, 2e6); 3], named).decision();
+        assert_eq!([Limit::SenderCpu, Limit::ReceiverCpu].map(of), [Decision::Held, Decision::Neither]);
+    }
+
+    /// Payload falls with the size of packets; what the path carries does not, unless it is packets that it limits.
+    #[test]
+    fn packets_of_another_size_are_compared_with_their_headers() {
+        let decided = |on_wire: f64, named| {
+            let mut pairs = pairs(Expects::SameOnWire, &[(100e6, 90e6); 3], named);
+            for (result, bps) in [(&mut pairs.unchanged, 110e6), (&mut pairs.changed, on_wire)] {
+                let Detail::Flows(figures) = &mut result.detail else { panic!("flows") };
+                let received = figures.received.as_mut().expect("it was a stream");
+                received.wire_bps = summary(vec![bps; 3]);
+            }
+            pairs.decision()
+        };
+        assert_eq!(decided(111e6, Limit::CannotTell), Decision::Held);
+        assert_eq!(decided(60e6, Limit::CannotTell), Decision::Failed);
+        assert_eq!(decided(60e6, Limit::SenderCpu), Decision::Neither);
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use super::pairs::Pairs;
 use crate::verdict::{bits, percent};
-use linerate_model::{Confidence, Detail, Interval, Limit, Measurement, Proof, Quantity, RecordId, Verdict};
+use linerate_model::{
+    Confidence, Counterproof, Detail, Expects, Interval, Limit, Measurement, Proof, Quantity, RecordId, Verdict,
+};
 
 /// Settles the verdicts on `results` that pairs of trials put to the test, and notes where the comparison with a calibration was
 /// a test.
@@ -32,7 +34,7 @@ fn weigh(verdict: &mut Verdict, limit: Limit, pairs: &Pairs) {
     let by_loss = pairs.is_of_loss();
     let (before, after) = match by_loss {
         true => (lost.share, lost_then.share),
-        false => (pairs.unchanged.main.median, pairs.changed.main.median),
+        false => pairs.figures().map(|figures| figures.median).into(),
     };
     let said = match by_loss {
         true => {
@@ -41,6 +43,9 @@ fn weigh(verdict: &mut Verdict, limit: Limit, pairs: &Pairs) {
         }
         false => match (&pairs.unchanged.detail, pairs.unchanged.quantity) {
             (Detail::Copy(_), _) => format!("the copy went at {} instead of {}", bits(after), bits(before)),
+            _ if pairs.test.expects == Expects::SameOnWire => {
+                format!("the rate with all headers was {} instead of {}", bits(after), bits(before))
+            }
             (_, Quantity::PayloadBps) => format!("the result was {} instead of {}", bits(after), bits(before)),
             _ => format!("there were {after:.0} transactions/s instead of {before:.0}"),
         },
@@ -48,14 +53,23 @@ fn weigh(verdict: &mut Verdict, limit: Limit, pairs: &Pairs) {
     let (count, decision) = (pairs.count(), pairs.decision());
     let ratio = if by_loss { None } else { pairs.ratio() };
     let proof = Proof { by: pairs.changed.name.clone(), before, after, pairs: count, ratio, held: decision.held() };
-    let said = format!("With {} {said} ({})", pairs.test.change, in_words(count, ratio));
+    let said = format!("With {} {said} ({}){}", pairs.test.change, in_words(count, ratio), named(pairs));
     if verdict.leading() != limit {
         // An earlier test has named another; this one was of the first.
         verdict.proofs.push(proof);
         verdict.evidence.push(format!("{said}."));
         return;
     }
-    take(verdict, limit, proof, &said, pairs.test.otherwise);
+    take(verdict, limit, proof, &said, &pairs.test);
+}
+
+/// What limited the changed measurement, where that is what the test is of.
+fn named(pairs: &Pairs) -> String {
+    match (pairs.test.expects, pairs.changed.verdict.limit) {
+        (Expects::Names(_), Limit::CannotTell) => String::from(" and what limited it cannot be told"),
+        (Expects::Names(_), limit) => format!(" and limited by the {limit}"),
+        _ => String::new(),
+    }
 }
 
 /// `in 3 pairs, 0.98 to 1.02 times`.
@@ -73,30 +87,30 @@ fn times(ratio: f64) -> String {
     }
 }
 
-/// Lets `verdict` take what came of a test of `limit`, `said` in words; where the contrary came out, it may be `otherwise`.
-fn take(verdict: &mut Verdict, limit: Limit, proof: Proof, said: &str, otherwise: Option<Limit>) {
+/// Lets `verdict` take what came of `test`, which is of `limit`, `said` in words.
+fn take(verdict: &mut Verdict, limit: Limit, proof: Proof, said: &str, test: &Counterproof) {
     let held = proof.held;
-    let judged = match held {
-        Some(true) => "as it must be if this is the limit",
-        Some(false) => "which speaks against this limit",
-        None => "which is inconclusive",
+    let judged = match (held, &test.contrary) {
+        (Some(true), Some(contrary)) if test.only_excludes => format!("which rules out {contrary}"),
+        (Some(true), _) => String::from("as it must be if this is the limit"),
+        (Some(false), Some(contrary)) => format!("which shows {contrary}"),
+        (Some(false), None) => String::from("which speaks against this limit"),
+        (None, _) => String::from("which is inconclusive"),
     };
     // The first test tells most: where it was inconclusive, other limits have not been ruled out.
     let in_doubt = verdict.proofs.iter().any(|proof| proof.held.is_none());
     verdict.proofs.push(proof);
     verdict.evidence.push(format!("{said}, {judged}."));
-    match held {
-        Some(true) if in_doubt => {}
+    match (held, test.otherwise) {
+        (Some(true), _) if in_doubt || test.only_excludes => {}
         // It was open: a test that would have named the other limit has excluded it.
-        Some(true) if verdict.limit == Limit::CannotTell && otherwise.is_some() => {
-            verdict.settle_on(limit, Confidence::High);
-        }
-        Some(true) => verdict.settle_on(limit, raised(verdict.confidence)),
-        Some(false) => match otherwise {
-            Some(other) => verdict.settle_on(other, Confidence::Medium),
-            None => verdict.confidence = Confidence::Low,
-        },
-        None => {}
+        (Some(true), Some(_)) if verdict.limit == Limit::CannotTell => verdict.settle_on(limit, Confidence::High),
+        (Some(true), _) => verdict.settle_on(limit, raised(verdict.confidence)),
+        // The contrary is another kind of the same limit.
+        (Some(false), Some(other)) if other == limit => {}
+        (Some(false), Some(other)) => verdict.settle_on(other, Confidence::Medium),
+        (Some(false), None) => verdict.confidence = Confidence::Low,
+        (None, _) => {}
     }
 }
 

@@ -221,7 +221,7 @@ fn a_processor_is_tested_by_fewer_calls_then_by_more_cores() {
     };
     let of = |cell: &Trial, cores| tests_of(cell, &result, &[&spare(cores)], &[]);
     assert_eq!(stream(&of(&cell, 3)[0]).net.flows, 4);
-    assert_eq!(of(&cell, 0), [], "no core is idle");
+    assert_eq!(stream(&of(&cell, 0)[0]).net.flows, 1, "no core is idle");
     stream_of(&mut cell).message_bytes = ByteCount::new(1_000);
     let larger = of(&cell, 3).remove(0);
     assert_eq!((stream(&larger).message_bytes.get(), stream(&larger).net.flows), (LARGE_MESSAGE, 1));
@@ -281,4 +281,105 @@ fn more_calls_at_a_time_are_inconclusive_on_a_line_that_is_nearly_full() {
     let more = at(0.5).expect("there is room");
     assert_eq!(more.task, Task::Rpc(RpcTask { outstanding: 8, ..calls.clone() }));
     assert!(at(0.9).is_none());
+}
+
+/// Three pairs of one run each, of the first test that `result` is put to.
+fn first_tested(result: &Measurement, test: &Trial, after: &Measurement) -> Verdict {
+    settled(result, &[(test, result, after)])
+}
+
+#[test]
+fn a_starved_return_path_is_slower_in_the_other_direction() {
+    let cell = tcp_cell();
+    let mut result = tcp_result(&cell, "cubic", 0, Limit::Shaper);
+    result.verdict.place = Some(linerate_model::LimitPlace::ReturnPath);
+    let tests = tests_between(&cell, &result, &["cubic"]);
+    assert_eq!((tests.len(), stream(&tests[0]).direction), (2, Direction::Receive));
+    let mut pinned = cell.clone();
+    stream_of(&mut pinned).net.socket.sender_cpus = vec![0];
+    assert_eq!(stream(&tests_between(&pinned, &result, &["cubic"])[0]).direction, Direction::Send);
+    let after = |times: f64| {
+        let mut after = tcp_result(&tests[0], "cubic", 0, Limit::Shaper);
+        after.main.median *= times;
+        first_tested(&result, &tests[0], &after)
+    };
+    assert_eq!((after(0.1).confidence, after(1.0).confidence), (Confidence::High, Confidence::Low));
+    assert!(after(1.0).evidence.concat().contains("which shows that the return path carries as much"));
+}
+
+#[test]
+fn packets_of_half_the_size_tell_a_limit_of_packets_from_one_of_bits() {
+    let mut cell = cell();
+    stream_of(&mut cell).message_bytes = ByteCount::new(1_400);
+    let verdict = Verdict::new(Limit::Shaper, Confidence::High, Vec::new());
+    let result = Measurement { verdict, ..measured(&cell, 5_000) };
+    let tests = tests_of(&cell, &result, &[&run(&cell, 5_000)], &[]);
+    let [below, smaller] = &tests[..] else { panic!("two tests: {tests:#?}") };
+    assert_eq!(below.proves.as_ref().map(|test| test.expects), Some(Expects::LossGoes));
+    assert_eq!((stream(smaller).message_bytes.get(), stream(smaller).offered), (700, stream(&cell).offered));
+    let on_wire = |bps: f64| {
+        let mut result = thrice(&result);
+        let received = figures(&mut result).received.as_mut().expect("a stream");
+        received.wire_bps = crate::statistics::summary(vec![bps; 3]);
+        result
+    };
+    let after = |bps| settled(&result, &[(smaller, &on_wire(50e6), &on_wire(bps))]);
+    // Both are shapers: neither outcome speaks against it.
+    for (bps, said) in [(51e6, "as it must be"), (27e6, "which shows a limit of packets, not of bits")] {
+        let verdict = after(bps);
+        assert_eq!((verdict.limit, verdict.confidence), (Limit::Shaper, Confidence::High));
+        assert!(verdict.evidence.concat().contains(said), "{verdict:#?}");
+    }
+    stream_of(&mut cell).message_bytes = ByteCount::new(256);
+    assert_eq!(tests_of(&cell, &result, &[&run(&cell, 5_000)], &[]).len(), 1);
+}
+
+#[test]
+fn loss_of_nearly_all_large_datagrams_is_tested_with_smaller_ones() {
+    let mut cell = cell();
+    stream_of(&mut cell).message_bytes = ByteCount::new(1_400);
+    let result = measured(&cell, 9_900);
+    let verdict = |limit| Verdict::new(limit, Confidence::Medium, Vec::new());
+    let lost = |limit| Measurement { verdict: verdict(limit), ..result.clone() };
+    let of = |limit| tests_of(&cell, &lost(limit), &[&run(&cell, 9_900)], &[]);
+    let small = of(Limit::Shaper).remove(0);
+    assert_eq!(stream(&small).message_bytes.get(), 1_232);
+    assert!(of(Limit::PathLoss).contains(&small));
+    let after = |lost_then| first_tested(&lost(Limit::Shaper), &small, &measured(&small, lost_then));
+    // That small ones are lost too says nothing for a shaper.
+    let all = after(9_900);
+    assert_eq!((all.confidence, all.proofs[0].held), (Confidence::Medium, Some(true)));
+    assert!(all.evidence.concat().contains("which rules out that the path loses large packets only"), "{all:#?}");
+    let none = after(0);
+    assert_eq!((none.confidence, none.proofs[0].held), (Confidence::Low, Some(false)));
+    assert!(none.evidence.concat().contains("which shows that the path loses large packets only"), "{none:#?}");
+}
+
+#[test]
+fn a_processor_without_a_spare_core_is_tested_in_the_other_role() {
+    let cell = tcp_cell();
+    let result = tcp_result(&cell, "cubic", 0, Limit::ReceiverCpu);
+    let swapped = tests_of(&cell, &result, &[&run(&spec(), 0)], &[]).remove(0);
+    assert_eq!(stream(&swapped).direction, Direction::Receive);
+    let after = |named| first_tested(&result, &swapped, &tcp_result(&swapped, "cubic", 0, named));
+    // The same host sends now.
+    let moved = after(Limit::SenderCpu);
+    assert_eq!((moved.confidence, moved.proofs[0].held), (Confidence::High, Some(true)));
+    assert!(moved.evidence.concat().contains("and limited by the sender's CPU"), "{moved:#?}");
+    let other = after(Limit::ReceiverCpu);
+    assert_eq!((other.confidence, other.proofs[0].held), (Confidence::Medium, None));
+}
+
+#[test]
+fn soft_interrupts_carry_more_in_larger_datagrams() {
+    let of = |bytes| {
+        let mut cell = cell();
+        stream_of(&mut cell).message_bytes = ByteCount::new(bytes);
+        let verdict = Verdict::new(Limit::SoftirqCpu, Confidence::Medium, Vec::new());
+        let result = Measurement { verdict, ..measured(&cell, 0) };
+        let tests = tests_of(&cell, &result, &[&run(&cell, 0)], &[]);
+        tests.first().map(|test| (stream(test).message_bytes.get(), test.proves.as_ref().map(|test| test.expects)))
+    };
+    assert_eq!(of(256), Some((512, Some(Expects::Rise))));
+    assert_eq!(of(1_000), None, "twice that is cut into fragments");
 }

@@ -37,8 +37,10 @@ pub(super) fn of(record: &Value, plan: &Plan) -> Upgraded<Vec<TrialResult>> {
         let expects: Expects = read(test["expects"].clone(), "what a test expects")?;
         let task: CopyTask = read(test["plan"].clone(), "the plan of a test")?;
         let name = changed_name(CELL, &change);
+        let (otherwise, contrary, only_excludes) = (None, None, false);
+        let of = CELL.to_owned();
         let part = PairPart::Changed;
-        let proves = Some(Counterproof { of: CELL.to_owned(), change, part, expects, otherwise: None });
+        let proves = Some(Counterproof { of, change, part, expects, otherwise, contrary, only_excludes });
         let trial = Trial { proves, ..copy_trial(name, task) };
         for parts in entries(get(test, "trials")) {
             all.push(copy(parts, &trial)?);
