@@ -179,8 +179,8 @@ fn planted_loss_is_found() {
             let last_gap = result.last_gap.unwrap_or_else(|| panic!("{engine:?}: no gap"));
             let due = Nanos::new(result.sent.saturating_sub(250) * 1_000_000_000 / GENTLE);
             assert!(last_gap <= result.send_time && last_gap + Nanos::from_millis(30) >= due, "{result:?}");
-            // Three learning frames go that way too, and may be lost.
-            assert!(dropped >= lost && dropped <= lost + 3, "{engine:?}: {lost} lost, {dropped} dropped");
+            // Three learning frames go that way too and may be lost, and packets of the kernel's own (IPv6 multicast).
+            assert!(dropped >= lost && dropped <= lost + 20, "{engine:?}: {lost} lost, {dropped} dropped");
         }
     });
 }
