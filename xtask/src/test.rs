@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for other in TIERS.iter().filter(|other| **other != tier) {
         println!("  {:<28} {}", other.command, other.covers);
     }
-    println!("  {:<28} how often verdicts name a planted limit; 40 minutes a run", "cargo xtask truth");
+    println!("  {:<28} how often verdicts name a planted limit; half an hour a run", "cargo xtask truth");
     if !failed.is_empty() {
         bail!("tests failed in {}; their messages are above", failed.join(", "));
     }

@@ -58,8 +58,9 @@ fn replaced(document: &str, table: &str) -> Option<String> {
 fn table(matrix: &Matrix, occasion: &Occasion) -> String {
     let Occasion { date, kernel, cores, runs, cases } = occasion;
     let total = matrix.total();
+    let times = if *runs == 1 { String::from("once") } else { format!("{runs} times") };
     let mut text = format!(
-        "{date}: {cases} held-out cases, measured {runs} times on {cores} cores (Linux {kernel}). {} of {} verdicts were right \
+        "{date}: {cases} held-out cases, measured {times} on {cores} cores (Linux {kernel}). {} of {} verdicts were right \
          ({}, 95 % interval {}), {} wrong with high confidence.\n\n",
         total.right,
         total.all,
