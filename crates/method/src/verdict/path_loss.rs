@@ -81,7 +81,7 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
     }
     let kept = facts.offer.is_some_and(|offer| offer.sent >= 0.99);
     let (support, pattern) = match facts.loss_pattern() {
-        // Of so many a change of the load changes the count by more than chance does.
+        // The pattern tells chance from a policer only where few are lost: a small change of the rate changes a large count by more than chance does.
         _ if lost > USUAL_LOSS => (Support::Hint, "."),
         Some(LossPattern::ByChance) if kept => (Support::For, ", one by one as by chance."),
         Some(LossPattern::ByChance) => (Support::Hint, ", one by one as by chance."),

@@ -56,7 +56,7 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
             interface.held_back_per_s
         )
     };
-    if facts.outbound.is_shaped() && !facts.queue_drains_at_line_speed() {
+    if facts.outbound.is_shaped() {
         let next = "Look at the sending host's own queueing discipline (tc qdisc): it has a rate set.";
         let opinion = Opinion::new(Support::Strong, text(&facts.outbound, "sending"));
         return Some(opinion.at(LimitPlace::SenderQueue).then(next));

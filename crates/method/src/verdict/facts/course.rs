@@ -191,10 +191,10 @@ fn in_window(series: &Series, quantity: SeriesQuantity) -> Vec<f64> {
 fn losses(series: &Series) -> Option<LossPattern> {
     let [lost, arrived] = [SeriesQuantity::Lost, SeriesQuantity::ReceivedMessages].map(|one| in_window(series, one));
     let sent: Vec<f64> = lost.iter().zip(&arrived).map(|(lost, arrived)| lost + arrived).collect();
-    let of_tcp = || [SeriesQuantity::Retransmits, SeriesQuantity::TransmittedBytes].map(|one| in_window(series, one));
     LossPattern::of(&lost, &sent).or_else(|| {
-        let [again, sent] = of_tcp();
-        LossPattern::of(&again, &sent)
+        let of_tcp = [SeriesQuantity::Retransmits, SeriesQuantity::TransmittedBytes];
+        let [retransmitted, sent] = of_tcp.map(|one| in_window(series, one));
+        LossPattern::of(&retransmitted, &sent)
     })
 }
 
