@@ -39,6 +39,14 @@ pub struct CurveFound {
     pub peak: Option<CurvePeak>,
 }
 
+impl CurveFound {
+    /// Returns whether the result of that name is firm: the peak may be a lower bound.
+    pub fn firmness_of(&self, result: &str) -> Firmness {
+        let peak = self.peak.as_ref().filter(|peak| peak.result == result);
+        peak.map_or(Firmness::Firm, |peak| peak.firmness)
+    }
+}
+
 /// One load, and what came of it. Of several runs the one in the middle by its mean response time, of two the better.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint {

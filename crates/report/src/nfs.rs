@@ -11,8 +11,8 @@ use crate::sentences;
 use crate::svg::{Axis, Drawing, Point, Series};
 use crate::tables::{Column, Table};
 use linerate_model::{
-    CurveFound, CurvePoint, Firmness, Limit, Measurement, NfsClass, OperationFigures, Outcome, Record, TaskKind,
-    TesterLimit, Verdict,
+    CurveFound, CurvePoint, Limit, Measurement, NfsClass, OperationFigures, Outcome, Record, TaskKind, TesterLimit,
+    Verdict,
 };
 
 const NS_PER_MS: f64 = 1e6;
@@ -90,15 +90,11 @@ fn curve(lang: Language, found: &CurveFound) -> Option<Table> {
         NfsClass::Other => Column::new("column-other").ranked(5),
     }));
     columns.push(Column::new("column-untitled").ranked(2));
-    let firmness_of = |point: &CurvePoint| {
-        let peak = found.peak.as_ref().filter(|peak| peak.result == point.result);
-        peak.map_or(Firmness::Firm, |peak| peak.firmness)
-    };
     let row = |point: &CurvePoint| {
         let mut row = vec![
             per_second(point.intended_ops),
             per_second(point.offered_ops),
-            per_second(point.achieved_ops).map(|rate| firmness::shown(rate, firmness_of(point))),
+            per_second(point.achieved_ops).map(|rate| firmness::shown(rate, found.firmness_of(&point.result))),
             millis(point.mean_ms),
             millis(point.p50_ms),
             millis(point.p99_ms),

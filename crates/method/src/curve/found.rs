@@ -29,8 +29,7 @@ pub fn lacks_peak(record: &Record) -> bool {
 
 /// Whether the result of that name is firm: of a curve the peak may be a lower bound.
 pub fn firmness(record: &Record, name: &str) -> Firmness {
-    let peak = record.curve().and_then(|(_, found)| found.peak.as_ref()).filter(|peak| peak.result == name);
-    peak.map_or(Firmness::Firm, |peak| peak.firmness)
+    record.curve().map_or(Firmness::Firm, |(_, found)| found.firmness_of(name))
 }
 
 /// Whether the load that was not held shows what the server holds, rather than what the client sends. Operations that are not
