@@ -227,6 +227,15 @@ mod tests {
         assert!(shipped.iter().filter(|case| case.undecidable && case.side == Side::Hold).count() >= 8);
     }
 
+    /// A bench that the lab refuses would stop a run of all cases in the middle.
+    #[test]
+    fn the_lab_can_build_every_bench() {
+        for case in shipped() {
+            let bench = toml::to_string(&case.bench).unwrap();
+            linerate_lab::Bench::parse(&bench, &case.name).unwrap_or_else(|error| panic!("{error}\n{bench}"));
+        }
+    }
+
     #[test]
     fn every_combination_of_the_axes_is_a_case_of_its_own() {
         let all = cases("test = 'stream a b -P {flows} -b {rate}'\n[grid.axes]\nflows = [1, 4]\nrate = ['1M', '2M', '3M']\n[grid.bench]").unwrap();
