@@ -10,8 +10,6 @@ use linerate_model::{CopyStage, Support, WorkShare};
 /// Drops by the NIC or the input queue beyond this are more than a burst now and then. (TCP takes a quarter of the rate away
 /// at a loss of this order over any but the shortest path.)
 const DROPPED: f64 = 0.0005;
-/// With so much of the time spent waiting for a core, other work than the load's has most of it.
-const MOSTLY_WAITED: f64 = 0.5;
 /// A core this busy has no time left.
 const CORE_BUSY: f64 = 0.9;
 
@@ -21,7 +19,7 @@ pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
     let own = match facts.work {
         Work::Transact => of_end(&of_requests(facts, end), "answering"),
         Work::Tcp => of_stream(facts, end, "receiving"),
-        Work::Udp => of_end(end, "receiving"),
+        Work::Udp => unless_both_wait(facts, of_end(end, "receiving")),
     };
     let next =
         "A faster core, larger messages, or receiving spread over more cores (--flows, the NIC's queues) takes more.";
@@ -72,6 +70,7 @@ pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
     if opinion.support < Support::Hint || end.is_throttled() {
         return opinion;
     }
+    let opinion = unless_both_wait(facts, opinion);
     if !facts.outrun_the_path() {
         // A core that has time for nothing but them is the limit, and not the thread that they ran on top of.
         if facts.sender.is_full_of_interrupts() || facts.receiver.is_full_of_interrupts() {
@@ -99,6 +98,23 @@ pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
         ),
     };
     Opinion::new(Support::Against, format!("{} {why}", opinion.text))
+}
+
+/// The `opinion` of one end; a hint at most where both ends are on one machine and the threads of both waited for a core: the machine
+/// has too few of them, and neither end is the slower one for sure.
+fn unless_both_wait(facts: &FlowFacts, opinion: Opinion) -> Opinion {
+    let (sender, receiver) = (&facts.sender, &facts.receiver);
+    let both_wait = facts.one_machine && sender.is_kept_waiting() && receiver.is_kept_waiting();
+    if !both_wait || sender.is_throttled() || receiver.is_throttled() {
+        return opinion;
+    }
+    let text = format!(
+        "{} Both ends are on one machine, and the threads of both waited for a core ({} and {} of the time).",
+        opinion.text,
+        percent(sender.waited),
+        percent(receiver.waited)
+    );
+    Opinion::new(opinion.support.min(Support::Hint), text)
 }
 
 /// An end of requests: where each waits for the one before, it works in turn with the other end.
@@ -156,9 +172,7 @@ pub(super) fn of_end(end: &End, does: &str) -> Opinion {
         _ => format!("The {does} threads were on a core for {} of the time.", percent(end.busy)),
     };
     let support = match end.occupied() {
-        // Whoever has the core meanwhile is not known.
-        OCCUPIED.. if end.waited >= MOSTLY_WAITED => Support::For,
-        OCCUPIED.. => Support::Strong,
+        OCCUPIED.. => at_most(end.waited, end.busy),
         NEARLY_OCCUPIED.. => Support::Hint,
         _ => Support::Against,
     };

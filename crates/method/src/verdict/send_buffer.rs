@@ -48,8 +48,12 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         tcp.flight(),
         course.unsent
     );
-    // What is lost is kept in the buffer until it has been retransmitted.
-    let support = if facts.loses() { Support::For } else { Support::Strong };
+    // What is lost is kept in the buffer until it has been retransmitted, so what is in flight does not tell. The kernel counts the time.
+    let support = match tcp.buffer_limited {
+        _ if !facts.loses() => Support::Strong,
+        OFTEN.. => Support::For,
+        _ => Support::Hint,
+    };
     let opinion = Opinion::new(support, text).at(LimitPlace::SenderApplication).used(1.0).then(NEXT);
     Some(opinion.despite_steal_if(facts.idle_despite_steal()))
 }

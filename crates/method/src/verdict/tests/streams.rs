@@ -33,6 +33,21 @@ fn a_thread_that_always_has_work_is_the_limit_unless_it_kept_its_load() {
 }
 
 #[test]
+fn a_machine_with_too_few_cores_for_both_ends_tells_neither_from_the_other() {
+    let (sender, receiver) =
+        (End { busy: 0.55, waited: 0.4, ..End::default() }, End { busy: 0.4, waited: 0.45, ..End::default() });
+    let two_machines = FlowFacts { sender: sender.clone(), receiver, ..facts() };
+    is(&two_machines, Limit::SenderCpu, Confidence::High);
+    let one_machine = FlowFacts { one_machine: true, ..two_machines.clone() };
+    is(&one_machine, Limit::CannotTell, Confidence::Low);
+    // The receiver had a core whenever it wanted one.
+    let receiver = End { busy: 0.4, waited: 0.05, ..End::default() };
+    is(&FlowFacts { receiver, ..one_machine.clone() }, Limit::SenderCpu, Confidence::High);
+    let quota = End { throttled: Some((0.9, 0.2)), ..sender };
+    is(&FlowFacts { sender: quota, ..one_machine }, Limit::SenderCpu, Confidence::High);
+}
+
+#[test]
 fn a_quota_that_is_used_up_stops_the_threads_however_idle_they_look() {
     let throttled = End { busy: 0.05, throttled: Some((0.98, 0.05)), ..End::default() };
     is(&FlowFacts { sender: throttled.clone(), ..facts() }, Limit::SenderCpu, Confidence::High);
@@ -111,6 +126,15 @@ fn a_send_buffer_is_the_limit_where_all_of_it_is_in_flight() {
     assert_eq!(of_flows(&unsent(3_000.0)).place, Some(LimitPlace::SenderApplication));
     // Of a path that is full as much waits to be sent as is in flight: nothing but the path is left to explain the rate.
     is(&unsent(60_000.0), Limit::Shaper, Confidence::Medium);
+    // After losses the kernel's own count decides.
+    let lossy = |buffer_limited| {
+        let mut lossy = unsent(3_000.0);
+        let tcp = lossy.tcp.as_mut().expect("TCP");
+        (tcp.retransmitted, tcp.buffer_limited) = (0.001, buffer_limited);
+        lossy
+    };
+    is(&lossy(0.3), Limit::SendBuffer, Confidence::Low);
+    assert_ne!(of_flows(&lossy(0.16)).limit, Limit::SendBuffer);
     // A sender without time leaves its buffer empty too, and so does one that is to send no more.
     let busy = End { busy: 0.95, ..End::default() };
     is(&FlowFacts { sender: busy, ..unsent(0.0) }, Limit::SenderCpu, Confidence::High);
