@@ -3,7 +3,7 @@
 use crate::{Limits, ports};
 use linerate_control::{ApiError, ErrorKind};
 use linerate_engine::Demand;
-use linerate_model::{Sampling, TaskKind};
+use linerate_model::{Power, Sampling, TaskKind};
 use linerate_units::BitRate;
 
 /// Weighs the `demand` of a session that does `task` against `limits`, beside the demands of the sessions `under_way`.
@@ -16,8 +16,13 @@ pub(crate) fn admit<'a>(
     demand: &Demand,
     under_way: impl Iterator<Item = &'a Demand>,
 ) -> Result<(), ApiError> {
-    if demand.needs.frames {
-        ports::check_leave(limits)?;
+    let needs = &demand.needs;
+    if needs.powers.has(Power::Frames) {
+        ports::check_allowed(limits, needs.interfaces.iter())?;
+    }
+    let missing = needs.powers.missing_in(&limits.powers());
+    if !missing.is_empty() {
+        return refuse(format!("task {task} needs the power {missing}, which this agent's options do not allow"));
     }
     if let Some(time) = demand.time.filter(|time| *time > limits.max_time) {
         return refuse(format!(
@@ -106,6 +111,7 @@ fn refuse<T>(message: impl Into<String>) -> Result<T, ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::AllowedInterfaces;
     use linerate_engine::Needs;
     use linerate_units::Nanos;
 
@@ -143,7 +149,7 @@ mod tests {
             (Demand { receives: rate(11_000_000), ..demand() }, "receive 11 Mbit/s"),
             (Demand { time: Some(Nanos::from_millis(2_001)), ..demand() }, "--max-time"),
             (Demand { flows: 5, ..demand() }, "--max-flows"),
-            (Demand { needs: Needs { frames: true }, ..demand() }, "--allow-frames"),
+            (Demand { needs: Needs::of(Power::Frames), ..demand() }, "--allow-frames"),
         ];
         for task in TaskKind::ALL {
             for (demand, part) in &beyond {
@@ -199,13 +205,28 @@ mod tests {
 
     #[test]
     fn what_is_exclusive_is_had_once() {
-        let limits = Limits { frames: true, ..Limits::default() };
-        let frames = Demand { needs: Needs { frames: true }, exclusive: Some("raw frames"), ..demand() };
+        let limits = Limits { frames: AllowedInterfaces::All, ..Limits::default() };
+        let frames = Demand { needs: Needs::of(Power::Frames), exclusive: Some("raw frames"), ..demand() };
         let error = admit(&limits, TaskKind::Frames, &frames, [frames.clone()].iter()).expect_err("taken");
         assert_eq!(error.error, ErrorKind::Conflict);
         assert!(error.message.contains("raw frames"), "{}", error.message);
         assert_eq!(admit(&limits, TaskKind::Frames, &frames, [demand()].iter()), Ok(()));
         assert_eq!(admit(&limits, TaskKind::Stream, &demand(), [frames].iter()), Ok(()));
+    }
+
+    /// One who may flood the network of one interface could have flooded every network of the host.
+    #[test]
+    fn raw_frames_leave_by_the_named_interfaces_only() {
+        let limits = Limits { frames: "eth1,eth2".parse().expect("names"), ..Limits::default() };
+        let from = |interfaces: &[&str]| {
+            let interfaces = interfaces.iter().copied().map(str::to_owned).collect();
+            let needs = Needs { interfaces, ..Needs::of(Power::Frames) };
+            admit(&limits, TaskKind::Frames, &Demand { needs, ..demand() }, [].iter()).map_err(|error| error.message)
+        };
+        assert_eq!(from(&["eth1"]), Ok(()));
+        assert_eq!(from(&["eth1", "eth2"]), Ok(()));
+        let error = from(&["eth1", "eth0"]).expect_err("not named");
+        assert!(error.contains("`eth0`") && error.contains("--allow-frames"), "{error}");
     }
 
     #[test]

@@ -11,6 +11,7 @@
 
 mod admission;
 mod advertise;
+mod allowed_interfaces;
 mod connection_gate;
 mod engines;
 mod error_response;
@@ -31,6 +32,7 @@ mod timeouts;
 mod token;
 mod watching;
 
+pub use allowed_interfaces::AllowedInterfaces;
 pub use engines::EngineOptions;
 pub use identity::Identity;
 pub use ipnet::IpNet;

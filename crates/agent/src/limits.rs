@@ -1,6 +1,8 @@
 //! What an agent's owner allows.
 
+use crate::AllowedInterfaces;
 use ipnet::IpNet;
+use linerate_model::{Power, Powers};
 use linerate_units::{BitRate, Nanos};
 use std::net::IpAddr;
 
@@ -18,8 +20,8 @@ pub struct Limits {
     pub max_trials: usize,
     /// Connections or sockets of one session on this host.
     pub max_flows: u64,
-    /// Raw frames may be sent from this host's interfaces: they reach whatever is behind them.
-    pub frames: bool,
+    /// Interfaces that raw frames may be sent from: they reach whatever is behind them.
+    pub frames: AllowedInterfaces,
     /// Bytes of one request's body.
     pub max_body: usize,
     /// Networks whose hosts may use the API; empty allows all that have the token.
@@ -33,7 +35,7 @@ impl Default for Limits {
             max_time: Nanos::from_secs(600),
             max_trials: 4,
             max_flows: 128,
-            frames: false,
+            frames: AllowedInterfaces::default(),
             max_body: 256 << 10,
             allowed_peers: Vec::new(),
         }
@@ -41,6 +43,12 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// What the agent's own URL lets its holder do.
+    pub(crate) fn powers(&self) -> Powers {
+        let allowed = |power: &Power| *power != Power::Frames || !self.frames.is_none();
+        Power::ALL.into_iter().filter(allowed).collect()
+    }
+
     /// Whether a host at `address` may use the API.
     pub(crate) fn allows(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

@@ -12,31 +12,43 @@ const NEIGHBOUR: Duration = Duration::from_secs(3);
 /// What is known of the interfaces.
 ///
 /// # Errors
-/// The agent allows no raw frames, or there is no such interface.
+/// The agent does not allow raw frames there, or there is no such interface.
 pub(crate) async fn ports(limits: &Limits, interfaces: Vec<String>) -> Result<Vec<PortInfo>, ApiError> {
-    check_leave(limits)?;
+    check_allowed(limits, interfaces.iter())?;
     blocking(move || interfaces.iter().map(|interface| linerate_frames::port(interface)).collect()).await
 }
 
 /// Asks a neighbour for its Ethernet address.
 ///
 /// # Errors
-/// The agent allows no raw frames, or the neighbour does not answer.
+/// The agent does not allow raw frames there, or the neighbour does not answer.
 pub(crate) async fn resolve(limits: &Limits, ask: Resolve) -> Result<Mac, ApiError> {
-    check_leave(limits)?;
+    check_allowed(limits, std::iter::once(&ask.interface))?;
     blocking(move || linerate_frames::resolve(&ask.interface, (ask.mac, ask.own), ask.target, NEIGHBOUR)).await
 }
 
-/// Whether raw frames may be sent from this host's interfaces.
+/// Checks that raw frames may be sent from each of `interfaces`.
 ///
 /// # Errors
-/// They may not; the message says what would allow them.
-pub(crate) fn check_leave(limits: &Limits) -> Result<(), ApiError> {
-    if limits.frames {
-        return Ok(());
+/// One of them is not allowed; the message says what would allow it.
+pub(crate) fn check_allowed<'a>(
+    limits: &Limits,
+    mut interfaces: impl Iterator<Item = &'a String>,
+) -> Result<(), ApiError> {
+    let refused = |message: String| Err(ApiError::new(ErrorKind::Limit, message));
+    if limits.frames.is_none() {
+        return refused(String::from(
+            "this agent sends no raw frames; start it with `linerate agent --allow-frames INTERFACE`, on a network that may be \
+             flooded",
+        ));
     }
-    let message = "this agent sends no raw frames; start it with `linerate agent --allow-frames`, on a network that may be flooded";
-    Err(ApiError::new(ErrorKind::Limit, message))
+    match interfaces.find(|interface| !limits.frames.allow(interface)) {
+        Some(interface) => refused(format!(
+            "this agent sends no raw frames from `{interface}`; name it in `linerate agent --allow-frames` if its network may \
+             be flooded"
+        )),
+        None => Ok(()),
+    }
 }
 
 async fn blocking<T: Send + 'static>(

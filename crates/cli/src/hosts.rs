@@ -1,7 +1,9 @@
 //! Hosts on the command line become agents: agent URLs, `local`, lab hosts.
 
 use crate::exit::Failure;
-use linerate_agent::{Agent, AgentOptions, AllowedFolders, EngineOptions, Identity, Limits, Timeouts, Token};
+use linerate_agent::{
+    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, EngineOptions, Identity, Limits, Timeouts, Token,
+};
 use linerate_lab::{Lab, PathWatch};
 use linerate_model::{AgentUrl, HostName, Path};
 use linerate_runner::{AgentHandle, BenchWatch, ControlAgents};
@@ -218,7 +220,7 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
         token: Token::generate(),
         name: LOCAL.into(),
         // Who runs this program may send frames, and read and write files, by other programs too.
-        limits: Limits { frames: true, ..Limits::default() },
+        limits: Limits { frames: AllowedInterfaces::All, ..Limits::default() },
         engines: EngineOptions { folders: everywhere(), ..EngineOptions::default() },
         link_speeds: BTreeMap::new(),
         data_addresses: Vec::new(),

@@ -4,9 +4,9 @@ use crate::allowed_folders::{AllowedFolders, Scratch};
 use crate::part::{Connected, Prepared};
 use crate::prepare::Preparing;
 use crate::progress::Progress;
-use crate::role::{check, flows};
+use crate::role::{check, flows, needs};
 use crate::{Control, CopyError};
-use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Needs, Stopped, Work};
+use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Stopped, Work};
 use linerate_model::{Assignment, Caveat, CopyCounts, CopyTask, Endpoints, Ready, RoleCounts, RoleKind, Task};
 use linerate_sys::clock;
 use linerate_units::{BitRate, Nanos};
@@ -54,7 +54,7 @@ impl Engine for Copy {
             receives: only(|role| matches!(role, RoleKind::Source)).then(BitRate::default),
             time: None,
             flows: assignment.roles.iter().map(|role| flows(task, role)).sum(),
-            needs: Needs::default(),
+            needs: needs(task, &assignment.roles),
             exclusive: None,
             set_up: TREE_TIME,
         })

@@ -1,7 +1,11 @@
-//! Roles in a copy: which go together with what is asked, and how many connections they have.
+//! Roles in a copy: which go together with what is asked, how many connections they have, and what they need.
 
 use crate::CopyError;
-use linerate_model::{CopyExisting, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, Role, RoleKind};
+use crate::block::{BLOCK, BLOCKS, FILES};
+use linerate_engine::Needs;
+use linerate_model::{
+    CopyExisting, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, Power, Role, RoleKind,
+};
 
 /// Most lanes from one host to another.
 const MOST_LANES: u16 = 64;
@@ -49,4 +53,33 @@ pub(crate) fn check(task: &CopyTask, role: &Role) -> Result<(), CopyError> {
 pub(crate) fn flows(task: &CopyTask, role: &Role) -> u64 {
     let others = (role.connects.len() + role.listens.len()).max(1) as u64;
     others * u64::from(task.options.lanes)
+}
+
+/// What `roles` of `task` need. A copy needs leave to work on files also where all it does is to make them up: it is the host's
+/// storage and processor that it may use.
+pub(crate) fn needs(task: &CopyTask, roles: &[Role]) -> Needs {
+    /// Stages of a reading and of a writing end side by side, and those that ask and answer.
+    const THREADS: u64 = 10;
+    /// A folder is walked with descriptors of its own, and a file server's connections come on top.
+    const DESCRIPTORS: u64 = 64;
+    let lanes = roles.iter().map(|role| flows(task, role)).fold(0, u64::saturating_add);
+    let threads = lanes.saturating_mul(THREADS).saturating_add(roles.len() as u64 + 2);
+    let blocks = (2 * BLOCKS * BLOCK) as u64;
+    let reaches = |role: &Role| {
+        let (reads, writes) = match role.kind {
+            RoleKind::Source => (true, false),
+            RoleKind::Destination => (false, true),
+            RoleKind::Copier { .. } => (true, role.connects.is_empty()),
+            _ => (false, false),
+        };
+        (reads && matches!(task.from, CopyFrom::Server(_))) || (writes && matches!(task.into, CopyInto::Server(_)))
+    };
+    let powers = [Power::Files].into_iter().chain(roles.iter().any(reaches).then_some(Power::Servers));
+    Needs {
+        powers: powers.collect(),
+        memory: lanes.saturating_mul(blocks).saturating_add(threads.saturating_mul(Needs::THREAD)),
+        threads,
+        descriptors: lanes.saturating_mul((FILES * BLOCKS) as u64).saturating_add(DESCRIPTORS * roles.len() as u64),
+        ..Needs::default()
+    }
 }

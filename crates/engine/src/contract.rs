@@ -4,9 +4,10 @@
 //! works, and returns what it counted. The agent decides when it goes on, watches the host meanwhile, and can stop it at any point.
 
 use crate::{Stop, Timeline};
-use linerate_model::{Assignment, Caveat, Endpoints, Meter, Readings, Ready, RoleCounts, Task};
+use linerate_model::{Assignment, Caveat, Endpoints, Meter, Power, Powers, Readings, Ready, RoleCounts, Task};
 use linerate_sys::thread::EngineThread;
 use linerate_units::{BitRate, Nanos};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Does one task, or a few, on one host. What of the host it may use (folders, the service of an NFS server) it is given when
@@ -165,7 +166,7 @@ pub struct Demand {
     pub time: Option<Nanos>,
     /// Connections or sockets on this host.
     pub flows: u64,
-    /// What it needs leave for.
+    /// What else it needs.
     pub needs: Needs,
     /// What only one session at a time may have, as in `raw frames`; none shares the host.
     pub exclusive: Option<&'static str>,
@@ -173,9 +174,28 @@ pub struct Demand {
     pub set_up: Nanos,
 }
 
-/// What needs leave of the agent's owner.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What a session needs of its host beyond rates, time and flows. The agent weighs it before any work begins: powers against
+/// the credential, interfaces against its options, and the rest against what other sessions have left of its budget.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// To send raw frames.
-    pub frames: bool,
+    /// What the credential must grant.
+    pub powers: Powers,
+    /// Interfaces that raw frames leave by or arrive at.
+    pub interfaces: BTreeSet<String>,
+    /// The most memory that it takes in this process, bytes; the kernel's socket buffers are not counted.
+    pub memory: u64,
+    /// The most threads that it has at a time.
+    pub threads: u64,
+    /// The most descriptors that it has open at a time.
+    pub descriptors: u64,
+}
+
+impl Needs {
+    /// Memory of a thread that works, bytes: its stack as far as it is used, its histograms and its samples.
+    pub const THREAD: u64 = 256 << 10;
+
+    /// Needs of `power` alone.
+    pub fn of(power: Power) -> Self {
+        Self { powers: power.into(), ..Self::default() }
+    }
 }

@@ -19,8 +19,15 @@ pub fn bits_per_second(messages_per_second: u64, bytes: u64) -> u64 {
 }
 
 impl PathRates {
-    /// Returns what the `ends` of paths ask of this host in `assignment`, each with so many flows.
-    pub fn demand(self, assignment: &Assignment, window: Window, ends: &[PathEnd], flows_each: u64) -> Demand {
+    /// Returns what the `ends` of paths ask of this host in `assignment`, each with so many flows, beside their `needs`.
+    pub fn demand(
+        self,
+        assignment: &Assignment,
+        window: Window,
+        ends: &[PathEnd],
+        flows_each: u64,
+        needs: Needs,
+    ) -> Demand {
         let clients = ends.iter().filter(|end| end.is_client()).count() as u64;
         let servers = ends.len() as u64 - clients;
         let sum = |of_clients: Option<u64>, of_servers: Option<u64>| {
@@ -33,7 +40,7 @@ impl PathRates {
             receives: sum(self.backward, self.forward),
             time: Some(window.longest()),
             flows: flows_each.saturating_mul(ends.len() as u64),
-            needs: Needs::default(),
+            needs,
             exclusive: None,
             set_up: assignment.task.set_up(),
         }

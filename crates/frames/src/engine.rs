@@ -4,9 +4,11 @@ use crate::plan::{self, Plan};
 use crate::{FrameError, trial, xdp};
 use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Needs};
 use linerate_model::{
-    Assignment, Endpoints, FramePartCounts, FrameStream, FramesTask, Role, RoleCounts, RoleKind, Task,
+    Assignment, Endpoints, FramePartCounts, FrameStream, FramesTask, Power, Role, RoleCounts, RoleKind, Task,
 };
 use linerate_units::{BitRate, Nanos};
+use std::collections::BTreeSet;
+use std::thread;
 
 /// The engine of raw frames between ports. A trial goes the same way with all ports on one host and with ports on several.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,7 +32,7 @@ impl Engine for Frames {
             receives: ports.rate(|stream| stream.to)?,
             time: Some(task.time + task.settle),
             flows: 0,
-            needs: Needs { frames: true },
+            needs: ports.needs(),
             exclusive: Some("raw frames"),
             // A host that only receives waits from the start until the others have sent. Where XDP finds that nothing was taken,
             // packet sockets send all of it again.
@@ -85,6 +87,31 @@ impl<'a> Ports<'a> {
             return Err(EngineError::new("raw frames need a port on this host, and the assignment names none"));
         }
         Ok(Self { task, own, tag: *tag })
+    }
+
+    /// A thread for each port and for each core that sends.
+    fn needs(&self) -> Needs {
+        /// Rings and tables of a port.
+        const PORT: u64 = 4 << 20;
+        /// A batch of the longest frames, its forms, and what is remembered of what arrived.
+        const STREAM: u64 = 1 << 20;
+        let own = self.own.iter().collect::<BTreeSet<_>>();
+        let ports = own.len() as u64;
+        let cores = thread::available_parallelism().map_or(1, usize::from) as u64;
+        let (threads, streams) = (2 * ports + cores + 2, self.task.streams.len() as u64);
+        Needs {
+            interfaces: own.into_iter().filter_map(|port| self.interface(*port)).collect(),
+            memory: ports * PORT + streams.saturating_mul(STREAM) + threads * Needs::THREAD,
+            threads,
+            // Packet sockets, or the programs and maps of each lane.
+            descriptors: 16 * (ports + cores),
+            ..Needs::of(Power::Frames)
+        }
+    }
+
+    /// None where the task has no such port, which is told when it is planned.
+    fn interface(&self, port: u16) -> Option<String> {
+        self.task.ports.get(usize::from(port)).map(|port| port.interface.clone())
     }
 
     /// Bits of frames per second, FCS counted, of the streams whose `end` is a port of this host; none where one has no rate.
@@ -173,7 +200,8 @@ mod tests {
             (Some(BitRate::per_second(1_000_000)), Some(BitRate::per_second(200_000)))
         );
         assert_eq!((here.time, here.exclusive), (Some(Nanos::from_secs(12)), Some("raw frames")));
-        assert!(here.needs.frames);
+        assert!(here.needs.powers.has(Power::Frames));
+        assert_eq!(here.needs.interfaces, BTreeSet::from(["p0".to_owned()]));
         assert!(here.set_up > Nanos::from_secs(20), "packet sockets may have to send all again");
         let whole = demand(both(), &[0, 1]);
         assert_eq!(

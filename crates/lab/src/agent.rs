@@ -62,7 +62,7 @@ impl Agent {
         }
         command.arg("--name").arg(&host.name.0);
         // Frames stay in the lab, wherever they are sent.
-        command.arg("--allow-frames");
+        command.args(["--allow-frames", "all"]);
         for address in &host.addresses {
             command.arg("--data-address").arg(address.to_string());
         }

@@ -37,6 +37,7 @@ mod observation;
 mod outcome;
 mod plan;
 mod port_name;
+mod power;
 mod proof;
 mod record;
 mod result;
@@ -96,6 +97,7 @@ pub use observation::{
 pub use outcome::Outcome;
 pub use plan::{Calibrated, CalibratedSubject, Goal, Plan, Repeats, SweepPlan};
 pub use port_name::PortName;
+pub use power::{Power, Powers, UnknownPower};
 pub use proof::{Counterproof, Expects, PairPart, Proof};
 pub use record::{Record, RecordId, SCHEMA};
 pub use result::{FramesRun, Standing, TrialResult};

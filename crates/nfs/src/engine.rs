@@ -2,8 +2,10 @@
 
 use crate::check::check;
 use crate::load::Operations;
-use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, PathRates, bits_per_second};
-use linerate_model::{Assignment, NfsTask, Task};
+use linerate_engine::{
+    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, Needs, PathRates, bits_per_second,
+};
+use linerate_model::{Assignment, FileSet, NfsTask, Power, Task};
 use linerate_oncrpc::load::Load;
 use linerate_oncrpc::server::Program;
 use linerate_oncrpc::{Job, Opening, ProgramSource, Protocol, RpcError};
@@ -55,13 +57,31 @@ impl Protocol for Nfs {
         Ok(PathRates { forward: rate, backward: rate })
     }
 
+    fn needs(&self, job: &Job) -> Result<Needs, RpcError> {
+        let task = nfs(&job.task)?;
+        let power = if task.server.is_some() { Power::Servers } else { Power::Files };
+        let needs = linerate_oncrpc::calls_need(job, power, task.transfer_bytes.get(), task.outstanding);
+        let served = if job.servers() > 0 { self.server.memory() } else { 0 };
+        let known = set_memory(&task.files).saturating_mul(job.clients());
+        Ok(Needs { memory: needs.memory.saturating_add(served).saturating_add(known), ..needs })
+    }
+
     fn load(&self, job: &Job, opening: &Opening<'_>) -> Result<Arc<dyn Load>, RpcError> {
         Ok(Arc::new(Operations::open(job, nfs(&job.task)?, opening, self.paced)?))
     }
 
     fn programs(&self, job: &Job) -> Result<Vec<Arc<dyn Program>>, RpcError> {
-        self.server.programs(job.key)
+        self.server.programs(job.key, job.servers())
     }
+}
+
+/// What a caller keeps of a set of files: a handle for each name, and what each kibibyte may hold, also of files that grew to
+/// twice their size.
+fn set_memory(files: &FileSet) -> u64 {
+    const NAME: u64 = 256;
+    const BLOCK: u64 = 2 * 20;
+    let names = u64::from(files.files) + u64::from(files.directories) + u64::from(files.symlinks);
+    names.saturating_mul(NAME).saturating_add((files.bytes() / NfsTask::UNIT).saturating_mul(BLOCK))
 }
 
 #[cfg(test)]
@@ -74,7 +94,11 @@ mod tests {
     struct NoServer;
 
     impl ProgramSource for NoServer {
-        fn programs(&self, _: SessionKey) -> Result<Vec<Arc<dyn Program>>, RpcError> {
+        fn memory(&self) -> u64 {
+            7 << 20
+        }
+
+        fn programs(&self, _: SessionKey, _: u64) -> Result<Vec<Arc<dyn Program>>, RpcError> {
             Ok(Vec::new())
         }
     }

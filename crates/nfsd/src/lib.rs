@@ -50,7 +50,7 @@ const UDP_MAXIMUM: u32 = 56 << 10;
 pub struct NfsService {
     /// The directory to serve; none is a tree in memory, new for each trial.
     pub directory: Option<PathBuf>,
-    /// The most memory that such a tree may take.
+    /// The most memory that the trees of one session may take together.
     pub memory: ByteCount,
     /// A planted limit.
     pub time: ServiceTime,
@@ -65,11 +65,11 @@ impl Default for NfsService {
 impl NfsService {
     /// It can be given: the directory, if it is one, can be served.
     pub fn check(&self) -> Result<(), RpcError> {
-        self.open().map(drop)
+        self.open(self.memory.get()).map(drop)
     }
 
-    fn open(&self) -> Result<Arc<dyn Store>, RpcError> {
-        let Some(path) = &self.directory else { return Ok(Arc::new(MemoryStore::new(self.memory.get()))) };
+    fn open(&self, memory: u64) -> Result<Arc<dyn Store>, RpcError> {
+        let Some(path) = &self.directory else { return Ok(Arc::new(MemoryStore::new(memory))) };
         let store = DirectoryStore::open(path).map_err(|error| {
             let remedy = match error.raw_os_error().map(Errno::from_raw) {
                 Some(Errno::ENOSYS | Errno::EPERM) => "openat2, which Linux has since 5.6, is not allowed or not there",
@@ -82,8 +82,12 @@ impl NfsService {
 }
 
 impl ProgramSource for NfsService {
-    fn programs(&self, key: SessionKey) -> Result<Vec<Arc<dyn Program>>, RpcError> {
-        let (store, admission) = (self.open()?, Admission(key));
+    fn memory(&self) -> u64 {
+        if self.directory.is_some() { 0 } else { self.memory.get() }
+    }
+
+    fn programs(&self, key: SessionKey, servers: u64) -> Result<Vec<Arc<dyn Program>>, RpcError> {
+        let (store, admission) = (self.open(self.memory.get() / servers.max(1))?, Admission(key));
         let nfs = Nfs { store: Arc::clone(&store), admission, pace: Pace::new(self.time), once: Once::default() };
         Ok(vec![Arc::new(nfs), Arc::new(Mount::new(store, admission))])
     }

@@ -16,7 +16,7 @@ impl NfsShare {
     pub fn start(directory: &Path, key: SessionKey, address: IpAddr) -> Result<Self, RpcError> {
         let service = NfsService { directory: Some(directory.to_owned()), ..NfsService::default() };
         let address = SocketAddr::new(address, 0);
-        Server::start(Transport::Tcp, address, service.programs(key)?).map(Self)
+        Server::start(Transport::Tcp, address, service.programs(key, 1)?).map(Self)
     }
 
     /// Where it listens.

@@ -311,7 +311,7 @@ fn listings_keep_to_the_sizes_asked_for() {
 
 #[test]
 fn an_operation_over_udp_is_done_once() {
-    let programs = NfsService::default().programs(KEY).expect("serves");
+    let programs = NfsService::default().programs(KEY, 1).expect("serves");
     let root = mounted(&programs);
     let args = packed(&diropargs3 { dir: root, name: b"f"[..].into() });
     let create = [args.clone(), packed(&createhow3::GUARDED(sattr3::default()))].concat();
@@ -367,7 +367,7 @@ fn caller(transport: Transport, server: SocketAddr) -> Caller {
 #[test]
 fn only_the_key_opens_it_and_a_ping_needs_none() {
     for transport in [Transport::Tcp, Transport::Udp] {
-        let programs = NfsService::default().programs(KEY).expect("serves");
+        let programs = NfsService::default().programs(KEY, 1).expect("serves");
         let root = mounted(&programs);
         let server = Server::start(transport, LOOPBACK, programs).expect("listens");
         let mut caller = caller(transport, server.address());
@@ -393,7 +393,7 @@ fn only_the_key_opens_it_and_a_ping_needs_none() {
 /// Response times of `count` GETATTR calls (or small WRITE calls), `outstanding` under way at a time, sorted.
 fn response_times(transport: Transport, time: ServiceTime, write: bool, outstanding: usize, count: usize) -> Vec<u64> {
     let service = NfsService { time, ..NfsService::default() };
-    let programs = service.programs(KEY).expect("serves");
+    let programs = service.programs(KEY, 1).expect("serves");
     let root = mounted(&programs);
     let server = Server::start(transport, LOOPBACK, programs).expect("listens");
     let mut caller = caller(transport, server.address());

@@ -5,15 +5,16 @@ use crate::error::RpcError;
 use crate::flow::{Flow, Shared, open};
 use crate::job::Job;
 use crate::load::{Calls, Load};
+use crate::needs::calls_need;
 use crate::program::TestProgram;
 use crate::protocol::{Opening, Protocol};
 use crate::running::Running;
 use crate::running_server::RunningServer;
 use crate::server::Program;
 use linerate_engine::{
-    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, PathRates, Side, bits_per_second,
+    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, Needs, PathRates, Side, bits_per_second,
 };
-use linerate_model::{Assignment, Endpoints, Ready, RoleCounts, RpcTask, Task, Transport};
+use linerate_model::{Assignment, Endpoints, Power, Ready, RoleCounts, RpcTask, Task, Transport};
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::sync::Arc;
@@ -75,6 +76,14 @@ impl Protocol for OncRpc {
         Ok(PathRates { forward: way(task.call.carries_there()), backward: way(task.call.carries_back()) })
     }
 
+    fn needs(&self, job: &Job) -> Result<Needs, RpcError> {
+        let task = Self::task(&job.task)?;
+        // A server keeps the units that it answers with.
+        let units = RpcTask::TCP_MAXIMUM.saturating_mul(job.servers());
+        let needs = calls_need(job, Power::Rpc, task.unit_bytes.get(), task.outstanding);
+        Ok(Needs { memory: needs.memory.saturating_add(units), ..needs })
+    }
+
     fn load(&self, job: &Job, opening: &Opening<'_>) -> Result<Arc<dyn Load>, RpcError> {
         Ok(Arc::new(Calls::new(Self::task(&job.task)?, &job.key, opening.server()?)))
     }
@@ -90,7 +99,8 @@ impl Protocol for OncRpc {
 /// The assignment cannot be meant.
 pub fn demand(protocol: &dyn Protocol, assignment: &Assignment) -> Result<Demand, EngineError> {
     let job = Job::check(assignment, protocol)?;
-    Ok(protocol.rates(&job)?.demand(assignment, job.window, &job.ends, job.net().flows.into()))
+    let (flows, needs) = (job.net().flows.into(), protocol.needs(&job)?);
+    Ok(protocol.rates(&job)?.demand(assignment, job.window, &job.ends, flows, needs))
 }
 
 /// Does `assignment`, in whose task calls speak `protocol`, from listening to counts.

@@ -71,6 +71,16 @@ impl Job {
         self.net().ip == IpVersion::V6
     }
 
+    /// Ends at this host that serve.
+    pub fn servers(&self) -> u64 {
+        self.ends.iter().filter(|end| !end.is_client()).count() as u64
+    }
+
+    /// Ends at this host that call.
+    pub fn clients(&self) -> u64 {
+        self.ends.len() as u64 - self.servers()
+    }
+
     /// Whether the server is not one of linerate's own.
     pub(crate) fn has_foreign_server(&self) -> bool {
         matches!(&self.task, Task::Nfs(task) if task.server.is_some())

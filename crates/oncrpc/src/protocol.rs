@@ -4,7 +4,7 @@ use crate::error::RpcError;
 use crate::job::Job;
 use crate::load::Load;
 use crate::server::Program;
-use linerate_engine::{Conductor, PathRates};
+use linerate_engine::{Conductor, Needs, PathRates};
 use linerate_model::{SessionKey, Task};
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -23,6 +23,12 @@ pub trait Protocol: Debug + Send + Sync {
     /// # Errors
     /// [`RpcError::InvalidRequest`] if the task is of another engine.
     fn rates(&self, job: &Job) -> Result<PathRates, RpcError>;
+
+    /// Returns what this host's ends need, those of [`calls_need`](crate::calls_need) and what the protocol adds.
+    ///
+    /// # Errors
+    /// [`RpcError::InvalidRequest`] if the task is of another engine.
+    fn needs(&self, job: &Job) -> Result<Needs, RpcError>;
 
     /// Returns the load of one client, after making what its calls need on the server.
     ///
@@ -61,9 +67,13 @@ impl Opening<'_> {
 
 /// Server programs that are fresh for each session.
 pub trait ProgramSource: Debug + Send + Sync {
-    /// Returns the programs of one server, which carry data only for callers that show `key`.
+    /// The most memory that what they serve may take in one session, bytes.
+    fn memory(&self) -> u64;
+
+    /// Returns the programs of one of a session's `servers`, which carry data only for callers that show `key` and share the
+    /// session's memory evenly.
     ///
     /// # Errors
     /// Fails if what they are to serve cannot be opened.
-    fn programs(&self, key: SessionKey) -> Result<Vec<Arc<dyn Program>>, RpcError>;
+    fn programs(&self, key: SessionKey, servers: u64) -> Result<Vec<Arc<dyn Program>>, RpcError>;
 }

@@ -5,6 +5,7 @@ use crate::connect;
 use crate::error::StreamError;
 use crate::flow::{Flow, Shared};
 use crate::job::Job;
+use crate::needs::needs;
 use crate::running::Running;
 use linerate_engine::{
     Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, PathRates, Side, bits_per_second,
@@ -38,7 +39,8 @@ impl Engine for Streams {
             Task::Transact(task) => (transact_rates(task), 1),
             _ => unreachable!("`Job::check` refused it"),
         };
-        Ok(rates.demand(assignment, job.window, &job.ends, u64::from(job.net().flows) * ways))
+        let flows = u64::from(job.net().flows) * ways;
+        Ok(rates.demand(assignment, job.window, &job.ends, flows, needs(&job, flows)))
     }
 
     fn run(&self, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {

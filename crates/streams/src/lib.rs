@@ -27,6 +27,7 @@ mod flow;
 mod hello;
 mod job;
 mod meter;
+mod needs;
 mod options;
 mod progress;
 mod running;

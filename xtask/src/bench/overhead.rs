@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn finds_host_and_time_of_a_thread() {
-        assert_eq!(name(b"linerate\0agent\0--name\0a\0--allow-frames\0").as_deref(), Some("a"));
+        assert_eq!(name(b"linerate\0agent\0--name\0a\0--allow-frames\0all\0").as_deref(), Some("a"));
         assert_eq!(name(b"linerate\0stream\0"), None);
         assert_eq!(cpu("2500 17 3\n"), Some(Duration::from_nanos(2_500)));
         assert_eq!(cpu(""), None);

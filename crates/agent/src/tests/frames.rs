@@ -57,9 +57,16 @@ async fn raw_frames_keep_the_agents_limits() {
     let error = client.ports(&["lo".to_owned()]).await.expect_err("no leave").to_string();
     assert!(error.contains("--allow-frames"), "{error}");
 
+    let shy = agent(|options| options.limits.frames = "other0,other1".parse().expect("names")).await;
+    let client = connect(&shy).await;
+    assert!(refused(&client, &frames(second, vec![0], Some(100))).await.contains("`nosuch0`"));
+    let error = client.ports(&["lo".to_owned()]).await.expect_err("not named").to_string();
+    assert!(error.contains("`lo`") && error.contains("--allow-frames"), "{error}");
+
     let agent = agent(|options| {
         let max_rate = Some(BitRate::per_second(1_000_000));
-        options.limits = Limits { frames: true, max_rate, max_time: Nanos::from_secs(60), ..Limits::default() };
+        options.limits =
+            Limits { frames: AllowedInterfaces::All, max_rate, max_time: Nanos::from_secs(60), ..Limits::default() };
     })
     .await;
     let client = connect(&agent).await;
@@ -73,7 +80,7 @@ async fn raw_frames_keep_the_agents_limits() {
 /// Each failure names what is wrong, and leaves the place to the next.
 #[tokio::test]
 async fn raw_frames_that_cannot_be_sent_fail_and_leave_nothing() {
-    let agent = agent(|options| options.limits.frames = true).await;
+    let agent = agent(|options| options.limits.frames = AllowedInterfaces::All).await;
     let client = connect(&agent).await;
     for (ports, part) in [(vec![0], "nosuch0"), (vec![0, 9], "port 9, but there are 2")] {
         let mut session = client.open(&frames(Nanos::from_secs(1), ports, Some(100))).await.expect("allowed");

@@ -4,7 +4,7 @@ use super::scripted::{Fault, Point, Scripted};
 use super::*;
 use linerate_control::AgentError;
 use linerate_engine::{Demand, Needs};
-use linerate_model::FailureKind;
+use linerate_model::{FailureKind, Power};
 use linerate_units::BitRate;
 
 async fn refused(client: &Client, id: &str, parts: &[&str]) {
@@ -90,11 +90,11 @@ async fn what_is_exclusive_or_needs_leave_is_refused_over_the_wire() {
     let engine = Scripted::new();
     engine.change(|script| {
         script.demand =
-            Demand { needs: Needs { frames: true }, exclusive: Some("raw frames"), ..script.demand.clone() };
+            Demand { needs: Needs::of(Power::Frames), exclusive: Some("raw frames"), ..script.demand.clone() };
     });
     let shy = agent_with(engine.boxed(), |_| ()).await;
     refused(&connect(&shy).await, "frames", &["--allow-frames"]).await;
-    let agent = agent_with(engine.boxed(), |options| options.limits.frames = true).await;
+    let agent = agent_with(engine.boxed(), |options| options.limits.frames = AllowedInterfaces::All).await;
     let client = connect(&agent).await;
     let _first = client.open(&assignment("one")).await.expect("allowed");
     let error = client.open(&assignment("two")).await.expect_err("taken").to_string();

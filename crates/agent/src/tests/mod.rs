@@ -10,7 +10,7 @@ mod series;
 mod streams;
 mod tasks;
 
-use crate::{Agent, AgentOptions, EngineOptions, Identity, Limits, Timeouts, Token};
+use crate::{Agent, AgentOptions, AllowedInterfaces, EngineOptions, Identity, Limits, Timeouts, Token};
 use futures_util::StreamExt as _;
 use linerate_control::{Client, PROTOCOL, PROTOCOL_HEADER, SessionHandle, client_config};
 use linerate_engine::Engine;

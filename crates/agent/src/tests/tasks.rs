@@ -72,7 +72,7 @@ fn each_task_has_exactly_one_engine() {
 /// Without a rate, beyond the time, or one too many: whatever the task, the agent refuses it and names the limit.
 #[test]
 fn no_task_escapes_the_limits() {
-    let open = Limits { frames: true, ..Limits::default() };
+    let open = Limits { frames: AllowedInterfaces::All, ..Limits::default() };
     let engines = table(&EngineOptions::default(), &open);
     for kind in TaskKind::ALL {
         let assignment = unbounded(kind);

@@ -4,7 +4,9 @@ use crate::exit::Failure;
 use crate::nfs_service::NfsOptions;
 use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
-use linerate_agent::{Agent, AgentOptions, AllowedFolders, EngineOptions, Identity, IpNet, Limits, Timeouts, Token};
+use linerate_agent::{
+    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, EngineOptions, Identity, IpNet, Limits, Timeouts, Token,
+};
 use linerate_model::HostName;
 use linerate_oncrpc::RpcService;
 use linerate_units::{BitRate, Nanos};
@@ -66,10 +68,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = Limits::default().max_flows, value_parser = at_least_one::<u64>)]
     max_flows: u64,
 
-    /// Allow trials to send raw frames from this host's interfaces. Use it only if these networks are set apart for
-    /// testing
-    #[arg(long)]
-    allow_frames: bool,
+    /// Allow trials to send raw frames from these interfaces, with commas between; `all` allows every interface. Use it
+    /// only if their networks are set apart for testing [default: none]
+    #[arg(long, value_name = "INTERFACES")]
+    allow_frames: Option<AllowedInterfaces>,
 
     /// Allow copies to read and write below this directory; may be repeated [default: none]
     #[arg(long, value_name = "DIR")]
@@ -140,7 +142,7 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
             max_time: arguments.max_time,
             max_trials: arguments.max_trials,
             max_flows: arguments.max_flows,
-            frames: arguments.allow_frames,
+            frames: arguments.allow_frames.unwrap_or_default(),
             allowed_peers: arguments.allow_peer.clone(),
             ..Limits::default()
         },

@@ -24,7 +24,8 @@ async fn every_procedure_serves_a_client_of_others() {
     let kept = tempfile::tempdir().expect("a directory");
     for directory in [None, Some(kept.path().to_owned())] {
         let service = NfsService { directory: directory.clone(), ..NfsService::default() };
-        let server = Server::start(Transport::Tcp, LOOPBACK, service.programs(KEY).expect("serves")).expect("listens");
+        let server =
+            Server::start(Transport::Tcp, LOOPBACK, service.programs(KEY, 1).expect("serves")).expect("listens");
         let connect = async || TokioIo::new(tokio::net::TcpStream::connect(server.address()).await.expect("connects"));
 
         let mut mount = MountClient::new_with_auth(connect().await, credential(), opaque_auth::default());

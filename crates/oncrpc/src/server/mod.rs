@@ -30,6 +30,10 @@ const TICK_NS: u64 = 50_000_000;
 /// What arrives within a few milliseconds of a busy core; the system's default of 208 KiB is three calls of 60 KB.
 const UDP_RECEIVE_BUFFER: i32 = 4 << 20;
 
+/// The most memory of one caller's connection: replies that it has not read, one more that was just made, and a call that is
+/// gathered from its fragments.
+pub(crate) const CONNECTION_MEMORY: u64 = tcp::OWED_MAXIMUM as u64 + (4 << 20);
+
 /// What a server does with calls.
 pub trait Program: Send + Sync {
     /// The program's number.

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 /// No more calls are taken while so many bytes of replies wait for the caller to read them.
-const OWED_MAXIMUM: usize = 4 << 20;
+pub(super) const OWED_MAXIMUM: usize = 2 << 20;
 
 /// Accepts connections until the server ends, and then waits for their threads.
 pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {

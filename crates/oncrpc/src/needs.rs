@@ -1,0 +1,27 @@
+//! What calls need of their host, whatever their protocol.
+
+use crate::job::Job;
+use crate::server::CONNECTION_MEMORY;
+use linerate_engine::Needs;
+use linerate_model::{Power, Transport};
+
+/// A caller's buffers beside its calls: a reply of the largest kind, gathered from fragments.
+const REPLY: u64 = 4 << 20;
+
+/// Returns what the ends of `job` need that need `power` and have `outstanding` calls of `data` bytes under way on each flow.
+pub fn calls_need(job: &Job, power: Power, data: u64, outstanding: u16) -> Needs {
+    let flows = u64::from(job.net().flows);
+    let (calling, serving) = (flows.saturating_mul(job.clients()), flows.saturating_mul(job.servers()));
+    let under_way = data.saturating_mul(u64::from(outstanding).saturating_add(1));
+    let of_callers = calling.saturating_mul(under_way.saturating_add(REPLY + Needs::THREAD));
+    Needs {
+        memory: serving.saturating_mul(CONNECTION_MEMORY + Needs::THREAD).saturating_add(of_callers),
+        // A server over TCP has one more, which accepts.
+        threads: calling.saturating_add(serving).saturating_add(job.servers()),
+        descriptors: match job.transport() {
+            Transport::Tcp => calling.saturating_add(serving).saturating_add(job.servers()),
+            Transport::Udp => calling.saturating_add(job.servers()),
+        },
+        ..Needs::of(power)
+    }
+}
