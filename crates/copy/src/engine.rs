@@ -1,10 +1,11 @@
 //! Copies as an engine: what a session asks of its host, and how it goes from preparing to counts.
 
-use crate::allowed_folders::{AllowedFolders, Scratch};
+use crate::allowed_folders::AllowedFolders;
 use crate::part::{Connected, Prepared};
 use crate::prepare::Preparing;
 use crate::progress::Progress;
 use crate::role::{check, flows, needs};
+use crate::scratch::Scratch;
 use crate::{Control, CopyError};
 use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Stopped, Work};
 use linerate_model::{Assignment, Caveat, CopyCounts, CopyTask, Endpoints, Ready, RoleCounts, RoleKind, Task};

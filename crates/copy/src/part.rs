@@ -82,14 +82,15 @@ impl Prepared {
             }
             RoleKind::FileServer => {
                 let (folder, path) = preparing.served()?;
-                allowed_folders::check_empty(&*folder, &path, existing)?;
+                allowed_folders::check_empty(&folder, &path, existing)?;
                 preparing.cold_destination()?;
                 let shares = role.listens.iter().map(|listen| {
-                    let path = match &listen.folder {
-                        Some(name) => allowed_folders::below(&*folder, name, &path).map(|_| path.join(name))?,
-                        None => path.clone(),
+                    let folder = match &listen.folder {
+                        Some(name) => allowed_folders::local_below(&folder, name, &path)?,
+                        None => folder.again(),
                     };
-                    let share = NfsShare::start(&path, preparing.assignment.key, listen.address)?;
+                    let folder = folder.descriptor().map_err(CopyError::at("dup", &path))?;
+                    let share = NfsShare::start(folder, preparing.assignment.key, listen.address)?;
                     Ok((listen.link, share))
                 });
                 Self::FileServer { shares: shares.collect::<Result<_, CopyError>>()? }

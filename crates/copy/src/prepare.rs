@@ -1,10 +1,12 @@
 //! What a role needs before it can begin: its tree, its folder, its caches.
 
-use crate::allowed_folders::{self, AllowedFolders, Scratch};
+use crate::allowed_folders::{self, AllowedFolders};
 use crate::cache;
 use crate::destination::root::Root;
 use crate::progress::Progress;
+use crate::scratch::Scratch;
 use crate::source::Origin;
+use crate::storage::local::LocalFolder;
 use crate::storage::{self, Storage};
 use crate::tree::Made;
 use crate::ways::path;
@@ -115,33 +117,32 @@ impl Preparing<'_> {
 
     /// The folder to write; none if the bytes are dropped.
     pub(crate) fn folder(&mut self) -> Result<Option<Folder>, CopyError> {
-        let folder: Option<Folder> = match &self.task.into {
-            CopyInto::Discard => None,
+        if let CopyInto::Server(server) = &self.task.into {
+            return self.connect(server, true).map(Some);
+        }
+        Ok(self.local()?.map(|(storage, path)| (Box::new(storage) as Box<dyn Storage>, path)))
+    }
+
+    /// The folder to serve, of this host.
+    pub(crate) fn served(&mut self) -> Result<(LocalFolder, PathBuf), CopyError> {
+        let unfit = || CopyError::Impossible(String::from("a host serves a folder of its own only"));
+        self.local()?.ok_or_else(unfit)
+    }
+
+    /// The folder of this host to write; none if there is none.
+    fn local(&mut self) -> Result<Option<(LocalFolder, PathBuf)>, CopyError> {
+        let folder = match &self.task.into {
+            CopyInto::Discard | CopyInto::Server(_) => None,
             CopyInto::Scratch => {
                 let scratch = self.folders.scratch(ByteCount::default())?;
-                let storage = scratch.storage.another();
+                let storage = scratch.storage.again();
                 self.scratch.push(scratch);
                 Some((storage, PathBuf::from("the copy's own folder")))
             }
-            CopyInto::Folder(path) => {
-                let (folder, path) = self.folders.destination(path)?;
-                Some((Box::new(folder), path))
-            }
-            CopyInto::Server(server) => Some(self.connect(server, true)?),
+            CopyInto::Folder(path) => Some(self.folders.destination(path)?),
         };
         self.disks.extend(folder.as_ref().and_then(|(storage, _)| storage.device()));
         Ok(folder)
-    }
-
-    /// The folder to serve, as [`Self::folder`] has it, and where it is on this host.
-    pub(crate) fn served(&mut self) -> Result<Folder, CopyError> {
-        let folder = self.folder()?;
-        let unfit = || CopyError::Impossible(String::from("a host serves a folder of its own only"));
-        let (storage, path) = folder.ok_or_else(unfit)?;
-        match (&self.task.into, self.scratch.last()) {
-            (CopyInto::Scratch, Some(scratch)) => Ok((storage, scratch.path().to_owned())),
-            _ => Ok((storage, path)),
-        }
     }
 
     /// Where a tree is put: `folder`, or one below it called `name`.

@@ -35,6 +35,7 @@ use nfs3_types::nfs3::{NFS_PROGRAM, PROGRAM, VERSION};
 use nix::errno::Errno;
 use once::Once;
 use pace::Pace;
+use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -70,15 +71,17 @@ impl NfsService {
 
     fn open(&self, memory: u64) -> Result<Arc<dyn Store>, RpcError> {
         let Some(path) = &self.directory else { return Ok(Arc::new(MemoryStore::new(memory))) };
-        let store = DirectoryStore::open(path).map_err(|error| {
-            let remedy = match error.raw_os_error().map(Errno::from_raw) {
-                Some(Errno::ENOSYS | Errno::EPERM) => "openat2, which Linux has since 5.6, is not allowed or not there",
-                _ => "it must be a directory that this user may read",
-            };
-            RpcError::InvalidRequest(format!("cannot serve {} by NFS: {error}; {remedy}", path.display()))
-        })?;
+        let store = DirectoryStore::open(path).map_err(|error| cannot_serve(&path.display().to_string(), &error))?;
         Ok(Arc::new(store))
     }
+}
+
+fn cannot_serve(directory: &str, error: &io::Error) -> RpcError {
+    let remedy = match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ENOSYS | Errno::EPERM) => "openat2, which Linux has since 5.6, is not allowed or not there",
+        _ => "it must be a directory that this user may read",
+    };
+    RpcError::InvalidRequest(format!("cannot serve {directory} by NFS: {error}; {remedy}"))
 }
 
 impl ProgramSource for NfsService {
@@ -87,10 +90,15 @@ impl ProgramSource for NfsService {
     }
 
     fn programs(&self, key: SessionKey, servers: u64) -> Result<Vec<Arc<dyn Program>>, RpcError> {
-        let (store, admission) = (self.open(self.memory.get() / servers.max(1))?, Admission(key));
-        let nfs = Nfs { store: Arc::clone(&store), admission, pace: Pace::new(self.time), once: Once::default() };
-        Ok(vec![Arc::new(nfs), Arc::new(Mount::new(store, admission))])
+        Ok(programs(self.open(self.memory.get() / servers.max(1))?, self.time, key))
     }
+}
+
+/// NFS and MOUNT of `store`, for those that show `key`.
+fn programs(store: Arc<dyn Store>, time: ServiceTime, key: SessionKey) -> Vec<Arc<dyn Program>> {
+    let admission = Admission(key);
+    let nfs = Nfs { store: Arc::clone(&store), admission, pace: Pace::new(time), once: Once::default() };
+    vec![Arc::new(nfs), Arc::new(Mount::new(store, admission))]
 }
 
 /// Who may call.

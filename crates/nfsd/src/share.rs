@@ -1,22 +1,29 @@
 //! A directory that is served to whoever holds a key, for as long as something lasts that is no trial.
 
-use crate::NfsService;
+use crate::directory::DirectoryStore;
+use crate::{ServiceTime, cannot_serve, programs};
 use linerate_model::{SessionKey, Transport};
+use linerate_oncrpc::RpcError;
 use linerate_oncrpc::server::Server;
-use linerate_oncrpc::{ProgramSource as _, RpcError};
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// The server at work. Dropping it ends it.
 #[derive(Debug)]
 pub struct NfsShare(Server);
 
 impl NfsShare {
-    /// Serves `directory` over TCP at `address`, at a port of the system's choice, to those that show `key`.
-    pub fn start(directory: &Path, key: SessionKey, address: IpAddr) -> Result<Self, RpcError> {
-        let service = NfsService { directory: Some(directory.to_owned()), ..NfsService::default() };
+    /// Serves the open `directory` over TCP at `address`, at a port of the system's choice, to those that show `key`. It takes no path:
+    /// whoever may write around the directory could make a path lead elsewhere.
+    ///
+    /// # Errors
+    /// It is no directory, `openat2` is not there, or `address` cannot be listened on.
+    pub fn start(directory: OwnedFd, key: SessionKey, address: IpAddr) -> Result<Self, RpcError> {
+        let opened = DirectoryStore::new(directory.into());
+        let store = opened.map_err(|error| cannot_serve("the folder", &error))?;
         let address = SocketAddr::new(address, 0);
-        Server::start(Transport::Tcp, address, service.programs(key, 1)?).map(Self)
+        Server::start(Transport::Tcp, address, programs(Arc::new(store), ServiceTime::default(), key)).map(Self)
     }
 
     /// Where it listens.

@@ -36,6 +36,22 @@ impl LocalFolder {
         let (existing, made) = (Folders::existing(Arc::clone(&root)), Folders::made(Arc::clone(&root)));
         Self { root, existing, made }
     }
+
+    /// The folder called `name` in it, which is made if it is missing.
+    pub(crate) fn folder(&self, name: &str) -> io::Result<Self> {
+        let folder = Folders::made(Arc::clone(&self.root)).at(name.as_bytes())?;
+        Ok(Self::new(Arc::new(open_untouched(folder, OsStr::new("."), OFlag::O_DIRECTORY)?)))
+    }
+
+    /// The same folder for another thread.
+    pub(crate) fn again(&self) -> Self {
+        Self::new(Arc::clone(&self.root))
+    }
+
+    /// A descriptor of the folder.
+    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.root.try_clone()
+    }
 }
 
 /// Opens for reading without a trace where that is allowed: only a file's owner may leave its access time alone.
@@ -70,13 +86,11 @@ fn time(nanos: i64) -> TimeSpec {
 
 impl Storage for LocalFolder {
     fn another(&self) -> Box<dyn Storage> {
-        Box::new(Self::new(Arc::clone(&self.root)))
+        Box::new(self.again())
     }
 
     fn below(&self, name: &str) -> io::Result<Box<dyn Storage>> {
-        let folder = Folders::made(Arc::clone(&self.root)).at(name.as_bytes())?;
-        let opened = open_untouched(folder, OsStr::new("."), OFlag::O_DIRECTORY)?;
-        Ok(Box::new(Self::new(Arc::new(opened))))
+        Ok(Box::new(self.folder(name)?))
     }
 
     fn device(&self) -> Option<u64> {

@@ -1,6 +1,7 @@
 //! Tests of the crate from outside.
 
 mod copies;
+mod escape;
 mod memory;
 mod mishaps;
 mod nfs;
