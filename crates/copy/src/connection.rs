@@ -1,24 +1,26 @@
 //! The connections of a copy between two agents: who may open one, and blocks on them.
 //!
-//! The source opens them and shows the trial's key on each. Then blocks flow one way, each behind its length; the other way a
+//! The source opens them and proves on each that it holds the trial's key, as does the destination: see [`linerate_engine::greeting`]. Then blocks flow one way, each behind its length; the other way a
 //! single byte says how it ended.
 
 use crate::CopyError;
 use crate::block::{BLOCK, Block};
 use crate::control::Control;
+use linerate_engine::greeting::{self, FIELDS, GREETING};
+use linerate_engine::proof::Salt;
+use linerate_engine::{AllowedPeers, StrangerLimits, Strangers};
 use linerate_model::SessionKey;
+use linerate_sys::clock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a connection begins with, and what answers it.
-const HELLO: [u8; 8] = *b"lnrt-cp1";
-const ANSWER: [u8; 8] = *b"lnrt-cpk";
-/// Hello, key, lane.
-const GREETING: usize = 8 + 16 + 2;
+const HELLO: [u8; 8] = *b"lnrt-cp2";
+const ANSWER: [u8; 8] = *b"lnrt-co2";
 /// The lane of the connection on which the source asks what is there already.
 pub(crate) const ASKS: u16 = u16::MAX;
 /// All is in place.
@@ -30,8 +32,8 @@ pub(crate) const GAVE_UP: u8 = b'S';
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 /// A host that does not answer for so long is lost.
 const LOST: Duration = Duration::from_secs(20);
-/// Strangers that may be waited for at a time.
-const STRANGERS: usize = 16;
+/// Connections that have yet to show the key. A source opens its lanes one after the other.
+const STRANGERS: StrangerLimits = StrangerLimits { places: 64, places_each: 16, time_ns: CONNECT.as_nanos() as u64 };
 /// How often a listener looks around.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -39,35 +41,27 @@ const LOOK: Duration = Duration::from_millis(2);
 pub(crate) fn open(to: SocketAddr, key: &SessionKey, lane: u16, control: &Control) -> Result<TcpStream, CopyError> {
     let failed = |error: io::Error| CopyError::NoConnection(format!("connecting to {to}: {error}"));
     let mut connection = TcpStream::connect_timeout(&to, CONNECT).map_err(failed)?;
-    let mut answer = [0; ANSWER.len()];
+    let salt: Salt = rand::random();
+    let mut answer = [0; GREETING];
     let greeted = set_up(&connection).and_then(|()| {
         connection.set_read_timeout(Some(CONNECT))?;
-        connection.write_all(&greeting(key, lane))?;
+        connection.write_all(&greeting::seal(key, HELLO, &salt, fields(lane)))?;
         connection.read_exact(&mut answer)?;
-        connection.set_read_timeout(None)?;
-        control.keep(&connection)
+        connection.set_read_timeout(None)
     });
     greeted.map_err(failed)?;
-    if answer != ANSWER {
+    if greeting::unseal(key, ANSWER, &answer) != Some((salt, fields(lane))) {
         return Err(CopyError::NoConnection(format!("{to} answers, but not for this copy")));
     }
+    control.keep(&connection).map_err(failed)?;
     Ok(connection)
 }
 
-fn greeting(key: &SessionKey, lane: u16) -> [u8; GREETING] {
-    let mut bytes = [0; GREETING];
-    bytes[..8].copy_from_slice(&HELLO);
-    bytes[8..24].copy_from_slice(&key.0);
-    bytes[24..].copy_from_slice(&lane.to_le_bytes());
-    bytes
-}
-
-/// The lane that a greeting with this key is for. All of it is looked at, however wrong it is.
-fn lane_of(bytes: &[u8; GREETING], key: &SessionKey) -> Option<u16> {
-    let lane = u16::from_le_bytes([bytes[24], bytes[25]]);
-    let expected = greeting(key, lane);
-    let differences = bytes.iter().zip(expected).fold(0, |all, (a, b)| all | (a ^ b));
-    (differences == 0).then_some(lane)
+/// The fields of a greeting: which lane it is for.
+fn fields(lane: u16) -> [u8; FIELDS] {
+    let mut fields = [0; FIELDS];
+    fields[..2].copy_from_slice(&lane.to_le_bytes());
+    fields
 }
 
 pub(crate) fn set_up(connection: &TcpStream) -> io::Result<()> {
@@ -80,16 +74,18 @@ pub(crate) fn set_up(connection: &TcpStream) -> io::Result<()> {
 /// Listener for the lanes of one source.
 pub(crate) struct LaneListener {
     listener: TcpListener,
+    peers: AllowedPeers,
     pub(crate) address: SocketAddr,
 }
 
 impl LaneListener {
-    pub(crate) fn open(address: IpAddr) -> Result<Self, CopyError> {
+    /// Listens at `address` for connections of `peers`.
+    pub(crate) fn open(address: IpAddr, peers: AllowedPeers) -> Result<Self, CopyError> {
         let failed = |source| CopyError::System { call: "bind", object: address.to_string(), source };
         let listener = TcpListener::bind((address, 0)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address })
+        Ok(Self { listener, peers, address })
     }
 
     /// Waits for a connection for each lane, and with `asks` for the one on which the source asks. Returns the lanes in order.
@@ -105,35 +101,28 @@ impl LaneListener {
     ) -> Result<(Vec<TcpStream>, Option<TcpStream>), CopyError> {
         let mut known: Vec<Option<TcpStream>> = (0..lanes).map(|_| None).collect();
         let mut asking = None;
-        let mut strangers: Vec<Stranger> = Vec::new();
+        let mut strangers: Strangers<Stranger> = Strangers::new(STRANGERS);
         while known.iter().any(Option::is_none) || (asks && asking.is_none()) {
             if control.is_stopped() {
                 return Err(CopyError::Stopped);
             }
-            while let Ok((connection, _)) = self.listener.accept() {
-                if strangers.len() < STRANGERS && connection.set_nonblocking(true).is_ok() {
-                    strangers.push(Stranger { connection, said: Vec::new(), since: Instant::now() });
+            while let Ok((connection, peer)) = self.listener.accept() {
+                if self.peers.allow(peer.ip()) && connection.set_nonblocking(true).is_ok() {
+                    strangers.take(peer, clock::now(), Stranger { connection, said: Vec::new() });
                 }
             }
-            let mut left = Vec::new();
-            for mut stranger in strangers {
-                let place = match stranger.listen(key) {
-                    Heard::Nothing => {
-                        left.push(stranger);
-                        continue;
-                    }
-                    Heard::Nonsense => continue,
-                    Heard::Lane(ASKS) if asks => &mut asking,
-                    Heard::Lane(lane) => match known.get_mut(usize::from(lane)) {
-                        Some(place) => place,
-                        None => continue,
-                    },
+            strangers.attend(clock::now(), |mut stranger| {
+                let (lane, salt) = match stranger.listen(key) {
+                    Heard::Nothing => return Some(stranger),
+                    Heard::Nonsense => return None,
+                    Heard::Lane(lane, salt) => (lane, salt),
                 };
-                if place.is_none() {
-                    *place = stranger.welcome(control).ok();
+                let place = if lane == ASKS && asks { Some(&mut asking) } else { known.get_mut(usize::from(lane)) };
+                if let Some(place) = place.filter(|place| place.is_none()) {
+                    *place = stranger.welcome(key, lane, &salt, control).ok();
                 }
-            }
-            strangers = left;
+                None
+            });
             std::thread::sleep(LOOK);
         }
         Ok((known.into_iter().flatten().collect(), asking))
@@ -144,13 +133,12 @@ impl LaneListener {
 struct Stranger {
     connection: TcpStream,
     said: Vec<u8>,
-    since: Instant,
 }
 
 enum Heard {
     Nothing,
     Nonsense,
-    Lane(u16),
+    Lane(u16, Salt),
 }
 
 impl Stranger {
@@ -166,17 +154,17 @@ impl Stranger {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => return Heard::Nonsense,
         }
-        match <[u8; GREETING]>::try_from(self.said.as_slice()) {
-            Ok(greeting) => lane_of(&greeting, key).map_or(Heard::Nonsense, Heard::Lane),
-            Err(_) if self.since.elapsed() > CONNECT => Heard::Nonsense,
-            Err(_) => Heard::Nothing,
+        if self.said.len() < GREETING {
+            return Heard::Nothing;
         }
+        let greeted = greeting::unseal(key, HELLO, &self.said);
+        greeted.map_or(Heard::Nonsense, |(salt, fields)| Heard::Lane(u16::from_le_bytes([fields[0], fields[1]]), salt))
     }
 
-    fn welcome(mut self, control: &Control) -> io::Result<TcpStream> {
+    fn welcome(mut self, key: &SessionKey, lane: u16, salt: &Salt, control: &Control) -> io::Result<TcpStream> {
         self.connection.set_nonblocking(false)?;
         set_up(&self.connection)?;
-        self.connection.write_all(&ANSWER)?;
+        self.connection.write_all(&greeting::seal(key, ANSWER, salt, fields(lane)))?;
         control.keep(&self.connection)?;
         Ok(self.connection)
     }
@@ -237,7 +225,7 @@ mod tests {
     #[test]
     fn only_the_key_opens() {
         let control = Control::new(CopyOnError::Continue, Arc::default());
-        let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into()).expect("a port");
+        let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into(), AllowedPeers::default()).expect("a port");
         let address = listener.address;
         thread::scope(|scope| {
             let accepted = scope.spawn(|| listener.accept(&KEY, 2, true, &control));
@@ -249,6 +237,36 @@ mod tests {
             let (lanes, asks) = accepted.join().expect("no panic").expect("all came");
             assert!(lanes.len() == 2 && asks.is_some());
         });
+    }
+
+    /// The attack: a copy's key holds a command for a server that is no part of the copy, and whose address is given for the
+    /// destination's.
+    #[test]
+    fn requests_forged_at_third_parties_hold_no_byte_of_the_callers_choice() {
+        let key = SessionKey(*b"\r\nFLUSHALL\r\nEXIT");
+        let third_party = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = third_party.local_addr().expect("bound");
+        let control = Control::new(CopyOnError::Continue, Arc::default());
+        let sent = [(); 2].map(|()| {
+            thread::scope(|scope| {
+                let opening = scope.spawn(|| open(address, &key, 0, &control).map(drop));
+                let mut sent = Vec::new();
+                let (mut connection, _) = third_party.accept().expect("accepted");
+                let mut greeting = [0; GREETING];
+                connection.read_exact(&mut greeting).expect("greeted");
+                connection.write_all(&[b'+'; GREETING]).expect("answered");
+                assert!(opening.join().expect("no panic").is_err(), "it is not the destination");
+                connection.set_read_timeout(Some(CONNECT)).expect("set");
+                connection.read_to_end(&mut sent).expect("closed");
+                assert!(sent.is_empty(), "nothing follows");
+                greeting
+            })
+        });
+        for part in key.0.windows(3) {
+            assert!(!sent[0].windows(3).any(|sent| sent == part), "{}", sent[0].escape_ascii());
+        }
+        let same = sent[0][8..].iter().zip(&sent[1][8..]).filter(|(one, other)| one == other).count();
+        assert!(same < 12, "{same} of 48 bytes are the same, so the caller chooses them");
     }
 
     #[test]

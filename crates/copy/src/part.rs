@@ -62,7 +62,7 @@ impl Prepared {
                 preparing.cold_destination()?;
                 let arrivals = role.listens.iter().map(|listen| {
                     let root = preparing.root(folder.as_ref(), listen.folder.as_deref())?;
-                    Ok((listen.link, root, LaneListener::open(listen.address)?))
+                    Ok((listen.link, root, LaneListener::open(listen.address, preparing.peers.clone())?))
                 });
                 Self::Destination { arrivals: arrivals.collect::<Result<_, CopyError>>()? }
             }

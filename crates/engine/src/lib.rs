@@ -1,15 +1,20 @@
 //! What engines share: the contract between an engine and its agent, sockets with a trial's options, checks of these options,
-//! worker threads, and the flag that stops them.
+//! worker threads, the flag that stops them, and how ends of a session know each other from strangers.
 #![forbid(unsafe_code)]
 
 mod check;
 mod connect;
 mod contract;
 mod error;
+pub mod greeting;
 mod path_end;
 mod path_rates;
+mod peers;
+pub mod proof;
+mod reply_allowance;
 mod socket;
 mod stop;
+mod strangers;
 mod tcp_flow;
 mod tcp_sample;
 #[cfg(any(test, feature = "testing"))]
@@ -25,8 +30,11 @@ pub use contract::{
 pub use error::{FlowsMissing, SocketError, failed};
 pub use path_end::{PathEnd, Side, path_ends};
 pub use path_rates::{PathRates, bits_per_second};
+pub use peers::AllowedPeers;
+pub use reply_allowance::ReplyAllowance;
 pub use socket::{SocketSpec, socket};
 pub use stop::Stop;
+pub use strangers::{StrangerLimits, Strangers, origin};
 pub use tcp_flow::tcp_flow;
 pub use tcp_sample::{SAMPLED_CONNECTIONS, retransmits, sample_tcp};
 pub use timeline::Timeline;

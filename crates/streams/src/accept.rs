@@ -2,9 +2,10 @@
 
 use crate::error::StreamError;
 use crate::flow::{Flow, Link};
-use crate::hello::{self, Answer, Hello};
+use crate::hello::{self, Answer, Greeted, Hello};
 use crate::job::Job;
 use crate::options;
+use linerate_engine::{AllowedPeers, ReplyAllowance, StrangerLimits, Strangers};
 use linerate_model::{LinkId, Transport};
 use linerate_sys::clock;
 use linerate_sys::socket::wait_readable;
@@ -16,11 +17,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// A connection that has not greeted by then is closed.
-const HELLO_NS: u64 = 2_000_000_000;
+/// Connections that have yet to greet. A client opens 32 flows of a path at a time.
+const STRANGERS: StrangerLimits = StrangerLimits { places: 256, places_each: 64, time_ns: 2_000_000_000 };
 /// A flow's own UDP socket is kept for so long until its client has proved that it reads the answers: as long as that tries.
 const PROOF_NS: u64 = 5_000_000_000;
-/// Connections that may be about to greet; more are turned away.
+/// Flows' own UDP sockets whose clients have yet to prove that they read the answers; more are not made.
 const PENDING_MAXIMUM: usize = 256;
 /// How soon a stop is seen.
 const TICK_NS: u64 = 20_000_000;
@@ -42,19 +43,27 @@ pub(crate) struct Acceptor {
 impl Acceptor {
     /// Listens for the flows of end number `end`, on `link` at a port of the system's choice.
     ///
-    /// `stop` ends it, together with all others that share it.
+    /// `peers` may connect. `stop` ends it, together with all others that share it.
     pub(crate) fn listen(
         job: &Arc<Job>,
         end: usize,
         link: LinkId,
         address: IpAddr,
+        peers: &AllowedPeers,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, StreamError> {
         let path = job.ends[end].path;
         let socket = options::socket(job, Some(address), false)?;
         let (arrived, failure) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
         let stop = Arc::clone(stop);
-        let mut desk = Desk { job: Arc::clone(job), end, path, arrived: Arc::clone(&arrived), stop: Arc::clone(&stop) };
+        let mut desk = Desk {
+            job: Arc::clone(job),
+            end,
+            path,
+            peers: peers.clone(),
+            arrived: Arc::clone(&arrived),
+            stop: Arc::clone(&stop),
+        };
         let (local, listener, run): (_, _, Box<dyn FnOnce() -> Result<(), StreamError> + Send>) = match job.transport()
         {
             Transport::Tcp => {
@@ -134,6 +143,7 @@ struct Desk {
     job: Arc<Job>,
     end: usize,
     path: u16,
+    peers: AllowedPeers,
     arrived: Arc<Mutex<Vec<Flow>>>,
     stop: Arc<AtomicBool>,
 }
@@ -142,7 +152,6 @@ struct Desk {
 struct Pending {
     stream: TcpStream,
     peer: SocketAddr,
-    until: u64,
     hello: [u8; hello::BYTES],
     filled: usize,
 }
@@ -196,35 +205,41 @@ impl Desk {
 
     fn connections(&mut self, listener: &TcpListener) -> Result<(), StreamError> {
         let expected = self.job.hellos(self.path).len();
-        let mut pending: Vec<Pending> = Vec::new();
+        let mut strangers: Strangers<Pending> = Strangers::new(STRANGERS);
         while !self.is_stopped() && self.arrived.lock().expect("no holder panics").len() < expected {
             let sockets: Vec<_> =
-                [listener.as_fd()].into_iter().chain(pending.iter().map(|pending| pending.stream.as_fd())).collect();
+                [listener.as_fd()].into_iter().chain(strangers.iter().map(|pending| pending.stream.as_fd())).collect();
             wait_readable(&sockets, TICK_NS)?;
             match listener.accept() {
                 // A stray connection that cannot be served is dropped: it must not end the trial.
-                Ok((stream, peer)) if pending.len() < PENDING_MAXIMUM && stream.set_nonblocking(true).is_ok() => {
-                    let until = clock::now() + HELLO_NS;
-                    pending.push(Pending { stream, peer, until, hello: [0; hello::BYTES], filled: 0 });
+                Ok((stream, peer)) if self.peers.allow(peer.ip()) && stream.set_nonblocking(true).is_ok() => {
+                    let pending = Pending { stream, peer, hello: [0; hello::BYTES], filled: 0 };
+                    strangers.take(peer, clock::now(), pending);
                 }
                 Ok(_) => (),
                 Err(error) if is_transient(&error) => (),
                 Err(error) => return Err(StreamError::socket("accept")(error)),
             }
-            for mut waiting in std::mem::take(&mut pending) {
-                match waiting.read() {
-                    Ok(true) => self.admit(waiting)?,
-                    Ok(false) if clock::now() < waiting.until => pending.push(waiting),
-                    Ok(false) | Err(_) => (),
+            let mut admitted = Ok(());
+            strangers.attend(clock::now(), |mut pending| match pending.read() {
+                Ok(true) => {
+                    if admitted.is_ok() {
+                        admitted = self.admit(pending);
+                    }
+                    None
                 }
-            }
+                Ok(false) => Some(pending),
+                Err(_) => None,
+            });
+            admitted?;
         }
         Ok(())
     }
 
     /// Keeps a connection that greeted rightly, and answers it; closes any other without a word.
     fn admit(&mut self, pending: Pending) -> Result<(), StreamError> {
-        let Some(hello) = Hello::decode(&pending.hello, &self.job.key) else { return Ok(()) };
+        let Some(greeted) = Hello::decode(&pending.hello, &self.job.key) else { return Ok(()) };
+        let hello = greeted.hello;
         if !self.expects(hello) || self.has(hello) {
             return Ok(());
         }
@@ -232,7 +247,7 @@ impl Desk {
         options::ready(&socket)?;
         let mut stream = TcpStream::from(socket);
         let local = stream.local_addr().map_err(StreamError::socket("getsockname"))?;
-        if stream.write_all(&hello.answer(&self.job.key, Answer::default())).is_ok() {
+        if stream.write_all(&greeted.answer(&self.job.key, Answer::default())).is_ok() {
             self.keep(hello, pending.peer, local, Link::Tcp(stream), 0);
         }
         Ok(())
@@ -242,6 +257,7 @@ impl Desk {
         let local = listener.local_addr().map_err(StreamError::socket("getsockname"))?;
         let mut posts: Vec<Post> = Vec::new();
         let mut bytes = [0; hello::BYTES + 1];
+        let mut allowance = ReplyAllowance::default();
         // Answers are repeated until the start, for they can be lost.
         while !self.is_stopped() {
             let sockets: Vec<_> =
@@ -249,11 +265,13 @@ impl Desk {
             wait_readable(&sockets, TICK_NS)?;
             match listener.recv_from(&mut bytes) {
                 Ok((length, peer)) => {
-                    if let Some(hello) = Hello::decode(&bytes[..length], &self.job.key)
-                        && let Some(answer) = self.answer_for(&mut posts, hello, peer, local.ip())?
+                    if self.peers.allow(peer.ip())
+                        && let Some(greeted) = Hello::decode(&bytes[..length], &self.job.key)
+                        && allowance.allow(length, hello::BYTES, clock::now())
+                        && let Some(answer) = self.answer_for(&mut posts, greeted.hello, peer, local.ip())?
                     {
                         // A lost answer is asked for again.
-                        let _ = listener.send_to(&hello.answer(&self.job.key, answer), peer);
+                        let _ = listener.send_to(&greeted.answer(&self.job.key, answer), peer);
                     }
                 }
                 Err(error) if is_transient(&error) => (),
@@ -300,8 +318,12 @@ impl Desk {
     /// Reads what came to a flow's own socket; false if nothing more is to be read there before the start.
     fn attend(&mut self, post: &mut Post) -> Result<bool, StreamError> {
         let mut bytes = [0; hello::BYTES + 1];
-        match post.socket.peek(&mut bytes) {
-            Ok(length) if post.hello.is_confirmed(&bytes[..length], &self.job.key, post.nonce) => {
+        let confirmation = |bytes: &[u8]| {
+            let greeted = Hello::decode(bytes, &self.job.key);
+            greeted.filter(|greeted| greeted.hello == post.hello && greeted.nonce == post.nonce)
+        };
+        match post.socket.peek(&mut bytes).map(|length| confirmation(&bytes[..length])) {
+            Ok(Some(greeted)) => {
                 if !post.confirmed {
                     // Another address may have proved itself first.
                     if self.has(post.hello) {
@@ -312,8 +334,7 @@ impl Desk {
                     self.keep(post.hello, post.peer, post.local, Link::Udp(socket), round_trip_ns);
                     post.confirmed = true;
                 }
-                let told = post.hello.answer(&self.job.key, Answer { port: 0, nonce: post.nonce });
-                let _ = post.socket.send(&told);
+                self.tell(post, &greeted);
             }
             // The other end has started: this is left for the flow's thread.
             Ok(_) if post.confirmed => return Ok(false),
@@ -326,6 +347,12 @@ impl Desk {
         }
         let _ = post.socket.recv(&mut bytes);
         Ok(true)
+    }
+
+    /// Answers a confirmation on the flow's own socket.
+    fn tell(&self, post: &Post, greeted: &Greeted) {
+        let told = greeted.answer(&self.job.key, Answer { port: 0, nonce: post.nonce });
+        let _ = post.socket.send(&told);
     }
 
     fn keep(&mut self, hello: Hello, peer: SocketAddr, local: SocketAddr, link: Link, round_trip_ns: u64) {
@@ -369,7 +396,8 @@ mod tests {
             let address = IpAddr::from(Ipv4Addr::LOCALHOST);
             let assignment = part(&task, Nanos::from_secs(1), vec![server_role(0, address)], 1);
             let (job, stop) = (Arc::new(Job::check(&assignment).expect("valid")), Arc::default());
-            let listen = || Acceptor::listen(&job, 0, LinkId(0), address, &stop).expect("listens");
+            let listen =
+                || Acceptor::listen(&job, 0, LinkId(0), address, &AllowedPeers::default(), &stop).expect("listens");
             let (first, second) = (listen(), listen());
             drop(first);
             let thread = second.thread.as_ref().expect("it listens");

@@ -5,6 +5,7 @@ use crate::flow::{Flow, Link};
 use crate::hello::{self, Answer, Hello};
 use crate::job::Job;
 use crate::options;
+use linerate_engine::proof::Salt;
 use linerate_model::Transport;
 use linerate_sys::clock;
 use linerate_sys::socket::wait_readable;
@@ -36,7 +37,16 @@ pub(crate) fn open(
     let opened: Mutex<(Vec<Flow>, Option<StreamError>)> = Mutex::default();
     let work = || {
         while let Some(hello) = hellos.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let flow = Opening { job, end, hello: *hello, server, deadline: clock::now() + FLOW_NS, stop }.run();
+            let flow = Opening {
+                job,
+                end,
+                hello: *hello,
+                salt: rand::random(),
+                server,
+                deadline: clock::now() + FLOW_NS,
+                stop,
+            }
+            .run();
             let mut opened = opened.lock().expect("no holder panics");
             match flow {
                 Ok(flow) => opened.0.push(flow),
@@ -71,6 +81,8 @@ struct Opening<'a> {
     job: &'a Job,
     end: usize,
     hello: Hello,
+    /// Makes the greeting differ from all others.
+    salt: Salt,
     server: SocketAddr,
     deadline: u64,
     stop: &'a AtomicBool,
@@ -94,9 +106,9 @@ impl Opening<'_> {
         }
         options::ready(&socket)?;
         let mut stream = TcpStream::from(socket);
-        stream.write_all(&self.hello.encode(&self.job.key)).map_err(|error| self.unanswered(&error))?;
+        stream.write_all(&self.hello.encode(&self.job.key, &self.salt)).map_err(|error| self.unanswered(&error))?;
         let answer = self.read_answer(&mut stream)?;
-        if self.hello.decode_answer(&answer, &self.job.key).is_none() {
+        if self.hello.decode_answer(&answer, &self.job.key, &self.salt).is_none() {
             return Err(self.unanswered(&"what answered is not this trial's server"));
         }
         let local = stream.local_addr().map_err(StreamError::socket("getsockname"))?;
@@ -132,14 +144,16 @@ impl Opening<'_> {
         socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
         let key = &self.job.key;
         let Answer { port, nonce } =
-            self.repeat(&socket, &self.hello.encode(key), |answer| (answer.port != 0).then_some(answer))?;
+            self.repeat(&socket, &self.hello.encode(key, &self.salt), |answer| (answer.port != 0).then_some(answer))?;
         let peer = SocketAddr::new(self.server.ip(), port);
         socket.connect(peer).map_err(connecting(peer))?;
         // Proves that the answer came here, and opens the way back through a stateful firewall. Answers to the greeting
         // may still lie here: those have a port.
         let told = Answer { port: 0, nonce };
         let asked = clock::now();
-        self.repeat(&socket, &self.hello.confirmation(key, nonce), |answer| (answer == told).then_some(()))?;
+        self.repeat(&socket, &self.hello.confirmation(key, &self.salt, nonce), |answer| {
+            (answer == told).then_some(())
+        })?;
         let round_trip_ns = clock::now() - asked;
         let socket = Socket::from(socket);
         options::ready(&socket)?;
@@ -167,7 +181,7 @@ impl Opening<'_> {
                 wait_readable(&[socket.as_fd()], left)?;
                 match socket.recv(&mut bytes) {
                     Ok(length) => {
-                        let answer = self.hello.decode_answer(&bytes[..length], &self.job.key);
+                        let answer = self.hello.decode_answer(&bytes[..length], &self.job.key, &self.salt);
                         if let Some(taken) = answer.and_then(&take) {
                             return Ok(taken);
                         }

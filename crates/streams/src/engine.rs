@@ -8,7 +8,8 @@ use crate::job::Job;
 use crate::needs::needs;
 use crate::running::Running;
 use linerate_engine::{
-    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, PathRates, Side, bits_per_second,
+    AllowedPeers, Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, PathRates, Side,
+    bits_per_second,
 };
 use linerate_model::{Assignment, Direction, Endpoints, Offered, Ready, StreamTask, Task, TransactTask};
 use linerate_sys::clock;
@@ -50,7 +51,7 @@ impl Engine for Streams {
 
 fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamError> {
     let job = Arc::new(Job::check(assignment)?);
-    let acceptors = listen(&job)?;
+    let acceptors = listen(&job, &host.peers())?;
     let here = acceptors.iter().map(|acceptor| (acceptor.link, acceptor.address)).collect();
     let there = host.listening(here)?;
     let mut flows = connect(&job, &there, host.stop().flag())?;
@@ -60,7 +61,7 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamE
     }
     let job = Arc::into_inner(job).expect("the accepting threads have ended and gave up theirs");
     let timeline = job.timeline(start);
-    let running = Running::spawn(Shared::new(job, timeline.clone(), flows), host.stop())?;
+    let running = Running::spawn(Shared::new(job, timeline.clone(), flows).open_to(host.peers()), host.stop())?;
     host.runs(running.work());
     Ok(Counted {
         roles: running.join()?,
@@ -71,10 +72,10 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamE
 }
 
 /// Listens for the flows of all ends that accept them. They wait for the session's flows, and for nothing else.
-fn listen(job: &Arc<Job>) -> Result<Vec<Acceptor>, StreamError> {
+fn listen(job: &Arc<Job>, peers: &AllowedPeers) -> Result<Vec<Acceptor>, StreamError> {
     let stop = Arc::new(AtomicBool::new(false));
     let servers = job.ends.iter().enumerate().filter_map(|(index, end)| match end.side {
-        Side::Server { link, address } => Some(Acceptor::listen(job, index, link, address, &stop)),
+        Side::Server { link, address } => Some(Acceptor::listen(job, index, link, address, peers, &stop)),
         Side::Client { .. } => None,
     });
     servers.collect()

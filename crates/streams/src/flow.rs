@@ -5,7 +5,7 @@ use crate::hello::Hello;
 use crate::job::Job;
 use crate::meter::Meter;
 use crate::window::Timeline;
-use linerate_engine::Stop;
+use linerate_engine::{AllowedPeers, Stop};
 use linerate_model::{FlowCounts, Received, Sent, Task, Transactions};
 use linerate_sys::clock;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     /// One for each flow. Whoever reads them holds no socket.
     pub(crate) meters: Arc<[Meter]>,
     pub(crate) stop: Stop<StreamError>,
+    /// Who may open connections during the load.
+    pub(crate) peers: AllowedPeers,
 }
 
 impl Shared {
@@ -66,7 +68,13 @@ impl Shared {
         let asks = |flow: &Flow| matches!(job.task, Task::Transact(_)) && flow.sends();
         let meters =
             flows.iter().map(|flow| if asks(flow) { Meter::of_requests() } else { Meter::default() }).collect();
-        Self { job, timeline, flows, meters, stop: Stop::default() }
+        Self { job, timeline, flows, meters, stop: Stop::default(), peers: AllowedPeers::default() }
+    }
+
+    /// The same, where `peers` may open connections during the load.
+    #[must_use]
+    pub(crate) fn open_to(self, peers: AllowedPeers) -> Self {
+        Self { peers, ..self }
     }
 
     /// Ends all threads, because of `reason` unless there was one before.

@@ -1,16 +1,17 @@
-//! The keyed greeting that opens every data connection, and its answer. Both are 40 bytes, so that the answer to a
-//! datagram is never longer than what asked for it.
+//! The greeting that opens every data connection, and its answer: see [`linerate_engine::greeting`].
 //!
 //! A datagram's source can be forged. Over UDP the answer therefore holds a random nonce, which the client sends back to the
 //! flow's own port: only who reads the answers at an address is sent a flow.
 
+use linerate_engine::greeting::{self, FIELDS};
+use linerate_engine::proof::Salt;
 use linerate_model::SessionKey;
 
 /// Bytes of a greeting and of its answer.
-pub(crate) const BYTES: usize = 40;
+pub(crate) const BYTES: usize = greeting::GREETING;
 
-const HELLO: [u8; 8] = *b"lnrt-hi1";
-const ANSWER: [u8; 8] = *b"lnrt-ok1";
+const HELLO: [u8; 8] = *b"lnrt-hi2";
+const ANSWER: [u8; 8] = *b"lnrt-ok2";
 
 /// Which flow of a trial a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,62 +33,64 @@ pub(crate) struct Answer {
     pub(crate) nonce: u64,
 }
 
+/// A greeting as a server reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Greeted {
+    /// Which flow it is for.
+    pub(crate) hello: Hello,
+    /// The nonce of the answer that was read; zero before.
+    pub(crate) nonce: u64,
+    salt: Salt,
+}
+
 impl Hello {
-    /// The greeting with the trial's key.
-    pub(crate) fn encode(self, key: &SessionKey) -> [u8; BYTES] {
-        self.confirmation(key, 0)
+    /// The greeting with the trial's key; `salt` is new for each flow.
+    pub(crate) fn encode(self, key: &SessionKey, salt: &Salt) -> [u8; BYTES] {
+        self.confirmation(key, salt, 0)
     }
 
     /// The greeting that proves that the answer with `nonce` was read.
-    pub(crate) fn confirmation(self, key: &SessionKey, nonce: u64) -> [u8; BYTES] {
-        self.message(HELLO, key, Answer { port: 0, nonce })
-    }
-
-    /// The answer to a greeting.
-    pub(crate) fn answer(self, key: &SessionKey, answer: Answer) -> [u8; BYTES] {
-        self.message(ANSWER, key, answer)
+    pub(crate) fn confirmation(self, key: &SessionKey, salt: &Salt, nonce: u64) -> [u8; BYTES] {
+        greeting::seal(key, HELLO, salt, fields(self, Answer { port: 0, nonce }))
     }
 
     /// Reads a greeting; none if it is not one of this trial.
-    pub(crate) fn decode(bytes: &[u8], key: &SessionKey) -> Option<Self> {
-        Some(read(bytes, HELLO, key)?.0)
+    pub(crate) fn decode(bytes: &[u8], key: &SessionKey) -> Option<Greeted> {
+        let (salt, fields) = greeting::unseal(key, HELLO, bytes)?;
+        let (hello, Answer { nonce, .. }) = read(fields)?;
+        Some(Greeted { hello, nonce, salt })
     }
 
-    /// Whether this greeting came, with the nonce of its answer.
-    pub(crate) fn is_confirmed(self, bytes: &[u8], key: &SessionKey, nonce: u64) -> bool {
-        read(bytes, HELLO, key).is_some_and(|(hello, read)| hello == self && read.nonce == nonce)
-    }
-
-    /// The answer to this greeting; none if it is anything else.
-    pub(crate) fn decode_answer(self, bytes: &[u8], key: &SessionKey) -> Option<Answer> {
-        let (hello, answer) = read(bytes, ANSWER, key)?;
-        (hello == self).then_some(answer)
-    }
-
-    fn message(self, magic: [u8; 8], key: &SessionKey, answer: Answer) -> [u8; BYTES] {
-        let mut bytes = [0; BYTES];
-        bytes[..8].copy_from_slice(&magic);
-        bytes[8..24].copy_from_slice(&key.0);
-        bytes[24..26].copy_from_slice(&self.path.to_be_bytes());
-        bytes[26..28].copy_from_slice(&self.flow.to_be_bytes());
-        bytes[28] = self.backward.into();
-        bytes[30..32].copy_from_slice(&answer.port.to_be_bytes());
-        bytes[32..].copy_from_slice(&answer.nonce.to_be_bytes());
-        bytes
+    /// The answer to this greeting with `salt`; none if it is anything else.
+    pub(crate) fn decode_answer(self, bytes: &[u8], key: &SessionKey, salt: &Salt) -> Option<Answer> {
+        let (answered, fields) = greeting::unseal(key, ANSWER, bytes)?;
+        let (hello, answer) = read(fields)?;
+        (hello == self && answered == *salt).then_some(answer)
     }
 }
 
-fn read(bytes: &[u8], magic: [u8; 8], key: &SessionKey) -> Option<(Hello, Answer)> {
-    let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
-    // All bytes of the key are compared, so that the time taken does not depend on it.
-    let differs = bytes[8..24].iter().zip(key.0).fold(0, |differs, (a, b)| differs | (a ^ b));
-    if bytes[..8] != magic || differs != 0 || bytes[28] > 1 {
-        return None;
+impl Greeted {
+    /// The answer to it.
+    pub(crate) fn answer(&self, key: &SessionKey, answer: Answer) -> [u8; BYTES] {
+        greeting::seal(key, ANSWER, &self.salt, fields(self.hello, answer))
     }
-    let number = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-    let nonce = u64::from_be_bytes(bytes[32..].try_into().expect("eight bytes"));
-    let hello = Hello { path: number(24), flow: number(26), backward: bytes[28] == 1 };
-    Some((hello, Answer { port: number(30), nonce }))
+}
+
+fn fields(hello: Hello, answer: Answer) -> [u8; FIELDS] {
+    let mut fields = [0; FIELDS];
+    fields[..2].copy_from_slice(&hello.path.to_be_bytes());
+    fields[2..4].copy_from_slice(&hello.flow.to_be_bytes());
+    fields[4] = hello.backward.into();
+    fields[6..8].copy_from_slice(&answer.port.to_be_bytes());
+    fields[8..].copy_from_slice(&answer.nonce.to_be_bytes());
+    fields
+}
+
+fn read(fields: [u8; FIELDS]) -> Option<(Hello, Answer)> {
+    let number = |at: usize| u16::from_be_bytes([fields[at], fields[at + 1]]);
+    let nonce = u64::from_be_bytes(fields[8..].try_into().expect("eight bytes"));
+    let hello = Hello { path: number(0), flow: number(2), backward: fields[4] == 1 };
+    (fields[4] <= 1).then_some((hello, Answer { port: number(6), nonce }))
 }
 
 #[cfg(test)]
@@ -95,19 +98,21 @@ mod tests {
     use super::*;
 
     const KEY: SessionKey = SessionKey([7; 16]);
+    const SALT: Salt = [5; 16];
 
     #[test]
     fn only_this_trials_greeting_is_read() {
         let hello = Hello { path: 3, flow: 513, backward: true };
-        assert_eq!(Hello::decode(&hello.encode(&KEY), &KEY), Some(hello));
-        assert_eq!(Hello::decode(&hello.encode(&SessionKey([8; 16])), &KEY), None);
+        let greeted = Hello::decode(&hello.encode(&KEY, &SALT), &KEY).expect("it is one");
+        assert_eq!(greeted, Greeted { hello, nonce: 0, salt: SALT });
+        assert_eq!(Hello::decode(&hello.encode(&SessionKey([8; 16]), &SALT), &KEY), None);
+        assert_eq!(Hello::decode(&hello.confirmation(&KEY, &SALT, 77), &KEY).map(|greeted| greeted.nonce), Some(77));
         let answer = Answer { port: 40_000, nonce: 77 };
-        assert_eq!(Hello::decode(&hello.answer(&KEY, answer), &KEY), None);
-        assert_eq!(Hello::decode(&hello.encode(&KEY)[..BYTES - 1], &KEY), None);
-        assert_eq!(hello.decode_answer(&hello.answer(&KEY, answer), &KEY), Some(answer));
-        assert_eq!(Hello { flow: 1, ..hello }.decode_answer(&hello.answer(&KEY, answer), &KEY), None);
-        assert!(hello.is_confirmed(&hello.confirmation(&KEY, 77), &KEY, 77));
-        assert!(!hello.is_confirmed(&hello.confirmation(&KEY, 76), &KEY, 77));
-        assert!(!hello.is_confirmed(&hello.answer(&KEY, answer), &KEY, 77));
+        let answered = greeted.answer(&KEY, answer);
+        assert_eq!(Hello::decode(&answered, &KEY), None);
+        assert_eq!(hello.decode_answer(&answered, &KEY, &SALT), Some(answer));
+        assert_eq!(Hello { flow: 1, ..hello }.decode_answer(&answered, &KEY, &SALT), None);
+        assert_eq!(hello.decode_answer(&answered, &KEY, &[6; 16]), None, "the answer to another greeting");
+        assert_eq!(answered.len(), hello.encode(&KEY, &SALT).len(), "an answer is never longer");
     }
 }

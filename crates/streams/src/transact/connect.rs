@@ -7,7 +7,8 @@ use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
 use crate::hello::{self, Hello};
 use crate::options;
-use linerate_model::{FlowCounts, TransactTask};
+use linerate_engine::{StrangerLimits, Strangers};
+use linerate_model::{FlowCounts, SessionKey, TransactTask};
 use linerate_sys::{clock, socket, tcp};
 use socket2::SockAddr;
 use std::io::{self, Write as _};
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 /// A transaction that takes longer has failed.
 const TRANSACTION_NS: u64 = 1_000_000_000;
-/// An accepted connection that has not greeted by then is closed: it holds up its thread.
+/// An accepted connection that has not greeted by then is closed.
 const HELLO_NS: u64 = 250_000_000;
 /// After a failure, so as not to storm a host in trouble.
 const BACK_OFF_NS: u64 = 10_000_000;
@@ -32,7 +33,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactTask) -> Result<
     let flow = &shared.flows[index];
     let mut schedule = schedule(spec, timeline.start(), flow.hello.flow);
     let mut tally = Tally::new(shared, index, spec);
-    let mut out = flow.hello.encode(&shared.job.key).to_vec();
+    let mut out = flow.hello.encode(&shared.job.key, &rand::random()).to_vec();
     out.resize(hello::BYTES + spec.request_bytes.get() as usize, 0);
     rand::fill(&mut out[hello::BYTES..]);
     let mut into = vec![0; BUFFER];
@@ -142,7 +143,8 @@ fn read(shared: &Shared, stream: &TcpStream, into: &mut [u8], spin: bool, deadli
     }
 }
 
-/// Accepts and answers until the window is over.
+/// Accepts and answers until the window is over. Connections that have yet to greet are waited for side by side: a stranger
+/// holds up nobody.
 pub(super) fn answer(
     shared: &Shared,
     index: usize,
@@ -153,75 +155,133 @@ pub(super) fn answer(
     let mut out = vec![0; BUFFER];
     rand::fill(&mut out[..]);
     let mut into = vec![0; BUFFER];
+    let mut strangers: Strangers<Arriving> = Strangers::new(stranger_limits(spec));
     // Answered within the window, and since the load began.
     let (mut answered, mut served) = (0u64, 0u64);
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
-        match listener.accept() {
-            Ok((stream, _)) => {
-                // A connection that fails is the asking end's to count.
-                if serve(shared, spec, stream, &out, &mut into).is_ok() {
-                    answered += u64::from(timeline.in_window(clock::now()));
-                    served += 1;
-                    shared.meters[index].served(served * spec.request_bytes.get(), served * spec.response_bytes.get());
+        let accepted = match listener.accept() {
+            Ok((stream, peer)) => {
+                if shared.peers.allow(peer.ip()) {
+                    strangers.take(peer, clock::now(), Arriving { stream, greeting: [0; hello::BYTES], taken: 0 });
                 }
+                true
             }
-            Err(error) if is_timeout(&error) => {
-                if clock::now() > timeline.close() + SKEW_NS.min(DRAIN_NS) {
-                    break;
-                }
-                if !spec.busy_poll {
-                    socket::wait_readable(&[listener.as_fd()], TICK_NS)?;
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => (),
+            Err(error) if is_timeout(&error) => false,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => true,
             Err(error) => {
                 return Err(StreamError::socket(format!("accept on {}", shared.flows[index].local))(error));
             }
+        };
+        let before = served;
+        strangers.attend(clock::now(), |mut arriving| {
+            match arriving.read(&shared.job.key, whole_bytes(spec), &mut into) {
+                Ok(Greeting::Incomplete) => return Some(arriving),
+                // A connection that fails is the asking end's to count.
+                Ok(Greeting::Known) if serve(shared, spec, arriving, &out, &mut into).is_ok() => {
+                    answered += u64::from(timeline.in_window(clock::now()));
+                    served += 1;
+                }
+                Ok(Greeting::Known) | Err(_) => {}
+            }
+            None
+        });
+        if served > before {
+            shared.meters[index].served(served * spec.request_bytes.get(), served * spec.response_bytes.get());
         }
-        if clock::now() > timeline.close() + DRAIN_NS {
+        let now = clock::now();
+        let is_over = !accepted && now > timeline.close() + SKEW_NS.min(DRAIN_NS);
+        if is_over || now > timeline.close() + DRAIN_NS {
             break;
+        }
+        // Where connections queue, the next is there already.
+        let is_busy = accepted && served > before;
+        if !is_busy && !spec.busy_poll {
+            let arriving = strangers.iter().map(|arriving| arriving.stream.as_fd());
+            let sockets: Vec<_> = [listener.as_fd()].into_iter().chain(arriving).collect();
+            socket::wait_readable(&sockets, TICK_NS)?;
         }
     }
     let (sent_bytes, received_bytes) = (answered * spec.response_bytes.get(), answered * spec.request_bytes.get());
     Ok(Outcome { flow: FlowCounts { sent_bytes, received_bytes, tcp: None }, ..Outcome::default() })
 }
 
-/// Answers one connection, if it greets rightly.
-fn serve(
-    shared: &Shared,
-    spec: &TransactTask,
-    mut stream: TcpStream,
-    out: &[u8],
-    into: &mut [u8],
-) -> Result<(), Failure> {
-    stream.set_read_timeout(Some(Duration::from_nanos(HELLO_NS)))?;
-    stream.set_write_timeout(Some(Duration::from_nanos(TRANSACTION_NS)))?;
-    let begun = clock::now();
-    let whole = hello::BYTES as u64 + spec.request_bytes.get();
-    let mut greeting = [0; hello::BYTES];
-    let mut taken = 0u64;
-    while taken < whole {
-        let greets = taken < hello::BYTES as u64;
-        let deadline = begun + if greets { HELLO_NS } else { TRANSACTION_NS };
-        let length = (into.len() as u64).min(whole - taken) as usize;
-        let read = read(shared, &stream, &mut into[..length], spec.busy_poll, deadline)?;
-        if greets {
-            let part = read.min(hello::BYTES - taken as usize);
-            greeting[taken as usize..][..part].copy_from_slice(&into[..part]);
-            if taken as usize + part == hello::BYTES && Hello::decode(&greeting, &shared.job.key).is_none() {
-                return Err(Failure::Peer(io::ErrorKind::PermissionDenied.into()));
-            }
+/// All flows of the path may be about to greet, beside as many strangers.
+fn stranger_limits(spec: &TransactTask) -> StrangerLimits {
+    let flows = usize::from(spec.net.flows);
+    StrangerLimits { places: 2 * flows + 256, places_each: flows + 64, time_ns: HELLO_NS }
+}
+
+/// Bytes of a greeting and the request behind it.
+fn whole_bytes(spec: &TransactTask) -> u64 {
+    hello::BYTES as u64 + spec.request_bytes.get()
+}
+
+/// A connection that has yet to greet.
+struct Arriving {
+    stream: TcpStream,
+    greeting: [u8; hello::BYTES],
+    /// Bytes read, those of the request included.
+    taken: usize,
+}
+
+/// How far a connection's greeting has come.
+enum Greeting {
+    Incomplete,
+    Known,
+}
+
+impl Arriving {
+    /// Reads what is there of `whole` bytes of greeting and request.
+    fn read(&mut self, key: &SessionKey, whole: u64, into: &mut [u8]) -> io::Result<Greeting> {
+        let length = (into.len() as u64).min(whole - self.taken as u64) as usize;
+        let read = match tcp::receive(&self.stream, &mut into[..length], false) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => read,
+            Err(error) if is_timeout(&error) => return Ok(Greeting::Incomplete),
+            Err(error) => return Err(error),
+        };
+        let part = read.min(hello::BYTES - self.taken);
+        self.greeting[self.taken..][..part].copy_from_slice(&into[..part]);
+        self.taken += read;
+        match self.taken < hello::BYTES {
+            true => Ok(Greeting::Incomplete),
+            false if Hello::decode(&self.greeting, key).is_some() => Ok(Greeting::Known),
+            false => Err(io::ErrorKind::PermissionDenied.into()),
         }
-        taken += read as u64;
+    }
+}
+
+/// Answers a connection that has greeted.
+fn serve(shared: &Shared, spec: &TransactTask, arriving: Arriving, out: &[u8], into: &mut [u8]) -> Result<(), Failure> {
+    let Arriving { mut stream, taken, .. } = arriving;
+    let mut left = whole_bytes(spec) - taken as u64;
+    if left > 0 {
+        let deadline = clock::now() + TRANSACTION_NS;
+        stream.set_read_timeout(Some(Duration::from_nanos(TRANSACTION_NS)))?;
+        while left > 0 {
+            let length = (into.len() as u64).min(left) as usize;
+            left -= read(shared, &stream, &mut into[..length], spec.busy_poll, deadline)? as u64;
+        }
     }
     let mut left = spec.response_bytes.get();
+    let mut waits = false;
     while left > 0 {
         let length = (out.len() as u64).min(left) as usize;
-        stream.write_all(&out[..length])?;
-        left -= length as u64;
+        let sent = match tcp::send_now(&stream, &out[..length]) {
+            Ok(sent) => sent,
+            Err(error) if is_timeout(&error) => {
+                if !waits {
+                    stream.set_write_timeout(Some(Duration::from_nanos(TRANSACTION_NS)))?;
+                    waits = true;
+                }
+                stream.write(&out[..length])?
+            }
+            Err(error) => return Err(error.into()),
+        };
+        left -= sent as u64;
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Connecting and losing connections over loopback: strangers, lost datagrams, peers that go away, and stops.
 
 use crate::hosts::{
-    TIMEOUT, client, failed_at, failure, flows, greeting, long, pair, part, parts, serve_at, server, server_of, start,
-    start_server, stream, was_stopped, window,
+    TIMEOUT, answered, client, counts, failed_at, failure, flows, greeting, greeting_with, long, pair, part, parts,
+    read_answer, serve_at, server, server_of, start, start_server, stream, was_stopped, window,
 };
 use linerate_engine::Conductor as _;
 use linerate_engine::testing::{Reached, Session, sessions};
@@ -77,8 +77,7 @@ fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
     let spec = StreamTask { direction: Direction::Receive, ..stream(Transport::Udp) };
     let (own, theirs) = parts(&Task::Stream(spec));
     // Direction "receive": the server's flow to the client is a backward one.
-    let mut greeting = greeting(5);
-    greeting[28] = 1;
+    let greeting = greeting_with(5, true, 0);
     for proves in [false, true] {
         let (client, server) = pair(long(own.clone()), long(theirs.clone()));
         thread::scope(|scope| {
@@ -89,22 +88,20 @@ fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
             let answer = only_answer(&victim);
             assert_eq!(answer.len(), greeting.len(), "no answer is longer than what asked for it");
             // The forger does not know the answer's nonce, but may guess its port.
-            let port = SocketAddr::new(address.ip(), u16::from_be_bytes([answer[30], answer[31]]));
-            let mut confirmation = greeting.clone();
-            victim.send_to(&confirmation, port).expect("sends");
-            confirmation[32..].copy_from_slice(&1u64.to_be_bytes());
-            victim.send_to(&confirmation, port).expect("sends");
+            let (port, nonce) = read_answer(&answer);
+            let port = SocketAddr::new(address.ip(), port);
+            victim.send_to(&greeting, port).expect("sends");
+            victim.send_to(&greeting_with(5, true, 1), port).expect("sends");
             no_answer(&victim);
             if proves {
                 // Lost on the way, either one: asked again, the same is answered.
-                confirmation[32..].copy_from_slice(&answer[32..]);
+                let confirmation = greeting_with(5, true, nonce);
                 victim.send_to(&greeting, address).expect("sends");
                 assert_eq!(only_answer(&victim), answer);
                 for _ in 0..2 {
                     victim.send_to(&confirmation, port).expect("sends");
                     let told = only_answer(&victim);
-                    assert_eq!(told[30..32], [0, 0]);
-                    assert_eq!(told[32..], answer[32..]);
+                    assert_eq!(read_answer(&told), (0, nonce));
                 }
                 start_server(&client);
                 victim.set_read_timeout(Some(TIMEOUT)).expect("sets");
@@ -145,12 +142,9 @@ fn a_client_repeats_what_was_lost() {
             // The first is lost, and so is the answer to the second.
             for lost in [true, true, false] {
                 let (length, from) = socket.recv_from(&mut bytes).expect("is greeted");
-                let mut answer = bytes[..length].to_vec();
-                answer[..8].copy_from_slice(b"lnrt-ok1");
-                answer[30..32].copy_from_slice(&u16::to_be_bytes(port));
-                answer[32..].copy_from_slice(&[9; 8]);
+                let (nonce, answer) = answered(&bytes[..length], port, 9);
                 if port == 0 {
-                    assert_eq!(bytes[32..length], [9; 8], "the nonce comes back");
+                    assert_eq!(nonce, 9, "the nonce comes back");
                 }
                 if !lost {
                     socket.send_to(&answer, from).expect("sends");
@@ -215,6 +209,88 @@ fn a_stop_ends_the_connecting() {
             assert!(was_stopped(&connecting.join().expect("no panic")));
         });
     }
+}
+
+/// The first bytes that a client sends to whoever is at the address that it was given.
+fn first_bytes(task: &Task, key: SessionKey) -> Vec<u8> {
+    let tcp = TcpListener::bind("127.0.0.1:0").expect("listens");
+    let udp = UdpSocket::bind("127.0.0.1:0").expect("binds");
+    let transport = task.net().expect("it has sockets").transport;
+    let third_party = if transport == Transport::Tcp { tcp.local_addr() } else { udp.local_addr() };
+    let own = Assignment { key, ..parts(task).0 };
+    let (client, other) = pair(own.clone(), own);
+    let mut sent = vec![0; 2_048];
+    thread::scope(|scope| {
+        let connecting = start(scope, &client);
+        serve_at(&other, third_party.expect("is bound"));
+        let length = match transport {
+            Transport::Tcp => {
+                let mut stream = tcp.accept().expect("accepts").0;
+                let mut length = stream.read(&mut sent).expect("is greeted");
+                // Nothing follows before the answer, which is not one of this trial.
+                stream.set_read_timeout(Some(Duration::from_millis(50))).expect("sets");
+                length += stream.read(&mut sent[length..]).unwrap_or(0);
+                stream.write_all(&[b'+'; 56]).expect("answers");
+                length + stream.read(&mut sent[length..]).unwrap_or(0)
+            }
+            Transport::Udp => udp.recv(&mut sent).expect("is greeted"),
+        };
+        sent.truncate(length);
+        client.stop("enough");
+        connecting.join().expect("no panic").expect_err("stopped, or the answer is wrong");
+    });
+    sent
+}
+
+/// The attack: a session's key holds a command for a server that is no part of the trial, and its address is given as the peer's.
+/// What goes there before it has proved that it holds the key is a keyed hash with a salt of the client's own.
+#[test]
+fn requests_forged_at_third_parties_hold_no_byte_of_the_callers_choice() {
+    let command = SessionKey(*b"\r\nFLUSHALL\r\nEXIT");
+    let connect = TransactTask { style: TransactStyle::Connect, ..TransactTask::plain(Transport::Tcp) };
+    for task in [
+        Task::Stream(stream(Transport::Tcp)),
+        Task::Stream(stream(Transport::Udp)),
+        Task::Transact(TransactTask::plain(Transport::Tcp)),
+        Task::Transact(TransactTask::plain(Transport::Udp)),
+        Task::Transact(connect),
+    ] {
+        let [once, again] = [first_bytes(&task, command), first_bytes(&task, command)];
+        for part in command.0.windows(3) {
+            assert!(!once.windows(3).any(|sent| sent == part), "{task:?}: {}", once.escape_ascii());
+        }
+        assert_eq!((once.len(), again.len()), (56, 56), "{task:?}: a greeting and no more");
+        let same = once[8..].iter().zip(&again[8..]).filter(|(one, other)| one == other).count();
+        assert!(same < 12, "{task:?}: {same} of 48 bytes are the same, so the caller chooses them");
+    }
+}
+
+/// The attack: strangers connect during the load and say nothing, or begin a greeting and do not end it. Each held up the
+/// thread that answers for a quarter of a second.
+#[test]
+fn silent_strangers_hold_up_no_transaction() {
+    let task = Task::Transact(TransactTask { style: TransactStyle::Connect, ..TransactTask::plain(Transport::Tcp) });
+    let (own, theirs) = parts(&task);
+    let (client, server) = pair(own, theirs);
+    thread::scope(|scope| {
+        let serving = start(scope, &server);
+        let address = server_of(&client);
+        let connecting = start(scope, &client);
+        window(&server);
+        let strangers: Vec<TcpStream> = (0..60u8)
+            .map(|number| {
+                let mut stranger = TcpStream::connect(address).expect("connects");
+                stranger.write_all(&greeting(6)[..usize::from(number % 56)]).expect("writes");
+                stranger
+            })
+            .collect();
+        let of_client = counts(connecting.join().expect("no panic"));
+        let of_server = counts(serving.join().expect("no panic"));
+        drop(strangers);
+        let transactions = of_client.transactions.expect("it asked");
+        assert_eq!(transactions.failed, 0, "none waited for the strangers");
+        assert!(transactions.completed > 0 && of_server.flows[0].received_bytes > 0);
+    });
 }
 
 /// Whether a session has moved data within its window.

@@ -5,9 +5,12 @@ pub(crate) use linerate_engine::testing::one_path::{
 };
 
 use linerate_engine::Conductor as _;
+use linerate_engine::greeting;
+use linerate_engine::proof::Salt;
 use linerate_engine::testing::{Reached, Session, one_path};
 use linerate_model::{
-    Assignment, EndCounts, Endpoints, IpVersion, Meter, Net, Ready, Role, StreamTask, Task, Timing, Transport,
+    Assignment, EndCounts, Endpoints, IpVersion, Meter, Net, Ready, Role, SessionKey, StreamTask, Task, Timing,
+    Transport,
 };
 use linerate_streams::Streams;
 use linerate_units::{ByteCount, Nanos};
@@ -105,7 +108,40 @@ pub(crate) fn start_server(client: &Session) {
     client.ready(Ready::default()).expect("goes on");
 }
 
-/// A flow's greeting with a key of `key`s, as it is on the wire.
+/// What a greeting and an answer begin with.
+const HELLO: [u8; 8] = *b"lnrt-hi2";
+const ANSWER: [u8; 8] = *b"lnrt-ok2";
+const SALT: Salt = [1; 16];
+
+/// The greeting of the first flow with a key of `key`s, as it is on the wire.
 pub(crate) fn greeting(key: u8) -> Vec<u8> {
-    [&b"lnrt-hi1"[..], &[key; 16], &[0; 16]].concat()
+    greeting_with(key, false, 0)
+}
+
+/// The same, of a flow to the client if it is `backward`, with the nonce of the answer that was read.
+pub(crate) fn greeting_with(key: u8, backward: bool, nonce: u64) -> Vec<u8> {
+    greeting::seal(&SessionKey([key; 16]), HELLO, &SALT, fields(backward, 0, nonce)).to_vec()
+}
+
+/// The nonce in a greeting of the key of fives, and the answer to it.
+pub(crate) fn answered(greeting: &[u8], port: u16, nonce: u64) -> (u64, Vec<u8>) {
+    let key = SessionKey([5; 16]);
+    let (salt, fields_read) = greeting::unseal(&key, HELLO, greeting).expect("a greeting");
+    let read = u64::from_be_bytes(fields_read[8..].try_into().expect("eight bytes"));
+    (read, greeting::seal(&key, ANSWER, &salt, fields(fields_read[4] == 1, port, nonce)).to_vec())
+}
+
+/// The port and the nonce in an answer to [`greeting_with`] the key of fives.
+pub(crate) fn read_answer(answer: &[u8]) -> (u16, u64) {
+    let (salt, fields) = greeting::unseal(&SessionKey([5; 16]), ANSWER, answer).expect("an answer");
+    assert_eq!(salt, SALT, "it answers this greeting");
+    (u16::from_be_bytes([fields[6], fields[7]]), u64::from_be_bytes(fields[8..].try_into().expect("eight bytes")))
+}
+
+fn fields(backward: bool, port: u16, nonce: u64) -> [u8; 16] {
+    let mut fields = [0; 16];
+    fields[4] = backward.into();
+    fields[6..8].copy_from_slice(&port.to_be_bytes());
+    fields[8..].copy_from_slice(&nonce.to_be_bytes());
+    fields
 }

@@ -1,0 +1,37 @@
+//! Who may open data connections to a session: what `linerate agent --allow-peer` says of the API holds for data, too.
+
+use ipnet::IpNet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Networks whose hosts may open data connections. The default allows all.
+#[derive(Debug, Clone, Default)]
+pub struct AllowedPeers(Option<Arc<[IpNet]>>);
+
+impl AllowedPeers {
+    /// Allows the hosts of `networks` and no others.
+    pub fn only(networks: impl IntoIterator<Item = IpNet>) -> Self {
+        Self(Some(networks.into_iter().collect()))
+    }
+
+    /// Whether a host at `address` may open data connections.
+    pub fn allow(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.as_ref().is_none_or(|networks| networks.iter().any(|network| network.contains(&address)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_is_known_by_its_network_also_when_mapped() {
+        let allowed = AllowedPeers::only(["198.18.0.0/15".parse().expect("a network")]);
+        for (address, expected) in [("198.19.255.1", true), ("::ffff:198.18.0.1", true), ("198.20.0.1", false)] {
+            assert_eq!(allowed.allow(address.parse().expect("an address")), expected, "{address}");
+        }
+        assert!(AllowedPeers::default().allow([198, 20, 0, 1].into()));
+        assert!(!AllowedPeers::only([]).allow([198, 20, 0, 1].into()));
+    }
+}

@@ -1,0 +1,50 @@
+//! Proofs that an end of a connection holds its session's key. The key itself never travels.
+//!
+//! Whoever asks for a session chooses its key, and may choose where it connects to. If the key went on the wire, an agent could
+//! be made to write 16 bytes of the asker's choice to any server (`\r\nFLUSHALL\r\n` to a Redis on loopback). A proof is a keyed
+//! hash over a salt that this host has just drawn, so that nobody else can choose a bit of it.
+
+use linerate_model::SessionKey;
+use ring::hmac;
+
+/// Bytes of a salt.
+pub const SALT: usize = 16;
+/// Bytes of a proof.
+pub const PROOF: usize = 16;
+
+/// Random bytes that make a proof differ from all others.
+pub type Salt = [u8; SALT];
+
+/// Returns the proof of `key` for `purpose` over `parts`, which must have fixed lengths: HMAC-SHA256 (RFC 2104), cut to its
+/// first half (RFC 2104 section 5). A proof for one purpose is none for another.
+pub fn proof(key: &SessionKey, purpose: [u8; 8], parts: &[&[u8]]) -> [u8; PROOF] {
+    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &key.0));
+    context.update(&purpose);
+    parts.iter().for_each(|part| context.update(part));
+    *context.sign().as_ref().first_chunk().expect("a hash of 32 bytes")
+}
+
+/// Whether two secrets are the same. All bytes are compared, so that the time taken tells only their lengths.
+pub fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_depends_on_the_key_the_purpose_and_each_part() {
+        let key = SessionKey([1; 16]);
+        let own = proof(&key, *b"greeting", &[b"salt"]);
+        assert!(is_same(&own, &proof(&key, *b"greeting", &[b"sa", b"lt"])));
+        for other in [
+            proof(&SessionKey([2; 16]), *b"greeting", &[b"salt"]),
+            proof(&key, *b"answer..", &[b"salt"]),
+            proof(&key, *b"greeting", &[b"pepper"]),
+        ] {
+            assert!(!is_same(&own, &other));
+        }
+        assert!(!is_same(&own, &own[..15]));
+    }
+}
