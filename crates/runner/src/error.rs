@@ -3,6 +3,7 @@
 use linerate_control::AgentError;
 use linerate_model::{FailureKind, HostName, SessionFailure};
 use linerate_store::StoreError;
+use std::net::{IpAddr, SocketAddr};
 
 /// A run that could not go on, or could not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +75,30 @@ pub enum HostFailure {
     OutOfOrder {
         /// The stage.
         told: &'static str,
+    },
+    /// Its agent says that it listens where it was not asked to. Nobody is sent there: it may be an address of anybody.
+    #[error(
+        "its agent tells that it listens on link {link} at {told}, and it was asked to at {asked}; no host was sent there, \
+         so check that this agent is to be trusted"
+    )]
+    ListensElsewhere {
+        /// The link.
+        link: u16,
+        /// Where it says it listens.
+        told: SocketAddr,
+        /// Where it was asked to.
+        asked: IpAddr,
+    },
+    /// Its agent says that it listens on a link of another host.
+    #[error(
+        "its agent tells that it listens at {told} on link {link}, which is not one of its own; no host was sent there, so \
+         check that this agent is to be trusted"
+    )]
+    ListensUnasked {
+        /// The link.
+        link: u16,
+        /// Where it says it listens.
+        told: SocketAddr,
     },
 }
 

@@ -6,6 +6,7 @@ mod bench;
 mod clocks;
 mod device_load;
 mod fake;
+mod hostile_agent;
 mod matrix;
 mod plans;
 mod record_size;

@@ -2,6 +2,7 @@
 
 use super::Garbage;
 use linerate_model::HostName;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// What a session does, tells or is asked for, in their order.
@@ -80,6 +81,8 @@ pub(in super::super) enum Act {
     Silence,
     /// The session tells a stage that is not due.
     WrongStage,
+    /// The agent tells that it listens at this address instead, on its own links, or if it has none, on the first link.
+    ListenAt(SocketAddr),
     /// The counts are spoilt: a hypervisor took half of the host's time.
     Spoil,
     /// The counts make no sense.

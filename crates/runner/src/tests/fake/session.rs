@@ -5,7 +5,7 @@ use crate::OpenSession;
 use futures_util::future::BoxFuture;
 use linerate_control::AgentError;
 use linerate_model::{
-    Assignment, CoreUse, Endpoints, FailureKind, HostCounts, HostName, Meter, Order, Ready, SessionFailure,
+    Assignment, CoreUse, Endpoints, FailureKind, HostCounts, HostName, LinkId, Meter, Order, Ready, SessionFailure,
     SessionProgress, Stage, Task, TaskKind, Warmup,
 };
 use linerate_units::Nanos;
@@ -129,7 +129,7 @@ impl FakeSession {
                 return Err(self.lost(task, "no answer in time"));
             }
             Act::Interrupt => self.interrupt().await,
-            Act::Pass | Act::LoseAfter(_) | Act::WrongStage | Act::Spoil | Act::Count(_) => {}
+            Act::Pass | Act::LoseAfter(_) | Act::WrongStage | Act::ListenAt(_) | Act::Spoil | Act::Count(_) => {}
         }
         self.note(Told::Reached(step));
         Ok(())
@@ -215,6 +215,11 @@ impl FakeSession {
             Act::WrongStage => return Ok(Stage::Done),
             Act::Interrupt => self.interrupt().await,
             Act::LoseAfter(time) => self.breaks = Some(Instant::now() + time),
+            Act::ListenAt(address) => {
+                let own: Endpoints = self.assignment.listens().map(|listen| (listen.link, address)).collect();
+                let endpoints = if own.is_empty() { [(LinkId(0), address)].into() } else { own };
+                return Ok(Stage::Listening { endpoints });
+            }
             Act::Pass | Act::Delay(_) | Act::Spoil | Act::Count(_) => {}
         }
         self.coming = None;

@@ -39,7 +39,7 @@ impl Event {
             Act::Spoil => Consequence::Repeated,
             Act::Interrupt => Consequence::Interrupted,
             Act::LoseAfter(_) => Consequence::Failed(None),
-            Act::Fail | Act::Lose | Act::Silence | Act::WrongStage | Act::Count(_) => {
+            Act::Fail | Act::Lose | Act::Silence | Act::WrongStage | Act::ListenAt(_) | Act::Count(_) => {
                 Consequence::Failed(stage_before(self.step))
             }
         }
