@@ -1,29 +1,29 @@
 //! Whether one more session may begin: the same rules for every task.
 
-use crate::{Limits, ports};
+use crate::Limits;
+use crate::grant::{CredentialId, Grant};
 use linerate_control::{ApiError, ErrorKind};
 use linerate_engine::Demand;
 use linerate_model::{Power, Sampling, TaskKind};
 use linerate_units::BitRate;
 
-/// Weighs the `demand` of a session that does `task` against `limits`, beside the demands of the sessions `under_way`.
+/// Weighs the `demand` of a session that does `task` against `limits` and against what its credential grants, beside the
+/// demands of the sessions `under_way` and their credentials.
 ///
 /// # Errors
 /// It goes beyond a limit, which is named with the remedy, or it needs what another session has for itself.
 pub(crate) fn admit<'a>(
     limits: &Limits,
+    grant: &Grant,
     task: TaskKind,
     demand: &Demand,
-    under_way: impl Iterator<Item = &'a Demand>,
+    under_way: impl Iterator<Item = (&'a CredentialId, &'a Demand)>,
 ) -> Result<(), ApiError> {
     let needs = &demand.needs;
     if needs.powers.has(Power::Frames) {
-        ports::check_allowed(limits, needs.interfaces.iter())?;
+        check_interfaces(limits, needs.interfaces.iter())?;
     }
-    let missing = needs.powers.missing_in(&limits.powers());
-    if !missing.is_empty() {
-        return refuse(format!("task {task} needs the power {missing}, which this agent's options do not allow"));
-    }
+    grant.check_powers(&needs.powers)?;
     if let Some(time) = demand.time.filter(|time| *time > limits.max_time) {
         return refuse(format!(
             "the trial takes {time}, this agent allows {}; ask for less, or start it with `linerate agent --max-time`",
@@ -37,7 +37,7 @@ pub(crate) fn admit<'a>(
             demand.flows, limits.max_flows
         ));
     }
-    let under_way: Vec<&Demand> = under_way.collect();
+    let under_way: Vec<(&CredentialId, &Demand)> = under_way.collect();
     if under_way.len() >= limits.max_trials {
         return refuse(format!(
             "{} trials are under way, this agent allows {}; wait for them, or start it with `linerate agent --max-trials`",
@@ -46,28 +46,89 @@ pub(crate) fn admit<'a>(
         ));
     }
     if let Some(exclusive) = demand.exclusive
-        && under_way.iter().any(|other| other.exclusive == demand.exclusive)
+        && under_way.iter().any(|(_, other)| other.exclusive == demand.exclusive)
     {
         let message = format!("a trial with {exclusive} is under way, and only one can be; wait for it to end");
         return Err(ApiError::new(ErrorKind::Conflict, message));
     }
-    let Some(limit) = limits.max_rate else { return Ok(()) };
+    if let Some(limit) = limits.max_rate {
+        let others = under_way.iter().map(|(_, other)| *other);
+        check_rates(task, demand, others, &RateLimit { limit, whose: "this agent", raise: "start it with another" })?;
+    }
+    if let Some(limit) = grant.max_rate {
+        let others = under_way.iter().filter(|(credential, _)| **credential == grant.credential);
+        let limit = RateLimit { limit, whose: "this agent URL", raise: "ask the agent's owner for one with another" };
+        check_rates(task, demand, others.map(|(_, other)| *other), &limit)?;
+    }
+    Ok(())
+}
+
+/// A limit of rates: whose it is, and what raises it.
+struct RateLimit {
+    limit: BitRate,
+    whose: &'static str,
+    raise: &'static str,
+}
+
+/// Weighs what a session sends and receives, together with the `others` that the limit binds.
+fn check_rates<'a>(
+    task: TaskKind,
+    demand: &Demand,
+    others: impl Iterator<Item = &'a Demand> + Clone,
+    RateLimit { limit, whose, raise }: &RateLimit,
+) -> Result<(), ApiError> {
     for (verb, rate) in
         [("send", (|demand| demand.sends) as fn(&Demand) -> Option<BitRate>), ("receive", |demand| demand.receives)]
     {
-        let Some(own) = rate(demand) else { return refuse(without_rate(task, verb, limit)) };
+        let Some(own) = rate(demand) else {
+            let remedy = match task {
+                TaskKind::Copy => format!("a copy has no rate: {raise} `--max-rate`, or none"),
+                _ => format!("set a rate with `--rate`, or {raise} `--max-rate`, or none"),
+            };
+            return refuse(format!(
+                "the trial asks this host to {verb} without a limit, and {whose} allows {limit}; {remedy}"
+            ));
+        };
         // Those under way have a rate, or they would have been refused.
-        let others = under_way.iter().filter_map(|other| rate(other)).map(BitRate::get);
-        let sum = others.fold(own.get(), u64::saturating_add);
+        let sum = others.clone().filter_map(rate).map(BitRate::get).fold(own.get(), u64::saturating_add);
         if sum > limit.get() {
             return refuse(format!(
-                "with this trial the host is to {verb} {}, this agent allows {limit}; ask for a lower `--rate`, or start it \
-                 with a higher `linerate agent --max-rate`",
+                "with this trial the host is to {verb} {}, {whose} allows {limit}; ask for a lower `--rate`, or {raise} \
+                 `--max-rate`",
                 BitRate::per_second(sum)
             ));
         }
     }
     Ok(())
+}
+
+/// Checks that whoever has `grant` may learn of `interfaces` and their neighbours: only who may send raw frames from them.
+///
+/// # Errors
+/// The credential or the agent does not allow it.
+pub(crate) fn admit_ports<'a>(
+    limits: &Limits,
+    grant: &Grant,
+    interfaces: impl Iterator<Item = &'a String>,
+) -> Result<(), ApiError> {
+    check_interfaces(limits, interfaces)?;
+    grant.check_powers(&Power::Frames.into())
+}
+
+fn check_interfaces<'a>(limits: &Limits, mut interfaces: impl Iterator<Item = &'a String>) -> Result<(), ApiError> {
+    if limits.frames.is_none() {
+        return refuse(
+            "this agent sends no raw frames; start it with `linerate agent --allow-frames INTERFACE`, on a network that may be \
+             flooded",
+        );
+    }
+    match interfaces.find(|interface| !limits.frames.allow(interface)) {
+        Some(interface) => refuse(format!(
+            "this agent sends no raw frames from `{interface}`; name it in `linerate agent --allow-frames` if its network may \
+             be flooded"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Checks that the agent can sample so.
@@ -96,14 +157,6 @@ pub(crate) fn check_sampling(sampling: Sampling) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn without_rate(task: TaskKind, verb: &str, limit: BitRate) -> String {
-    let remedy = match task {
-        TaskKind::Copy => "a copy has no rate, so start the agent without `linerate agent --max-rate`",
-        _ => "set a rate with `--rate`, or start the agent without `linerate agent --max-rate`",
-    };
-    format!("the trial asks this host to {verb} without a limit, and this agent allows {limit}; {remedy}")
-}
-
 fn refuse<T>(message: impl Into<String>) -> Result<T, ApiError> {
     Err(ApiError::new(ErrorKind::Limit, message))
 }
@@ -126,6 +179,17 @@ mod tests {
             exclusive: None,
             set_up: Nanos::default(),
         }
+    }
+
+    /// The agent's own token asks, and opened what is under way.
+    fn admit<'a>(
+        limits: &Limits,
+        task: TaskKind,
+        demand: &Demand,
+        under_way: impl Iterator<Item = &'a Demand>,
+    ) -> Result<(), ApiError> {
+        let under_way = under_way.map(|demand| (&None, demand));
+        super::admit(limits, &Grant::of_owner(limits), task, demand, under_way)
     }
 
     fn limits() -> Limits {

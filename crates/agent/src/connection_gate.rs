@@ -6,6 +6,7 @@ use axum_server::accept::Accept;
 use linerate_sys::clock;
 use std::future::{Ready, ready};
 use std::io::{self, IoSlice};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +34,7 @@ pub(crate) struct GatedConnection(Arc<Admission>);
 
 #[derive(Debug)]
 struct Admission {
+    peer: IpAddr,
     admitted: AtomicBool,
     /// Held until the connection is admitted or ends.
     slot: Mutex<Option<OwnedSemaphorePermit>>,
@@ -56,6 +58,7 @@ impl ConnectionGate {
             .try_acquire_owned()
             .map_err(|_| refused("too many connections are not admitted yet"))?;
         Ok(GatedConnection(Arc::new(Admission {
+            peer: peer.ip(),
             admitted: AtomicBool::new(false),
             slot: Mutex::new(Some(slot)),
             read: AtomicU64::new(0),
@@ -86,6 +89,11 @@ impl GatedConnection {
     pub(crate) fn admit(&self) {
         self.0.admitted.store(true, Ordering::Relaxed);
         self.0.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// The host at its other end.
+    pub(crate) fn peer(&self) -> IpAddr {
+        self.0.peer
     }
 
     /// When it last read something: the request that is being answered. Nanoseconds on the clock of [`clock::now`].

@@ -1,6 +1,5 @@
 //! The engines of this agent: the one table that says who does which task.
 
-use crate::Limits;
 use linerate_copy::{AllowedFolders, Copy};
 use linerate_engine::Engine;
 use linerate_frames::Frames;
@@ -19,12 +18,12 @@ pub struct EngineOptions {
     pub nfs: NfsService,
 }
 
-/// All engines, made with what they may use of the host and with the agent's limits.
-pub(crate) fn table(options: &EngineOptions, limits: &Limits) -> Vec<Box<dyn Engine>> {
+/// All engines, made with what they may use of the host.
+pub(crate) fn table(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
     vec![
         Box::new(Streams),
         Box::new(OncRpc),
-        Box::new(Nfs { server: Arc::new(options.nfs.clone()), paced: limits.max_rate.is_some() }),
+        Box::new(Nfs { server: Arc::new(options.nfs.clone()) }),
         Box::new(Frames),
         Box::new(Copy::new(options.folders.clone())),
     ]

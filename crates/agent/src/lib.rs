@@ -1,10 +1,11 @@
 //! One host's part in any trial behind an HTTP/JSON API. The API's client is the crate `linerate-control`.
 //!
-//! The agent is attack surface and a traffic cannon, so it does nothing without its token: TLS with a certificate that the client
+//! The agent is attack surface and a traffic cannon, so it does nothing without a token: TLS with a certificate that the client
 //! pins by fingerprint, a token on every request, limits on what a session may ask for. An
-//! [`AgentUrl`](linerate_model::AgentUrl) carries address, token and fingerprint in one line.
+//! [`AgentUrl`](linerate_model::AgentUrl) carries address, token and fingerprint in one line. The agent's own URL has every power
+//! that its options allow; [`Invitations`] have fewer, and a life of their own.
 //!
-//! The path of a session: `serve` and `connection_gate` (who may ask) -> `routes` (what can be asked) -> `sessions` and `admission`
+//! The path of a session: `connection_gate`, `serve` and `grant` (who may ask) -> `routes` (what can be asked) -> `sessions` and `admission`
 //! (what is allowed) -> `session` (its stages) -> an engine of `engines`, on a thread of its own, while `watching` watches the
 //! host. All of it fits a single-threaded tokio runtime: what blocks runs on threads of its own.
 #![forbid(unsafe_code)]
@@ -15,7 +16,9 @@ mod allowed_interfaces;
 mod connection_gate;
 mod engines;
 mod error_response;
+mod grant;
 mod identity;
+mod invitation;
 mod limits;
 mod metrics;
 mod openapi;
@@ -35,6 +38,7 @@ mod watching;
 pub use allowed_interfaces::AllowedInterfaces;
 pub use engines::EngineOptions;
 pub use identity::Identity;
+pub use invitation::{Allowance, Invitation, InvitationState, Invitations, unix_now};
 pub use ipnet::IpNet;
 pub use limits::Limits;
 pub use linerate_copy::AllowedFolders;

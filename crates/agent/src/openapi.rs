@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 /// What any route may answer instead.
-const ALWAYS: [ErrorKind; 1] = [ErrorKind::Unauthorized];
+const ALWAYS: [ErrorKind; 2] = [ErrorKind::Unauthorized, ErrorKind::Limit];
 
 /// The description of the API.
 pub fn openapi() -> Value {

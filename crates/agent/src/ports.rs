@@ -1,6 +1,5 @@
-//! This host's ports for raw frames, and their neighbours, for whom the agent allows it.
+//! This host's ports for raw frames, and their neighbours. Whoever calls has checked that both are allowed.
 
-use crate::Limits;
 use linerate_control::{ApiError, ErrorKind, Resolve};
 use linerate_frames::FrameError;
 use linerate_model::{Mac, PortInfo};
@@ -12,43 +11,17 @@ const NEIGHBOUR: Duration = Duration::from_secs(3);
 /// What is known of the interfaces.
 ///
 /// # Errors
-/// The agent does not allow raw frames there, or there is no such interface.
-pub(crate) async fn ports(limits: &Limits, interfaces: Vec<String>) -> Result<Vec<PortInfo>, ApiError> {
-    check_allowed(limits, interfaces.iter())?;
+/// There is no such interface.
+pub(crate) async fn ports(interfaces: Vec<String>) -> Result<Vec<PortInfo>, ApiError> {
     blocking(move || interfaces.iter().map(|interface| linerate_frames::port(interface)).collect()).await
 }
 
 /// Asks a neighbour for its Ethernet address.
 ///
 /// # Errors
-/// The agent does not allow raw frames there, or the neighbour does not answer.
-pub(crate) async fn resolve(limits: &Limits, ask: Resolve) -> Result<Mac, ApiError> {
-    check_allowed(limits, std::iter::once(&ask.interface))?;
+/// The neighbour does not answer.
+pub(crate) async fn resolve(ask: Resolve) -> Result<Mac, ApiError> {
     blocking(move || linerate_frames::resolve(&ask.interface, (ask.mac, ask.own), ask.target, NEIGHBOUR)).await
-}
-
-/// Checks that raw frames may be sent from each of `interfaces`.
-///
-/// # Errors
-/// One of them is not allowed; the message says what would allow it.
-pub(crate) fn check_allowed<'a>(
-    limits: &Limits,
-    mut interfaces: impl Iterator<Item = &'a String>,
-) -> Result<(), ApiError> {
-    let refused = |message: String| Err(ApiError::new(ErrorKind::Limit, message));
-    if limits.frames.is_none() {
-        return refused(String::from(
-            "this agent sends no raw frames; start it with `linerate agent --allow-frames INTERFACE`, on a network that may be \
-             flooded",
-        ));
-    }
-    match interfaces.find(|interface| !limits.frames.allow(interface)) {
-        Some(interface) => refused(format!(
-            "this agent sends no raw frames from `{interface}`; name it in `linerate agent --allow-frames` if its network may \
-             be flooded"
-        )),
-        None => Ok(()),
-    }
 }
 
 async fn blocking<T: Send + 'static>(

@@ -12,29 +12,49 @@ pub(crate) fn read_or_create(
     path: &Path,
     make: impl FnOnce() -> Result<String, StartError>,
 ) -> Result<String, StartError> {
-    match read(path) {
-        Err(StartError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
-        other => return other,
+    if let Some(content) = read(path)? {
+        return Ok(content);
     }
     create(path, &make()?)?;
-    read(path)
+    let vanished = || failed("read", path)(io::ErrorKind::NotFound.into());
+    read(path)?.ok_or_else(vanished)
 }
 
-fn read(path: &Path) -> Result<String, StartError> {
-    let failed = |call| move |source| StartError::File { call, path: path.to_owned(), source };
-    let mode = fs::metadata(path).map_err(failed("stat"))?.permissions().mode() & 0o7777;
+/// The content of `path`; none if there is no such file.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, StartError> {
+    let mode = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        about => about.map_err(failed("stat", path))?.permissions().mode() & 0o7777,
+    };
     if mode & 0o077 != 0 {
         return Err(StartError::Exposed { path: path.to_owned(), mode });
     }
-    fs::read_to_string(path).map_err(failed("read"))
+    fs::read_to_string(path).map(Some).map_err(failed("read", path))
 }
 
-/// Writes beside the target and links it into place, so that nobody ever sees half a file and none is replaced.
+/// Gives `path` this content: whoever reads it sees all of the old or all of the new one.
+pub(crate) fn replace(path: &Path, content: &str) -> Result<(), StartError> {
+    create_directory(path)?;
+    put(path, content, |draft| fs::rename(draft, path))
+}
+
+/// Makes the directory of `path`, for its owner alone.
+pub(crate) fn create_directory(path: &Path) -> Result<(), StartError> {
+    let Some(directory) = path.parent() else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed("create the directory", path))
+}
+
+/// Links it into place, so that no file is replaced.
 fn create(path: &Path, content: &str) -> Result<(), StartError> {
-    let failed = |call| move |source| StartError::File { call, path: path.to_owned(), source };
-    if let Some(directory) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed("create the directory"))?;
-    }
+    create_directory(path)?;
+    put(path, content, |draft| match fs::hard_link(draft, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    })
+}
+
+/// Writes beside `path`, so that nobody ever sees half a file, and has `place` put the draft in its place.
+fn put(path: &Path, content: &str, place: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), StartError> {
     let draft = path.with_extension(format!("draft-{:016x}", rand::random::<u64>()));
     let written = OpenOptions::new()
         .write(true)
@@ -42,13 +62,15 @@ fn create(path: &Path, content: &str) -> Result<(), StartError> {
         .mode(0o600)
         .open(&draft)
         .and_then(|mut file| file.write_all(content.as_bytes()).and_then(|()| file.sync_all()))
-        .and_then(|()| match fs::hard_link(&draft, path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            other => other,
-        });
-    // A draft that was never created cannot be removed; its own error says why.
+        .and_then(|()| place(&draft));
+    // A draft that was never created, or was moved, cannot be removed; its own error says why.
     let _ = fs::remove_file(&draft);
-    written.map_err(failed("create"))
+    written.map_err(failed("write", path))
+}
+
+fn failed(call: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StartError {
+    let path = path.to_owned();
+    move |source| StartError::File { call, path, source }
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! What can be asked of an agent: one table, from which both the router and its OpenAPI description are made.
 
+use crate::admission::admit_ports;
 use crate::connection_gate::GatedConnection;
 use crate::error_response::ErrorResponse;
+use crate::grant::Grant;
 use crate::serve::Shared;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
@@ -81,7 +83,7 @@ pub(crate) static ROUTES: [Route; 11] = [
     Route {
         method: Method::Get,
         path: "/v1/host",
-        summary: "What this host is and what it can do",
+        summary: "What this host is and what it can do; the last capabilities are the powers of the token",
         versioned: true,
         body: None,
         answer: Answer::Json(schema::<Host>),
@@ -127,7 +129,7 @@ pub(crate) static ROUTES: [Route; 11] = [
         versioned: true,
         body: Some(schema::<Order>),
         answer: Answer::Nothing,
-        errors: &[ErrorKind::NotFound, ErrorKind::Conflict],
+        errors: &[ErrorKind::Limit, ErrorKind::NotFound, ErrorKind::Conflict],
         handler: |method| on(method, order),
     },
     Route {
@@ -248,10 +250,17 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Body<T> {
     }
 }
 
-async fn host(State(shared): State<Arc<Shared>>) -> Result<Json<Host>, ErrorResponse> {
+/// What the credential allows is told among what can be done here.
+async fn host(
+    State(shared): State<Arc<Shared>>,
+    Extension(grant): Extension<Grant>,
+) -> Result<Json<Host>, ErrorResponse> {
     let described = tokio::task::spawn_blocking(move || linerate_observe::host(&shared.host)).await;
     match described {
-        Ok(Ok(host)) => Ok(Json(host)),
+        Ok(Ok(mut host)) => {
+            host.capabilities.extend(grant.capabilities());
+            Ok(Json(host))
+        }
         Ok(Err(error)) => Err(ErrorResponse::new(ErrorKind::Failed, format!("this host cannot be described: {error}"))),
         Err(error) => Err(ErrorResponse::new(ErrorKind::Failed, format!("describing this host: {error}"))),
     }
@@ -273,39 +282,56 @@ async fn clock(Extension(connection): Extension<GatedConnection>) -> Json<ClockR
 
 async fn open(
     State(shared): State<Arc<Shared>>,
+    Extension(grant): Extension<Grant>,
     Body(assignment): Body<Assignment>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ErrorResponse> {
-    let stages = shared.sessions.open(assignment)?;
+    let stages = shared.sessions.open(assignment, &grant)?;
     let events = stages.map(|stage| Event::default().json_data(stage));
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
 }
 
 async fn order(
     State(shared): State<Arc<Shared>>,
+    Extension(grant): Extension<Grant>,
     Path(id): Path<String>,
     Body(order): Body<Order>,
 ) -> Result<StatusCode, ErrorResponse> {
-    shared.sessions.order(&SessionId(id), order)?;
+    shared.sessions.order(&SessionId(id), order, &grant)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn counts(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<Json<HostCounts>, ErrorResponse> {
-    Ok(Json(shared.sessions.counts(&SessionId(id))?))
+async fn counts(
+    State(shared): State<Arc<Shared>>,
+    Extension(grant): Extension<Grant>,
+    Path(id): Path<String>,
+) -> Result<Json<HostCounts>, ErrorResponse> {
+    Ok(Json(shared.sessions.counts(&SessionId(id), &grant)?))
 }
 
-async fn close(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Json<Closed> {
-    Json(shared.sessions.close(&SessionId(id)).await)
+async fn close(
+    State(shared): State<Arc<Shared>>,
+    Extension(grant): Extension<Grant>,
+    Path(id): Path<String>,
+) -> Json<Closed> {
+    Json(shared.sessions.close(&SessionId(id), &grant).await)
 }
 
 async fn ports(
     State(shared): State<Arc<Shared>>,
+    Extension(grant): Extension<Grant>,
     Body(interfaces): Body<Vec<String>>,
 ) -> Result<Json<Vec<PortInfo>>, ErrorResponse> {
-    Ok(Json(crate::ports::ports(&shared.limits, interfaces).await?))
+    admit_ports(&shared.limits, &grant, interfaces.iter())?;
+    Ok(Json(crate::ports::ports(interfaces).await?))
 }
 
-async fn resolve(State(shared): State<Arc<Shared>>, Body(ask): Body<Resolve>) -> Result<Json<Mac>, ErrorResponse> {
-    Ok(Json(crate::ports::resolve(&shared.limits, ask).await?))
+async fn resolve(
+    State(shared): State<Arc<Shared>>,
+    Extension(grant): Extension<Grant>,
+    Body(ask): Body<Resolve>,
+) -> Result<Json<Mac>, ErrorResponse> {
+    admit_ports(&shared.limits, &grant, std::iter::once(&ask.interface))?;
+    Ok(Json(crate::ports::resolve(ask).await?))
 }
 
 async fn description() -> Json<serde_json::Value> {

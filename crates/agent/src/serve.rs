@@ -2,9 +2,10 @@
 
 use crate::connection_gate::{ConnectionGate, GatedConnection};
 use crate::error_response::ErrorResponse;
+use crate::grant::Credentials;
 use crate::routes::router;
 use crate::sessions::Sessions;
-use crate::{EngineOptions, Identity, Limits, StartError, Timeouts, Token, advertise, engines};
+use crate::{EngineOptions, Identity, Invitations, Limits, StartError, Timeouts, Token, advertise, engines};
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, header};
@@ -13,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum_server::Handle;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
-use linerate_control::{ErrorKind, PROTOCOL, PROTOCOL_HEADER};
+use linerate_control::{PROTOCOL, PROTOCOL_HEADER};
 use linerate_engine::Engine;
 use linerate_model::{AgentUrl, HostName};
 use linerate_observe::HostOptions;
@@ -31,6 +32,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
 /// Answers under way get this long at shutdown.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
+/// A session goes on for so long, at the most, after its credential has ended.
+const REVOKED: Duration = Duration::from_millis(500);
+
 /// What an agent is to be.
 #[derive(Debug)]
 pub struct AgentOptions {
@@ -41,8 +45,10 @@ pub struct AgentOptions {
     pub advertise: Option<String>,
     /// Its certificate.
     pub identity: Identity,
-    /// The secret that admits to it.
+    /// The secret that admits to it with all powers that its limits allow.
     pub token: Token,
+    /// Where credentials of fewer powers are kept; none for an agent that keeps no identity.
+    pub invitations: Option<Invitations>,
     /// The name it goes by.
     pub name: HostName,
     /// What it allows.
@@ -63,6 +69,7 @@ pub struct Agent {
     shared: Arc<Shared>,
     handle: Handle<SocketAddr>,
     server: JoinHandle<std::io::Result<()>>,
+    revoking: JoinHandle<()>,
 }
 
 /// What all requests share.
@@ -70,7 +77,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) host: HostOptions,
     pub(crate) sessions: Arc<Sessions>,
-    token: Token,
+    credentials: Arc<Credentials>,
 }
 
 impl Agent {
@@ -79,7 +86,7 @@ impl Agent {
     /// # Errors
     /// The listener or the identity cannot be used.
     pub async fn start(options: AgentOptions) -> Result<Self, StartError> {
-        let engines = engines::table(&options.engines, &options.limits);
+        let engines = engines::table(&options.engines);
         Self::start_with(options, engines).await
     }
 
@@ -89,7 +96,8 @@ impl Agent {
     /// The listener or the identity cannot be used.
     pub async fn start_with(options: AgentOptions, engines: Vec<Box<dyn Engine>>) -> Result<Self, StartError> {
         let failed = |call| move |source| StartError::Serve { call, source };
-        let AgentOptions { listener, advertise: host, identity, token, name, limits, timeouts, .. } = options;
+        let AgentOptions { listener, advertise: host, identity, token, invitations, name, limits, timeouts, .. } =
+            options;
         listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         let address = listener.local_addr().map_err(failed("getsockname"))?;
         let url = AgentUrl {
@@ -98,6 +106,10 @@ impl Agent {
             token: token.as_str().to_owned(),
             fingerprint: identity.fingerprint(),
         };
+        if let Some(invitations) = &invitations {
+            invitations.note_address(&url.address())?;
+        }
+        let credentials = Arc::new(Credentials::new(token, invitations));
         let host = HostOptions {
             name,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -106,7 +118,7 @@ impl Agent {
             data_addresses: options.data_addresses,
         };
         let sessions = Arc::new(Sessions::new(engines, limits.clone(), timeouts));
-        let shared = Arc::new(Shared { limits, host, sessions, token });
+        let shared = Arc::new(Shared { limits, host, sessions, credentials });
         let gate = ConnectionGate::new(Arc::clone(&shared), timeouts.unadmitted);
         let app = router(Arc::clone(&shared)).layer(from_fn_with_state(Arc::clone(&shared), admit));
 
@@ -120,7 +132,8 @@ impl Agent {
             .http1_only();
         server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         let server = tokio::spawn(server.serve(app.into_make_service()));
-        Ok(Self { url, shared, handle, server })
+        let revoking = tokio::spawn(stop_without_credential(Arc::clone(&shared)));
+        Ok(Self { url, shared, handle, server, revoking })
     }
 
     /// What clients need to reach it.
@@ -149,27 +162,41 @@ impl Drop for Agent {
         self.shared.sessions.stop_all();
         self.handle.shutdown();
         self.server.abort();
+        self.revoking.abort();
     }
 }
 
-/// Lets a request pass that has the token, and tells others nothing else.
+/// Lets a request pass that has the token of a credential, with what that grants, and tells others nothing else.
 async fn admit(
     State(shared): State<Arc<Shared>>,
     Extension(connection): Extension<GatedConnection>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
-    if bearer(&request).is_some_and(|token| shared.token.is(token)) {
-        connection.admit();
-        let mut response = next.run(request).await;
-        response.headers_mut().insert(PROTOCOL_HEADER, HeaderValue::from(PROTOCOL));
-        return response;
+    let granted = shared.credentials.find(bearer(&request), &shared.limits);
+    match granted.and_then(|grant| grant.check_peer(connection.peer()).map(|()| grant)) {
+        Ok(grant) => {
+            connection.admit();
+            request.extensions_mut().insert(grant);
+            let mut response = next.run(request).await;
+            response.headers_mut().insert(PROTOCOL_HEADER, HeaderValue::from(PROTOCOL));
+            response
+        }
+        Err(error) => {
+            shared.sessions.metrics.turned_away.add(1);
+            // One guess for each connection.
+            let close = [(header::CONNECTION, HeaderValue::from_static("close"))];
+            (close, ErrorResponse::from(error)).into_response()
+        }
     }
-    shared.sessions.metrics.turned_away.add(1);
-    let message = "the token is missing or wrong; it is in the agent URL that the agent printed";
-    // One guess for each connection.
-    let close = [(header::CONNECTION, HeaderValue::from_static("close"))];
-    (close, ErrorResponse::new(ErrorKind::Unauthorized, message)).into_response()
+}
+
+/// Stops sessions whose credential was revoked or has expired. Ends with the agent.
+async fn stop_without_credential(shared: Arc<Shared>) {
+    loop {
+        tokio::time::sleep(REVOKED).await;
+        shared.sessions.stop_ended(&shared.credentials);
+    }
 }
 
 /// RFC 6750 section 2.1.

@@ -3,6 +3,7 @@
 //! The engine runs on a thread of its own and waits here for orders; requests and time limits come from the agent's event loop.
 //! Everything that decides stands in [`State`], under one lock.
 
+use crate::grant::CredentialId;
 use crate::watching::{Seen, Signal, Watching};
 use linerate_control::{ApiError, ErrorKind};
 use linerate_engine::{Conductor, Counted, Demand, Engine, EngineFailure, FailedBy, Stop, Stopped, Timeline, Work};
@@ -26,6 +27,7 @@ pub(crate) struct Session {
     pub(crate) id: SessionId,
     pub(crate) task: TaskKind,
     pub(crate) demand: Demand,
+    pub(crate) opener: Opener,
     /// The links that it connects to.
     connects: Vec<LinkId>,
     stop: Arc<Stop>,
@@ -33,6 +35,14 @@ pub(crate) struct Session {
     stage: watch::Sender<Stage>,
     /// Told at every change that moves the session's time limit.
     pub(crate) changed: Notify,
+}
+
+/// Who opened a session, and what binds it therefore.
+#[derive(Debug, Default)]
+pub(crate) struct Opener {
+    pub(crate) credential: CredentialId,
+    /// The agent or the credential has a limit of rate.
+    pub(crate) rate_limited: bool,
 }
 
 /// Where the engine waits for orders.
@@ -89,7 +99,7 @@ const OVERDUE: Duration = Duration::from_secs(20);
 
 impl Session {
     /// A session that has not begun.
-    pub(crate) fn new(assignment: &Assignment, demand: Demand) -> Self {
+    pub(crate) fn new(assignment: &Assignment, demand: Demand, opener: Opener) -> Self {
         let state = State {
             awaited: None,
             since: Instant::now(),
@@ -115,6 +125,7 @@ impl Session {
             id: assignment.id.clone(),
             task: assignment.task.kind(),
             demand,
+            opener,
             connects: assignment.connects().collect(),
             stop,
             orders,
@@ -474,6 +485,10 @@ impl Conductor for Lead<'_> {
         self.session.wait(Stage::Sent, Awaited::Drain, |state| state.all_sent.then_some(()))
     }
 
+    fn is_rate_limited(&self) -> bool {
+        self.session.opener.rate_limited
+    }
+
     fn stop(&self) -> &Arc<Stop> {
         &self.session.stop
     }
@@ -511,7 +526,7 @@ mod tests {
         };
         let (flows, needs) = (1, Needs::default());
         let demand = Demand { sends: None, receives: None, time, flows, needs, exclusive: None, set_up };
-        let session = Session::new(&assignment, demand);
+        let session = Session::new(&assignment, demand, Opener::default());
         session.reach(Stage::Ready(Ready::default()), Some(Awaited::Start));
         session
     }

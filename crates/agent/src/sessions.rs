@@ -4,8 +4,9 @@
 //! comes, and when it takes longer than allowed; counts that nobody fetches are dropped.
 
 use crate::admission::{admit, check_sampling};
+use crate::grant::{Credentials, Grant};
 use crate::metrics::{Metrics, SessionEvent};
-use crate::session::{Bounds, Outcome, Session, panicked};
+use crate::session::{Bounds, Opener, Outcome, Session, panicked};
 use crate::{Limits, Timeouts};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::{ApiError, Closed, ErrorKind};
@@ -50,9 +51,10 @@ impl Sessions {
     pub(crate) fn open(
         self: &Arc<Self>,
         assignment: Assignment,
+        grant: &Grant,
     ) -> Result<impl Stream<Item = Stage> + use<>, ApiError> {
         let task = assignment.task.kind();
-        let admitted = self.admit(&assignment).inspect_err(|_| self.metrics.count(task, SessionEvent::Refused));
+        let admitted = self.admit(&assignment, grant).inspect_err(|_| self.metrics.count(task, SessionEvent::Refused));
         let (session, engine) = admitted?;
         self.metrics.count(task, SessionEvent::Opened);
         let guard = StopOnDrop(Arc::clone(&session));
@@ -77,17 +79,21 @@ impl Sessions {
     /// Orders the next step of a session.
     ///
     /// # Errors
-    /// There is no such session, or it waits for another order or for none.
-    pub(crate) fn order(&self, id: &SessionId, order: Order) -> Result<(), ApiError> {
-        self.get(id)?.order(order, self.timeouts.unordered)
+    /// The credential has no such session or forbids the peers, or the session waits for another order or for none.
+    pub(crate) fn order(&self, id: &SessionId, order: Order, grant: &Grant) -> Result<(), ApiError> {
+        let session = self.get(id, grant)?;
+        if let Order::Connect(endpoints) = &order {
+            grant.check_endpoints(endpoints)?;
+        }
+        session.order(order, self.timeouts.unordered)
     }
 
     /// The counts of a session that is done.
     ///
     /// # Errors
-    /// There is no such session, it is not done, or it failed.
-    pub(crate) fn counts(&self, id: &SessionId) -> Result<HostCounts, ApiError> {
-        let session = self.get(id)?;
+    /// The credential has no such session, it is not done, or it failed.
+    pub(crate) fn counts(&self, id: &SessionId, grant: &Grant) -> Result<HostCounts, ApiError> {
+        let session = self.get(id, grant)?;
         match session.outcome().as_ref().map(|(outcome, _)| outcome.as_ref()) {
             Some(Ok(counts)) => Ok(counts.clone()),
             Some(Err(failure)) => Err(ApiError::new(ErrorKind::Failed, failure.message.clone())),
@@ -96,14 +102,24 @@ impl Sessions {
     }
 
     /// Stops a session at whatever stage, and waits a while for its end. Fine if there is no such session.
-    pub(crate) async fn close(&self, id: &SessionId) -> Closed {
-        let Ok(session) = self.get(id) else { return Closed { over: true, remains: Vec::new() } };
+    pub(crate) async fn close(&self, id: &SessionId, grant: &Grant) -> Closed {
+        let Ok(session) = self.get(id, grant) else { return Closed { over: true, remains: Vec::new() } };
         session.stop(FailureKind::Stopped, "the session was closed");
         if tokio::time::timeout(CLOSING, session.ended()).await.is_err() {
             return Closed { over: false, remains: Vec::new() };
         }
         self.forget(&session);
         Closed { over: true, remains: session.remains() }
+    }
+
+    /// Stops the sessions whose credential has ended, without waiting.
+    pub(crate) fn stop_ended(&self, credentials: &Credentials) {
+        for session in self.under_way() {
+            if let Some(how) = credentials.ended(&session.opener.credential) {
+                let id = session.opener.credential.as_deref().unwrap_or_default();
+                session.stop(FailureKind::Stopped, format!("the invitation {id} {how}"));
+            }
+        }
     }
 
     /// Stops all sessions and opens no more, without waiting.
@@ -135,7 +151,7 @@ impl Sessions {
 
     /// Weighs the assignment against the limits and the other sessions, and holds a place for it. Returns the index of its
     /// engine with it.
-    fn admit(&self, assignment: &Assignment) -> Result<(Arc<Session>, usize), ApiError> {
+    fn admit(&self, assignment: &Assignment, grant: &Grant) -> Result<(Arc<Session>, usize), ApiError> {
         check_name(&assignment.id)?;
         check_sampling(assignment.sampling)?;
         let task = assignment.task.kind();
@@ -153,9 +169,12 @@ impl Sessions {
                 format!("there is a session `{}` already; close it first, or use another name", assignment.id);
             return Err(ApiError::new(ErrorKind::Conflict, message));
         }
-        let under_way = held.values().filter(|session| !session.is_over()).map(|session| &session.demand);
-        admit(&self.limits, task, &demand, under_way)?;
-        let session = Arc::new(Session::new(assignment, demand));
+        let under_way = held.values().filter(|session| !session.is_over());
+        let under_way = under_way.map(|session| (&session.opener.credential, &session.demand));
+        admit(&self.limits, grant, task, &demand, under_way)?;
+        let rate_limited = self.limits.max_rate.is_some() || grant.max_rate.is_some();
+        let opener = Opener { credential: grant.credential.clone(), rate_limited };
+        let session = Arc::new(Session::new(assignment, demand, opener));
         held.insert(assignment.id.clone(), Arc::clone(&session));
         Ok((session, engine))
     }
@@ -217,8 +236,10 @@ impl Sessions {
         }
     }
 
-    fn get(&self, id: &SessionId) -> Result<Arc<Session>, ApiError> {
-        self.held().get(id).cloned().ok_or_else(|| {
+    /// The session of this name, if `grant` may lead it. Others are not told that it is there.
+    fn get(&self, id: &SessionId, grant: &Grant) -> Result<Arc<Session>, ApiError> {
+        let mine = |session: &&Arc<Session>| grant.leads_sessions_of(&session.opener.credential);
+        self.held().get(id).filter(mine).cloned().ok_or_else(|| {
             let message = format!(
                 "there is no session `{id}` here; it was never opened, or it was closed, or its counts were dropped"
             );

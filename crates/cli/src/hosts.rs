@@ -218,6 +218,7 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
         advertise: None,
         identity: Identity::generate().map_err(Failure::measure)?,
         token: Token::generate(),
+        invitations: None,
         name: LOCAL.into(),
         // Who runs this program may send frames, and read and write files, by other programs too.
         limits: Limits { frames: AllowedInterfaces::All, ..Limits::default() },

@@ -285,7 +285,7 @@ impl Client {
     fn refused(&self, error: ApiError) -> AgentError {
         let (address, message) = (self.shared.address.clone(), error.message);
         match error.error {
-            ErrorKind::Unauthorized => AgentError::WrongToken { address },
+            ErrorKind::Unauthorized => AgentError::WrongToken { address, message },
             ErrorKind::Limit => AgentError::Refused { address, message },
             ErrorKind::Failed => AgentError::Failed { address, message },
             ErrorKind::Protocol

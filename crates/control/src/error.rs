@@ -35,10 +35,12 @@ pub enum AgentError {
         address: String,
     },
     /// The agent does not accept the token.
-    #[error("the agent at {address} does not accept the token: copy the agent URL it prints now")]
+    #[error("the agent at {address} does not accept the agent URL: {message}")]
     WrongToken {
         /// The agent.
         address: String,
+        /// Why, and what to do about it.
+        message: String,
     },
     /// The agent speaks another version of the protocol.
     #[error(

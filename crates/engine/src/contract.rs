@@ -67,6 +67,11 @@ pub trait Conductor: Sync {
         AllowedPeers::default()
     }
 
+    /// Whether a limit of rate binds the session. It then holds for what the engine does beforehand, too.
+    fn is_rate_limited(&self) -> bool {
+        false
+    }
+
     /// The session's stop flag.
     fn stop(&self) -> &Arc<Stop>;
 }

@@ -49,6 +49,7 @@ pub struct Session {
     index: usize,
     load: Arc<Load>,
     stop: Arc<Stop>,
+    rate_limited: bool,
 }
 
 /// What the sessions of a load share.
@@ -88,7 +89,7 @@ pub fn sessions(assignments: impl IntoIterator<Item = Assignment>) -> Vec<Sessio
             let _state = waiting.state();
             waiting.changed.notify_all();
         });
-        Session { assignment, index, load: Arc::clone(&load), stop }
+        Session { assignment, index, load: Arc::clone(&load), stop, rate_limited: false }
     };
     assignments.into_iter().enumerate().map(session).collect()
 }
@@ -109,6 +110,11 @@ pub fn run(
 }
 
 impl Session {
+    /// The same session on a host with a limit of rate.
+    pub fn rate_limited(self) -> Self {
+        Self { rate_limited: true, ..self }
+    }
+
     /// Runs `engine` to its end, on the calling thread.
     ///
     /// # Errors
@@ -221,6 +227,10 @@ impl Session {
 }
 
 impl Conductor for Session {
+    fn is_rate_limited(&self) -> bool {
+        self.rate_limited
+    }
+
     fn preparing(&self, _doing: &str) {}
 
     fn listening(&self, here: Endpoints) -> Result<Endpoints, Stopped> {

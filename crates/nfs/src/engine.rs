@@ -16,8 +16,6 @@ use std::sync::Arc;
 pub struct Nfs {
     /// The programs of linerate's own server.
     pub server: Arc<dyn ProgramSource>,
-    /// Whether the load's files are made no faster than the load itself runs: a limit of the agent holds for set-up, too.
-    pub paced: bool,
 }
 
 impl Engine for Nfs {
@@ -67,7 +65,7 @@ impl Protocol for Nfs {
     }
 
     fn load(&self, job: &Job, opening: &Opening<'_>) -> Result<Arc<dyn Load>, RpcError> {
-        Ok(Arc::new(Operations::open(job, nfs(&job.task)?, opening, self.paced)?))
+        Ok(Arc::new(Operations::open(job, nfs(&job.task)?, opening)?))
     }
 
     fn programs(&self, job: &Job) -> Result<Vec<Arc<dyn Program>>, RpcError> {
@@ -127,7 +125,7 @@ mod tests {
                 password: None,
                 sampling: linerate_model::Sampling::default(),
             };
-            let nfs = Nfs { server: Arc::new(NoServer), paced: false };
+            let nfs = Nfs { server: Arc::new(NoServer) };
             (nfs.demand(&assignment).expect("it can be meant"), set_up_timeout)
         };
         let (paced, set_up_timeout) = demand("sfs97-like", Some(10));

@@ -5,7 +5,7 @@ use crate::mount;
 use crate::session::Session;
 use crate::set;
 use crate::work::{PendingCall, Work};
-use linerate_engine::Stop;
+use linerate_engine::{Stop, bits_per_second};
 use linerate_model::{FlowCounts, NfsOperation, NfsTask, OperationCounts};
 use linerate_oncrpc::client::{Caller, Waiting};
 use linerate_oncrpc::load::{Edges, Load, TICK_NS, Tally};
@@ -52,13 +52,14 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// Finds the server, mounts its export, and makes the file set unless stopped, no faster than the load will be if `paced`.
-    pub(crate) fn open(job: &Job, spec: &NfsTask, opening: &Opening<'_>, paced: bool) -> Result<Self, RpcError> {
+    /// Finds the server, mounts its export, and makes the file set unless stopped, no faster than the load will be if a
+    /// limit of rate binds the session.
+    pub(crate) fn open(job: &Job, spec: &NfsTask, opening: &Opening<'_>) -> Result<Self, RpcError> {
         let credential = match &spec.server {
             None => Credential::key(&job.key),
             Some(server) => Credential::sys("linerate", server.uid, server.gid),
         };
-        let stop = opening.host.stop();
+        let (stop, paced) = (opening.host.stop(), opening.host.is_rate_limited());
         let dial = |server| open(job, server, stop).map(|(caller, _)| caller);
         let (nfs, mounting) = match &spec.server {
             Some(server) => mount::ports(server, spec.net.transport, &dial)?,
@@ -74,7 +75,7 @@ impl Operations {
             mounting,
             export: None,
             name,
-            set_up_rate: spec.rate.filter(|_| paced).map(|rate| rate.get() * spec.transfer_bytes.get() * 8),
+            set_up_rate: spec.rate.filter(|_| paced).map(|rate| bits_per_second(rate.get(), spec.transfer_bytes.get())),
             works: Mutex::new(works),
         };
         if spec.mix.needs_files() {

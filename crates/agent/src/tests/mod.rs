@@ -3,6 +3,7 @@
 mod access;
 mod demonstration;
 mod frames;
+mod invitations;
 mod lifecycle;
 mod limits;
 mod scripted;
@@ -43,6 +44,7 @@ fn options(change: impl FnOnce(&mut AgentOptions)) -> AgentOptions {
         advertise: None,
         identity: Identity::generate().expect("an identity"),
         token: Token::generate(),
+        invitations: None,
         name: HostName::from("test"),
         limits: Limits::default(),
         timeouts: Timeouts::default(),

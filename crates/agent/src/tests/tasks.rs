@@ -3,6 +3,7 @@
 use super::*;
 use crate::admission::admit;
 use crate::engines::table;
+use crate::grant::Grant;
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree,
     CopyVerify, CopyWay, IpVersion, LinkId, NfsMix, NfsTask, Path, RpcCall, RpcTask, TaskKind, TransactTask,
@@ -61,7 +62,7 @@ fn copy() -> CopyTask {
 
 #[test]
 fn each_task_has_exactly_one_engine() {
-    let engines = table(&EngineOptions::default(), &Limits::default());
+    let engines = table(&EngineOptions::default());
     for kind in TaskKind::ALL {
         let task = unbounded(kind).task;
         let names: Vec<_> = engines.iter().filter(|engine| engine.takes(&task)).map(|engine| engine.name()).collect();
@@ -73,14 +74,14 @@ fn each_task_has_exactly_one_engine() {
 #[test]
 fn no_task_escapes_the_limits() {
     let open = Limits { frames: AllowedInterfaces::All, ..Limits::default() };
-    let engines = table(&EngineOptions::default(), &open);
+    let engines = table(&EngineOptions::default());
     for kind in TaskKind::ALL {
         let assignment = unbounded(kind);
         let engine = engines.iter().find(|engine| engine.takes(&assignment.task)).expect("an engine");
         let demand = engine.demand(&assignment).unwrap_or_else(|error| panic!("{kind}: {error}"));
-        assert_eq!(admit(&open, kind, &demand, [].iter()), Ok(()), "{kind}");
+        assert_eq!(admit(&open, &Grant::of_owner(&open), kind, &demand, [].into_iter()), Ok(()), "{kind}");
         let refused = |limits: Limits, option: &str| {
-            let error = admit(&limits, kind, &demand, [].iter()).expect_err(option);
+            let error = admit(&limits, &Grant::of_owner(&limits), kind, &demand, [].into_iter()).expect_err(option);
             assert!(error.message.contains(option), "{kind}: {}", error.message);
         };
         refused(Limits { max_rate: Some(BitRate::per_second(1 << 40)), ..open.clone() }, "--max-rate");

@@ -1,11 +1,14 @@
 //! `linerate agent`: lets other machines measure to and from this one.
 
+mod invitations;
+
 use crate::exit::Failure;
 use crate::nfs_service::NfsOptions;
 use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
 use linerate_agent::{
-    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, EngineOptions, Identity, IpNet, Limits, Timeouts, Token,
+    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, EngineOptions, Identity, Invitations, IpNet, Limits,
+    Timeouts, Token,
 };
 use linerate_model::HostName;
 use linerate_oncrpc::RpcService;
@@ -18,15 +21,22 @@ use tokio::sync::watch;
 
 /// Let other machines measure to and from this machine
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   linerate agent                             this machine only (127.0.0.1)
   linerate agent --listen 0.0.0.0:4747 --allow-peer 192.0.2.0/24 --max-rate 1Gbit/s
+  linerate agent invite --for 1h             a URL for streams and transactions, for one hour
 
 The agent prints its agent URL, which contains its key. Anyone with the URL can send traffic from and to this machine within
-the limits: treat it as a password. Make the port reachable from trusted networks only. The kernel chooses data ports for each
-trial; they accept only connections that carry the trial's key.")]
+the limits: treat it as a password, and give others one of `linerate agent invite`. Make the port reachable from trusted networks only. The kernel chooses data ports for each
+trial; they accept only connections that carry the trial's key."
+)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<invitations::Command>,
+
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4747")]
     listen: SocketAddr,
@@ -123,19 +133,23 @@ fn network(text: &str) -> Result<IpNet, String> {
     text.parse().or_else(address).map_err(|_| "write it like 192.0.2.0/24, 2001:db8::/32 or 192.0.2.1".to_owned())
 }
 
-pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    if let Some(command) = arguments.command.take() {
+        return invitations::run(command);
+    }
     let listener = match arguments.listen_fd {
         Some(fd) => linerate_sys::inherited::listener(fd).map_err(Failure::usage)?,
         None => TcpListener::bind(arguments.listen).map_err(|error| cannot_listen(arguments.listen, &error))?,
     };
     let service = arguments.service(&listener)?;
     let exposed = !listener.local_addr().map_err(Failure::measure)?.ip().is_loopback();
-    let (identity, token) = arguments.secrets()?;
+    let Secrets { identity, token, invitations } = arguments.secrets()?;
     let options = AgentOptions {
         listener,
         advertise: arguments.advertise,
         identity,
         token,
+        invitations,
         name: arguments.name.map_or_else(system_name, HostName),
         limits: Limits {
             max_rate: arguments.max_rate,
@@ -183,20 +197,36 @@ impl Arguments {
         Ok(Some(service))
     }
 
-    fn secrets(&self) -> Result<(Identity, Token), Failure> {
-        let directory = match (&self.identity, self.ephemeral || self.listen_fd.is_some()) {
-            (Some(directory), _) => directory.clone(),
-            (None, true) => return Ok((Identity::generate().map_err(Failure::measure)?, Token::generate())),
-            (None, false) => base_strategy::choose_base_strategy()
-                .map_err(|error| {
-                    Failure::usage(format!("{error}; name a directory with --identity, or use --ephemeral"))
-                })?
-                .data_dir()
-                .join("linerate/agent"),
-        };
-        let identity = Identity::load_or_create(&directory).map_err(Failure::usage)?;
-        Ok((identity, Token::load_or_create(&directory).map_err(Failure::usage)?))
+    fn secrets(&self) -> Result<Secrets, Failure> {
+        if self.identity.is_none() && (self.ephemeral || self.listen_fd.is_some()) {
+            let identity = Identity::generate().map_err(Failure::measure)?;
+            return Ok(Secrets { identity, token: Token::generate(), invitations: None });
+        }
+        let directory = identity_directory(self.identity.clone())?;
+        Ok(Secrets {
+            identity: Identity::load_or_create(&directory).map_err(Failure::usage)?,
+            token: Token::load_or_create(&directory).map_err(Failure::usage)?,
+            invitations: Some(Invitations::of(&directory)),
+        })
     }
+}
+
+/// What an agent is known by, and who may use it.
+struct Secrets {
+    identity: Identity,
+    token: Token,
+    invitations: Option<Invitations>,
+}
+
+/// The directory that keeps an agent's identity: the one named, else the user's own.
+fn identity_directory(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let own = || {
+        let strategy = base_strategy::choose_base_strategy().map_err(|error| {
+            Failure::usage(format!("{error}; name a directory with --identity, or use --ephemeral"))
+        })?;
+        Ok(strategy.data_dir().join("linerate/agent"))
+    };
+    named.map_or_else(own, Ok)
 }
 
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {

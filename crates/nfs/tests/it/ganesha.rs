@@ -83,7 +83,7 @@ fn run(spec: &NfsTask) -> EndCounts {
         password: None,
         sampling: linerate_model::Sampling::default(),
     };
-    let nfs = Nfs { server: Arc::new(NfsService::default()), paced: false };
+    let nfs = Nfs { server: Arc::new(NfsService::default()) };
     let counted = linerate_engine::testing::run(&nfs, [assignment]).remove(0).expect("a result");
     assert_eq!(counted.remains, Vec::<String>::new());
     match counted.roles.into_iter().next() {

@@ -21,7 +21,7 @@ fn pair(task: &NfsTask, measure_ms: u64) -> [Session; 2] {
 
 /// NFS with this server of linerate's own.
 fn serving(service: NfsService) -> Nfs {
-    Nfs { server: Arc::new(service), paced: false }
+    Nfs { server: Arc::new(service) }
 }
 
 fn run(task: &NfsTask, measure_ms: u64, nfs: &Nfs) -> EndCounts {
@@ -109,7 +109,7 @@ fn what_a_set_was_made_for_is_removed_with_it() {
 fn a_set_is_made_no_faster_than_allowed_and_removed_if_stopped_meanwhile() {
     let directory = tempfile::tempdir().expect("a directory");
     let nfs = NfsService { directory: Some(directory.path().to_owned()), ..NfsService::default() };
-    let serve = Nfs { paced: true, ..serving(nfs) };
+    let serve = serving(nfs);
     // Three files of 16 KiB, at 10 x 8 KiB a second: 0.6 s, less the last one's share, and some for the other calls.
     let rate = Some(OpRate::per_second(10));
     let mut spec = NfsTask { net: Net::plain(Transport::Tcp), rate, ..small(Transport::Tcp, "read") };
@@ -117,7 +117,7 @@ fn a_set_is_made_no_faster_than_allowed_and_removed_if_stopped_meanwhile() {
     let made = || std::fs::read_dir(directory.path()).expect("lists").count();
 
     // A window in which the test can look at what was made.
-    let [client, server] = pair(&spec, 2_000);
+    let [client, server] = pair(&spec, 2_000).map(Session::rate_limited);
     let begun = clock::now();
     let took = thread::scope(|scope| {
         let ended = [&client, &server].map(|session| scope.spawn(|| session.run(&serve)));
@@ -134,7 +134,7 @@ fn a_set_is_made_no_faster_than_allowed_and_removed_if_stopped_meanwhile() {
 
     // These would take more than three minutes.
     spec.files.files = 1_000;
-    let [client, server] = pair(&spec, 100);
+    let [client, server] = pair(&spec, 100).map(Session::rate_limited);
     let ended = thread::scope(|scope| {
         let [asking, _serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&serve)));
         wait_until("the set is begun", || (made() > 0).then_some(()));
