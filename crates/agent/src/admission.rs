@@ -23,6 +23,9 @@ pub(crate) fn admit<'a>(
     if needs.powers.has(Power::Frames) {
         check_interfaces(limits, needs.interfaces.iter())?;
     }
+    for server in &needs.servers {
+        limits.servers.check(server).or_else(refuse)?;
+    }
     grant.check_powers(&needs.powers)?;
     if let Some(time) = demand.time.filter(|time| *time > limits.max_time) {
         return refuse(format!(

@@ -13,6 +13,7 @@
 mod admission;
 mod advertise;
 mod allowed_interfaces;
+mod allowed_servers;
 mod connection_gate;
 mod engines;
 mod error_response;
@@ -36,6 +37,7 @@ mod token;
 mod watching;
 
 pub use allowed_interfaces::AllowedInterfaces;
+pub use allowed_servers::{AllowedServer, AllowedServers, AllowedUser, BadAllowance};
 pub use engines::EngineOptions;
 pub use identity::Identity;
 pub use invitation::{Allowance, Invitation, InvitationState, Invitations, unix_now};

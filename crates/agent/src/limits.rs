@@ -1,6 +1,6 @@
 //! What an agent's owner allows.
 
-use crate::AllowedInterfaces;
+use crate::{AllowedInterfaces, AllowedServers};
 use ipnet::IpNet;
 use linerate_model::{Power, Powers};
 use linerate_units::{BitRate, Nanos};
@@ -22,6 +22,8 @@ pub struct Limits {
     pub max_flows: u64,
     /// Interfaces that raw frames may be sent from: they reach whatever is behind them.
     pub frames: AllowedInterfaces,
+    /// File servers of others that sessions may reach.
+    pub servers: AllowedServers,
     /// Bytes of one request's body.
     pub max_body: usize,
     /// Networks whose hosts may use the API; empty allows all that have the token.
@@ -36,6 +38,7 @@ impl Default for Limits {
             max_trials: 4,
             max_flows: 128,
             frames: AllowedInterfaces::default(),
+            servers: AllowedServers::default(),
             max_body: 256 << 10,
             allowed_peers: Vec::new(),
         }
@@ -45,7 +48,11 @@ impl Default for Limits {
 impl Limits {
     /// What the agent's own URL lets its holder do.
     pub(crate) fn powers(&self) -> Powers {
-        let allowed = |power: &Power| *power != Power::Frames || !self.frames.is_none();
+        let allowed = |power: &Power| match power {
+            Power::Frames => !self.frames.is_none(),
+            Power::Servers => !self.servers.is_none(),
+            Power::Stream | Power::Transact | Power::Rpc | Power::Files => true,
+        };
         Power::ALL.into_iter().filter(allowed).collect()
     }
 

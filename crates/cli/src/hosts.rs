@@ -2,7 +2,8 @@
 
 use crate::exit::Failure;
 use linerate_agent::{
-    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, EngineOptions, Identity, Limits, Timeouts, Token,
+    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, Identity, Limits, Timeouts,
+    Token,
 };
 use linerate_lab::{Lab, PathWatch};
 use linerate_model::{AgentUrl, HostName, Path};
@@ -220,8 +221,8 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
         token: Token::generate(),
         invitations: None,
         name: LOCAL.into(),
-        // Who runs this program may send frames, and read and write files, by other programs too.
-        limits: Limits { frames: AllowedInterfaces::All, ..Limits::default() },
+        // Who runs this program may send frames, read and write files, and reach servers, by other programs too.
+        limits: Limits { frames: AllowedInterfaces::All, servers: AllowedServers::any(), ..Limits::default() },
         engines: EngineOptions { folders: everywhere(), ..EngineOptions::default() },
         link_speeds: BTreeMap::new(),
         data_addresses: Vec::new(),

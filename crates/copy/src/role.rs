@@ -2,9 +2,9 @@
 
 use crate::CopyError;
 use crate::block::{BLOCK, BLOCKS, FILES};
-use linerate_engine::Needs;
+use linerate_engine::{ForeignServer, Needs};
 use linerate_model::{
-    CopyExisting, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, Power, Role, RoleKind,
+    CopyExisting, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, FileServer, Power, Role, RoleKind,
 };
 
 /// Most lanes from one host to another.
@@ -65,21 +65,46 @@ pub(crate) fn needs(task: &CopyTask, roles: &[Role]) -> Needs {
     let lanes = roles.iter().map(|role| flows(task, role)).fold(0, u64::saturating_add);
     let threads = lanes.saturating_mul(THREADS).saturating_add(roles.len() as u64 + 2);
     let blocks = (2 * BLOCKS * BLOCK) as u64;
-    let reaches = |role: &Role| {
-        let (reads, writes) = match role.kind {
-            RoleKind::Source => (true, false),
-            RoleKind::Destination => (false, true),
-            RoleKind::Copier { .. } => (true, role.connects.is_empty()),
-            _ => (false, false),
-        };
-        (reads && matches!(task.from, CopyFrom::Server(_))) || (writes && matches!(task.into, CopyInto::Server(_)))
+    let reads = |role: &Role| matches!(role.kind, RoleKind::Source | RoleKind::Copier { .. });
+    let writes = |role: &Role| match role.kind {
+        RoleKind::Destination => true,
+        RoleKind::Copier { .. } => role.connects.is_empty(),
+        _ => false,
     };
-    let powers = [Power::Files].into_iter().chain(roles.iter().any(reaches).then_some(Power::Servers));
+    let mut servers = Vec::new();
+    if let CopyFrom::Server(server) = &task.from
+        && roles.iter().any(reads)
+    {
+        servers.push(foreign(server));
+    }
+    if let CopyInto::Server(server) = &task.into
+        && roles.iter().any(writes)
+    {
+        servers.push(foreign(server));
+    }
+    let powers = [Power::Files].into_iter().chain((!servers.is_empty()).then_some(Power::Servers));
     Needs {
         powers: powers.collect(),
+        servers,
         memory: lanes.saturating_mul(blocks).saturating_add(threads.saturating_mul(Needs::THREAD)),
         threads,
         descriptors: lanes.saturating_mul((FILES * BLOCKS) as u64).saturating_add(DESCRIPTORS * roles.len() as u64),
         ..Needs::default()
+    }
+}
+
+/// What of a server the task uses. An agent's own server is told of by the order to connect; one that stands in the task is as foreign as
+/// any.
+fn foreign(server: &FileServer) -> ForeignServer {
+    match server {
+        FileServer::Nfs(nfs) => {
+            ForeignServer { address: nfs.address, export: nfs.export.clone(), user: Some((nfs.uid, nfs.gid)) }
+        }
+        FileServer::AgentNfs(address) => ForeignServer { address: address.ip(), export: String::from("/"), user: None },
+        FileServer::Smb(smb) => {
+            let slash = if smb.folder.is_empty() { "" } else { "/" };
+            let export = format!("{}{slash}{}", smb.share, smb.folder);
+            ForeignServer { address: smb.address.ip(), export, user: None }
+        }
     }
 }

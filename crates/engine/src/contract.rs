@@ -8,6 +8,7 @@ use linerate_model::{Assignment, Caveat, Endpoints, Meter, Power, Powers, Readin
 use linerate_sys::thread::EngineThread;
 use linerate_units::{BitRate, Nanos};
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Does one task, or a few, on one host. What of the host it may use (folders, the service of an NFS server) it is given when
@@ -192,12 +193,25 @@ pub struct Needs {
     pub powers: Powers,
     /// Interfaces that raw frames leave by or arrive at.
     pub interfaces: BTreeSet<String>,
+    /// File servers of others that it reaches.
+    pub servers: Vec<ForeignServer>,
     /// The most memory that it takes in this process, bytes; the kernel's socket buffers are not counted.
     pub memory: u64,
     /// The most threads that it has at a time.
     pub threads: u64,
     /// The most descriptors that it has open at a time.
     pub descriptors: u64,
+}
+
+/// A file server of others, and what of it a session uses. The port is the assignment's choice, or the server's portmapper's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignServer {
+    /// Its address.
+    pub address: IpAddr,
+    /// NFS: the path to be mounted, from `/` on. SMB: the share, and the folder below it.
+    pub export: String,
+    /// User and group that NFS calls are made as; none where a login decides.
+    pub user: Option<(u32, u32)>,
 }
 
 impl Needs {

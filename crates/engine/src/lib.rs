@@ -25,7 +25,8 @@ mod workers;
 pub use check::{MOST_BITS_PER_SECOND, MOST_PER_SECOND, check_assignment, check_rate};
 pub use connect::connect;
 pub use contract::{
-    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Meters, Needs, Stopped, Work,
+    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, ForeignServer, Meters, Needs, Stopped,
+    Work,
 };
 pub use error::{FlowsMissing, SocketError, failed};
 pub use path_end::{PathEnd, Side, path_ends};

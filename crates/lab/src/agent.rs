@@ -63,6 +63,8 @@ impl Agent {
         command.arg("--name").arg(&host.name.0);
         // Frames stay in the lab, wherever they are sent.
         command.args(["--allow-frames", "all"]);
+        // So do calls of file servers.
+        command.args(["--allow-server", "any", "--allow-uid", "any"]);
         for address in &host.addresses {
             command.arg("--data-address").arg(address.to_string());
         }

@@ -3,9 +3,9 @@
 use crate::check::check;
 use crate::load::Operations;
 use linerate_engine::{
-    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, Needs, PathRates, bits_per_second,
+    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, ForeignServer, Needs, PathRates, bits_per_second,
 };
-use linerate_model::{Assignment, FileSet, NfsTask, Power, Task};
+use linerate_model::{Assignment, FileSet, NfsServer, NfsTask, Power, Task};
 use linerate_oncrpc::load::Load;
 use linerate_oncrpc::server::Program;
 use linerate_oncrpc::{Job, Opening, ProgramSource, Protocol, RpcError};
@@ -61,7 +61,13 @@ impl Protocol for Nfs {
         let needs = linerate_oncrpc::calls_need(job, power, task.transfer_bytes.get(), task.outstanding);
         let served = if job.servers() > 0 { self.server.memory() } else { 0 };
         let known = set_memory(&task.files).saturating_mul(job.clients());
-        Ok(Needs { memory: needs.memory.saturating_add(served).saturating_add(known), ..needs })
+        let server = |server: &NfsServer| ForeignServer {
+            address: server.address,
+            export: server.export.clone(),
+            user: Some((server.uid, server.gid)),
+        };
+        let servers = task.server.iter().map(server).collect();
+        Ok(Needs { memory: needs.memory.saturating_add(served).saturating_add(known), servers, ..needs })
     }
 
     fn load(&self, job: &Job, opening: &Opening<'_>) -> Result<Arc<dyn Load>, RpcError> {

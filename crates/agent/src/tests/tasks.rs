@@ -1,14 +1,17 @@
 //! The agent's own engines: each task has exactly one, and none escapes the limits.
 
 use super::*;
+use crate::AllowedServers;
 use crate::admission::admit;
 use crate::engines::table;
 use crate::grant::Grant;
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree,
-    CopyVerify, CopyWay, IpVersion, LinkId, NfsMix, NfsTask, Path, RpcCall, RpcTask, TaskKind, TransactTask,
+    CopyVerify, CopyWay, FileServer, IpVersion, LinkId, NfsMix, NfsServer, NfsTask, Path, RpcCall, RpcTask, SmbServer,
+    TaskKind, TransactTask,
 };
 use linerate_units::BitRate;
+use std::net::{IpAddr, SocketAddr};
 
 /// One host's part in a task of `kind` without a rate limit.
 fn unbounded(kind: TaskKind) -> Assignment {
@@ -67,6 +70,63 @@ fn each_task_has_exactly_one_engine() {
         let task = unbounded(kind).task;
         let names: Vec<_> = engines.iter().filter(|engine| engine.takes(&task)).map(|engine| engine.name()).collect();
         assert_eq!(names.len(), 1, "{kind} is taken by {names:?}");
+    }
+}
+
+/// Attack: the holder of an agent URL uses the agent's place in the network, its ports below 1024 and any user's number at file servers
+/// that trust the agent's host.
+#[test]
+fn the_reach_to_file_servers_is_lent_only_where_it_was_allowed() {
+    let filer: IpAddr = "192.0.2.5".parse().expect("an address");
+    let nfs = NfsServer {
+        address: filer,
+        export: "/srv/data".to_owned(),
+        nfs_port: Some(2049),
+        mount_port: None,
+        uid: 1000,
+        gid: 100,
+    };
+    let [name, share, folder, user] = ["filer", "data", "new", "ann"].map(str::to_owned);
+    let smb = SmbServer { address: SocketAddr::new(filer, 445), name, share, folder, user };
+    let operations =
+        NfsTask { server: Some(nfs.clone()), ..NfsTask::plain(Transport::Tcp, NfsMix::named("read").expect("a mix")) };
+    let operations = NfsTask { paths: vec![Path::between("a", "b")], ..operations };
+    let copier = RoleKind::Copier { folder: None };
+    let copies =
+        [FileServer::Nfs(nfs), FileServer::Smb(smb), FileServer::AgentNfs(SocketAddr::new(filer, 22))].map(|server| {
+            let from = CopyTask { from: CopyFrom::Server(server.clone()), ..copy() };
+            let into = CopyTask {
+                into: CopyInto::Server(server),
+                options: CopyOptions { verify: CopyVerify::ReadBack, ..copy().options },
+                ..copy()
+            };
+            [from, into]
+        });
+    let tasks = copies.into_iter().flatten().map(|task| (Task::Copy(task), copier.clone(), Vec::new()));
+    let tasks = tasks.chain([(Task::Nfs(operations), RoleKind::Client { path: 0 }, vec![LinkId(0)])]);
+    let engines = table(&EngineOptions::default(), &Limits::default());
+    for (task, kind, connects) in tasks {
+        let timing = unbounded(task.kind()).timing;
+        let role = Role { kind, listens: Vec::new(), connects };
+        let assignment = Assignment { task, timing, roles: vec![role], ..assignment("fast") };
+        let engine = engines.iter().find(|engine| engine.takes(&assignment.task)).expect("an engine");
+        let demand = engine.demand(&assignment).expect("it can be meant");
+        let admitted = |servers: &[&str], users: &[&str]| {
+            let servers = AllowedServers {
+                servers: servers.iter().map(|text| text.parse().expect("a server")).collect(),
+                users: users.iter().map(|text| text.parse().expect("a user")).collect(),
+            };
+            let limits = Limits { servers, ..Limits::default() };
+            admit(&limits, assignment.task.kind(), &demand, [].iter()).map_err(|error| error.message)
+        };
+        let what = format!("{:?}", assignment.task);
+        let error = admitted(&[], &[]).expect_err(&what);
+        assert!(error.contains("--allow-server 192.0.2.5:"), "{error}");
+        assert!(admitted(&["192.0.2.6", "192.0.2.5:/srv/other", "192.0.2.5:other"], &["any"]).is_err(), "{what}");
+        assert_eq!(admitted(&["192.0.2.5"], &["1000:100"]), Ok(()), "{what}");
+        let as_root = admitted(&["192.0.2.5"], &["0"]);
+        let has_user = demand.needs.servers.iter().any(|server| server.user.is_some());
+        assert_eq!(as_root.is_err_and(|error| error.contains("--allow-uid 1000:100")), has_user, "{what}");
     }
 }
 

@@ -7,8 +7,8 @@ use crate::nfs_service::NfsOptions;
 use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
 use linerate_agent::{
-    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, EngineOptions, Identity, Invitations, IpNet, Limits,
-    Timeouts, Token,
+    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, EngineOptions,
+    Identity, Invitations, IpNet, Limits, Timeouts, Token,
 };
 use linerate_model::HostName;
 use linerate_oncrpc::RpcService;
@@ -82,6 +82,16 @@ pub(crate) struct Arguments {
     /// only if their networks are set apart for testing [default: none]
     #[arg(long, value_name = "INTERFACES")]
     allow_frames: Option<AllowedInterfaces>,
+
+    /// Allow trials and copies to reach this file server of others (NFS, SMB), at any of its ports and from ports below
+    /// 1024 if this user may bind them. EXPORT is an NFS export from / on, or an SMB share. ADDRESS may be a network;
+    /// `any` allows all servers. May be repeated [default: none]
+    #[arg(long, value_name = "ADDRESS[:EXPORT]")]
+    allow_server: Vec<AllowedServer>,
+
+    /// Allow NFS calls to such servers as this user and group; `any` allows all. May be repeated [default: none]
+    #[arg(long, value_name = "UID[:GID]")]
+    allow_uid: Vec<AllowedUser>,
 
     /// Allow copies to read and write below this directory; may be repeated [default: none]
     #[arg(long, value_name = "DIR")]
@@ -157,6 +167,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
             max_trials: arguments.max_trials,
             max_flows: arguments.max_flows,
             frames: arguments.allow_frames.unwrap_or_default(),
+            servers: AllowedServers { servers: arguments.allow_server, users: arguments.allow_uid },
             allowed_peers: arguments.allow_peer.clone(),
             ..Limits::default()
         },

@@ -90,7 +90,9 @@ fn an_agent_is_told_its_place() {
     let _alone = alone();
     let lab = up("name = 'x'\nhosts = ['left', 'right']\ndevice = { kind = 'none' }\nlink = { rate = '1.25Gbit/s' }");
     assert_eq!(lab.hosts()[&host("left")].port, 4747);
-    let told = agents_told("--name left --allow-frames all --data-address 198.18.0.1 --data-address 2001:2::1");
+    let told = agents_told(
+        "--name left --allow-frames all --allow-server any --allow-uid any --data-address 198.18.0.1 --data-address 2001:2::1",
+    );
     let [(pid, words)] = &told[..] else { panic!("one agent of that name: {told:?}") };
     assert!(words.ends_with("--link-speed eth0=1250000000bit/s"), "{words}");
     let descriptor = words.split_ascii_whitespace().nth(2).expect("agent --listen-fd N");
