@@ -104,7 +104,7 @@ fn the_reach_to_file_servers_is_lent_only_where_it_was_allowed() {
         });
     let tasks = copies.into_iter().flatten().map(|task| (Task::Copy(task), copier.clone(), Vec::new()));
     let tasks = tasks.chain([(Task::Nfs(operations), RoleKind::Client { path: 0 }, vec![LinkId(0)])]);
-    let engines = table(&EngineOptions::default(), &Limits::default());
+    let engines = table(&EngineOptions::default());
     for (task, kind, connects) in tasks {
         let timing = unbounded(task.kind()).timing;
         let role = Role { kind, listens: Vec::new(), connects };
@@ -117,7 +117,8 @@ fn the_reach_to_file_servers_is_lent_only_where_it_was_allowed() {
                 users: users.iter().map(|text| text.parse().expect("a user")).collect(),
             };
             let limits = Limits { servers, ..Limits::default() };
-            admit(&limits, assignment.task.kind(), &demand, [].iter()).map_err(|error| error.message)
+            let grant = Grant::of_owner(&limits);
+            admit(&limits, &grant, assignment.task.kind(), &demand, std::iter::empty()).map_err(|error| error.message)
         };
         let what = format!("{:?}", assignment.task);
         let error = admitted(&[], &[]).expect_err(&what);
@@ -139,9 +140,9 @@ fn no_task_escapes_the_limits() {
         let assignment = unbounded(kind);
         let engine = engines.iter().find(|engine| engine.takes(&assignment.task)).expect("an engine");
         let demand = engine.demand(&assignment).unwrap_or_else(|error| panic!("{kind}: {error}"));
-        assert_eq!(admit(&open, &Grant::of_owner(&open), kind, &demand, [].into_iter()), Ok(()), "{kind}");
+        assert_eq!(admit(&open, &Grant::of_owner(&open), kind, &demand, std::iter::empty()), Ok(()), "{kind}");
         let refused = |limits: Limits, option: &str| {
-            let error = admit(&limits, &Grant::of_owner(&limits), kind, &demand, [].into_iter()).expect_err(option);
+            let error = admit(&limits, &Grant::of_owner(&limits), kind, &demand, std::iter::empty()).expect_err(option);
             assert!(error.message.contains(option), "{kind}: {}", error.message);
         };
         refused(Limits { max_rate: Some(BitRate::per_second(1 << 40)), ..open.clone() }, "--max-rate");
