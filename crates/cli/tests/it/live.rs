@@ -5,10 +5,13 @@ use linerate_testsuite::lab_test;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
+use std::ops::RangeFrom;
 use std::process::Stdio;
 
 /// A stream between two hosts of a lab, slow enough to leave the machine to the tests beside it.
 const STREAM: [&str; 11] = ["lab", "--hosts", "2", "--link", "10Mbit/s", "--", "stream", "a", "b", "--warmup", "200ms"];
+/// The words of it that follow the lab, for one that is kept.
+const IN_LAB: RangeFrom<usize> = 6..;
 
 fn schema() -> jsonschema::Validator {
     let text = include_str!("../../../../docs/stream.schema.json");
@@ -77,8 +80,10 @@ fn events_are_in_order_and_the_first_interval_comes_in_time() {
 #[lab_test]
 fn lines_are_printed_unless_they_are_not_wanted() {
     let place = TestFolder::new();
+    place.run(&["lab", "--hosts", "2", "--link", "10Mbit/s", "--keep"]).says(0, &["lab down"]);
+    let stream = |more: &[&str]| place.run(&[&STREAM[IN_LAB], &["-t", "1s", "-r", "1"], more].concat());
     let lines = |more: &[&str]| {
-        let ran = place.run(&[&STREAM[..], &["-t", "1s", "-r", "1"], more].concat());
+        let ran = stream(more);
         assert_eq!(ran.code, Some(0), "{more:?}: {}", ran.err);
         assert!(!ran.out.contains("Interval"), "{more:?}: results alone are on standard output: {}", ran.out);
         let is_line =
@@ -92,8 +97,8 @@ fn lines_are_printed_unless_they_are_not_wanted() {
         assert_eq!(lines(silent), (0, 0), "{silent:?}");
     }
     assert_eq!(lines(&["--json", "-i", "500ms"]).0, 1);
-    let without = place.run(&[&STREAM[..], &["-t", "1s", "-r", "1", "--json-stream", "-i", "0"]].concat());
-    assert!(!names(&events(&without)).contains(&"interval"));
+    assert!(!names(&events(&stream(&["--json-stream", "-i", "0"]))).contains(&"interval"));
+    place.run(&["lab", "down"]).says(0, &["is down"]);
 }
 
 #[lab_test]

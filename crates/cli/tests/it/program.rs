@@ -1,5 +1,6 @@
 //! The program as a user runs it: its own store and runtime directory, its exit code, what it prints where.
 
+use linerate_store::{Query, Store};
 use linerate_testsuite::wait_until;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -79,15 +80,29 @@ impl TestFolder {
         ran.json()
     }
 
+    /// The store, looked at within this process: to start a program for each look would keep a core busy.
+    pub(crate) fn store(&self) -> Store {
+        Store::open(Some(&self.path("results.db"))).expect("a store")
+    }
+
     /// How many trials of the latest run count, as far as the store says.
     pub(crate) fn trials(&self) -> u64 {
-        self.run(&["results", "list", "--json"]).json()[0]["trials"].as_u64().unwrap_or(0)
+        let latest = self.store().list(&Query::default(), 0, 1).expect("listed").pop();
+        latest.map_or(0, |run| run.trials.into())
+    }
+
+    /// The process of the agent of a host of the kept lab.
+    pub(crate) fn agent(&self, host: &str) -> i32 {
+        let kept = std::fs::read_to_string(self.path("linerate/lab.json")).expect("a kept lab has a file");
+        let kept: Value = serde_json::from_str(&kept).expect("it is JSON");
+        kept["agents"][host]["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok()).expect("a process id")
     }
 
     /// Packets that an interface of a host of the kept lab has received so far.
     pub(crate) fn packets_received(&self, host: &str, interface: &str) -> u64 {
-        let shown = self.run(&["lab", "shell", host, "--", "cat", "/proc/net/dev"]);
-        let counts = shown.out.lines().find_map(|line| line.trim_start().strip_prefix(interface)?.strip_prefix(':'));
+        // A process sees the counters of its own network namespace there.
+        let counters = std::fs::read_to_string(format!("/proc/{}/net/dev", self.agent(host))).expect("counters");
+        let counts = counters.lines().find_map(|line| line.trim_start().strip_prefix(interface)?.strip_prefix(':'));
         let counts = counts.unwrap_or_else(|| panic!("{host} has no {interface}"));
         counts.split_whitespace().nth(1).and_then(|packets| packets.parse().ok()).expect("a count of packets")
     }

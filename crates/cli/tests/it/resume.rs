@@ -30,11 +30,6 @@ fn listed(place: &TestFolder) -> Value {
     place.run(&["results", "--json"]).json()
 }
 
-/// The store, looked at within this process: to start a program for each look would take as long as a trial.
-fn store(place: &TestFolder) -> Store {
-    Store::open(Some(&place.path("results.db"))).expect("a store")
-}
-
 /// How many attempts at trials the latest run has stored.
 fn attempts(store: &Store) -> u64 {
     let latest = store.list(&Query::default(), 0, 1).expect("listed").pop();
@@ -43,7 +38,7 @@ fn attempts(store: &Store) -> u64 {
 
 /// Starts the run and kills it in the trial that follows the first `trials`. Returns its row.
 fn killed(place: &TestFolder, trials: u64) -> Value {
-    let store = store(place);
+    let store = place.store();
     let mut running = place.start(RUN);
     wait_until("trials are stored", || {
         assert!(running.is_running(), "it ended before it was killed");
@@ -100,7 +95,7 @@ fn a_run_that_goes_on_is_not_resumed_beside_itself() {
     let place = TestFolder::new();
     let many: Vec<&str> = RUN.iter().map(|word| if *word == "3" { "1000" } else { *word }).collect();
     let mut running = place.start(&many);
-    let store = store(&place);
+    let store = place.store();
     wait_until("a trial is stored", || (attempts(&store) >= 1).then_some(()));
     let id = listed(&place)[0]["id"].as_str().expect("an id").to_owned();
     place.run(&with(&["--resume", &id])).says(2, &["being measured by another program"]);
