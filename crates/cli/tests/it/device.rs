@@ -1,7 +1,7 @@
 //! Device tests against a reference device of exactly known limits, through the command line.
 
 use crate::program::{TestFolder, close, number, words};
-use linerate_testsuite::{alone, lab_test};
+use linerate_testsuite::lab_test;
 use serde_json::Value;
 use std::process::Command;
 
@@ -41,7 +41,6 @@ fn caveat<'a>(cell: &'a Value, kind: &str) -> Option<&'a str> {
 /// The device limits frames of 64 bytes, the line those of 512.
 #[lab_test]
 fn the_device_or_the_line_is_the_limit() {
-    let _alone = alone();
     let record = TestFolder::new().measure(&words(&format!(
         "lab --device reference,{LIMITS} -- device throughput --ports tester:p0,tester:p1 --sizes 64,512 {SHORT} --json"
     )));
@@ -65,7 +64,6 @@ fn the_device_or_the_line_is_the_limit() {
 /// No trial of a goal is longer than --time.
 #[lab_test]
 fn goals_share_a_search() {
-    let _alone = alone();
     let record = measure(
         LIMITS,
         &format!("throughput --method mlr --goals rfc2544,tst009 --ports tester:p0,tester:p1 --sizes 64 {SHORT}"),
@@ -85,7 +83,6 @@ fn goals_share_a_search() {
 /// The device loses every hundredth frame.
 #[lab_test]
 fn a_planted_loss_is_on_the_curve() {
-    let _alone = alone();
     let record =
         measure("loss=1/100", "loss --ports tester:p0,tester:p1 --sizes 256 --line 2Mbit/s --step 50 --time 2s");
     let points = record["outcome"]["loss"][0]["points"].as_array().expect("points");
@@ -101,11 +98,10 @@ fn a_planted_loss_is_on_the_curve() {
 /// A burst at line rate is longer than the queue that it fills: the device forwards meanwhile.
 #[lab_test]
 fn a_planted_queue_is_the_buffer() {
-    let _alone = alone();
     let record = measure(
         "max-frames=1000,queue=100",
         "burst --ports tester:p0,tester:p1 --sizes 256 --line 10Mbit/s --repeats 2 --time 300ms --search-time 200ms \
-         --resolution 20%",
+         --resolution 40%",
     );
     let burst = &record["outcome"]["burst"][0];
     let caveats = burst["caveats"].to_string();
@@ -130,7 +126,6 @@ fn a_planted_queue_is_the_buffer() {
 /// A process of real-time priority takes a third of the sending core, 3 ms at a time.
 #[lab_test(Program("chrt"), Program("taskset"), Program("python3"))]
 fn a_trial_beside_a_burning_core_is_marked_and_repeated() {
-    let _alone = alone();
     // It ends by itself long after the test has killed it, however slow the machine is.
     let burn = "import time\nend = time.monotonic() + 300\nwhile time.monotonic() < end:\n  until = time.monotonic() + 0.003\n  while time.monotonic() < until: pass\n  time.sleep(0.006)";
     let mut burner = Command::new("chrt")
@@ -149,7 +144,6 @@ fn a_trial_beside_a_burning_core_is_marked_and_repeated() {
 
 #[lab_test]
 fn a_planted_echo_limit_is_found_from_one_port() {
-    let _alone = alone();
     let record = measure("echo=1000", &format!("echo --ports tester:p0 --target 198.18.0.254 {SHORT}"));
     let echo = &record["outcome"]["echo"][0];
     assert_eq!((number(echo, "/frame_bytes"), &echo["target"]), (78.0, &Value::from("198.18.0.254")));
@@ -161,7 +155,6 @@ fn a_planted_echo_limit_is_found_from_one_port() {
 /// Everything in one record, the throughput found once.
 #[lab_test]
 fn the_suite_is_one_record() {
-    let _alone = alone();
     let record = measure(LIMITS, &format!("all --ports tester:p0,tester:p1 --sizes 64 --repeats 1 --step 50 {SHORT}"));
     let outcome = &record["outcome"];
     for part in ["throughput", "latency", "loss", "burst", "recovery"] {
@@ -170,9 +163,10 @@ fn the_suite_is_one_record() {
     let recovery = &outcome["recovery"][0];
     let throughput = number(recovery, "/throughput_frames_per_s");
     check_throughput("64 bytes", &outcome["throughput"][0]);
-    // A tester that is held up sends less.
+    // A tester that is held up sends less. A trial of 300 ms has whole frames: one more may be due in it.
     let overload = number(recovery, "/overload_frames_per_s");
-    assert!(overload > 0.0 && overload < 1.11 * throughput, "{overload} frames/s, due are 1.1 x {throughput}");
+    let most = 1.11 * throughput + 1.0 / 0.3;
+    assert!(overload > 0.0 && overload < most, "{overload} frames/s, due are 1.1 x {throughput}");
     assert!(number(recovery, "/mean_ns") >= 0.0, "{recovery}");
     let trials = record["trials"].as_array().expect("trials");
     let counted = trials.iter().filter(|trial| trial["standing"]["is"] == "counted");

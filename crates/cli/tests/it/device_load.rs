@@ -1,7 +1,7 @@
 //! What a device says of its own load, and what a device test does when its link or its expectations fail.
 
 use crate::program::{TestFolder, close, counted, number, words};
-use linerate_testsuite::{alone, lab_test, wait_until};
+use linerate_testsuite::{lab_test, wait_until};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
 
@@ -48,7 +48,6 @@ pub(crate) fn bench() -> TestFolder {
 
 #[lab_test]
 fn an_agent_on_the_device_tells_its_cpu_and_its_interfaces() {
-    let _alone = alone();
     let place = bench();
     let burning = Burning::start();
     let record = place.measure(&words(
@@ -79,7 +78,6 @@ fn an_agent_on_the_device_tells_its_cpu_and_its_interfaces() {
 
 #[lab_test]
 fn a_link_that_goes_down_is_named_and_what_was_measured_is_kept() {
-    let _alone = alone();
     let place = bench();
     let running =
         place.start(&words("device latency --ports tester:p0,tester:p1 --sizes 64,128,256 --rate 1k --time 3s"));

@@ -1,7 +1,7 @@
 //! The ladder through the command line, in labs of known truth.
 
 use crate::program::{TestFolder, close, number, words};
-use linerate_testsuite::{alone, lab_test};
+use linerate_testsuite::{Ipv6Neighbours, lab_test};
 use serde_json::Value;
 
 fn layer<'a>(record: &'a Value, name: &str) -> &'a Value {
@@ -86,7 +86,7 @@ fn a_full_line_is_full_at_every_layer() {
 /// No program fills this line through one UDP socket on such a machine: the widest gap is the one that the figures show.
 #[lab_test]
 fn a_line_too_fast_for_sockets_leaves_a_gap_that_is_named() {
-    let _alone = alone();
+    let _some = Ipv6Neighbours::share();
     let record = TestFolder::new().measure(&words(
         "lab --hosts 2 --link 100Gbit/s -- ladder a b -6 --time 200ms --warmup 100ms --repeats 1 --expect share<50% --json",
     ));

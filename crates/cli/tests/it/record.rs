@@ -1,7 +1,7 @@
 //! The record other tools rely on: its schema, its fields, standard output with nothing else on it; the demonstration.
 
 use crate::program::{TestFolder, number};
-use linerate_testsuite::{alone, lab_test};
+use linerate_testsuite::lab_test;
 use serde_json::Value;
 
 fn check_schema(record: &Value) {
@@ -104,8 +104,6 @@ fn records_are_kept_listed_reported_and_deleted() {
 /// The README's first command, as a newcomer runs it.
 #[lab_test]
 fn the_demonstration_prints_a_line_for_each_result_and_writes_its_report() {
-    // No rate is set.
-    let _alone = alone();
     let place = TestFolder::new();
     let ran = place.run(&["lab"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);

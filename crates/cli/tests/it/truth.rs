@@ -17,7 +17,6 @@ fn payload(record: &Value, index: usize) -> f64 {
 /// A busy machine may keep the sender from filling the link, but the link carries no more than its rate.
 #[lab_test]
 fn a_shaped_link_carries_no_more_than_its_rate_whatever_the_datagrams() {
-    let _alone = alone();
     let record = TestFolder::new().measure(&words(
         "lab --hosts 2 --link 5Mbit/s -- stream a b --udp --sizes 64,8192 --time 1s --warmup 300ms --repeats 3 --json",
     ));
@@ -44,7 +43,6 @@ fn a_shaped_link_carries_no_more_than_its_rate_whatever_the_datagrams() {
 /// TCP with timestamps carries 1448 of 1538 bytes.
 #[lab_test]
 fn three_senders_share_a_link_that_they_fill() {
-    let _alone = alone();
     let record = TestFolder::new().measure(&words(
         "lab --link 10Mbit/s -- stream a,b,c d --congestion cubic --time 2s --warmup 500ms --repeats 1 --json",
     ));
@@ -58,7 +56,6 @@ fn three_senders_share_a_link_that_they_fill() {
 
 #[lab_test]
 fn a_planted_drop_is_counted_and_reaches_no_counter() {
-    let _alone = alone();
     let place = TestFolder::new();
     let bench = place.lossy_bench();
     let record = place.measure(&words(&format!(
@@ -80,7 +77,6 @@ fn a_planted_drop_is_counted_and_reaches_no_counter() {
 
 #[lab_test]
 fn a_small_socket_buffer_is_where_datagrams_die() {
-    let _alone = alone();
     let record = TestFolder::new().measure(&words(
         "lab --hosts 2 -- stream a b --udp --size 1024 --receive-buffer 4096 --time 300ms --repeats 1 --no-offload --json",
     ));

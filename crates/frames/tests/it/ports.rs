@@ -9,7 +9,6 @@ use linerate_model::{
 };
 use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
-use linerate_testsuite::alone;
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -22,7 +21,6 @@ pub(crate) const FAR: [&str; 2] = ["198.18.0.2", "2001:2::2"];
 
 /// Runs `work` in a namespace with two ports, `left` and `right`, joined by a virtual cable.
 pub(crate) fn with_ports(work: impl FnOnce(&NetNamespace) + Send) {
-    let _alone = alone();
     let namespace = NetNamespace::new().unwrap();
     namespace
         .enter(|| {

@@ -1,10 +1,11 @@
 //! The reference device keeps to its limits, exactly.
 
 use crate::support::{host, reaches, socket, try_up, up, wait_for};
+use aya::programs::ProgramInfo;
 use linerate_lab::{Bench, Lab};
 use linerate_sys::netlink::Route;
 use linerate_sys::packet::{Incoming, PacketSocket};
-use linerate_testsuite::{alone, lab_test, wait_until};
+use linerate_testsuite::{Ipv6Neighbours, alone, lab_test, wait_until};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -125,6 +126,7 @@ fn keeps(passed: usize, per_second: f64, span: Duration, waiting: usize, what: &
 #[lab_test]
 fn without_limits_it_is_a_switch() {
     let _alone = alone();
+    let _some = Ipv6Neighbours::share();
     let lab = up("name = 'x'\nhosts = ['a', 'b', 'c']\ndevice = { kind = 'reference' }");
     for (from, to) in [("198.18.0.1", "198.18.0.2"), ("2001:2::1", "2001:2::2")] {
         let (near, far) = (socket(&lab, "a", from), socket(&lab, "b", to));
@@ -249,16 +251,22 @@ fn it_answers_so_many_echoes_and_no_more() {
 #[lab_test]
 fn its_program_goes_with_the_lab() {
     let _alone = alone();
+    // A table of addresses of this size tells the program from those of other tests.
+    const ADDRESSES: u32 = 7_321;
     let programs = || {
+        let maps = aya::maps::loaded_maps().filter_map(Result::ok).filter(|map| map.max_entries() == ADDRESSES);
+        let maps: Vec<u32> = maps.map(|map| map.id()).collect();
+        let has_one = |program: &ProgramInfo| {
+            program.map_ids().ok().flatten().is_some_and(|ids| ids.iter().any(|id| maps.contains(id)))
+        };
         let loaded = aya::programs::loaded_programs().filter_map(Result::ok);
-        loaded.filter(|program| program.name() == b"reference").count()
+        loaded.filter(|program| program.name() == b"reference" && has_one(program)).count()
     };
-    // The kernel removes a namespace, and with it its programs, by a worker of its own, in its own time.
-    let all_gone = |what: &str| wait_until(what, || (programs() == 0).then_some(()));
-    all_gone("programs of earlier labs go");
-    let tester = Tester::new("", TEST);
+    assert_eq!(programs(), 0);
+    let tester = Tester::new(&format!("addresses={ADDRESSES}"), TEST);
     assert_eq!(programs(), 1);
     wait_for(tester.lab.down());
     drop(tester.ports);
-    all_gone("the program goes");
+    // The kernel removes a namespace, and with it its programs, by a worker of its own, in its own time.
+    wait_until("the program goes", || (programs() == 0).then_some(()));
 }
