@@ -7,6 +7,8 @@ use clap::Args;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Which tier to run.
@@ -34,6 +36,8 @@ struct Tier {
     command: &'static str,
     /// The last part of the names of its tests; the first tier has all others.
     suffix: Option<&'static str>,
+    /// How many programs run side by side, each as many tests as there are cores: most of them wait most of the time.
+    programs_at_once: usize,
     goal: Duration,
 }
 
@@ -43,6 +47,7 @@ const TIERS: [Tier; 3] = [
         covers: "logic, protocols, parsers, simulated agents, loopback; no root",
         command: "cargo xtask test",
         suffix: None,
+        programs_at_once: 2,
         goal: Duration::from_secs(180),
     },
     Tier {
@@ -50,6 +55,7 @@ const TIERS: [Tier; 3] = [
         covers: "network namespaces, real links, rates, faults; root",
         command: "cargo xtask test --lab",
         suffix: Some("::in_lab"),
+        programs_at_once: 2,
         goal: Duration::from_secs(360),
     },
     Tier {
@@ -57,6 +63,8 @@ const TIERS: [Tier; 3] = [
         covers: "nfs-ganesha, Samba, snmpd, Chromium, iperf3, tshark; root and packages",
         command: "cargo xtask test --servers",
         suffix: Some("::with_servers"),
+        // Servers of other makers have ports and folders of their own choice.
+        programs_at_once: 1,
         goal: Duration::from_secs(360),
     },
 ];
@@ -82,6 +90,13 @@ struct Program {
     folder: PathBuf,
 }
 
+/// A program and its tests that are to run.
+#[derive(Debug)]
+struct Job<'a> {
+    program: &'a Program,
+    tests: Vec<String>,
+}
+
 /// What test programs said.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Count {
@@ -100,18 +115,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     println!("built {} test programs in {:.0} s", programs.len(), began.elapsed().as_secs_f64());
 
     let began = Instant::now();
-    let mut all = Count::default();
-    let mut failed = Vec::new();
-    let _busy = BusyLoop::start_many(arguments.busy);
-    for program in &programs {
-        let (count, success) = program.run(tier, &arguments.filter)?;
-        all.passed += count.passed;
-        all.failed += count.failed;
-        all.skipped += count.skipped;
-        if !success {
-            failed.push(program.name.as_str());
-        }
-    }
+    let jobs = jobs(&programs, tier, &arguments.filter)?;
+    let busy = BusyLoop::start_many(arguments.busy);
+    let (all, failed) = run_jobs(&jobs, tier.programs_at_once)?;
+    drop(busy);
     let skipped =
         if all.skipped > 0 { format!(", of which {} were SKIPPED (see above)", all.skipped) } else { String::new() };
     println!(
@@ -131,6 +138,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         bail!("tests failed in {}; their messages are above", failed.join(", "));
     }
     Ok(())
+}
+
+/// The tests of a tier whose names contain `filter`. The program with most of them is first, so that it does not run alone at the
+/// end.
+fn jobs<'a>(programs: &'a [Program], tier: Tier, filter: &str) -> Result<Vec<Job<'a>>> {
+    let job = |program: &'a Program| Ok(Job { program, tests: program.tests(tier, filter)? });
+    let mut jobs: Vec<Job<'a>> = programs.iter().map(job).collect::<Result<_>>()?;
+    jobs.retain(|job| !job.tests.is_empty());
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.tests.len()));
+    Ok(jobs)
+}
+
+/// Runs the jobs, so many at once. Returns what all came to, and the names of the programs that failed.
+fn run_jobs<'a>(jobs: &[Job<'a>], at_once: usize) -> Result<(Count, Vec<&'a str>)> {
+    let waiting = Mutex::new(jobs.iter());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        let ended = std::iter::from_fn(next).map(|job| Ok((job.program.name.as_str(), job.run()?)));
+        ended.collect::<Result<Vec<_>>>()
+    };
+    let ended = thread::scope(|scope| {
+        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().expect("a worker does not panic")).collect::<Result<Vec<_>>>()
+    })?;
+    let (mut all, mut failed) = (Count::default(), Vec::new());
+    for (name, (count, success)) in ended.into_iter().flatten() {
+        all.passed += count.passed;
+        all.failed += count.failed;
+        all.skipped += count.skipped;
+        if !success {
+            failed.push(name);
+        }
+    }
+    Ok((all, failed))
 }
 
 /// Builds all test programs.
@@ -170,27 +211,26 @@ impl Program {
         let names = listed.lines().filter_map(|line| line.strip_suffix(": test"));
         Ok(names.filter(|name| tier.has(name) && name.contains(filter)).map(str::to_owned).collect())
     }
+}
 
-    /// Runs its tests of a tier. Returns what they came to, and whether the program ended well.
-    fn run(&self, tier: Tier, filter: &str) -> Result<(Count, bool)> {
-        let tests = self.tests(tier, filter)?;
-        if tests.is_empty() {
-            return Ok((Count::default(), true));
-        }
-        let mut command = Command::new(&self.file);
-        command.current_dir(&self.folder).args(["--quiet", "--exact"]).args(tests);
+impl Job<'_> {
+    /// Runs the tests, and says in one piece how they ended. Returns what they came to, and whether the program ended well.
+    fn run(&self) -> Result<(Count, bool)> {
+        let Program { name, file, folder } = self.program;
+        let mut command = Command::new(file);
+        command.current_dir(folder).args(["--quiet", "--exact"]).args(&self.tests);
         let began = Instant::now();
-        let output = command.output().with_context(|| format!("starting {}", self.file.display()))?;
+        let output = command.output().with_context(|| format!("starting {}", file.display()))?;
         let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let count = Count::of(&said, &errors);
         let success = output.status.success();
-        if success {
-            errors.lines().filter(|line| is_skip(line)).for_each(|line| println!("{line}"));
+        let details = if success {
+            errors.lines().filter(|line| is_skip(line)).map(|line| format!("{line}\n")).collect()
         } else {
-            println!("{said}{errors}");
-        }
+            format!("{said}{errors}\n")
+        };
         let state = if success { "" } else { "  FAILED" };
-        println!("{:<20} {:>4} passed in {:>6.1} s{state}", self.name, count.passed, began.elapsed().as_secs_f64());
+        println!("{details}{name:<20} {:>4} passed in {:>6.1} s{state}", count.passed, began.elapsed().as_secs_f64());
         Ok((count, success))
     }
 }
