@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
+use std::str::FromStr;
 
 /// A folder of a file server: how it is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +35,79 @@ pub struct SmbServer {
     pub folder: String,
     /// Who logs in: `NAME`, `DOMAIN\\NAME` or `NAME@DOMAIN`.
     pub user: String,
+    /// The earliest version of SMB that is spoken.
+    #[serde(default)]
+    pub minimum: SmbVersion,
+    /// Whether every message is signed, also where the server does not require it.
+    #[serde(default)]
+    pub sign: bool,
+}
+
+/// Versions of SMB (MS-SMB2 1.7, dialects).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum SmbVersion {
+    /// Windows Vista, Server 2008.
+    #[serde(rename = "2.0.2")]
+    V2_0_2,
+    /// Windows 7, Server 2008 R2.
+    #[serde(rename = "2.1")]
+    V2_1,
+    /// Windows 8, Server 2012.
+    #[serde(rename = "3.0")]
+    V3_0,
+    /// Windows 8.1, Server 2012 R2.
+    #[serde(rename = "3.0.2")]
+    V3_0_2,
+    /// Windows 10, Server 2016. The first one whose login binds all that was negotiated.
+    #[default]
+    #[serde(rename = "3.1.1")]
+    V3_1_1,
+}
+
+/// A text that names no version of SMB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("choose 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1")]
+pub struct UnknownSmbVersion;
+
+impl SmbVersion {
+    /// All of them, earliest first.
+    pub const ALL: [Self; 5] = [Self::V2_0_2, Self::V2_1, Self::V3_0, Self::V3_0_2, Self::V3_1_1];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V2_0_2 => "2.0.2",
+            Self::V2_1 => "2.1",
+            Self::V3_0 => "3.0",
+            Self::V3_0_2 => "3.0.2",
+            Self::V3_1_1 => "3.1.1",
+        }
+    }
+
+    /// Its number in messages (MS-SMB2 2.2.3, Dialects).
+    pub fn number(self) -> u16 {
+        match self {
+            Self::V2_0_2 => 0x0202,
+            Self::V2_1 => 0x0210,
+            Self::V3_0 => 0x0300,
+            Self::V3_0_2 => 0x0302,
+            Self::V3_1_1 => 0x0311,
+        }
+    }
+}
+
+impl fmt::Display for SmbVersion {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+impl FromStr for SmbVersion {
+    type Err = UnknownSmbVersion;
+
+    fn from_str(name: &str) -> Result<Self, UnknownSmbVersion> {
+        Self::ALL.into_iter().find(|version| version.name() == name).ok_or(UnknownSmbVersion)
+    }
 }
 
 /// `//NAME/SHARE/FOLDER`, with the port if it is not SMB's.
@@ -73,7 +147,7 @@ mod tests {
         let shown = |address: &str, name: &str, folder: &str| {
             let address = address.parse().expect("an address");
             let [name, share, folder, user] = [name, "data", folder, "ann"].map(str::to_owned);
-            SmbServer { address, name, share, folder, user }.to_string()
+            SmbServer { address, name, share, folder, user, minimum: SmbVersion::default(), sign: false }.to_string()
         };
         assert_eq!(shown("192.0.2.5:445", "filer", ""), "//filer/data");
         assert_eq!(shown("192.0.2.5:4450", "filer", "a/b"), "//filer:4450/data/a/b");

@@ -71,7 +71,7 @@ pub use device::{
 pub use device_found::{BackToBack, BufferTime, BurstLengths, EchoRate, GoalBounds, Recovery, SearchGoal};
 pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use encapsulation::{Encapsulation, UnknownEncapsulation};
-pub use file_server::{FileServer, Password, SMB_PORT, SmbServer};
+pub use file_server::{FileServer, Password, SMB_PORT, SmbServer, SmbVersion, UnknownSmbVersion};
 pub use finding::{Evidence, Finding, FindingKind};
 pub use firmness::Firmness;
 pub use frame_flow::{AddressTable, FlowRate, FrameFlow, LearningRate};

@@ -18,15 +18,23 @@ pub(crate) struct Answer {
 
 /// What a negotiation came to.
 pub(crate) struct Negotiated {
-    pub(crate) dialect: u16,
-    pub(crate) signing_required: bool,
-    pub(crate) capabilities: u32,
+    /// What the server says of itself; a server of an earlier version than 3.1.1 is asked for it again, under a signature.
+    pub(crate) server: ServerInfo,
     /// Bytes that one message may read and write.
     pub(crate) read_most: usize,
     pub(crate) write_most: usize,
     /// Chosen of those offered, by the dialects that choose.
     pub(crate) cipher: Option<u16>,
     pub(crate) signing: Option<u16>,
+}
+
+/// What a server tells in its answer to a negotiation, and when it validates one (MS-SMB2 2.2.4, 2.2.32.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ServerInfo {
+    pub(crate) capabilities: u32,
+    pub(crate) id: [u8; 16],
+    pub(crate) security_mode: u16,
+    pub(crate) dialect: u16,
 }
 
 impl Answer {
@@ -80,9 +88,12 @@ impl Answer {
             }
         }
         Some(Negotiated {
-            dialect,
-            signing_required: u16_at(body, 2)? & 2 != 0,
-            capabilities: u32_at(body, 24)?,
+            server: ServerInfo {
+                capabilities: u32_at(body, 24)?,
+                id: part(body, 8, 16)?.try_into().ok()?,
+                security_mode: u16_at(body, 2)?,
+                dialect,
+            },
             read_most: u32_at(body, 32)? as usize,
             write_most: u32_at(body, 36)? as usize,
             cipher,
@@ -98,6 +109,21 @@ impl Answer {
             Some((u16_at(body, 2)?, token))
         };
         found().ok_or(CallError::Malformed("its answer to the login"))
+    }
+
+    /// What the server says that it negotiated.
+    pub(crate) fn validated(&self) -> Result<ServerInfo, CallError> {
+        let body = self.body();
+        let found = || {
+            let info = part(self.message(), u32_at(body, 32)? as usize, u32_at(body, 36)? as usize)?;
+            Some(ServerInfo {
+                capabilities: u32_at(info, 0)?,
+                id: part(info, 4, 16)?.try_into().ok()?,
+                security_mode: u16_at(info, 20)?,
+                dialect: u16_at(info, 22)?,
+            })
+        };
+        found().ok_or(CallError::Malformed("its validation of the negotiation"))
     }
 
     /// The flags of a share.
@@ -215,7 +241,7 @@ mod tests {
             }
             let answer = Answer { bytes, begins: 0, protection: Protection::None };
             let _ = (answer.status(), answer.session(), answer.tree(), answer.is_interim());
-            let _ = (answer.negotiated().is_ok(), answer.set_up().is_ok(), answer.share_flags().is_ok());
+            let _ = (answer.negotiated().is_ok(), answer.set_up().is_ok(), answer.share_flags().is_ok(), answer.validated().is_ok());
             let _ = (answer.created().is_ok(), answer.read().is_ok(), answer.written().is_ok());
             let _ = (answer.about().is_ok(), answer.names().is_ok());
         }

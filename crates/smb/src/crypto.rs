@@ -52,7 +52,7 @@ pub(crate) fn derive<const N: usize>(key: &[u8], label: &[u8], context: &[u8]) -
 }
 
 /// Whether a message says that it is signed.
-pub(crate) fn claims_signature(message: &[u8]) -> bool {
+fn claims_signature(message: &[u8]) -> bool {
     u32_at(message, FLAGS).unwrap_or_default() & SIGNED != 0
 }
 

@@ -1,5 +1,6 @@
 //! What went wrong, with the server's own status in its text.
 
+use linerate_model::SmbVersion;
 use std::sync::Arc;
 use std::{fmt, io};
 
@@ -25,6 +26,16 @@ pub enum SmbError {
         why: String,
         /// What to try.
         remedy: &'static str,
+    },
+    /// The server speaks none of the versions that were offered.
+    #[error(
+        "{server} speaks no version of SMB from {minimum} on; `--smb-min 2.0.2` allows the earlier ones, whose login is protected less"
+    )]
+    TooOld {
+        /// Its address.
+        server: String,
+        /// The earliest version that was offered.
+        minimum: SmbVersion,
     },
     /// The signature of the server's answer to the login is not what it must be.
     #[error(
@@ -80,6 +91,10 @@ pub(crate) mod status {
     const DELETE_PENDING: u32 = 0xC000_0056;
     const NOT_A_DIRECTORY: u32 = 0xC000_0103;
     const IS_A_DIRECTORY: u32 = 0xC000_00BA;
+    /// Of a negotiation: no version is spoken by both (MS-SMB2 3.3.5.4).
+    pub(crate) const NOT_SUPPORTED: u32 = 0xC000_00BB;
+    pub(crate) const INVALID_DEVICE_REQUEST: u32 = 0xC000_0010;
+    pub(crate) const FILE_CLOSED: u32 = 0xC000_0128;
     pub(crate) const SESSION_DELETED: u32 = 0xC000_0203;
     const NAME_DELETED: u32 = 0xC000_00C9;
     const SESSION_EXPIRED: u32 = 0xC000_035C;
@@ -103,6 +118,7 @@ pub(crate) mod status {
             DELETE_PENDING => (ErrorKind::ResourceBusy, "STATUS_DELETE_PENDING"),
             NOT_A_DIRECTORY => (ErrorKind::NotADirectory, "STATUS_NOT_A_DIRECTORY"),
             IS_A_DIRECTORY => (ErrorKind::IsADirectory, "STATUS_FILE_IS_A_DIRECTORY"),
+            NOT_SUPPORTED => (ErrorKind::Unsupported, "STATUS_NOT_SUPPORTED"),
             SESSION_DELETED => (ErrorKind::NotConnected, "STATUS_USER_SESSION_DELETED"),
             NAME_DELETED => (ErrorKind::NotConnected, "STATUS_NETWORK_NAME_DELETED"),
             SESSION_EXPIRED => (ErrorKind::NotConnected, "STATUS_NETWORK_SESSION_EXPIRED"),

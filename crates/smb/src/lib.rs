@@ -3,10 +3,10 @@
 //! A [`Session`] is one connection, logged in to one share. Its calls may be made by several threads at once, and each thread's are
 //! answered in their own time. Content goes over it in large pieces, several of them on their way: [`Reader`], [`Writer`].
 //!
-//! It speaks MS-SMB2 from version 2.0.2 to 3.1.1, as a client that asks for no leases and follows no links: logging in by NTLM
-//! (`login`, `spnego`, `ntlm`), the messages (`request`, `answer`, `wire`), their protection (`crypto`), and the connection that they
-//! share (`connection`, `receiver`). Messages are signed and encrypted as the server demands; they are never compressed. By 3.1.1 the
-//! login and what was negotiated are protected in any case, but for guests.
+//! It speaks MS-SMB2 from version 2.0.2 to 3.1.1, as a client that asks for no leases and follows no links: the version
+//! (`negotiation`), logging in by NTLM (`login`, `spnego`, `ntlm`), the messages (`request`, `answer`, `wire`), their protection
+//! (`crypto`), and the connection that they share (`connection`, `receiver`). Messages are signed and encrypted as the server or
+//! [`Terms`] demand; they are never compressed. The login and what was negotiated are verified in any case, but for guests.
 //!
 //! Paths are below the share, `/` between the names. What SMB cannot hold as a name is refused, never changed (`path`).
 
@@ -16,6 +16,7 @@ mod crypto;
 mod error;
 mod listing;
 mod login;
+mod negotiation;
 mod ntlm;
 mod path;
 mod pieces;
@@ -29,7 +30,7 @@ mod writer;
 
 pub use error::SmbError;
 pub use listing::Listing;
-pub use login::Login;
+pub use login::{Login, Terms};
 pub use path::check;
 pub use reader::Reader;
 pub use session::Session;

@@ -1,25 +1,18 @@
-//! From a connection to a session: the dialect, who it is, and the keys (MS-SMB2 3.2.4.2).
+//! From a connection to a session: who it is, and the keys (MS-SMB2 3.2.4.2.3).
 
 use crate::answer::{Answer, Negotiated};
 use crate::connection::{Connection, Keys};
-use crate::crypto::{Cipher, Sealer, Signer, Transcript, claims_signature, derive};
+use crate::crypto::{Cipher, Sealer, Signer, Transcript, derive};
 use crate::error::{CallError, SmbError, status};
 use crate::file_time;
+use crate::negotiation::{GMAC, Negotiation};
 use crate::ntlm::{AuthenticationError, Chosen, Credentials};
-use crate::request::{Offer, Request};
+use crate::request::Request;
 use crate::spnego;
+use linerate_model::SmbVersion;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Versions of SMB: 2.0.2, 2.1, 3.0, 3.0.2 and 3.1.1.
-const DIALECTS: [u16; 5] = [0x202, 0x210, 0x300, 0x302, V3_1_1];
-const V3: u16 = 0x300;
-pub(crate) const V3_1_1: u16 = 0x311;
-/// Signatures, best first: AES-GMAC, AES-CMAC.
-const GMAC: u16 = 2;
-const SIGNING: [u16; 2] = [GMAC, 1];
-/// Encryption, best first: AES-128-GCM, AES-256-GCM, AES-128-CCM.
-const CIPHERS: [u16; 3] = [2, 4, 1];
 /// A server of version 3.0 that can encrypt.
 const ENCRYPTION: u32 = 0x40;
 
@@ -39,9 +32,18 @@ impl std::fmt::Debug for Login {
     }
 }
 
+/// What a client insists on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// The earliest version that it speaks.
+    pub minimum: SmbVersion,
+    /// It signs every message, and takes none that is not signed.
+    pub sign: bool,
+}
+
 /// What a server is to whoever is logged in.
 pub(crate) struct Welcome {
-    pub(crate) negotiated: Negotiated,
+    pub(crate) negotiation: Negotiation,
     /// Of a guest nothing is signed: there are no keys.
     pub(crate) guest: bool,
     /// All is to be encrypted.
@@ -49,13 +51,18 @@ pub(crate) struct Welcome {
 }
 
 /// Logs in to `server`.
-pub(crate) fn log_in(connection: &Arc<Connection>, server: &str, login: &Login) -> Result<Welcome, SmbError> {
+pub(crate) fn log_in(
+    connection: &Arc<Connection>,
+    server: &str,
+    login: &Login,
+    terms: Terms,
+) -> Result<Welcome, SmbError> {
     let no_server = |error: CallError| SmbError::NoServer { server: server.to_owned(), why: error.to_string() };
     let refused =
         |why: String, remedy| SmbError::Refused { server: server.to_owned(), user: login.user.clone(), why, remedy };
     let unverified = |why: String| SmbError::Unverified { server: server.to_owned(), why };
     let mut transcript = Transcript::new();
-    let negotiated = negotiate(connection, &mut transcript).map_err(no_server)?;
+    let negotiation = Negotiation::new(connection, server, terms, &mut transcript)?;
 
     let credentials = Credentials::parse(&login.user, &login.password)
         .map_err(|error| refused(error.to_string(), "write NAME, DOMAIN\\NAME or NAME@DOMAIN"))?;
@@ -65,7 +72,7 @@ pub(crate) fn log_in(connection: &Arc<Connection>, server: &str, login: &Login) 
     let mut token = client.begin();
     let mut proved = None;
     let (mut last, flags) = loop {
-        let request = Request::session_setup(&token);
+        let request = Request::session_setup(&token, negotiation.security_mode);
         let answer = connection.submit_and(request, |sent| transcript.add(sent)).and_then(|asked| asked.wait_any());
         let answer = answer.map_err(no_server)?;
         connection.be_of(answer.session());
@@ -102,52 +109,47 @@ pub(crate) fn log_in(connection: &Arc<Connection>, server: &str, login: &Login) 
                  a guest will do, whose messages nothing protects",
             ));
         }
-        return Ok(Welcome { negotiated, guest, sealed: false });
+        if terms.sign {
+            return Err(refused(
+                String::from("a guest has no key to sign messages with"),
+                "name a user that the server knows, or leave --smb-sign out",
+            ));
+        }
+        return Ok(Welcome { negotiation, guest, sealed: false });
     }
     let proved = proved.ok_or_else(|| unverified(String::from("it asked for no proof of the password")))?;
-    let keys = keys(&negotiated, proved.key(), &transcript.0, last.session());
-    if !verify(&mut last, &keys, negotiated.dialect) {
-        return Err(unverified(String::from("its signature is wrong")));
+    let keys = keys(&negotiation.negotiated, proved.key(), &transcript.0, last.session());
+    if !verify(&mut last, &keys) {
+        return Err(unverified(String::from(
+            "it is not signed, or its signature is wrong (--smb-sign asks for signatures)",
+        )));
     }
     let (_, token) = last.set_up().map_err(no_server)?;
     proved.verify(token).map_err(|error| unverified(error.to_string()))?;
     connection.protect(keys);
-    Ok(Welcome { negotiated, guest, sealed: flags & ENCRYPT != 0 })
+    Ok(Welcome { negotiation, guest, sealed: flags & ENCRYPT != 0 })
 }
 
-fn negotiate(connection: &Arc<Connection>, transcript: &mut Transcript) -> Result<Negotiated, CallError> {
-    let (client, salt) = (rand::random(), rand::random());
-    let offer = Offer { dialects: &DIALECTS, client, salt, signing: &SIGNING, ciphers: &CIPHERS };
-    let asked = connection.submit_and(Request::negotiate(&offer), |sent| transcript.add(sent))?;
-    let answer = asked.wait()?;
-    transcript.add(answer.message());
-    let negotiated = answer.negotiated()?;
-    match DIALECTS.contains(&negotiated.dialect) {
-        true => Ok(negotiated),
-        false => Err(CallError::Malformed("a version of SMB that was not offered")),
-    }
-}
-
-/// The answer that ends a login is signed by the key that only a server has which knows the password: always in 3.1.1, before that where it
-/// says so.
-fn verify(answer: &mut Answer, keys: &Keys, dialect: u16) -> bool {
+/// The answer that ends a login is signed by the key that only a server has which knows the password. A server may leave the signature out
+/// before 3.1.1, and so could whoever is on the way: it is not taken then.
+fn verify(answer: &mut Answer, keys: &Keys) -> bool {
     let begins = answer.begins;
-    let signed = keys.signer.as_ref().is_some_and(|signer| signer.verify(&mut answer.bytes[begins..]));
-    signed || dialect < V3_1_1 && !claims_signature(answer.message())
+    keys.signer.as_ref().is_some_and(|signer| signer.verify(&mut answer.bytes[begins..]))
 }
 
 /// MS-SMB2 3.2.5.3.1.
 fn keys(negotiated: &Negotiated, key: &[u8; 16], transcript: &[u8; 64], session: u64) -> Keys {
-    if negotiated.dialect < V3 {
+    let dialect = negotiated.server.dialect;
+    if dialect < SmbVersion::V3_0.number() {
         return Keys { signer: Some(Signer::hmac(key)), sealer: None };
     }
-    if negotiated.dialect < V3_1_1 {
+    if dialect < SmbVersion::V3_1_1.number() {
         let sealer = || {
             let to_server = Cipher::ccm_128(&derive(key, b"SMB2AESCCM\0", b"ServerIn \0"));
             Sealer::new(session, to_server, Cipher::ccm_128(&derive(key, b"SMB2AESCCM\0", b"ServerOut\0")))
         };
         let signer = Signer::cmac(&derive(key, b"SMB2AESCMAC\0", b"SmbSign\0"));
-        return Keys { signer: Some(signer), sealer: (negotiated.capabilities & ENCRYPTION != 0).then(sealer) };
+        return Keys { signer: Some(signer), sealer: (negotiated.server.capabilities & ENCRYPTION != 0).then(sealer) };
     }
     let signing = derive(key, b"SMBSigningKey\0", transcript);
     let signer = match negotiated.signing {
@@ -171,3 +173,6 @@ fn chosen() -> Chosen {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
     Chosen { challenge: rand::random(), session_key: rand::random(), time: file_time(now) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,6 +77,7 @@ enum Command {
     Flush = 7,
     Read = 8,
     Write = 9,
+    Ioctl = 11,
     Echo = 13,
     QueryDirectory = 14,
     QueryInfo = 16,
@@ -90,7 +91,18 @@ pub(crate) struct Offer<'a> {
     pub(crate) salt: [u8; 32],
     pub(crate) signing: &'a [u16],
     pub(crate) ciphers: &'a [u16],
+    pub(crate) capabilities: u32,
+    pub(crate) security_mode: u16,
 }
+
+/// What a client says of signatures (MS-SMB2 2.2.3, SecurityMode): it can sign, or it must.
+pub(crate) mod security_mode {
+    pub(crate) const ENABLED: u16 = 1;
+    pub(crate) const REQUIRED: u16 = 2;
+}
+
+/// No open file: what is asked is about the connection (MS-SMB2 2.2.31).
+const NO_FILE: FileId = [0xff; 16];
 
 impl<'d> Request<'d> {
     fn new(command: Command) -> Self {
@@ -108,9 +120,6 @@ impl<'d> Request<'d> {
 
     /// Which dialect is to be spoken, and with which protection.
     pub(crate) fn negotiate(offer: &Offer<'_>) -> Self {
-        const SIGNING_ENABLED: u16 = 1;
-        const LARGE_MESSAGES: u32 = 0x4;
-        const ENCRYPTION: u32 = 0x40;
         let aligned = |length: usize| length.next_multiple_of(8);
         let contexts_at = aligned(HEADER + 36 + offer.dialects.len() * 2);
         let list = |numbers: &[u16]| {
@@ -125,9 +134,9 @@ impl<'d> Request<'d> {
         Self::new(Command::Negotiate).with(|body| {
             body.u16(36);
             body.u16(offer.dialects.len() as u16);
-            body.u16(SIGNING_ENABLED);
+            body.u16(offer.security_mode);
             body.u16(0);
-            body.u32(LARGE_MESSAGES | ENCRYPTION);
+            body.u32(offer.capabilities);
             body.put(&offer.client);
             body.u32(contexts_at as u32);
             body.u16(contexts.len() as u16);
@@ -145,18 +154,44 @@ impl<'d> Request<'d> {
     }
 
     /// A step of the login (MS-SMB2 2.2.5).
-    pub(crate) fn session_setup(token: &[u8]) -> Self {
-        const SIGNING_ENABLED: u8 = 1;
+    pub(crate) fn session_setup(token: &[u8], security_mode: u16) -> Self {
         Self::new(Command::SessionSetup).with(|body| {
             body.u16(25);
             body.u8(0);
-            body.u8(SIGNING_ENABLED);
+            body.u8(security_mode as u8);
             body.u32(0);
             body.u32(0);
             body.u16(HEADER as u16 + 24);
             body.u16(token.len() as u16);
             body.u64(0);
             body.put(token);
+        })
+    }
+
+    /// What was offered, for the server to compare with what it was asked (MS-SMB2 2.2.31.4).
+    pub(crate) fn validate_negotiation(offer: &Offer<'_>) -> Self {
+        const FSCTL_VALIDATE_NEGOTIATE_INFO: u32 = 0x0014_0204;
+        const IS_FSCTL: u32 = 1;
+        /// Bytes of what is answered (MS-SMB2 2.2.32.6).
+        const ANSWER: u32 = 24;
+        Self::new(Command::Ioctl).with(|body| {
+            body.u16(57);
+            body.u16(0);
+            body.u32(FSCTL_VALIDATE_NEGOTIATE_INFO);
+            body.put(&NO_FILE);
+            body.u32(HEADER as u32 + 56);
+            body.u32(24 + 2 * offer.dialects.len() as u32);
+            body.u32(0);
+            body.u32(0);
+            body.u32(0);
+            body.u32(ANSWER);
+            body.u32(IS_FSCTL);
+            body.u32(0);
+            body.u32(offer.capabilities);
+            body.put(&offer.client);
+            body.u16(offer.security_mode);
+            body.u16(offer.dialects.len() as u16);
+            offer.dialects.iter().for_each(|dialect| body.u16(*dialect));
         })
     }
 

@@ -5,10 +5,10 @@ use crate::answer::Answer;
 use crate::connection::{Connection, SILENCE, Ticket};
 use crate::error::{CallError, SmbError};
 use crate::listing::Listing;
-use crate::login::{self, Login, V3_1_1};
+use crate::login::{self, Login, Terms};
 use crate::path::wire;
 use crate::reader::Reader;
-use crate::request::{Disposition, FileId, Protection, Request, access, options};
+use crate::request::{Disposition, FileId, Protection, Request, access, options, security_mode};
 use crate::writer::Writer;
 use crate::{Kind, file_time};
 use std::io;
@@ -49,24 +49,31 @@ pub(crate) struct Handle {
 
 impl Session {
     /// Logs in over `connection`, which leads to the server called `server`, and opens `share`. Messages are signed and encrypted as
-    /// far as the server demands it.
+    /// far as the server or `terms` demand it.
     ///
     /// # Errors
-    /// The server is none, or it refuses the login or the share.
-    pub fn log_in(connection: TcpStream, server: &str, share: &str, login: &Login) -> Result<Self, SmbError> {
+    /// The server is none, it refuses the login or the share, or what it negotiated cannot be verified.
+    pub fn log_in(
+        connection: TcpStream,
+        server: &str,
+        share: &str,
+        login: &Login,
+        terms: Terms,
+    ) -> Result<Self, SmbError> {
         let set_up = |source| SmbError::System { call: "set a connection to an SMB server up", source };
         let connection = Connection::new(connection, LOG_IN).map_err(set_up)?;
-        let welcome = login::log_in(&connection, server, login)?;
+        let welcome = login::log_in(&connection, server, login, terms)?;
         connection.allow_silence(SILENCE);
-        let negotiated = welcome.negotiated;
+        let negotiation = welcome.negotiation;
+        let negotiated = &negotiation.negotiated;
         let of_session = match () {
             () if welcome.guest => Protection::None,
             () if welcome.sealed => Protection::Sealed,
-            () if negotiated.signing_required => Protection::Signed,
+            () if terms.sign || negotiated.server.security_mode & security_mode::REQUIRED != 0 => Protection::Signed,
             () => Protection::None,
         };
         // The share is asked for under a signature, which binds what was negotiated (MS-SMB2 3.2.4.1.1).
-        let binds = negotiated.dialect == V3_1_1 && !welcome.guest;
+        let least = if welcome.guest { Protection::None } else { Protection::Signed };
         let no_share = |error: CallError| {
             let (server, why) = (server.to_owned(), error.to_string());
             match error {
@@ -77,20 +84,26 @@ impl Session {
             }
         };
         let request = Request::tree_connect(&format!("\\\\{server}\\{share}"));
-        let protection = if binds { of_session.max(Protection::Signed) } else { of_session };
-        let connected =
-            connection.submit(Request { protection, ..request }).and_then(Ticket::wait).map_err(no_share)?;
+        let connected = connection
+            .submit(Request { protection: of_session.max(least), ..request })
+            .and_then(Ticket::wait)
+            .map_err(no_share)?;
         /// The share demands encryption (MS-SMB2 2.2.10).
         const ENCRYPT: u32 = 0x8000;
         let sealed = connected.share_flags().map_err(no_share)? & ENCRYPT != 0;
+        let protection = if sealed { Protection::Sealed } else { of_session };
+        if !welcome.guest && !negotiation.is_bound() {
+            let changed = |error: CallError| SmbError::Unverified { server: server.to_owned(), why: error.to_string() };
+            negotiation.validate(&connection, connected.tree(), protection.max(Protection::Signed)).map_err(changed)?;
+        }
         const LARGE_MESSAGES: u32 = 4;
-        let most = if negotiated.capabilities & LARGE_MESSAGES == 0 { SMALL_PIECE } else { PIECE };
+        let most = if negotiated.server.capabilities & LARGE_MESSAGES == 0 { SMALL_PIECE } else { PIECE };
         Ok(Self {
             shared: Arc::new(Shared {
                 connection,
                 server: server.to_owned(),
                 tree: connected.tree(),
-                protection: if sealed { Protection::Sealed } else { of_session },
+                protection,
                 read_most: negotiated.read_most.clamp(1, most),
                 write_most: negotiated.write_most.clamp(1, most),
             }),

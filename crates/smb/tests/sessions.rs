@@ -1,6 +1,7 @@
 //! Sessions with a server of other hands: Samba.
 
-use linerate_smb::{Kind, Login, Session, SmbError};
+use linerate_model::SmbVersion;
+use linerate_smb::{Kind, Login, Session, SmbError, Terms};
 use linerate_testsuite::server_test;
 use linerate_testsuite::servers::{PASSWORD, Samba, USER};
 use std::collections::BTreeSet;
@@ -12,8 +13,12 @@ fn login(user: &str, password: &str) -> Login {
     Login { user: user.to_owned(), password: password.to_owned() }
 }
 
+fn log_in_on(samba: &Samba, share: &str, login: &Login, terms: Terms) -> Result<Session, SmbError> {
+    Session::log_in(TcpStream::connect(samba.address).expect("it listens"), "127.0.0.1", share, login, terms)
+}
+
 fn log_in(samba: &Samba, share: &str, login: &Login) -> Result<Session, SmbError> {
-    Session::log_in(TcpStream::connect(samba.address).expect("it listens"), "127.0.0.1", share, login)
+    log_in_on(samba, share, login, Terms::default())
 }
 
 fn session(samba: &Samba, share: &str) -> Session {
@@ -73,7 +78,14 @@ fn every_version_is_spoken_signed_and_not() {
         let samba = Samba::start_with(&settings);
         let shares = if version < "SMB3" { &["open"][..] } else { &["open", "sealed"] };
         for share in shares {
-            let session = session(&samba, share);
+            // Twice, as the server demands it and with all messages signed.
+            let any = |sign| Terms { minimum: SmbVersion::V2_0_2, sign };
+            let user = login(USER, PASSWORD);
+            let signed =
+                log_in_on(&samba, share, &user, any(true)).unwrap_or_else(|error| panic!("{settings}: {error}"));
+            assert_eq!(signed.about(b"").map(|about| about.kind).ok(), Some(Kind::Folder), "{settings}");
+            let session =
+                log_in_on(&samba, share, &user, any(false)).unwrap_or_else(|error| panic!("{settings}: {error}"));
             let content: Vec<u8> = (0..300_000_u32).map(|number| (number / 7) as u8).collect();
             let mut file = session.create(b".part").unwrap_or_else(|error| panic!("{settings}, {share}: {error}"));
             file.write(0, &content).expect("written");
@@ -85,6 +97,19 @@ fn every_version_is_spoken_signed_and_not() {
             assert!(std::fs::read(samba.share(share).join("file")).expect("there") == content, "{settings}");
         }
     }
+}
+
+#[server_test(Root, Program("smbd"), Program("smbpasswd"))]
+fn a_server_of_an_earlier_version_is_refused_unless_it_is_allowed() {
+    let samba = Samba::start_with("server max protocol = SMB3_02");
+    let user = login(USER, PASSWORD);
+    let refused = log_in(&samba, "open", &user).err().expect("3.0.2 is too old").to_string();
+    assert!(refused.contains("--smb-min") && refused.contains("3.1.1"), "{refused}");
+    let allowed = Terms { minimum: SmbVersion::V3_0_2, sign: false };
+    log_in_on(&samba, "open", &user, allowed).expect("logged in").make_folder(b"made").expect("made");
+    let signing = Terms { sign: true, ..Terms::default() };
+    let guest = log_in_on(&Samba::start(), "open", &login("guest", ""), signing).err().expect("no key").to_string();
+    assert!(guest.contains("--smb-sign"), "{guest}");
 }
 
 #[server_test(Root, Program("smbd"), Program("smbpasswd"))]
@@ -238,7 +263,7 @@ fn a_login_whose_answer_was_changed_on_the_way_is_refused() {
     let samba = Samba::start();
     let through = |address: SocketAddr| {
         let connection = TcpStream::connect(address).expect("it listens");
-        Session::log_in(connection, "127.0.0.1", "open", &login(USER, PASSWORD))
+        Session::log_in(connection, "127.0.0.1", "open", &login(USER, PASSWORD), Terms::default())
     };
     let error = through(spoils(&samba, 1)).err().expect("refused").to_string();
     assert!(error.contains("could not be verified"), "{error}");

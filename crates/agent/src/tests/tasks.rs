@@ -8,7 +8,7 @@ use crate::grant::Grant;
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree,
     CopyVerify, CopyWay, FileServer, IpVersion, LinkId, NfsMix, NfsServer, NfsTask, Path, RpcCall, RpcTask, SmbServer,
-    TaskKind, TransactTask,
+    SmbVersion, TaskKind, TransactTask,
 };
 use linerate_units::BitRate;
 use std::net::{IpAddr, SocketAddr};
@@ -87,7 +87,15 @@ fn the_reach_to_file_servers_is_lent_only_where_it_was_allowed() {
         gid: 100,
     };
     let [name, share, folder, user] = ["filer", "data", "new", "ann"].map(str::to_owned);
-    let smb = SmbServer { address: SocketAddr::new(filer, 445), name, share, folder, user };
+    let smb = SmbServer {
+        address: SocketAddr::new(filer, 445),
+        name,
+        share,
+        folder,
+        user,
+        minimum: SmbVersion::default(),
+        sign: false,
+    };
     let operations =
         NfsTask { server: Some(nfs.clone()), ..NfsTask::plain(Transport::Tcp, NfsMix::named("read").expect("a mix")) };
     let operations = NfsTask { paths: vec![Path::between("a", "b")], ..operations };

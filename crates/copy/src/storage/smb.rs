@@ -6,11 +6,11 @@ use super::{About, Draft, Found, Listing, OpenFile, Storage, What, split};
 use crate::CopyError;
 use crate::connection::{CONNECT, set_up};
 use linerate_model::{Password, SmbServer};
-use linerate_smb::{Kind, Login, Reader, Session, TIME_STEP, Writer};
+use linerate_smb::{Kind, Login, Reader, Session, TIME_STEP, Terms, Writer};
 use std::io;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Connections that threads share, at most. At the server each is a process or thread of its own.
 const SESSIONS: usize = 8;
@@ -36,6 +36,8 @@ struct Share {
     login: Login,
     keep: Keep,
     sessions: [Mutex<Option<Session>>; SESSIONS],
+    /// The server refused another session while it held one.
+    refuses_more: AtomicBool,
     next: AtomicUsize,
     /// For what is left to be removed when the others are closed; none if there is no way any more.
     tidy: OnceLock<Option<Session>>,
@@ -56,6 +58,7 @@ impl SmbFolder {
             login,
             keep,
             sessions: Default::default(),
+            refuses_more: AtomicBool::new(false),
             next: AtomicUsize::new(0),
             tidy: OnceLock::new(),
         };
@@ -77,7 +80,7 @@ impl SmbFolder {
                 found => drop(found.map_err(failed("open"))?),
             }
         }
-        *share.sessions[0].lock().unwrap_or_else(PoisonError::into_inner) = Some(first);
+        *share.place(0) = Some(first);
         Ok(Self { share: Arc::new(share), folder, seat: 0 })
     }
 
@@ -102,19 +105,45 @@ impl Share {
         let failed = |error: io::Error| CopyError::NoConnection(format!("connecting to {}: {error}", server.address));
         let connection = TcpStream::connect_timeout(&server.address, CONNECT).map_err(failed)?;
         set_up(&connection).and_then(|()| keep(&connection)).map_err(failed)?;
-        Ok(Session::log_in(connection, &server.name, &server.share, login)?)
+        let terms = Terms { minimum: server.minimum, sign: server.sign };
+        Ok(Session::log_in(connection, &server.name, &server.share, login, terms)?)
     }
 
-    /// The session of a seat: a new one where the server ended it while it was not used. The server let the first one in, so it is lost
-    /// if it lets another in no more.
+    /// The session of a seat: a new one where there is none, or where the server ended it while it was not used. A server may let one in
+    /// and no more: then seats share the sessions that there are. It is lost if there are none.
     fn session(&self, seat: usize) -> io::Result<Session> {
-        let mut place = self.sessions[seat].lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(session) = place.as_ref().filter(|session| !session.is_ended()) {
-            return Ok(session.clone());
+        let known = |place: &Option<Session>| place.as_ref().filter(|session| !session.is_ended()).cloned();
+        let refused = {
+            let mut place = self.place(seat);
+            if let Some(session) = known(&place) {
+                return Ok(session);
+            }
+            // To ask again and again might lock the user out.
+            match self.refuses_more.load(Ordering::Relaxed) {
+                true => None,
+                false => match self.log_in() {
+                    Ok(session) => return Ok(place.insert(session).clone()),
+                    Err(error) => Some(error),
+                },
+            }
+        };
+        if let Some(session) = (0..SESSIONS).find_map(|other| known(&self.place(other))) {
+            self.refuses_more.store(true, Ordering::Relaxed);
+            return Ok(session);
         }
-        let lost = |error| format!("the connection to {} is lost: {error}", self.server.address.ip());
-        let session = self.log_in().map_err(|error| io::Error::new(io::ErrorKind::NotConnected, lost(error)))?;
-        Ok(place.insert(session).clone())
+        let lost = |error| {
+            let why = format!("the connection to {} is lost: {error}", self.server.address.ip());
+            io::Error::new(io::ErrorKind::NotConnected, why)
+        };
+        match refused {
+            Some(error) => Err(lost(error)),
+            // Those that were let in have ended: there is room for another one.
+            None => Ok(self.place(seat).insert(self.log_in().map_err(lost)?).clone()),
+        }
+    }
+
+    fn place(&self, seat: usize) -> MutexGuard<'_, Option<Session>> {
+        self.sessions[seat].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -265,5 +294,63 @@ impl Drop for SmbDraft {
         {
             let _ = session.remove(&self.temporary);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::SmbVersion;
+    use std::io::{Read as _, Write as _};
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::thread;
+
+    /// Answers a client as a server of version 3.1.1 does that takes guests: all commands well, but for the login if it `refuses`.
+    fn serve(mut client: TcpStream, refuses: bool) {
+        const LOGON_FAILURE: u32 = 0xC000_006D;
+        let mut head = [0; 4];
+        while client.read_exact(&mut head).is_ok() {
+            let mut request = vec![0; u32::from_be_bytes(head) as usize];
+            client.read_exact(&mut request).expect("whole");
+            // MS-SMB2 2.2.1.2: the command is at 12, the status at 8, the flags at 16; bodies are those of 2.2.4, 2.2.6 and 2.2.10.
+            let command = request[12];
+            let mut body = [0; 64];
+            match command {
+                0 => body[4..6].copy_from_slice(&0x311_u16.to_le_bytes()),
+                1 => body[2] = 1,
+                _ => {}
+            }
+            let mut answer = [&request[..64], &body[..]].concat();
+            let status = if command == 1 && refuses { LOGON_FAILURE } else { 0 };
+            answer[8..12].copy_from_slice(&status.to_le_bytes());
+            answer[16] = 1;
+            let framed = [&(answer.len() as u32).to_be_bytes()[..], &answer].concat();
+            if client.write_all(&framed).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// A server that lets one session in, as one with a limit of connections does, once ended every copy of more than one lane.
+    #[test]
+    fn a_refused_second_login_ends_no_copy_and_is_not_tried_again() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let logins = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&logins);
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let before = counted.fetch_add(1, Ordering::Relaxed);
+                thread::spawn(move || serve(client.expect("accepted"), before > 0));
+            }
+        });
+        let [name, share, user] = ["filer", "data", "guest"].map(str::to_owned);
+        let minimum = SmbVersion::default();
+        let server = SmbServer { address, name, share, folder: String::new(), user, minimum, sign: false };
+        let folder = SmbFolder::connect(&server, None, false, Box::new(|_| Ok(()))).expect("let in");
+        for seat in 0..SESSIONS {
+            folder.share.session(seat).unwrap_or_else(|error| panic!("seat {seat}: {error}"));
+        }
+        assert_eq!(logins.load(Ordering::Relaxed), 2);
     }
 }

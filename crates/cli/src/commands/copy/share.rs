@@ -1,7 +1,7 @@
 //! A share of an SMB server, as it is typed, and who logs in.
 
 use crate::commands::nfs::resolve;
-use linerate_model::{IpVersion, Password, SMB_PORT, SmbServer};
+use linerate_model::{IpVersion, Password, SMB_PORT, SmbServer, SmbVersion};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -19,16 +19,26 @@ pub(super) struct SmbUser {
     /// File whose first line is the password
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
+
+    /// Earliest version of SMB to speak: 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1 [default: 3.1.1]
+    #[arg(long, value_name = "VERSION")]
+    smb_min: Option<SmbVersion>,
+
+    /// Sign every message, also where the server does not require it
+    #[arg(long)]
+    smb_sign: bool,
 }
 
 impl SmbUser {
     /// The first option given.
     pub(super) fn given(&self) -> Option<&'static str> {
-        match (&self.user, &self.password_file) {
-            (Some(_), _) => Some("--user"),
-            (None, Some(_)) => Some("--password-file"),
-            (None, None) => None,
-        }
+        let given = [
+            ("--user", self.user.is_some()),
+            ("--password-file", self.password_file.is_some()),
+            ("--smb-min", self.smb_min.is_some()),
+            ("--smb-sign", self.smb_sign),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
 
     /// The user's password; none is an empty one.
@@ -54,7 +64,8 @@ impl SmbUser {
             )
         })?;
         let address = SocketAddr::new(resolve(&server, ip)?, port);
-        Ok(SmbServer { address, name: server, share, folder, user })
+        let minimum = self.smb_min.unwrap_or_default();
+        Ok(SmbServer { address, name: server, share, folder, user, minimum, sign: self.smb_sign })
     }
 }
 
@@ -121,7 +132,7 @@ mod tests {
     fn a_password_is_the_first_line_of_its_file() {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), "a secret \nnot this\n").expect("written");
-        let user = |file: PathBuf| SmbUser { user: None, password_file: Some(file) };
+        let user = |file: PathBuf| SmbUser { user: None, password_file: Some(file), smb_min: None, smb_sign: false };
         assert_eq!(user(file.path().to_owned()).password(), Ok(Some(Password(String::from("a secret ")))));
         assert!(user(PathBuf::from("/none")).password().is_err_and(|why| why.contains("/none")));
     }

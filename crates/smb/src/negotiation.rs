@@ -1,0 +1,100 @@
+//! Which version of SMB is spoken, and proof that nobody on the way lowered it.
+//!
+//! From 3.1.1 on the keys of a session follow from all that was negotiated (MS-SMB2 3.2.5.3.1), and a share is asked for under a
+//! signature. Before that, the server is asked under a signature what it was asked and what it answered (MS-SMB2 3.2.5.5).
+
+use crate::answer::{Negotiated, ServerInfo};
+use crate::connection::{Connection, Ticket};
+use crate::crypto::Transcript;
+use crate::error::{CallError, SmbError, status};
+use crate::login::Terms;
+use crate::request::{Offer, Protection, Request, security_mode};
+use linerate_model::SmbVersion;
+use std::sync::Arc;
+
+/// Signatures, best first: AES-GMAC, AES-CMAC.
+pub(crate) const GMAC: u16 = 2;
+const SIGNING: [u16; 2] = [GMAC, 1];
+/// Encryption, best first: AES-128-GCM, AES-256-GCM, AES-128-CCM.
+const CIPHERS: [u16; 3] = [2, 4, 1];
+/// The client takes large messages, and can encrypt (MS-SMB2 2.2.3, Capabilities).
+const CAPABILITIES: u32 = 0x4 | 0x40;
+
+/// What was offered, and what the server made of it.
+pub(crate) struct Negotiation {
+    dialects: Vec<u16>,
+    client: [u8; 16],
+    salt: [u8; 32],
+    pub(crate) security_mode: u16,
+    pub(crate) negotiated: Negotiated,
+}
+
+impl Negotiation {
+    /// Offers the versions that `terms` allow. `transcript` is told all that is said.
+    ///
+    /// # Errors
+    /// The server speaks none of them, or is no SMB server.
+    pub(crate) fn new(
+        connection: &Arc<Connection>,
+        server: &str,
+        terms: Terms,
+        transcript: &mut Transcript,
+    ) -> Result<Self, SmbError> {
+        let allowed = SmbVersion::ALL.into_iter().filter(|version| *version >= terms.minimum);
+        let dialects: Vec<u16> = allowed.map(SmbVersion::number).collect();
+        let security_mode = if terms.sign { security_mode::REQUIRED } else { security_mode::ENABLED };
+        let (client, salt) = (rand::random(), rand::random());
+        let request = Request::negotiate(&offer(&dialects, client, salt, security_mode));
+        let no_server = |error: CallError| SmbError::NoServer { server: server.to_owned(), why: error.to_string() };
+        let asked = connection.submit_and(request, |sent| transcript.add(sent)).map_err(no_server)?;
+        let answer = asked.wait().map_err(|error| match error {
+            CallError::Status(status::NOT_SUPPORTED) => {
+                SmbError::TooOld { server: server.to_owned(), minimum: terms.minimum }
+            }
+            other => no_server(other),
+        })?;
+        transcript.add(answer.message());
+        let negotiated = answer.negotiated().map_err(no_server)?;
+        match dialects.contains(&negotiated.server.dialect) {
+            true => Ok(Self { dialects, client, salt, security_mode, negotiated }),
+            false => Err(no_server(CallError::Malformed("a version of SMB that was not offered"))),
+        }
+    }
+
+    /// Whether the login itself binds what was negotiated.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.negotiated.server.dialect == SmbVersion::V3_1_1.number()
+    }
+
+    /// Asks the server by FSCTL_VALIDATE_NEGOTIATE_INFO whether it negotiated what the client saw. `protection` signs or encrypts.
+    ///
+    /// # Errors
+    /// It did not, or its answer is not protected.
+    pub(crate) fn validate(
+        &self,
+        connection: &Arc<Connection>,
+        tree: u32,
+        protection: Protection,
+    ) -> Result<(), CallError> {
+        let offer = offer(&self.dialects, self.client, self.salt, self.security_mode);
+        let request = Request { tree, protection, ..Request::validate_negotiation(&offer) };
+        let answered = match connection.submit(request).and_then(Ticket::wait) {
+            Ok(answer) => answer.validated()?,
+            // A server that has never heard of it says so under its signature: nobody on the way can (MS-SMB2 3.2.5.5).
+            Err(CallError::Status(status::NOT_SUPPORTED | status::INVALID_DEVICE_REQUEST | status::FILE_CLOSED)) => {
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let seen: ServerInfo = self.negotiated.server;
+        if answered == seen {
+            Ok(())
+        } else {
+            Err(CallError::Malformed("it negotiated something else than was seen here"))
+        }
+    }
+}
+
+fn offer(dialects: &[u16], client: [u8; 16], salt: [u8; 32], security_mode: u16) -> Offer<'_> {
+    Offer { dialects, client, salt, signing: &SIGNING, ciphers: &CIPHERS, capabilities: CAPABILITIES, security_mode }
+}
