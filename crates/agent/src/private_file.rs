@@ -20,8 +20,11 @@ pub(crate) fn read_or_create(
     read(path)?.ok_or_else(vanished)
 }
 
-/// The content of `path`; none if there is no such file.
-pub(crate) fn read(path: &Path) -> Result<Option<String>, StartError> {
+/// Returns the content of `path`; none if there is no such file.
+///
+/// # Errors
+/// It cannot be read, or others can read it too.
+pub fn read(path: &Path) -> Result<Option<String>, StartError> {
     let mode = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         about => about.map_err(failed("stat", path))?.permissions().mode() & 0o7777,
@@ -32,8 +35,11 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, StartError> {
     fs::read_to_string(path).map(Some).map_err(failed("read", path))
 }
 
-/// Gives `path` this content: whoever reads it sees all of the old or all of the new one.
-pub(crate) fn replace(path: &Path, content: &str) -> Result<(), StartError> {
+/// Gives `path` this content: whoever reads it sees all of the old or all of the new one. A missing folder is made.
+///
+/// # Errors
+/// It cannot be written.
+pub fn replace(path: &Path, content: &str) -> Result<(), StartError> {
     create_directory(path)?;
     put(path, content, |draft| fs::rename(draft, path))
 }

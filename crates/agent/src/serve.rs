@@ -5,7 +5,9 @@ use crate::error_response::ErrorResponse;
 use crate::grant::Credentials;
 use crate::routes::router;
 use crate::sessions::Sessions;
-use crate::{EngineOptions, Identity, Invitations, Limits, StartError, Timeouts, Token, advertise, engines};
+use crate::{
+    Confined, Confinement, EngineOptions, Identity, Invitations, Limits, StartError, Timeouts, Token, advertise, engines,
+};
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, header};
@@ -61,11 +63,15 @@ pub struct AgentOptions {
     pub link_speeds: BTreeMap<String, BitRate>,
     /// Addresses that others may send trial data to, in order of preference; empty lets the host choose.
     pub data_addresses: Vec<IpAddr>,
+    /// What it keeps when it gives up all else; none for an agent that is a part of a program that needs more. The thread that
+    /// starts the agent is bound too, for good.
+    pub confinement: Option<Confinement>,
 }
 
 /// A running agent. Dropping it stops it at once; [`Agent::shutdown`] waits until its sessions have let go of everything.
 pub struct Agent {
     url: AgentUrl,
+    confined: Option<Confined>,
     shared: Arc<Shared>,
     handle: Handle<SocketAddr>,
     server: JoinHandle<std::io::Result<()>>,
@@ -96,6 +102,9 @@ impl Agent {
     /// The listener or the identity cannot be used.
     pub async fn start_with(options: AgentOptions, engines: Vec<Box<dyn Engine>>) -> Result<Self, StartError> {
         let failed = |call| move |source| StartError::Serve { call, source };
+        // First of all: no thread is there that it would not bind, and nobody was answered.
+        let confinement = options.confinement.as_ref();
+        let confined = confinement.map(|confinement| confinement.apply(&options)).transpose()?;
         let AgentOptions { listener, advertise: host, identity, token, invitations, name, limits, timeouts, .. } =
             options;
         listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
@@ -133,12 +142,17 @@ impl Agent {
         server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         let server = tokio::spawn(server.serve(app.into_make_service()));
         let revoking = tokio::spawn(stop_without_credential(Arc::clone(&shared)));
-        Ok(Self { url, shared, handle, server, revoking })
+        Ok(Self { url, confined, shared, handle, server, revoking })
     }
 
     /// What clients need to reach it.
     pub fn url(&self) -> &AgentUrl {
         &self.url
+    }
+
+    /// What it has given up; none unless it was to.
+    pub fn confined(&self) -> Option<&Confined> {
+        self.confined.as_ref()
     }
 
     /// Stops all sessions, lets their runners know, and ends once they have let go of everything: at once as a rule, later

@@ -13,6 +13,9 @@ pub enum StartError {
         /// Why.
         source: std::io::Error,
     },
+    /// The agent cannot give up what it does not need.
+    #[error("the agent cannot confine itself: {0}")]
+    Confinement(linerate_sys::Error),
     /// The agent's certificate or key cannot be made or used.
     #[error("the agent's identity cannot be used: {0}")]
     Identity(String),

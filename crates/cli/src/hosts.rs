@@ -1,6 +1,7 @@
-//! Hosts on the command line become agents: agent URLs, `local`, lab hosts.
+//! Hosts on the command line become agents: agent URLs, files and variables that hold them, saved names, `local`, lab hosts.
 
 use crate::exit::Failure;
+use crate::saved_hosts::{SavedHosts, url_of_variable, urls_of_file};
 use linerate_agent::{
     Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, Identity, Limits, Timeouts,
     Token,
@@ -56,7 +57,7 @@ pub(crate) fn host_arguments(hosts: &[String]) -> Result<HostArguments, String> 
         [clients, server] => (clients.as_str(), server),
         _ => return Err("name a sender and a receiver, or a receiver alone".to_owned()),
     };
-    let clients: Vec<HostArgument> = clients.split(',').map(host_argument).collect::<Result<_, _>>()?;
+    let clients = listed(clients)?;
     let server = host_argument(server)?;
     for (index, client) in clients.iter().enumerate() {
         if clients[..index].iter().any(|other| other.name == client.name) {
@@ -75,21 +76,53 @@ pub(crate) fn host_arguments(hosts: &[String]) -> Result<HostArguments, String> 
 /// Reads hosts that open no connections to each other. Returns their names too, in their order; some may be the same.
 pub(crate) fn together(hosts: &[&str]) -> Result<(HostArguments, Vec<HostName>), String> {
     let all: Vec<HostArgument> = hosts.iter().map(|host| host_argument(host)).collect::<Result<_, _>>()?;
+    beside_each_other(all)
+}
+
+/// As [`together`], of hosts with commas between.
+pub(crate) fn all_listed(hosts: &str) -> Result<(HostArguments, Vec<HostName>), String> {
+    beside_each_other(listed(hosts)?)
+}
+
+fn beside_each_other(all: Vec<HostArgument>) -> Result<(HostArguments, Vec<HostName>), String> {
     let names = all.iter().map(|host| host.name.clone()).collect();
     let (server, clients) = all.split_first().ok_or("name a host")?;
     Ok((HostArguments { clients: clients.to_vec(), server: server.clone() }, names))
 }
 
+/// Hosts with commas between. A file stands for all that it holds.
+fn listed(text: &str) -> Result<Vec<HostArgument>, String> {
+    let each: Vec<Vec<HostArgument>> = text.split(',').map(arguments_of).collect::<Result<_, _>>()?;
+    Ok(each.into_iter().flatten().collect())
+}
+
+/// One host.
 fn host_argument(text: &str) -> Result<HostArgument, String> {
+    <[HostArgument; 1]>::try_from(arguments_of(text)?)
+        .map(|[host]| host)
+        .map_err(|hosts| format!("{} holds {} agent URLs, and here one host is named", text.trim(), hosts.len()))
+}
+
+/// What one word on the command line names.
+fn arguments_of(text: &str) -> Result<Vec<HostArgument>, String> {
     let text = text.trim();
+    let of_url = |url: AgentUrl| HostArgument { name: HostName(url.address()), url: Some(url) };
     if text.is_empty() {
-        return Err("a host's name is empty; give an agent URL, `local`, or a lab host's name".to_owned());
+        return Err(
+            "a host's name is empty; give an agent URL, @FILE, env:NAME, a saved name, `local`, or a lab host's name"
+                .to_owned(),
+        );
+    }
+    if let Some(file) = text.strip_prefix('@') {
+        return Ok(urls_of_file(std::path::Path::new(file))?.into_iter().map(of_url).collect());
+    }
+    if let Some(variable) = text.strip_prefix("env:") {
+        return Ok(vec![of_url(url_of_variable(variable)?)]);
     }
     if text.contains("://") {
-        let url: AgentUrl = text.parse().map_err(|error| format!("{error}"))?;
-        return Ok(HostArgument { name: HostName(url.address()), url: Some(url) });
+        return Ok(vec![of_url(text.parse().map_err(|error| format!("{error}"))?)]);
     }
-    Ok(HostArgument { name: text.into(), url: None })
+    Ok(vec![HostArgument { name: text.into(), url: None }])
 }
 
 impl HostArguments {
@@ -185,11 +218,22 @@ impl HostBook {
             agents.local = Some(agent);
             return Ok(url);
         }
-        // A command in a lab must not reach into another one that was kept.
-        let kept = if self.lab.is_empty() { linerate_lab::kept().map_err(Failure::measure)? } else { None };
-        let kept = kept.map(|kept| kept.hosts()).unwrap_or_default();
-        if let Some(url) = kept.get(name) {
-            return Ok(url.clone());
+        // A command in a lab must not reach out of it.
+        let (kept, saved) = if self.lab.is_empty() {
+            let kept = linerate_lab::kept().map_err(Failure::measure)?.map(|kept| kept.hosts()).unwrap_or_default();
+            (kept, Some(SavedHosts::read().map_err(Failure::usage)?))
+        } else {
+            (BTreeMap::new(), None)
+        };
+        match (kept.get(name), saved.as_ref().and_then(|saved| saved.find(name))) {
+            (Some(_), Some(_)) => {
+                return Err(Failure::usage(format!(
+                    "{name} is a host of the lab that is up, and a saved host too: save that one by another name \
+                     (`linerate hosts list`)"
+                )));
+            }
+            (Some(url), None) | (None, Some(url)) => return Ok(url.clone()),
+            (None, None) => {}
         }
         let known: Vec<&str> = self.lab.keys().chain(kept.keys()).map(|host| host.0.as_str()).collect();
         let lab = if known.is_empty() {
@@ -197,9 +241,11 @@ impl HostBook {
         } else {
             format!("the lab's hosts are {}", known.join(", "))
         };
+        let known: Vec<&str> = saved.iter().flat_map(|saved| saved.all().keys()).map(|host| host.0.as_str()).collect();
+        let saved = if known.is_empty() { String::new() } else { format!("; saved are {}", known.join(", ")) };
         Err(Failure::usage(format!(
-            "no host is called `{name}`: give the agent URL that its agent printed (linerate://...), `{LOCAL}` for this machine, or \
-             a lab host's name; {lab}"
+            "no host is called `{name}`: give the agent URL that its agent printed (linerate://...), `{LOCAL}` for this machine, a \
+             name saved by `linerate hosts add`, or a lab host's name; {lab}{saved}"
         )))
     }
 }
@@ -226,6 +272,8 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
         engines: EngineOptions { folders: everywhere(), ..EngineOptions::default() },
         link_speeds: BTreeMap::new(),
         data_addresses: Vec::new(),
+        // The user's own program goes on to do other things.
+        confinement: None,
         timeouts: Timeouts::default(),
     };
     Agent::start(options).await.map_err(Failure::measure)
@@ -263,6 +311,24 @@ mod tests {
         assert_eq!(pair(&lab, &["a"]), ["b", "a"]);
         assert_eq!(pair(&lab, &["local", "b"]), ["local", "b"]);
         assert_eq!(pair(&HostBook::default(), &["b"]), ["local", "b"]);
+    }
+
+    #[test]
+    fn an_agent_url_may_come_from_a_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("urls");
+        let secrets = format!("#{}.{}", "0f".repeat(16), "ab".repeat(32));
+        let lines = ["192.0.2.1", "192.0.2.2"].map(|host| format!("linerate://{host}:4747{secrets}\n"));
+        std::fs::write(&path, lines.concat()).expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("chmod");
+        let file = format!("@{}", path.display());
+        let two = vec!["192.0.2.1:4747>b".to_owned(), "192.0.2.2:4747>b".to_owned()];
+        assert_eq!(names(&[&file, "b"]), Ok(two));
+        assert_eq!(all_listed(&format!("{file},c")).map(|(_, names)| names.len()), Ok(3));
+        let error = names(&["b", &file]).expect_err("two receivers");
+        assert!(error.contains("2 agent URLs") && !error.contains("0f0f"), "{error}");
+        assert!(names(&["env:LINERATE_NO_SUCH_VARIABLE"]).expect_err("not set").contains("LINERATE_NO_SUCH_VARIABLE"));
     }
 
     #[test]

@@ -6,11 +6,30 @@ use crate::entry::Kind;
 use crate::source::walk::Walk;
 use crate::storage::{OpenFile, Storage};
 use linerate_model::{Caveat, CaveatKind, CopyCache};
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// Where a write of 3 drops pages, names and inodes that are not in use (proc_sys_vm(5)).
 const DROP: &str = "/proc/sys/vm/drop_caches";
+
+/// That file, open to be written.
+static DROPPING: LazyLock<io::Result<File>> = LazyLock::new(|| OpenOptions::new().write(true).open(DROP));
+
+/// Opens what drops the host's caches before cold copies: for a process that soon may open it no more.
+pub fn hold_cache_dropping() {
+    LazyLock::force(&DROPPING);
+}
+
+fn drop_caches() -> io::Result<()> {
+    let opened = DROPPING.as_ref();
+    // An error cannot be copied, but its number.
+    let file =
+        opened.map_err(|error| io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(nix::libc::EACCES)))?;
+    file.write_all_at(b"3\n", 0)
+}
 
 /// Makes the caches as they are asked to be, for the tree in a folder if there is one; gives doubts.
 pub(crate) fn prepare(
@@ -34,7 +53,7 @@ pub(crate) fn prepare(
         }
         (CopyCache::Cold, folder) => {
             nix::unistd::sync();
-            let Err(error) = std::fs::write(DROP, "3\n") else { return Ok(Vec::new()) };
+            let Err(error) = drop_caches() else { return Ok(Vec::new()) };
             let Some((folder, path)) = folder else { return Ok(vec![stands_in(&error, "nothing")]) };
             each_file(folder, path, control, |file| {
                 // The caveat says that it is only advice.

@@ -39,6 +39,7 @@ mod tree;
 mod ways;
 
 pub use allowed_folders::AllowedFolders;
+pub use cache::hold_cache_dropping;
 pub use engine::Copy;
 
 use control::Control;

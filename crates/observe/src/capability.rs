@@ -3,9 +3,12 @@
 use crate::proc::ProcFile;
 use linerate_model::Capability;
 use linerate_sys::bpf;
+use linerate_sys::capability::CapabilitySet;
 use linerate_sys::ethtool::Ethtool;
+use linerate_sys::landlock;
 use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
+use linerate_sys::seccomp;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::sendfile::sendfile;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socket, sockopt};
@@ -39,6 +42,9 @@ pub fn capabilities() -> Vec<Capability> {
         of("network-namespaces", "hosts of a lab on this machine", lab.namespaces),
         of("virtual-links", "links and switches of a lab (veth, bridge)", lab.links),
         of("traffic-shaping", "lab links of a set rate (tbf)", lab.shaping),
+        landlock(),
+        system_call_filter(),
+        held_capabilities(),
     ]
 }
 
@@ -101,7 +107,7 @@ fn large_buffers() -> Tried {
 }
 
 fn busy_poll() -> Tried {
-    let remedy = or("run as root, or sysctl -w net.core.busy_read=50");
+    let remedy = or("sysctl -w net.core.busy_read=50, or CAP_NET_ADMIN (linerate agent --keep-net-admin)");
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).map_err(&remedy)?;
     socket.set_busy_poll(50).map_err(&remedy)
 }
@@ -143,11 +149,48 @@ fn hardware_timestamps() -> Tried {
 
 fn packet_sockets() -> Tried {
     let opened = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None);
-    opened.map(drop).map_err(|error| or("run as root or with CAP_NET_RAW")(error.into()))
+    opened
+        .map(drop)
+        .map_err(|error| or("run as root or with CAP_NET_RAW; an agent also needs --allow-frames")(error.into()))
 }
 
 fn bpf_programs() -> Tried {
-    bpf::try_loading().map_err(|error| or("run as root or with CAP_BPF and CAP_NET_ADMIN")(io::Error::other(error)))
+    bpf::try_loading().map_err(|error| {
+        or("run as root or with CAP_BPF and CAP_NET_ADMIN; an agent also needs --allow-frames")(io::Error::other(error))
+    })
+}
+
+/// Whether an agent's files can be confined, and are.
+fn landlock() -> Capability {
+    const PURPOSE: &str = "agents that reach allowed folders only, and start no programs (Landlock)";
+    let Some(version) = landlock::version() else {
+        let why = "this kernel has none; it needs Linux 5.13, and landlock in `lsm=` on its command line";
+        return of("landlock", PURPOSE, Err(why.to_owned()));
+    };
+    of("landlock", &format!("{PURPOSE}: version {version}, {}", in_force(landlock::in_force().is_some())), Ok(()))
+}
+
+/// Whether an agent's system calls can be filtered, and are.
+fn system_call_filter() -> Capability {
+    const PURPOSE: &str = "agents that make only system calls they need (seccomp)";
+    let Some(filters) = seccomp::filters() else {
+        let why = "this kernel tells of no filters; it needs Linux 5.9 and CONFIG_SECCOMP_FILTER";
+        return of("system-call-filter", PURPOSE, Err(why.to_owned()));
+    };
+    of("system-call-filter", &format!("{PURPOSE}: {}", in_force(filters > 0)), Ok(()))
+}
+
+/// Which privileges there are to misuse.
+fn held_capabilities() -> Capability {
+    let purpose = "agents that keep only capabilities their options need";
+    match CapabilitySet::held() {
+        Ok(held) => of("least-privilege", &format!("{purpose}: this process has {held}"), Ok(())),
+        Err(error) => of("least-privilege", purpose, Err(format!("{error}; run on Linux 2.6.26 or later"))),
+    }
+}
+
+fn in_force(here: bool) -> &'static str {
+    if here { "in force" } else { "not in force in this process" }
 }
 
 /// What a lab needs, tried in a network namespace of its own.
@@ -231,7 +274,7 @@ mod tests {
         }
         let mut names: Vec<_> = all.iter().map(|capability| &capability.name).collect();
         names.dedup();
-        assert_eq!(names.len(), 14);
+        assert_eq!(names.len(), 17);
         // Every kernel that this program runs on has this.
         assert!(all.iter().any(|capability| capability.name == "host-counters" && capability.available), "{all:?}");
     }

@@ -35,6 +35,13 @@ pub enum XdpAction {
     Pass = 2,
 }
 
+/// Lifts this process's limit of locked memory, as which programs and their maps count before Linux 5.11: for a process that
+/// soon may do so no more. Best effort: newer kernels need none of it.
+pub fn lift_memory_limit() {
+    use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
+    let _ = setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY);
+}
+
 /// Loads an XDP program that passes every packet, attaches it nowhere, and lets it go again.
 pub fn try_loading() -> Result<(), Error> {
     load_constant(XdpAction::Pass).map(drop)

@@ -2,7 +2,10 @@
 
 use crate::{Error, clock};
 use linerate_units::Nanos;
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::LazyLock;
 
 /// An engine thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +78,15 @@ pub fn go_before_all() -> Result<(), Error> {
     Ok(())
 }
 
+/// The file by which a session is put before others; none if it cannot be written.
+static AUTOGROUP: LazyLock<Option<File>> =
+    LazyLock::new(|| OpenOptions::new().write(true).open("/proc/self/autogroup").ok());
+
+/// Opens what [`put_own_session_first`] writes: for a process that soon may open it no more.
+pub fn hold_session_order() {
+    LazyLock::force(&AUTOGROUP);
+}
+
 /// Puts this process's session before others where the kernel shares its cores between sessions first (autogroups,
 /// sched(7)); there the order of threads only counts within one. Nothing happens unless the process leads its session: what
 /// others run in it would go first too.
@@ -83,8 +95,9 @@ pub fn put_own_session_first() -> Result<(), Error> {
     if !leads {
         return Ok(());
     }
-    let file = "/proc/self/autogroup";
-    std::fs::write(file, "-20").map_err(|error| Error::new("write", file, error))
+    let failed = |error| Error::new("write", "/proc/self/autogroup", error);
+    let file = AUTOGROUP.as_ref().ok_or_else(|| failed(io::ErrorKind::PermissionDenied.into()))?;
+    file.write_all_at(b"-20", 0).map_err(failed)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Agents on loopback, asked over the wire, with engines that do as a test says.
 
 mod access;
+mod confinement;
 mod demonstration;
 mod frames;
 mod invitations;
@@ -51,6 +52,7 @@ fn options(change: impl FnOnce(&mut AgentOptions)) -> AgentOptions {
         engines: EngineOptions::default(),
         link_speeds: BTreeMap::new(),
         data_addresses: vec![LOOPBACK],
+        confinement: None,
     };
     change(&mut options);
     options

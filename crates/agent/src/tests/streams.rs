@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 const LINK: LinkId = LinkId(0);
 
 /// 8 Mbit/s from the client to the server.
-fn stream(transport: Transport) -> StreamTask {
+pub(super) fn stream(transport: Transport) -> StreamTask {
     StreamTask {
         paths: vec![Path::between("a", "b")],
         message_bytes: ByteCount::new(if transport == Transport::Tcp { 16_384 } else { 1_000 }),
@@ -75,6 +75,13 @@ async fn run(a: &Client, b: &Client, task: Task, measure: Nanos) -> (HostCounts,
     let (of_client, of_server) = tokio::join!(stages(pair.client), stages(pair.server));
     assert_eq!((of_client.last(), of_server.last()), (Some(&Stage::Done), Some(&Stage::Done)));
     (a.counts(&client).await.expect("counts"), b.counts(&server).await.expect("counts"), of_server)
+}
+
+/// Runs a stream from agent to agent: bytes sent and received.
+pub(super) async fn sent_and_received(a: &Client, b: &Client, task: Task) -> (u64, u64) {
+    let (sends, receives, _) = run(a, b, task, Nanos::from_millis(300)).await;
+    let sent = end(&sends).sent.as_ref().expect("it sent").payload_bytes;
+    (sent, end(&receives).received.as_ref().expect("it received").payload_bytes)
 }
 
 async fn two_agents() -> (Agent, Agent, Client, Client) {

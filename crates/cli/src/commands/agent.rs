@@ -7,8 +7,8 @@ use crate::nfs_service::NfsOptions;
 use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
 use linerate_agent::{
-    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, EngineOptions,
-    Identity, Invitations, IpNet, Limits, Timeouts, Token,
+    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, Confinement,
+    EngineOptions, Identity, Invitations, IpNet, Limits, Timeouts, Token,
 };
 use linerate_model::HostName;
 use linerate_oncrpc::RpcService;
@@ -93,6 +93,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "UID[:GID]")]
     allow_uid: Vec<AllowedUser>,
 
+    /// Keep CAP_NET_ADMIN, for socket buffers beyond net.core.rmem_max and wmem_max, busy polling, and every congestion control
+    /// [default: an agent keeps only the capabilities that its other options need]
+    #[arg(long)]
+    keep_net_admin: bool,
+
     /// Allow copies to read and write below this directory; may be repeated [default: none]
     #[arg(long, value_name = "DIR")]
     copy_directory: Vec<PathBuf>,
@@ -151,9 +156,12 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         Some(fd) => linerate_sys::inherited::listener(fd).map_err(Failure::usage)?,
         None => TcpListener::bind(arguments.listen).map_err(|error| cannot_listen(arguments.listen, &error))?,
     };
-    let service = arguments.service(&listener)?;
-    let exposed = !listener.local_addr().map_err(Failure::measure)?.ip().is_loopback();
+    let address = listener.local_addr().map_err(Failure::measure)?.ip();
+    let exposed = !address.is_loopback();
     let Secrets { identity, token, invitations } = arguments.secrets()?;
+    let confinement = arguments.confinement();
+    // The service starts threads, which only an agent that was started before binds.
+    let rpc = arguments.rpc_port.map(|port| (SocketAddr::new(address, port), arguments.portmap));
     let options = AgentOptions {
         listener,
         advertise: arguments.advertise,
@@ -178,9 +186,14 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         },
         link_speeds: arguments.link_speed.into_iter().collect::<BTreeMap<_, _>>(),
         data_addresses: arguments.data_address,
+        confinement: Some(confinement),
     };
     let agent = Agent::start(options).await.map_err(Failure::measure)?;
+    let service = rpc.map(|(address, registered)| rpc_service(address, registered)).transpose()?;
     print(&agent.url().to_string());
+    if let Some(confined) = agent.confined() {
+        say(&format!("linerate: confined: {confined}"));
+    }
     if exposed && arguments.allow_peer.is_empty() {
         say("linerate: any host that has this URL may use the agent; --allow-peer NETWORK narrows it");
     }
@@ -192,28 +205,32 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
 }
 
 impl Arguments {
-    /// The RPC program at a port of its own, if it was asked for.
-    fn service(&self, listener: &TcpListener) -> Result<Option<RpcService>, Failure> {
-        let Some(port) = self.rpc_port else { return Ok(None) };
-        let address = listener.local_addr().map_err(Failure::measure)?.ip();
-        let mut service = RpcService::start(SocketAddr::new(address, port)).map_err(Failure::measure)?;
-        if self.portmap {
-            service.register().map_err(Failure::measure)?;
+    /// What the agent keeps besides what its limits and folders need.
+    fn confinement(&self) -> Confinement {
+        const PRIVILEGED: u16 = 1024;
+        Confinement {
+            reads: self.kept().ok().flatten().into_iter().collect(),
+            // A portmapper and many NFS servers believe who calls from such a port.
+            low_ports: self.portmap
+                || !self.allow_server.is_empty()
+                || self.rpc_port.is_some_and(|port| port < PRIVILEGED),
+            net_admin: self.keep_net_admin,
         }
-        let (program, address) = (linerate_oncrpc::PROGRAM, service.address());
-        say(&format!(
-            "linerate: RPC program {program}, version {} at {address}, TCP and UDP",
-            linerate_oncrpc::VERSION
-        ));
-        Ok(Some(service))
+    }
+
+    /// Where certificate and token are kept; none if they are for this run only.
+    fn kept(&self) -> Result<Option<PathBuf>, Failure> {
+        match self.identity.is_none() && (self.ephemeral || self.listen_fd.is_some()) {
+            true => Ok(None),
+            false => identity_directory(self.identity.clone()).map(Some),
+        }
     }
 
     fn secrets(&self) -> Result<Secrets, Failure> {
-        if self.identity.is_none() && (self.ephemeral || self.listen_fd.is_some()) {
+        let Some(directory) = self.kept()? else {
             let identity = Identity::generate().map_err(Failure::measure)?;
             return Ok(Secrets { identity, token: Token::generate(), invitations: None });
-        }
-        let directory = identity_directory(self.identity.clone())?;
+        };
         Ok(Secrets {
             identity: Identity::load_or_create(&directory).map_err(Failure::usage)?,
             token: Token::load_or_create(&directory).map_err(Failure::usage)?,
@@ -238,6 +255,17 @@ fn identity_directory(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
         Ok(strategy.data_dir().join("linerate/agent"))
     };
     named.map_or_else(own, Ok)
+}
+
+/// The RPC program at a port of its own.
+fn rpc_service(address: SocketAddr, registered: bool) -> Result<RpcService, Failure> {
+    let mut service = RpcService::start(address).map_err(Failure::measure)?;
+    if registered {
+        service.register().map_err(Failure::measure)?;
+    }
+    let (program, address) = (linerate_oncrpc::PROGRAM, service.address());
+    say(&format!("linerate: RPC program {program}, version {} at {address}, TCP and UDP", linerate_oncrpc::VERSION));
+    Ok(service)
 }
 
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {

@@ -167,7 +167,13 @@ impl Arguments {
             Some(CopyTree::Folder(path)) => Some(path.clone()),
             Some(CopyTree::Made(_)) | None => None,
         };
-        tree.into_iter().chain(self.into.clone()).filter_map(|path| absolute(path).ok()).collect()
+        let folders = tree.into_iter().filter_map(|path| absolute(path).ok());
+        // A destination that is still to be made is made in its parent.
+        let into = self.into.clone().and_then(|into| absolute(into).ok()).map(|into| match into.parent() {
+            Some(parent) if !into.exists() => parent.to_owned(),
+            _ => into,
+        });
+        folders.chain(into).collect()
     }
 
     fn options(&self, tree: &CopyTree) -> CopyOptions {

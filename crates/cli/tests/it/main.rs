@@ -1,6 +1,7 @@
 //! Tests of the crate from outside.
 
 mod compare;
+mod confined;
 mod copy;
 mod copy_nfs;
 mod copy_smb;
@@ -22,6 +23,7 @@ mod program;
 mod record;
 mod resume;
 mod rpc;
+mod saved_hosts;
 mod slow_disk;
 mod study;
 mod study_run;
