@@ -1,8 +1,8 @@
 //! The command line. Each command's own words are beside its code; what several share is here.
 
 use crate::commands::{
-    agent, compare, completions, copy, device, explain, frames, lab, ladder, limits, man, nfs, probe, report, results,
-    rpc, run, stream, transact, view,
+    agent, compare, completions, copy, device, explain, frames, hosts, lab, ladder, limits, man, nfs, probe, report,
+    results, rpc, run, stream, transact, view,
 };
 use crate::exit::Failure;
 use clap::builder::styling::{AnsiColor, Styles};
@@ -36,7 +36,9 @@ Examples:
   linerate run studies/lab-devices.toml          A study: randomised, resumable, with findings
   linerate limits --medium 10gbase-t             Capacity of a medium, calculated layer by layer
 
-Name a host by the agent URL that its agent printed, as `local` (this machine), or by its name in a lab.
+Name a host by the agent URL that its agent printed, by a name saved with `linerate hosts add`, as `local` (this machine), or \
+by its name in a lab. @FILE reads the agent URL from a file, env:NAME from an environment variable: then it does not stand on \
+the command line.
 
 Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure, 4 a study waits for an \
 operator, 141 stopped because the reader of --json-stream left.";
@@ -68,6 +70,7 @@ pub(crate) enum Command {
     Lab(lab::Arguments),
     Run(run::Arguments),
     Agent(agent::Arguments),
+    Hosts(hosts::Arguments),
     Probe(probe::Arguments),
     Limits(limits::Arguments),
     Results(results::Arguments),

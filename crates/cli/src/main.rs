@@ -21,6 +21,7 @@ mod result_lines;
 mod resume;
 mod rig;
 mod run_display;
+mod saved_hosts;
 mod session;
 #[cfg(test)]
 mod snapshots;

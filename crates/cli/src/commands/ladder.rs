@@ -23,7 +23,7 @@ Layers from the lowest up: the line's capacity in full frames (calculated), raw 
 NFS, copies. Each layer has its payload, its share of the layer below and of the line, its limit, and the latency of one-byte \
 requests. The widest gap between two layers is named if it exceeds the headers and the spread of the runs.")]
 pub(crate) struct Arguments {
-    /// Sender and receiver: an agent URL, `local`, or a lab host's name. If you name one host, it is the receiver, and
+    /// Sender and receiver: a name that you saved, an agent URL, `local`, or a lab host's name. If you name one host, it is the receiver, and
     /// this machine is the sender
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,

@@ -8,6 +8,7 @@ pub(crate) mod demo;
 pub(crate) mod device;
 pub(crate) mod explain;
 pub(crate) mod frames;
+pub(crate) mod hosts;
 pub(crate) mod lab;
 pub(crate) mod ladder;
 pub(crate) mod limits;
@@ -71,6 +72,7 @@ pub(crate) async fn run_command(
         Command::Lab(arguments) => Box::pin(lab::run(arguments, cancel)).await,
         Command::Run(arguments) => Box::pin(run::run(arguments, cancel)).await,
         Command::Agent(arguments) => agent::run(arguments, cancel).await,
+        Command::Hosts(arguments) => hosts::run(arguments),
         Command::Probe(arguments) => probe::run(arguments, book).await,
         Command::Limits(arguments) => limits::run(&arguments),
         Command::Results(arguments) => results::run(arguments),

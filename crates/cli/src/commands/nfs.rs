@@ -9,7 +9,7 @@ pub(super) use target::{Target, named, resolve};
 
 use crate::arguments::{Over, Repetition, Results, Sockets};
 use crate::exit::Failure;
-use crate::hosts::{HostArguments, HostBook, ReachedAgents, host_arguments, together};
+use crate::hosts::{HostArguments, HostBook, ReachedAgents, all_listed, host_arguments};
 use crate::measure::{Beside, RunRequest, conclude, reach};
 use crate::output::say;
 use linerate_method::calibrated;
@@ -174,7 +174,7 @@ impl Arguments {
             let paths = hosts.paths();
             return Ok((hosts, paths, None));
         };
-        let (hosts, names) = together(&clients.split(',').collect::<Vec<_>>())?;
+        let (hosts, names) = all_listed(clients)?;
         let shown = named(&server, &export);
         if let Some(twice) = names.iter().enumerate().find_map(|(at, name)| names[..at].contains(name).then_some(name))
         {

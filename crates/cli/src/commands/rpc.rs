@@ -24,7 +24,7 @@ Examples:
 `write` carries data to the server, and `read` from the server, from memory to memory. docs/linerate.x describes program,
 versions and procedures.")]
 pub(crate) struct Arguments {
-    /// Client and server: an agent URL, `local`, or a lab host's name; separate several clients by commas. If you name
+    /// Client and server: a name that you saved, an agent URL, `local`, or a lab host's name; separate several clients by commas. If you name
     /// one host, it is the server, and this machine (in a lab another host of it) is the client
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,

@@ -32,7 +32,7 @@ Examples:
   linerate stream A B --loaded-latency --warmup 5s --time 10s      latency that the stream adds to other traffic
   linerate stream A B --loaded-latency=udp --expect 'added.p99<=30ms' --expect 'rpm>=1000'")]
 pub(crate) struct Arguments {
-    /// Sender and receiver: an agent URL, `local`, or a lab host's name; separate several senders by commas. If you
+    /// Sender and receiver: a name that you saved, an agent URL, `local`, or a lab host's name; separate several senders by commas. If you
     /// name one host, it is the receiver, and this machine is the sender
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,

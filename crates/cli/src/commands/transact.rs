@@ -18,7 +18,7 @@ Examples:
   linerate transact A B --request 200 --response 8K --outstanding 16
   linerate transact A B --rate 20k --poisson --expect 'p99<200us'")]
 pub(crate) struct Arguments {
-    /// Client and server: an agent URL, `local`, or a lab host's name; separate several clients by commas. If you name
+    /// Client and server: a name that you saved, an agent URL, `local`, or a lab host's name; separate several clients by commas. If you name
     /// one host, it is the server, and this machine is the client
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,

@@ -19,8 +19,11 @@ pub(in crate::commands) enum Target {
 
 impl Target {
     /// Reads `SERVER:/export`, where `[::1]` is an IPv6 address, as mount(8) does. All else names an agent: an agent URL has
-    /// `://`, and no host's name has a slash.
+    /// `://`, a file that holds one begins with `@`, and no host's name has a slash.
     pub(in crate::commands) fn read(text: &str) -> Result<Self, String> {
+        if text.split(',').any(|host| host.starts_with('@')) {
+            return Ok(Self::Agent);
+        }
         let Some((server, path)) = text.split_once(":/").filter(|_| !text.contains("://")) else {
             return match text.contains('/') && !text.contains("://") {
                 true => Err(format!(

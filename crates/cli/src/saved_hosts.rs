@@ -1,0 +1,192 @@
+//! Hosts saved by name, and agent URLs that come from a file, from the environment or from standard input: so that no secret
+//! stands on a command line, which other users and the shell's history see.
+
+use etcetera::{BaseStrategy as _, base_strategy};
+use linerate_agent::private_file;
+use linerate_model::{AgentUrl, HostName};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// More is no file of agent URLs.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Hosts by the names they were saved by, in a file that only its owner reads.
+#[derive(Debug)]
+pub(crate) struct SavedHosts {
+    path: PathBuf,
+    urls: BTreeMap<HostName, AgentUrl>,
+}
+
+impl SavedHosts {
+    /// Reads the user's file, `linerate/hosts` in the user's data directory; none are saved if there is no such file.
+    ///
+    /// # Errors
+    /// There is no home directory, others can read the file, or it holds something else.
+    pub(crate) fn read() -> Result<Self, String> {
+        let base = base_strategy::choose_base_strategy().map_err(|error| format!("no hosts can be saved: {error}"))?;
+        Self::of(base.data_dir().join("linerate/hosts"))
+    }
+
+    fn of(path: PathBuf) -> Result<Self, String> {
+        let text = private_file::read(&path).map_err(|error| error.to_string())?.unwrap_or_default();
+        let entry = |line: &str| {
+            let (name, url) = line.split_once(' ').ok_or_else(|| "a line without a name".to_owned())?;
+            let url = url.parse::<AgentUrl>().map_err(|error| error.to_string())?;
+            Ok::<_, String>((HostName::from(name), url))
+        };
+        let urls = text.lines().map(entry).collect::<Result<_, _>>();
+        let urls =
+            urls.map_err(|error| format!("{}: {error}; delete the file and save its hosts again", path.display()))?;
+        Ok(Self { path, urls })
+    }
+
+    /// The host saved by that name.
+    pub(crate) fn find(&self, name: &HostName) -> Option<&AgentUrl> {
+        self.urls.get(name)
+    }
+
+    /// All of them, by name.
+    pub(crate) fn all(&self) -> &BTreeMap<HostName, AgentUrl> {
+        &self.urls
+    }
+
+    /// Saves a host, and keeps it. Returns what had that name before.
+    ///
+    /// # Errors
+    /// The name is of another use, or the file cannot be written.
+    pub(crate) fn add(&mut self, name: HostName, url: AgentUrl) -> Result<Option<AgentUrl>, String> {
+        check_name(&name)?;
+        let before = self.urls.insert(name, url);
+        self.write().map(|()| before)
+    }
+
+    /// Forgets a host, for good.
+    ///
+    /// # Errors
+    /// No host has that name, or the file cannot be written.
+    pub(crate) fn remove(&mut self, name: &HostName) -> Result<AgentUrl, String> {
+        let known = || self.urls.keys().map(|name| name.0.as_str()).collect::<Vec<_>>().join(", ");
+        let Some(url) = self.urls.get(name).cloned() else {
+            let known = if self.urls.is_empty() { "none is".to_owned() } else { format!("saved are {}", known()) };
+            return Err(format!("no host is saved as `{name}`: {known}"));
+        };
+        self.urls.remove(name);
+        self.write().map(|()| url)
+    }
+
+    fn write(&self) -> Result<(), String> {
+        let text: String = self.urls.iter().map(|(name, url)| format!("{name} {url}\n")).collect();
+        private_file::replace(&self.path, &text).map_err(|error| error.to_string())
+    }
+}
+
+/// A name must be told from all else that names a host, alone and in lists.
+fn check_name(name: &HostName) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.0 == super::hosts::LOCAL {
+        return Err(format!("`{name}` is this machine: choose another name"));
+    }
+    if name.0.is_empty() || !name.0.chars().all(plain) || name.0.starts_with('-') {
+        return Err(format!("`{name}` cannot be a host's name: use letters, digits, `-`, `_` and `.`"));
+    }
+    Ok(())
+}
+
+/// Reads agent URLs, one a line, from a file that only its owner reads. Empty lines, and those that begin with `#`, are skipped.
+///
+/// # Errors
+/// It cannot be read, others can read it, or it holds something else.
+pub(crate) fn urls_of_file(path: &Path) -> Result<Vec<AgentUrl>, String> {
+    let shown = path.display();
+    let failed = |error: std::io::Error| format!("cannot read {shown}: {error}");
+    let file = File::open(path).map_err(failed)?;
+    let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(format!(
+            "{shown} can be read by others (mode {mode:o}), and an agent URL is a secret: `chmod 600 {shown}`"
+        ));
+    }
+    let mut text = String::new();
+    file.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let urls: Vec<AgentUrl> =
+        lines.map(|line| line.parse().map_err(|error| format!("{shown}: {error}"))).collect::<Result<_, _>>()?;
+    if urls.is_empty() {
+        return Err(format!("{shown} holds no agent URL: write one on each line"));
+    }
+    Ok(urls)
+}
+
+/// The agent URL that an environment variable holds.
+///
+/// # Errors
+/// It is not set, or holds something else.
+pub(crate) fn url_of_variable(name: &str) -> Result<AgentUrl, String> {
+    let value = std::env::var(name).map_err(|_| format!("the environment variable {name} holds no agent URL"))?;
+    value.parse().map_err(|error| format!("the environment variable {name}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::fs::Permissions;
+
+    fn url(host: &str) -> AgentUrl {
+        format!("linerate://{host}:4747#{}.{}", "0f".repeat(16), "ab".repeat(32)).parse().expect("an agent URL")
+    }
+
+    #[test]
+    fn hosts_are_saved_for_their_owner_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("deep/hosts");
+        let mut hosts = SavedHosts::of(path.clone()).expect("none yet");
+        assert_eq!(hosts.add("rack-1".into(), url("192.0.2.1")), Ok(None));
+        assert_eq!(hosts.add("rack-2".into(), url("2001:db8::1")), Ok(None));
+        assert_eq!(hosts.add("rack-1".into(), url("192.0.2.9")), Ok(Some(url("192.0.2.1"))));
+        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
+        let folder_mode = fs::metadata(path.parent().expect("a folder")).expect("there").permissions().mode();
+        assert_eq!(folder_mode & 0o777, 0o700);
+
+        let mut again = SavedHosts::of(path.clone()).expect("it was written");
+        assert_eq!(again.find(&"rack-1".into()), Some(&url("192.0.2.9")));
+        assert_eq!(again.remove(&"rack-1".into()), Ok(url("192.0.2.9")));
+        let missing = again.remove(&"rack-1".into()).expect_err("it is gone");
+        assert!(missing.contains("rack-2"), "{missing}");
+        assert_eq!(SavedHosts::of(path.clone()).expect("it was written").all().len(), 1);
+
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("chmod");
+        let exposed = SavedHosts::of(path).expect_err("others can read it");
+        assert!(exposed.contains("chmod 600"), "{exposed}");
+    }
+
+    #[test]
+    fn a_saved_name_is_told_from_all_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut hosts = SavedHosts::of(folder.path().join("hosts")).expect("none yet");
+        for name in ["local", "", "a,b", "a:eth0", "@a", "-a", "a b", "//a", "a\u{1b}[1m"] {
+            assert!(hosts.add(name.into(), url("192.0.2.1")).is_err(), "{name}");
+        }
+        assert!(hosts.all().is_empty());
+    }
+
+    #[test]
+    fn a_file_of_agent_urls_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("urls");
+        fs::write(&path, format!("# the rack\n{}\n\n  {}\n", url("192.0.2.1"), url("192.0.2.2"))).expect("written");
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("chmod");
+        let exposed = urls_of_file(&path).expect_err("others can read it");
+        assert!(exposed.contains("mode 640") && exposed.contains("chmod 600"), "{exposed}");
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("chmod");
+        assert_eq!(urls_of_file(&path), Ok(vec![url("192.0.2.1"), url("192.0.2.2")]));
+        fs::write(&path, "linerate://192.0.2.1:4747#0123456789abcdef\n").expect("written");
+        let broken = urls_of_file(&path).expect_err("no fingerprint");
+        assert!(!broken.contains("0123456789abcdef"), "{broken}");
+        fs::write(&path, "# none\n").expect("written");
+        assert!(urls_of_file(&path).expect_err("none").contains("no agent URL"));
+    }
+}
