@@ -47,7 +47,7 @@ impl Confinement {
     /// A folder cannot be opened, or the kernel refuses what it has.
     pub(crate) fn apply(&self, options: &AgentOptions) -> Result<Confined, StartError> {
         // Paths below /proc are not written later.
-        if options.limits.frames {
+        if !options.limits.frames.is_none() {
             thread::hold_session_order();
             bpf::lift_memory_limit();
         }
@@ -70,14 +70,14 @@ impl Confinement {
         let landlock = landlock::restrict(&rules).map_err(StartError::Confinement)?;
         // Before the filter: dropping what may be inherited takes prctl(2), and this must not fail for want of it.
         let capabilities = self.capabilities(options).keep_only().map_err(StartError::Confinement)?;
-        let unfiltered = refused(options.limits.frames).apply().err().map(|error| error.to_string());
+        let unfiltered = refused(!options.limits.frames.is_none()).apply().err().map(|error| error.to_string());
         Ok(Confined { landlock, folders, missing, unfiltered, capabilities })
     }
 
     fn capabilities(&self, options: &AgentOptions) -> CapabilitySet {
         use KernelCapability as Kernel;
         let mut kept = Vec::new();
-        if options.limits.frames {
+        if !options.limits.frames.is_none() {
             // Packet sockets; programs at interfaces; an even pace; the empty network namespace that a sending program is at
             // home in. Of what the last one permits besides, Landlock and the filter take most.
             kept.extend([Kernel::NetRaw, Kernel::NetAdmin, Kernel::Bpf, Kernel::Perfmon, Kernel::SysNice]);

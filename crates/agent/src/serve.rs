@@ -6,7 +6,8 @@ use crate::grant::Credentials;
 use crate::routes::router;
 use crate::sessions::Sessions;
 use crate::{
-    Confined, Confinement, EngineOptions, Identity, Invitations, Limits, StartError, Timeouts, Token, advertise, engines,
+    Confined, Confinement, EngineOptions, Identity, Invitations, Limits, StartError, Timeouts, Token, advertise,
+    engines,
 };
 use axum::Extension;
 use axum::extract::{Request, State};

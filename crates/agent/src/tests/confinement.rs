@@ -78,7 +78,7 @@ fn a_confined_agent_keeps_what_raw_frames_need() {
         let before = CapabilitySet::held().expect("held");
         let agent = agent(|options| {
             options.confinement = Some(Confinement::default());
-            options.limits.frames = true;
+            options.limits.frames = crate::AllowedInterfaces::All;
         })
         .await;
         let held = agent.confined().expect("it was to").capabilities;
