@@ -24,6 +24,7 @@ async fn inviting(directory: &Path, engine: Option<&Scripted>) -> Agent {
     let change = |options: &mut AgentOptions| {
         options.invitations = invitations;
         options.limits.frames = AllowedInterfaces::All;
+        options.limits.servers.servers = vec!["192.0.2.5".parse().expect("a server")];
     };
     match engine {
         Some(engine) => agent_with(engine.boxed(), change).await,
