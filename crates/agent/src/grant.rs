@@ -4,6 +4,7 @@ use crate::invitation::{Invitation, InvitationState, Invitations, Version, unix_
 use crate::{Limits, Token};
 use ipnet::IpNet;
 use linerate_control::{ApiError, ErrorKind};
+use linerate_engine::AllowedPeers;
 use linerate_model::{Capability, Endpoints, Power, Powers};
 use linerate_units::BitRate;
 use std::net::IpAddr;
@@ -82,6 +83,14 @@ impl Grant {
                 self.networks()
             ))),
             None => Ok(()),
+        }
+    }
+
+    /// Who may open data connections to its sessions.
+    pub(crate) fn data_peers(&self) -> AllowedPeers {
+        match self.peers.is_empty() {
+            true => AllowedPeers::default(),
+            false => AllowedPeers::only(self.peers.iter().copied()),
         }
     }
 

@@ -31,6 +31,7 @@ mod serve;
 mod session;
 mod sessions;
 mod start_error;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod timeouts;

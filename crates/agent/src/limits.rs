@@ -26,8 +26,12 @@ pub struct Limits {
     pub servers: AllowedServers,
     /// Bytes of one request's body.
     pub max_body: usize,
-    /// Networks whose hosts may use the API; empty allows all that have the token.
+    /// Networks whose hosts may use the API and open data connections; empty allows all that have the token, or the session's
+    /// key.
     pub allowed_peers: Vec<IpNet>,
+    /// Networks that sessions may connect to, beside those of `allowed_peers`. If both are empty, sessions may connect to all
+    /// addresses but the host's own, link-local ones, and those of groups and metadata services.
+    pub allowed_targets: Vec<IpNet>,
 }
 
 impl Default for Limits {
@@ -41,6 +45,7 @@ impl Default for Limits {
             servers: AllowedServers::default(),
             max_body: 256 << 10,
             allowed_peers: Vec::new(),
+            allowed_targets: Vec::new(),
         }
     }
 }

@@ -293,10 +293,11 @@ async fn open(
 async fn order(
     State(shared): State<Arc<Shared>>,
     Extension(grant): Extension<Grant>,
+    Extension(connection): Extension<GatedConnection>,
     Path(id): Path<String>,
     Body(order): Body<Order>,
 ) -> Result<StatusCode, ErrorResponse> {
-    shared.sessions.order(&SessionId(id), order, &grant)?;
+    shared.sessions.order(&SessionId(id), order, &grant, connection.peer())?;
     Ok(StatusCode::NO_CONTENT)
 }
 

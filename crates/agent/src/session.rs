@@ -6,7 +6,9 @@
 use crate::grant::CredentialId;
 use crate::watching::{Seen, Signal, Watching};
 use linerate_control::{ApiError, ErrorKind};
-use linerate_engine::{Conductor, Counted, Demand, Engine, EngineFailure, FailedBy, Stop, Stopped, Timeline, Work};
+use linerate_engine::{
+    AllowedPeers, Conductor, Counted, Demand, Engine, EngineFailure, FailedBy, Stop, Stopped, Timeline, Work,
+};
 use linerate_model::{
     Assignment, Endpoints, FailureKind, HostCounts, LinkId, Order, Ready, Sampling, SessionFailure, SessionId,
     SessionProgress, Stage, TaskKind,
@@ -30,6 +32,8 @@ pub(crate) struct Session {
     pub(crate) opener: Opener,
     /// The links that it connects to.
     connects: Vec<LinkId>,
+    /// Who may open data connections to it.
+    peers: AllowedPeers,
     stop: Arc<Stop>,
     orders: Arc<Orders>,
     stage: watch::Sender<Stage>,
@@ -98,8 +102,8 @@ pub(crate) struct Bounds {
 const OVERDUE: Duration = Duration::from_secs(20);
 
 impl Session {
-    /// A session that has not begun.
-    pub(crate) fn new(assignment: &Assignment, demand: Demand, opener: Opener) -> Self {
+    /// A session that has not begun, to which `peers` may open data connections.
+    pub(crate) fn new(assignment: &Assignment, demand: Demand, opener: Opener, peers: AllowedPeers) -> Self {
         let state = State {
             awaited: None,
             since: Instant::now(),
@@ -127,6 +131,7 @@ impl Session {
             demand,
             opener,
             connects: assignment.connects().collect(),
+            peers,
             stop,
             orders,
             stage: watch::channel(Stage::Preparing { doing: String::new() }).0,
@@ -485,6 +490,10 @@ impl Conductor for Lead<'_> {
         self.session.wait(Stage::Sent, Awaited::Drain, |state| state.all_sent.then_some(()))
     }
 
+    fn peers(&self) -> AllowedPeers {
+        self.session.peers.clone()
+    }
+
     fn is_rate_limited(&self) -> bool {
         self.session.opener.rate_limited
     }
@@ -526,7 +535,7 @@ mod tests {
         };
         let (flows, needs) = (1, Needs::default());
         let demand = Demand { sends: None, receives: None, time, flows, needs, exclusive: None, set_up };
-        let session = Session::new(&assignment, demand, Opener::default());
+        let session = Session::new(&assignment, demand, Opener::default(), AllowedPeers::default());
         session.reach(Stage::Ready(Ready::default()), Some(Awaited::Start));
         session
     }

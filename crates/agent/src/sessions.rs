@@ -14,6 +14,7 @@ use linerate_engine::{Demand, Engine};
 use linerate_model::{Assignment, FailureKind, HostCounts, Order, SessionFailure, SessionId, Stage};
 use std::collections::BTreeMap;
 use std::future::ready;
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,14 +77,15 @@ impl Sessions {
         }))
     }
 
-    /// Orders the next step of a session.
+    /// Orders the next step of a session, as a host at `requester` asks.
     ///
     /// # Errors
-    /// The credential has no such session or forbids the peers, or the session waits for another order or for none.
-    pub(crate) fn order(&self, id: &SessionId, order: Order, grant: &Grant) -> Result<(), ApiError> {
+    /// The credential has no such session, it may not connect to its peers, or it waits for another order or for none.
+    pub(crate) fn order(&self, id: &SessionId, order: Order, grant: &Grant, requester: IpAddr) -> Result<(), ApiError> {
         let session = self.get(id, grant)?;
         if let Order::Connect(endpoints) = &order {
             grant.check_endpoints(endpoints)?;
+            self.limits.check_targets(endpoints, requester)?;
         }
         session.order(order, self.timeouts.unordered)
     }
@@ -174,7 +176,8 @@ impl Sessions {
         admit(&self.limits, grant, task, &demand, under_way)?;
         let rate_limited = self.limits.max_rate.is_some() || grant.max_rate.is_some();
         let opener = Opener { credential: grant.credential.clone(), rate_limited };
-        let session = Arc::new(Session::new(assignment, demand, opener));
+        let peers = self.limits.data_peers().and(grant.data_peers());
+        let session = Arc::new(Session::new(assignment, demand, opener, peers));
         held.insert(assignment.id.clone(), Arc::clone(&session));
         Ok((session, engine))
     }

@@ -4,20 +4,27 @@ use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Networks whose hosts may open data connections. The default allows all.
+/// Hosts that may open data connections: those in every one of some lists of networks. The default has no list and allows all.
 #[derive(Debug, Clone, Default)]
-pub struct AllowedPeers(Option<Arc<[IpNet]>>);
+pub struct AllowedPeers(Vec<Arc<[IpNet]>>);
 
 impl AllowedPeers {
     /// Allows the hosts of `networks` and no others.
     pub fn only(networks: impl IntoIterator<Item = IpNet>) -> Self {
-        Self(Some(networks.into_iter().collect()))
+        Self(vec![networks.into_iter().collect()])
+    }
+
+    /// Allows what both allow.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
     }
 
     /// Whether a host at `address` may open data connections.
     pub fn allow(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        self.0.as_ref().is_none_or(|networks| networks.iter().any(|network| network.contains(&address)))
+        self.0.iter().all(|networks| networks.iter().any(|network| network.contains(&address)))
     }
 }
 
@@ -33,5 +40,14 @@ mod tests {
         }
         assert!(AllowedPeers::default().allow([198, 20, 0, 1].into()));
         assert!(!AllowedPeers::only([]).allow([198, 20, 0, 1].into()));
+    }
+
+    #[test]
+    fn both_lists_bind() {
+        let [wide, narrow] = ["198.18.0.0/15", "198.19.0.0/24"].map(|text| text.parse().expect("a network"));
+        let both = AllowedPeers::only([wide]).and(AllowedPeers::only([narrow]));
+        assert!(both.allow([198, 19, 0, 1].into()));
+        assert!(!both.allow([198, 18, 0, 1].into()) && !both.allow([198, 20, 0, 1].into()));
+        assert!(both.and(AllowedPeers::default()).allow([198, 19, 0, 1].into()));
     }
 }

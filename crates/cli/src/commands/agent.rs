@@ -109,9 +109,15 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     nfs: NfsOptions,
 
-    /// Network or address that may use this agent; may be repeated [default: any with the token]
+    /// Network or address that may use this agent and exchange trial data with it; may be repeated [default: any with the
+    /// token]
     #[arg(long, value_name = "NETWORK", value_parser = network)]
     allow_peer: Vec<IpNet>,
+
+    /// Network or address that trials may connect to, beside those of --allow-peer; may be repeated [default: any but this
+    /// host, link-local addresses and metadata services]
+    #[arg(long, value_name = "NETWORK", value_parser = network)]
+    allow_target: Vec<IpNet>,
 
     /// Directory of the certificate and token, which keep the agent URL the same [default: linerate/agent in the user's
     /// data directory; with --listen-fd none]
@@ -177,6 +183,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
             frames: arguments.allow_frames.unwrap_or_default(),
             servers: AllowedServers { servers: arguments.allow_server, users: arguments.allow_uid },
             allowed_peers: arguments.allow_peer.clone(),
+            allowed_targets: arguments.allow_target,
             ..Limits::default()
         },
         timeouts: Timeouts::default(),
