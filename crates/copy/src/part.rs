@@ -90,7 +90,8 @@ impl Prepared {
                         None => folder.again(),
                     };
                     let folder = folder.descriptor().map_err(CopyError::at("dup", &path))?;
-                    let share = NfsShare::start(folder, preparing.assignment.key, listen.address)?;
+                    let peers = preparing.peers.clone();
+                    let share = NfsShare::start(folder, preparing.assignment.key, listen.address, peers)?;
                     Ok((listen.link, share))
                 });
                 Self::FileServer { shares: shares.collect::<Result<_, CopyError>>()? }

@@ -75,7 +75,7 @@ impl Protocol for Nfs {
     }
 
     fn programs(&self, job: &Job) -> Result<Vec<Arc<dyn Program>>, RpcError> {
-        self.server.programs(job.key, job.servers())
+        self.server.programs(job.servers())
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
             7 << 20
         }
 
-        fn programs(&self, _: SessionKey, _: u64) -> Result<Vec<Arc<dyn Program>>, RpcError> {
+        fn programs(&self, _: u64) -> Result<Vec<Arc<dyn Program>>, RpcError> {
             Ok(Vec::new())
         }
     }

@@ -13,6 +13,7 @@ mod deck;
 mod engine;
 mod files;
 mod folder;
+mod identity;
 mod load;
 mod mount;
 mod session;

@@ -1,6 +1,7 @@
 //! The load of an NFS session: its file set on the server, and the operations of each flow.
 
 use crate::calls::{Handle, procedure};
+use crate::identity::Identity;
 use crate::mount;
 use crate::session::Session;
 use crate::set;
@@ -9,7 +10,7 @@ use linerate_engine::{Stop, bits_per_second};
 use linerate_model::{FlowCounts, NfsOperation, NfsTask, OperationCounts};
 use linerate_oncrpc::client::{Caller, Waiting};
 use linerate_oncrpc::load::{Edges, Load, TICK_NS, Tally};
-use linerate_oncrpc::message::{Credential, Procedure};
+use linerate_oncrpc::message::Credential;
 use linerate_oncrpc::{Job, Opening, Outcome, RpcError, Shared, open};
 use linerate_pace::Schedule;
 use linerate_sys::clock;
@@ -21,6 +22,8 @@ use std::sync::{Arc, Mutex};
 /// Connecting for set-up calls takes so long at the most, beside the calls themselves.
 const CONNECT_NS: u64 = 5_000_000_000;
 
+/// A server of others answers a null call within this.
+const NULL_CALL: Nanos = Nanos::from_secs(5);
 /// After the window, replies are waited for so long: a server that is asked too much answers late.
 const DRAIN_NS: u64 = 5_000_000_000;
 /// Operations packed before replies are looked for again.
@@ -37,7 +40,7 @@ const OWN_EXPORT: &str = "/";
 pub(crate) struct Operations {
     job: Job,
     spec: NfsTask,
-    credential: Credential,
+    identity: Identity,
     /// Where the server serves, and where it mounts.
     nfs: SocketAddr,
     mounting: SocketAddr,
@@ -55,9 +58,9 @@ impl Operations {
     /// Finds the server, mounts its export, and makes the file set unless stopped, no faster than the load will be if a
     /// limit of rate binds the session.
     pub(crate) fn open(job: &Job, spec: &NfsTask, opening: &Opening<'_>) -> Result<Self, RpcError> {
-        let credential = match &spec.server {
-            None => Credential::key(&job.key),
-            Some(server) => Credential::sys("linerate", server.uid, server.gid),
+        let identity = match &spec.server {
+            None => Identity::KeyHolder(job.key),
+            Some(server) => Identity::User(Credential::sys("linerate", server.uid, server.gid)),
         };
         let (stop, paced) = (opening.host.stop(), opening.host.is_rate_limited());
         let dial = |server| open(job, server, stop).map(|(caller, _)| caller);
@@ -70,7 +73,7 @@ impl Operations {
         let mut operations = Self {
             job: job.clone(),
             spec: spec.clone(),
-            credential,
+            identity,
             nfs,
             mounting,
             export: None,
@@ -79,7 +82,9 @@ impl Operations {
             works: Mutex::new(works),
         };
         if spec.mix.needs_files() {
-            let handle = mount::mount(&mut dial(mounting)?, &operations.credential, operations.export_name())?;
+            let mut caller = dial(mounting)?;
+            let credential = operations.identity.credential(&mut caller)?;
+            let handle = mount::mount(&mut caller, &credential, operations.export_name())?;
             operations.export = Some(handle);
             opening.host.preparing(&format!("making {} files", spec.files.files));
             operations.make(stop)?;
@@ -93,8 +98,10 @@ impl Operations {
 
     /// Takes the mount out of the list that the server keeps. Nothing depends on it.
     fn unmount(&self) {
-        if let Ok((mut caller, _)) = open(&self.job, self.mounting, &Arc::default()) {
-            let _ = mount::unmount(&mut caller, &self.credential, self.export_name());
+        if let Ok((mut caller, _)) = open(&self.job, self.mounting, &Arc::default())
+            && let Ok(credential) = self.identity.credential(&mut caller)
+        {
+            let _ = mount::unmount(&mut caller, &credential, self.export_name());
         }
     }
 
@@ -134,9 +141,10 @@ impl Operations {
         calls: impl FnOnce(&mut Session<'_>) -> Result<T, RpcError>,
     ) -> Result<T, RpcError> {
         let (mut caller, _) = open(&self.job, self.nfs, stop)?;
+        let credential = self.identity.credential(&mut caller)?;
         calls(&mut Session {
             caller: &mut caller,
-            credential: &self.credential,
+            credential: &credential,
             transport: self.spec.net.transport,
             deadline: clock::now() + CONNECT_NS + self.spec.files.set_up_timeout().get(),
             rate: self.set_up_rate,
@@ -150,8 +158,12 @@ impl Load for Operations {
         self.nfs
     }
 
-    fn greeting(&self) -> (Procedure, &Credential) {
-        (procedure(NfsOperation::Null), &self.credential)
+    fn greet(&self, caller: &mut Caller) -> Result<Credential, RpcError> {
+        let credential = self.identity.credential(caller)?;
+        if self.spec.server.is_some() {
+            caller.ask("a null call", procedure(NfsOperation::Null), &credential, &[], NULL_CALL)?;
+        }
+        Ok(credential)
     }
 
     fn run(&self, shared: &Shared, index: usize, caller: &mut Caller) -> Result<Outcome, RpcError> {
@@ -198,6 +210,7 @@ impl Load for Operations {
 struct Operating<'a> {
     load: &'a Operations,
     shared: &'a Shared,
+    credential: &'a Credential,
     schedule: Option<Schedule>,
     work: Work,
     tally: Tally<'a>,
@@ -219,6 +232,7 @@ impl<'a> Operating<'a> {
         Self {
             load,
             shared,
+            credential: &flow.credential,
             schedule: spec.rate.map(schedule),
             work,
             tally: Tally::new(shared, index),
@@ -280,7 +294,7 @@ impl<'a> Operating<'a> {
                 _ => return queued,
             };
             let (pending, to, arguments) = self.work.next();
-            caller.call(to, &self.load.credential, arguments);
+            caller.call(to, self.credential, arguments);
             self.under_way.add((since, pending));
         }
         BURST

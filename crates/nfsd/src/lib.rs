@@ -1,6 +1,6 @@
 //! The embedded server: NFS version 3 and MOUNT version 3 (RFC 1813) on one port, of a tree of files in memory or of a directory.
 //!
-//! A trial's server is fresh, and carries data only for callers that show the trial's key. All procedures are there; MKNOD and
+//! A trial's server is fresh, and is called only by those that hold the trial's key. All procedures are there; MKNOD and
 //! LINK answer NFS3ERR_NOTSUPP. Whoever holds the key may do with the tree what the store lets this process do: there are no users.
 
 mod arguments;
@@ -24,7 +24,7 @@ pub use share::NfsShare;
 
 use arguments::Arguments;
 use directory::DirectoryStore;
-use linerate_model::{SessionKey, Transport};
+use linerate_model::Transport;
 use linerate_oncrpc::message::Refused;
 use linerate_oncrpc::server::{Call, Program};
 use linerate_oncrpc::{ProgramSource, RpcError};
@@ -89,32 +89,20 @@ impl ProgramSource for NfsService {
         if self.directory.is_some() { 0 } else { self.memory.get() }
     }
 
-    fn programs(&self, key: SessionKey, servers: u64) -> Result<Vec<Arc<dyn Program>>, RpcError> {
-        Ok(programs(self.open(self.memory.get() / servers.max(1))?, self.time, key))
+    fn programs(&self, servers: u64) -> Result<Vec<Arc<dyn Program>>, RpcError> {
+        Ok(programs(self.open(self.memory.get() / servers.max(1))?, self.time))
     }
 }
 
-/// NFS and MOUNT of `store`, for those that show `key`.
-fn programs(store: Arc<dyn Store>, time: ServiceTime, key: SessionKey) -> Vec<Arc<dyn Program>> {
-    let admission = Admission(key);
-    let nfs = Nfs { store: Arc::clone(&store), admission, pace: Pace::new(time), once: Once::default() };
-    vec![Arc::new(nfs), Arc::new(Mount::new(store, admission))]
-}
-
-/// Who may call.
-#[derive(Debug, Clone, Copy)]
-struct Admission(SessionKey);
-
-impl Admission {
-    fn admits(self, call: &Call<'_>) -> Result<(), Refused> {
-        if call.credential.is_key(&self.0) { Ok(()) } else { Err(Refused::BAD_CREDENTIAL) }
-    }
+/// NFS and MOUNT of `store`.
+fn programs(store: Arc<dyn Store>, time: ServiceTime) -> Vec<Arc<dyn Program>> {
+    let nfs = Nfs { store: Arc::clone(&store), pace: Pace::new(time), once: Once::default() };
+    vec![Arc::new(nfs), Arc::new(Mount::new(store))]
 }
 
 /// The program NFS.
 struct Nfs {
     store: Arc<dyn Store>,
-    admission: Admission,
     pace: Pace,
     once: Once,
 }
@@ -133,7 +121,6 @@ impl Program for Nfs {
         if procedure == NFS_PROGRAM::NFSPROC3_NULL {
             return Ok(None);
         }
-        self.admission.admits(call)?;
         let maximum = match call.transport {
             Transport::Tcp => TCP_MAXIMUM,
             Transport::Udp => UDP_MAXIMUM,

@@ -1,6 +1,5 @@
 //! The MOUNT protocol, version 3 (RFC 1813 appendix I): a caller's way to the first handle. One directory is exported, `/`.
 
-use crate::Admission;
 use crate::arguments::Arguments;
 use crate::handle::Handle;
 use crate::reply::put;
@@ -26,13 +25,12 @@ const FLAVOURS: [u32; 2] = [1, 0];
 /// The program.
 pub(super) struct Mount {
     store: Arc<dyn Store>,
-    admission: Admission,
     mounted: Mutex<BTreeSet<(IpAddr, Vec<u8>)>>,
 }
 
 impl Mount {
-    pub(super) fn new(store: Arc<dyn Store>, admission: Admission) -> Self {
-        Self { store, admission, mounted: Mutex::default() }
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, mounted: Mutex::default() }
     }
 
     fn mount(&self, path: &[u8], call: &Call<'_>) -> mountres3<'static> {
@@ -97,9 +95,6 @@ impl Program for Mount {
 
     fn call(&self, call: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
         let procedure = MOUNT_PROGRAM::try_from(call.procedure).map_err(|_| Refused::ProcedureUnavailable)?;
-        if !matches!(procedure, MOUNT_PROGRAM::MOUNTPROC3_NULL) {
-            self.admission.admits(call)?;
-        }
         let mut arguments = Arguments::new(call.args);
         match procedure {
             MOUNT_PROGRAM::MOUNTPROC3_NULL => {}

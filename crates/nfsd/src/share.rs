@@ -2,9 +2,10 @@
 
 use crate::directory::DirectoryStore;
 use crate::{ServiceTime, cannot_serve, programs};
+use linerate_engine::AllowedPeers;
 use linerate_model::{SessionKey, Transport};
 use linerate_oncrpc::RpcError;
-use linerate_oncrpc::server::Server;
+use linerate_oncrpc::server::{Server, ServerOptions};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -14,16 +15,17 @@ use std::sync::Arc;
 pub struct NfsShare(Server);
 
 impl NfsShare {
-    /// Serves the open `directory` over TCP at `address`, at a port of the system's choice, to those that show `key`. It takes no path:
-    /// whoever may write around the directory could make a path lead elsewhere.
+    /// Serves the open `directory` over TCP at `address`, at a port of the system's choice, to those of `peers` that hold `key`. It takes
+    /// no path: whoever may write around the directory could make a path lead elsewhere.
     ///
     /// # Errors
     /// It is no directory, `openat2` is not there, or `address` cannot be listened on.
-    pub fn start(directory: OwnedFd, key: SessionKey, address: IpAddr) -> Result<Self, RpcError> {
+    pub fn start(directory: OwnedFd, key: SessionKey, address: IpAddr, peers: AllowedPeers) -> Result<Self, RpcError> {
         let opened = DirectoryStore::new(directory.into());
         let store = opened.map_err(|error| cannot_serve("the folder", &error))?;
         let address = SocketAddr::new(address, 0);
-        Server::start(Transport::Tcp, address, programs(Arc::new(store), ServiceTime::default(), key)).map(Self)
+        let options = ServerOptions { key: Some(key), peers, ..ServerOptions::default() };
+        Server::at(Transport::Tcp, address, programs(Arc::new(store), ServiceTime::default()), options).map(Self)
     }
 
     /// Where it listens.

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::store::{DirOpArgs, Name, New, Removed};
+use linerate_model::SessionKey;
 use linerate_oncrpc::client::{Caller, Retransmission};
-use linerate_oncrpc::message::{AUTH_SHORT, Credential, Presented, Procedure, Reply};
-use linerate_oncrpc::server::Server;
+use linerate_oncrpc::message::{Credential, Procedure, Reply};
+use linerate_oncrpc::server::{Server, ServerOptions};
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use nfs3_types::nfs3::{
@@ -311,14 +312,12 @@ fn listings_keep_to_the_sizes_asked_for() {
 
 #[test]
 fn an_operation_over_udp_is_done_once() {
-    let programs = NfsService::default().programs(KEY, 1).expect("serves");
+    let programs = NfsService::default().programs(1).expect("serves");
     let root = mounted(&programs);
     let args = packed(&diropargs3 { dir: root, name: b"f"[..].into() });
     let create = [args.clone(), packed(&createhow3::GUARDED(sattr3::default()))].concat();
     let call = |transport, xid, number, args: &[u8]| {
-        let credential = Presented { flavour: AUTH_SHORT, body: &KEY.0 };
-        let call =
-            Call { xid, version: 3, procedure: number, credential, args, peer: LOOPBACK, transport, arrived_ns: 0 };
+        let call = Call { xid, version: 3, procedure: number, args, peer: LOOPBACK, transport, arrived_ns: 0 };
         let mut reply = Vec::new();
         programs[0].call(&call, &mut reply).expect("answers");
         reply
@@ -341,7 +340,6 @@ fn mounted(programs: &[Arc<dyn Program>]) -> nfs_fh3 {
         xid: 0,
         version: 3,
         procedure: 1,
-        credential: Presented { flavour: AUTH_SHORT, body: &KEY.0 },
         args: &[0, 0, 0, 1, b'/', 0, 0, 0],
         peer: LOOPBACK,
         transport: Transport::Tcp,
@@ -350,6 +348,12 @@ fn mounted(programs: &[Arc<dyn Program>]) -> nfs_fh3 {
     programs[1].call(&call, &mut reply).expect("is mounted");
     assert_eq!((status(&reply), status(&reply[4..])), (0, 16));
     nfs_fh3 { data: Opaque::owned(reply[8..24].to_vec()) }
+}
+
+/// A server of a session.
+fn serve(transport: Transport, programs: Vec<Arc<dyn Program>>) -> Server {
+    let options = ServerOptions { key: Some(KEY), ..ServerOptions::default() };
+    Server::at(transport, LOOPBACK, programs, options).expect("listens")
 }
 
 fn caller(transport: Transport, server: SocketAddr) -> Caller {
@@ -367,18 +371,20 @@ fn caller(transport: Transport, server: SocketAddr) -> Caller {
 #[test]
 fn only_the_key_opens_it_and_a_ping_needs_none() {
     for transport in [Transport::Tcp, Transport::Udp] {
-        let programs = NfsService::default().programs(KEY, 1).expect("serves");
+        let programs = NfsService::default().programs(1).expect("serves");
         let root = mounted(&programs);
-        let server = Server::start(transport, LOOPBACK, programs).expect("listens");
+        let server = serve(transport, programs);
         let mut caller = caller(transport, server.address());
         let args = packed(&root);
+        let known = caller.greet(&KEY).expect("holds the key");
+        let other = self::caller(transport, server.address()).greet(&KEY).expect("holds the key");
         for (program, procedure) in [(100_003, 1), (100_005, 1), (100_005, 2), (100_005, 5)] {
             let to = Procedure { program, version: 3, procedure };
-            for credential in [Credential::none(), Credential::sys("h", 0, 0), Credential::key(&SessionKey([8; 16]))] {
+            for credential in [Credential::none(), Credential::sys("h", 0, 0), other.clone()] {
                 let error = caller.ask("a call", to, &credential, &args, SOON).expect_err("is refused");
                 assert!(error.to_string().contains("AUTH_BADCRED"), "{transport}: {error}");
             }
-            caller.ask("a call", to, &Credential::key(&KEY), &args, SOON).expect("is answered");
+            caller.ask("a call", to, &known, &args, SOON).expect("is answered");
         }
         for program in [100_003, 100_005] {
             let to = Procedure { program, version: 3, procedure: 0 };
@@ -393,10 +399,11 @@ fn only_the_key_opens_it_and_a_ping_needs_none() {
 /// Response times of `count` GETATTR calls (or small WRITE calls), `outstanding` under way at a time, sorted.
 fn response_times(transport: Transport, time: ServiceTime, write: bool, outstanding: usize, count: usize) -> Vec<u64> {
     let service = NfsService { time, ..NfsService::default() };
-    let programs = service.programs(KEY, 1).expect("serves");
+    let programs = service.programs(1).expect("serves");
     let root = mounted(&programs);
-    let server = Server::start(transport, LOOPBACK, programs).expect("listens");
+    let server = serve(transport, programs);
     let mut caller = caller(transport, server.address());
+    let credential = caller.greet(&KEY).expect("holds the key");
     let mut args = packed(&root);
     if write {
         // To a directory: an error takes as long.
@@ -407,7 +414,7 @@ fn response_times(transport: Transport, time: ServiceTime, write: bool, outstand
     let mut times = Vec::new();
     while times.len() < count {
         while begun.len() < outstanding {
-            begun.insert(caller.call(to, &Credential::key(&KEY), &args), clock::now());
+            begun.insert(caller.call(to, &credential, &args), clock::now());
         }
         caller
             .poll(SOON, &mut |xid, reply| {
@@ -447,6 +454,32 @@ fn calls_wait_for_one_of_the_servers_there_are() {
     response_times(Transport::Tcp, time, false, 8, 80);
     let took = clock::now() - begun;
     assert!(took >= 195_000_000, "{took} ns");
+}
+
+/// The attack: calls over UDP whose source is forged, with all that a holder of the key can know but the replies at that source.
+#[test]
+fn a_spoofed_source_is_sent_no_more_of_a_file_than_it_sent() {
+    let programs = NfsService::default().programs(1).expect("serves");
+    let root = mounted(&programs);
+    let server = serve(Transport::Udp, programs);
+    let mut attacker = caller(Transport::Udp, server.address());
+    let ticket = attacker.greet(&KEY).expect("holds the key");
+    let name = packed(&diropargs3 { dir: root.clone(), name: b"f"[..].into() });
+    let create = [name, packed(&createhow3::GUARDED(sattr3::default()))].concat();
+    let to = |procedure| Procedure { program: PROGRAM, version: VERSION, procedure };
+    let created = attacker.ask("CREATE", to(8), &ticket, &create, SOON).expect("is made");
+    // A status, and then whether a handle follows, and the handle.
+    let file = nfs_fh3 { data: Opaque::owned(created[12..28].to_vec()) };
+    let write = [packed(&file), vec![0; 8], packed(&40_000u32), packed(&2u32), packed(&40_000u32), vec![7; 40_000]];
+    attacker.ask("WRITE", to(7), &ticket, &write.concat(), SOON).expect("is written");
+    let read = [packed(&file), vec![0; 8], packed(&40_000u32)].concat();
+    assert!(attacker.ask("READ", to(6), &ticket, &read, SOON).expect("is read").len() > 40_000);
+
+    let mut victim = caller(Transport::Udp, server.address());
+    for (procedure, args) in [(6, &read), (1, &packed(&root)), (17, &[packed(&root), vec![0; 24]].concat())] {
+        let error = victim.ask("a call", to(procedure), &ticket, args, SOON).expect_err("another's ticket");
+        assert!(error.to_string().contains("AUTH_BADCRED"), "a refusal is shorter than any call: {error}");
+    }
 }
 
 mod foreign;

@@ -12,7 +12,8 @@ use crate::running::Running;
 use crate::running_server::RunningServer;
 use crate::server::Program;
 use linerate_engine::{
-    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, Needs, PathRates, Side, bits_per_second,
+    AllowedPeers, Conductor, Counted, Demand, Engine, EngineError, EngineFailure, Needs, PathRates, Side,
+    bits_per_second,
 };
 use linerate_model::{Assignment, Endpoints, Power, Ready, RoleCounts, RpcTask, Task, Transport};
 use linerate_sys::clock;
@@ -21,8 +22,6 @@ use std::sync::Arc;
 
 /// From hearing of the start to the start: time to start the threads.
 const LEAD: Nanos = Nanos::from_millis(20);
-/// A greeting is answered within this.
-const GREETING: Nanos = Nanos::from_secs(5);
 
 /// The engine of ONC RPC calls of one size to linerate's own program.
 #[derive(Debug, Clone, Copy, Default)]
@@ -85,11 +84,11 @@ impl Protocol for OncRpc {
     }
 
     fn load(&self, job: &Job, opening: &Opening<'_>) -> Result<Arc<dyn Load>, RpcError> {
-        Ok(Arc::new(Calls::new(Self::task(&job.task)?, &job.key, opening.server()?)))
+        Ok(Arc::new(Calls::new(Self::task(&job.task)?, job.key, opening.server()?)))
     }
 
-    fn programs(&self, job: &Job) -> Result<Vec<Arc<dyn Program>>, RpcError> {
-        Ok(vec![Arc::new(TestProgram::new(Some(job.key)))])
+    fn programs(&self, _: &Job) -> Result<Vec<Arc<dyn Program>>, RpcError> {
+        Ok(vec![Arc::new(TestProgram::new())])
     }
 }
 
@@ -109,7 +108,7 @@ pub fn demand(protocol: &dyn Protocol, assignment: &Assignment) -> Result<Demand
 /// The task could not be done, or the session was stopped.
 pub fn run(protocol: &dyn Protocol, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {
     let job = Job::check(assignment, protocol)?;
-    let servers = serve(&job, protocol)?;
+    let servers = serve(&job, protocol, &host.peers())?;
     let here = servers.iter().map(|server| (server.link, server.address())).collect();
     let there = host.listening(here)?;
     let mut loads = Loads::default();
@@ -129,9 +128,9 @@ pub fn run(protocol: &dyn Protocol, assignment: &Assignment, host: &dyn Conducto
 }
 
 /// Starts the servers of this host's ends. They carry data for nobody but the session.
-fn serve(job: &Job, protocol: &dyn Protocol) -> Result<Vec<RunningServer>, RpcError> {
+fn serve(job: &Job, protocol: &dyn Protocol, peers: &AllowedPeers) -> Result<Vec<RunningServer>, RpcError> {
     let servers = job.ends.iter().enumerate().filter_map(|(index, end)| match end.side {
-        Side::Server { link, address } => Some(RunningServer::start(job, protocol, index, link, address)),
+        Side::Server { link, address } => Some(RunningServer::start(job, protocol, index, (link, address), peers)),
         Side::Client { .. } => None,
     });
     servers.collect()
@@ -176,9 +175,8 @@ fn connect(
         loads.unfinished.push(Arc::clone(&load));
         for number in 0..job.net().flows {
             let (mut caller, local) = open(job, load.server(), host.stop())?;
-            let (to, credential) = load.greeting();
-            caller.ask("a null call", to, credential, &[], GREETING)?;
-            flows.push(Flow { end: index, path: end.path, number, local, load: Arc::clone(&load) });
+            let credential = load.greet(&mut caller)?;
+            flows.push(Flow { end: index, path: end.path, number, local, credential, load: Arc::clone(&load) });
             callers.push(caller);
         }
     }

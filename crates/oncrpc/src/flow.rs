@@ -5,6 +5,7 @@ use crate::error::RpcError;
 use crate::flow_meter::FlowMeter;
 use crate::job::Job;
 use crate::load::Load;
+use crate::message::Credential;
 use crate::privileged::socket_from_privileged_port;
 use linerate_engine::{SocketError, SocketSpec, Stop, Timeline};
 use linerate_model::{FlowCounts, NfsOperation, OperationCounts, Received, Sent, Transactions, Transport};
@@ -27,6 +28,8 @@ pub struct Flow {
     pub number: u16,
     /// This end.
     pub local: SocketAddr,
+    /// What its calls show, as its server gave it out.
+    pub credential: Credential,
     /// What it calls for.
     pub load: Arc<dyn Load>,
 }

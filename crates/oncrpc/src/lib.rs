@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod flow;
 mod flow_meter;
+mod greeting;
 mod job;
 pub mod load;
 pub mod message;

@@ -9,7 +9,7 @@ pub use tally::{Edges, Tally};
 use crate::client::Caller;
 use crate::error::RpcError;
 use crate::flow::{Outcome, Shared};
-use crate::message::{Credential, Procedure};
+use crate::message::Credential;
 use std::net::SocketAddr;
 
 /// After the window, replies are waited for so long.
@@ -22,9 +22,12 @@ pub trait Load: Send + Sync + std::fmt::Debug {
     /// Returns whom its flows call.
     fn server(&self) -> SocketAddr;
 
-    /// Returns a call without arguments that every flow makes when it has connected: its reply shows that the server is there, and
-    /// that a thread of it tends this flow.
-    fn greeting(&self) -> (Procedure, &Credential);
+    /// Makes the call that every flow begins with, and returns what its other calls are to show. The reply tells that the
+    /// server is there, and that a thread of it tends this flow.
+    ///
+    /// # Errors
+    /// The server does not answer, or is not the one that is meant.
+    fn greet(&self, caller: &mut Caller) -> Result<Credential, RpcError>;
 
     /// Makes the calls of flow `index` from the start to the end of the window, and takes their replies. Runs on a thread of
     /// its own.

@@ -2,7 +2,7 @@
 //!
 //! Reading never allocates: what is read borrows from the message, and every length is checked against it.
 
-use linerate_model::SessionKey;
+use linerate_engine::proof::is_same;
 
 /// Message types.
 const CALL: u32 = 0;
@@ -13,7 +13,7 @@ const RPC_VERSION: u32 = 2;
 pub(crate) const AUTH_NONE: u32 = 0;
 pub(crate) const AUTH_SYS: u32 = 1;
 /// A credential that the server gave out beforehand.
-pub const AUTH_SHORT: u32 = 2;
+pub(crate) const AUTH_SHORT: u32 = 2;
 /// The most bytes of a credential or verifier.
 const AUTH_BYTES_MAXIMUM: usize = 400;
 
@@ -38,9 +38,9 @@ impl Credential {
         Self::of(AUTH_NONE, &[])
     }
 
-    /// AUTH_SHORT with a trial's key: a server of the trial gave it out beforehand, through the agents.
-    pub fn key(key: &SessionKey) -> Self {
-        Self::of(AUTH_SHORT, &key.0)
+    /// AUTH_SHORT: what the server gave out beforehand.
+    pub(crate) fn short(body: &[u8]) -> Self {
+        Self::of(AUTH_SHORT, body)
     }
 
     /// AUTH_SYS: a user and a group of `machine`, with no further groups.
@@ -69,18 +69,17 @@ impl Credential {
 
 /// The credential that a call shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Presented<'a> {
+pub(crate) struct Presented<'a> {
     /// The authentication flavour, as in [`AUTH_SHORT`].
-    pub flavour: u32,
+    pub(crate) flavour: u32,
     /// What was shown.
-    pub body: &'a [u8],
+    pub(crate) body: &'a [u8],
 }
 
 impl Presented<'_> {
-    /// It is this trial's key. All bytes are compared, so that the time taken does not depend on it.
-    pub fn is_key(&self, key: &SessionKey) -> bool {
-        let differs = self.body.iter().zip(key.0).fold(0, |differs, (a, b)| differs | (a ^ b));
-        self.flavour == AUTH_SHORT && self.body.len() == key.0.len() && differs == 0
+    /// It is what the server gave out.
+    pub(crate) fn is_short(&self, body: &[u8]) -> bool {
+        self.flavour == AUTH_SHORT && is_same(self.body, body)
     }
 }
 
@@ -313,15 +312,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_trials_key_is_the_trials_key() {
-        let key = SessionKey([7; 16]);
+    fn only_what_was_given_out_is_taken() {
         let mut bytes = Vec::new();
-        put_call(&mut bytes, 7, TO, &Credential::key(&key), &[]);
+        put_call(&mut bytes, 7, TO, &Credential::short(&[7; 16]), &[]);
         let presented = read_call(&bytes).expect("a call").credential;
-        assert!(presented.is_key(&key));
-        assert!(!presented.is_key(&SessionKey([8; 16])));
-        assert!(!Presented { body: &presented.body[..15], ..presented }.is_key(&key));
-        assert!(!Presented { flavour: AUTH_SYS, ..presented }.is_key(&key));
+        assert!(presented.is_short(&[7; 16]));
+        assert!(!presented.is_short(&[8; 16]));
+        assert!(!Presented { body: &presented.body[..15], ..presented }.is_short(&[7; 16]));
+        assert!(!Presented { flavour: AUTH_SYS, ..presented }.is_short(&[7; 16]));
     }
 
     #[test]
@@ -374,7 +372,7 @@ mod tests {
         fn no_bytes_are_too_bad_to_read(bytes: Vec<u8>, cut in 0usize..64, word in 0usize..12, value: u32) {
             let _ = (read_call(&bytes), read_reply(&bytes));
             let mut call = Vec::new();
-            put_call(&mut call, 1, TO, &Credential::key(&SessionKey([1; 16])), &bytes);
+            put_call(&mut call, 1, TO, &Credential::short(&[1; 16]), &bytes);
             let at = (word * 4).min(call.len() - 4);
             call[at..at + 4].copy_from_slice(&value.to_be_bytes());
             call.truncate(call.len().saturating_sub(cut));

@@ -3,7 +3,7 @@
 use crate::message::{Refused, Rest, put, put_opaque};
 use crate::server::{Call, Moved, Program};
 use linerate_engine::Timeline;
-use linerate_model::{RpcCall, RpcTask, SessionKey, Transport};
+use linerate_model::{RpcCall, RpcTask, Transport};
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -51,8 +51,7 @@ pub(crate) fn carried(call: RpcCall, results: &[u8], expected: usize) -> Option<
 /// The program at work.
 #[derive(Debug)]
 pub(crate) struct TestProgram {
-    /// Whom data are carried for; none carries none.
-    key: Option<SessionKey>,
+    /// What is sent; empty carries no data for anyone.
     data: Vec<u8>,
     counts: Mutex<Counts>,
 }
@@ -69,11 +68,16 @@ struct Counts {
 }
 
 impl TestProgram {
-    /// Answers null calls of anyone, and carries data for who shows `key`.
-    pub(crate) fn new(key: Option<SessionKey>) -> Self {
-        let mut data = vec![0; if key.is_some() { RpcTask::TCP_MAXIMUM as usize } else { 0 }];
+    /// Carries data for whom its server lets call it.
+    pub(crate) fn new() -> Self {
+        let mut data = vec![0; RpcTask::TCP_MAXIMUM as usize];
         rand::fill(&mut data[..]);
-        Self { key, data, counts: Mutex::default() }
+        Self { data, ..Self::without_data() }
+    }
+
+    /// Answers null calls only.
+    pub(crate) fn without_data() -> Self {
+        Self { data: Vec::new(), counts: Mutex::default() }
     }
 
     fn count(&self, call: &Call<'_>, received: Option<usize>, sent: Option<usize>) {
@@ -97,11 +101,7 @@ impl Program for TestProgram {
     }
 
     fn call(&self, call: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
-        let admit = || match &self.key {
-            Some(key) if call.credential.is_key(key) => Ok(()),
-            Some(_) => Err(Refused::BAD_CREDENTIAL),
-            None => Err(Refused::TOO_WEAK),
-        };
+        let admit = || if self.data.is_empty() { Err(Refused::TOO_WEAK) } else { Ok(()) };
         let mut rest = Rest(call.args);
         // A reply that would not fit a datagram is not begun.
         let most = match call.transport {
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_units_message_is_as_long_as_the_model_says() {
-        let key = Credential::key(&SessionKey([1; 16]));
+        let key = Credential::short(&[1; 16]);
         for unit in [0, 1, 64, 8_191] {
             let data = vec![7; unit];
             let mut call = Vec::new();

@@ -5,7 +5,7 @@ use crate::job::Job;
 use crate::load::Load;
 use crate::server::Program;
 use linerate_engine::{Conductor, Needs, PathRates};
-use linerate_model::{SessionKey, Task};
+use linerate_model::Task;
 use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -70,10 +70,9 @@ pub trait ProgramSource: Debug + Send + Sync {
     /// The most memory that what they serve may take in one session, bytes.
     fn memory(&self) -> u64;
 
-    /// Returns the programs of one of a session's `servers`, which carry data only for callers that show `key` and share the
-    /// session's memory evenly.
+    /// Returns the programs of one of a session's `servers`, which share the session's memory evenly.
     ///
     /// # Errors
     /// Fails if what they are to serve cannot be opened.
-    fn programs(&self, key: SessionKey, servers: u64) -> Result<Vec<Arc<dyn Program>>, RpcError>;
+    fn programs(&self, servers: u64) -> Result<Vec<Arc<dyn Program>>, RpcError>;
 }

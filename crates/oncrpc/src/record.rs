@@ -35,6 +35,8 @@ pub(crate) struct Records {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// Room at first, and the measure of what is read in one call.
+    chunk: usize,
     /// The fragments of a record before its last.
     gathered: Vec<u8>,
     /// `gathered` was handed out whole and is to be emptied.
@@ -45,18 +47,29 @@ pub(crate) struct Records {
 impl Records {
     /// For records of at most `maximum` bytes.
     pub(crate) fn new(maximum: usize) -> Self {
-        Self { buffer: vec![0; CHUNK], start: 0, end: 0, gathered: Vec::new(), handed_out: false, maximum }
+        Self::within(CHUNK, maximum)
+    }
+
+    /// For records of at most `maximum` bytes, with `chunk` bytes of room. The room does not grow if a record and its head take
+    /// less than half of it.
+    pub(crate) fn within(chunk: usize, maximum: usize) -> Self {
+        Self { buffer: vec![0; chunk], start: 0, end: 0, chunk, gathered: Vec::new(), handed_out: false, maximum }
+    }
+
+    /// Whether nothing has come that was not taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.start == self.end && (self.handed_out || self.gathered.is_empty())
     }
 
     /// Where to read into; [`Records::filled`] tells how much was read. Never empty.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
-        } else if self.buffer.len() - self.end < CHUNK / 4 {
+        } else if self.buffer.len() - self.end < self.chunk / 4 {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
             // More than half is one fragment's: the bytes of it that are here call for as much again.
-            if self.buffer.len() - self.end < CHUNK / 2 {
+            if self.buffer.len() - self.end < self.chunk / 2 {
                 self.buffer.resize(self.buffer.len() * 2, 0);
             }
         }
@@ -125,6 +138,25 @@ mod tests {
             }
         }
         (Ok(found), records.buffer.len())
+    }
+
+    #[test]
+    fn a_strangers_records_stay_within_their_room() {
+        let mut records = Records::within(512, 240);
+        for piece in [1, 7, 100, 244, 512] {
+            let stream: Vec<u8> = (0..40).flat_map(|_| [&(LAST | 240).to_be_bytes()[..], &[1; 240]].concat()).collect();
+            let mut rest = &stream[..];
+            while !rest.is_empty() {
+                let room = records.room();
+                let length = rest.len().min(piece).min(room.len());
+                room[..length].copy_from_slice(&rest[..length]);
+                records.filled(length);
+                rest = &rest[length..];
+                while records.next().expect("short enough").is_some() {}
+                assert!(records.buffer.len() + records.gathered.capacity() <= 1_024);
+            }
+            assert!(records.is_empty());
+        }
     }
 
     #[test]

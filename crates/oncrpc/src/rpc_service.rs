@@ -12,6 +12,8 @@ use std::sync::Arc;
 const CALL_MAXIMUM: usize = 1_024;
 /// Strangers' connections at a time, and how long one may say nothing.
 const CONNECTIONS: usize = 64;
+/// Those of one address.
+const CONNECTIONS_EACH: usize = 8;
 const IDLE_NS: u64 = 10_000_000_000;
 
 /// linerate's RPC program over TCP and UDP. Dropping it ends it and unregisters it.
@@ -28,7 +30,7 @@ impl RpcService {
     /// # Errors
     /// Fails if the port is taken or cannot be bound.
     pub fn start(address: SocketAddr) -> Result<Self, RpcError> {
-        let program: Arc<dyn Program> = Arc::new(TestProgram::new(None));
+        let program: Arc<dyn Program> = Arc::new(TestProgram::without_data());
         let tcp = listen(Transport::Tcp, address, Arc::clone(&program))?;
         // The same port for both, as with other services.
         let address = tcp.address();
@@ -79,6 +81,7 @@ fn portmapper() -> SocketAddr {
 fn listen(transport: Transport, address: SocketAddr, program: Arc<dyn Program>) -> Result<Server, RpcError> {
     let options = ServerOptions {
         connections: CONNECTIONS,
+        connections_each: CONNECTIONS_EACH,
         idle_ns: Some(IDLE_NS),
         call_maximum: CALL_MAXIMUM,
         ..ServerOptions::default()

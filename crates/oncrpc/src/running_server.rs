@@ -5,7 +5,7 @@ use crate::job::Job;
 use crate::load::TICK_NS;
 use crate::protocol::Protocol;
 use crate::server::{Server, ServerMeter, ServerOptions};
-use linerate_engine::{SocketSpec, Timeline};
+use linerate_engine::{AllowedPeers, SocketSpec, Timeline};
 use linerate_model::{EndCounts, LinkId, Received, Sent, Task, Transport};
 use linerate_observe::interface_of;
 use linerate_sys::clock;
@@ -31,13 +31,13 @@ pub(crate) struct RunningServer {
 }
 
 impl RunningServer {
-    /// Serves end number `end`, on `link` at `address` and a port of the system's choice.
+    /// Serves end number `end`, on `link` at `address` and a port of the system's choice, to `peers` that hold the session's key.
     pub(crate) fn start(
         job: &Job,
         protocol: &dyn Protocol,
         end: usize,
-        link: LinkId,
-        address: IpAddr,
+        (link, address): (LinkId, IpAddr),
+        peers: &AllowedPeers,
     ) -> Result<Self, RpcError> {
         let transport = job.transport();
         let bind = Some(SocketAddr::new(address, 0));
@@ -48,6 +48,8 @@ impl RunningServer {
             threads: flows.min(thread::available_parallelism().map_or(1, usize::from)),
             first: end * flows,
             cpus: job.socket().receiver_cpus.clone(),
+            key: Some(job.key),
+            peers: peers.clone(),
             ..ServerOptions::default()
         };
         let server = Server::on(transport, socket, protocol.programs(job)?, options)?;

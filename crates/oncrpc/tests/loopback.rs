@@ -1,11 +1,12 @@
 //! Callers and servers in one process, over loopback: every kind of call, and what goes wrong with them.
 
+use linerate_engine::proof::proof;
 use linerate_engine::testing::one_path::{self, LINK, TIMEOUT, counts, failure, was_stopped};
 use linerate_engine::testing::{Reached, Session};
 use linerate_engine::{Conductor as _, Engine as _};
 use linerate_model::{
     Arrivals, Assignment, EndCounts, IpVersion, LatencyBuckets, Meter, Net, Readings, Ready, RpcCall, RpcTask,
-    SeriesQuantity, Task, Timing, Transport,
+    SeriesQuantity, SessionKey, Task, Timing, Transport,
 };
 use linerate_oncrpc::OncRpc;
 use linerate_sys::clock;
@@ -163,17 +164,19 @@ fn calls_sent_again_are_seen_while_they_are() {
         scope.spawn(|| {
             // It answers the greeting, and of each later call only the second copy.
             let (mut call, mut seen) = ([0; 1_024], HashSet::new());
-            let answer = |call: &[u8], to| {
+            let answer = |call: &[u8], to, results: &[u8]| {
                 // RFC 5531: xid, reply, accepted, a verifier of AUTH_NONE, success.
-                let reply = [&call[..4], &[0, 0, 0, 1], &[0; 16]].concat();
+                let reply = [&call[..4], &[0, 0, 0, 1], &[0; 16], results].concat();
                 server.send_to(&reply, to).expect("sends");
             };
             let (_, from) = server.recv_from(&mut call).expect("a greeting");
-            answer(&call, from);
+            // A ticket, and the proof of the key over it and the salt behind the head of the call.
+            let (key, ticket) = (SessionKey([5; 16]), [0; 16]);
+            answer(&call, from, &[ticket, proof(&key, *b"lnrt-ra1", &[&call[40..56], &ticket])].concat());
             while client.reached() < Reached::Ended {
                 server.set_read_timeout(Some(std::time::Duration::from_millis(50))).expect("sets");
                 match server.recv_from(&mut call) {
-                    Ok((_, from)) if !seen.insert(call[..4].to_vec()) => answer(&call, from),
+                    Ok((_, from)) if !seen.insert(call[..4].to_vec()) => answer(&call, from, &[]),
                     _ => {}
                 }
             }
@@ -241,7 +244,7 @@ fn a_server_that_does_not_answer_is_told_before_the_start_or_waited_for_until_a_
                 assert!(was_stopped(&calling.join().expect("no panic")));
             } else {
                 let error = failure(calling.join().expect("no panic"));
-                assert!(error.contains("did not answer a null call within 5 s"), "{error}");
+                assert!(error.contains("did not answer a greeting within 5 s"), "{error}");
             }
         });
     }

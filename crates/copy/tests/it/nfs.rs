@@ -1,6 +1,7 @@
 //! Copies to and from an NFS server, linerate's own on loopback: the same tree arrives, and what goes wrong is named.
 
 use crate::pair::{KEY, OPTIONS, assert_same, assignment, census, copier, engine, folder, made, one, role, task};
+use linerate_engine::AllowedPeers;
 use linerate_engine::FailedBy;
 use linerate_engine::testing::{Session, run};
 use linerate_model::{
@@ -22,7 +23,7 @@ const BY_NFS: CopyOptions = CopyOptions { verify: CopyVerify::ReadBack, sync: Co
 /// Serves `path` to those that show `key`, and says how clients reach it.
 fn serve(path: &Path, key: SessionKey) -> (NfsShare, FileServer) {
     let directory = File::open(path).expect("opened").into();
-    let share = NfsShare::start(directory, key, Ipv4Addr::LOCALHOST.into()).expect("served");
+    let share = NfsShare::start(directory, key, Ipv4Addr::LOCALHOST.into(), AllowedPeers::default()).expect("served");
     let at = FileServer::AgentNfs(share.address());
     (share, at)
 }

@@ -3,6 +3,7 @@
 use super::{Stopped, status_error};
 use crate::answers::{self, Answer};
 use crate::calls::{self, Ask};
+use crate::identity::Identity;
 use crate::status;
 use linerate_engine::{SocketError, SocketSpec};
 use linerate_model::{NfsOperation, SocketOptions, Transport};
@@ -44,11 +45,12 @@ pub(super) enum Failure {
 /// Pool of the connections of one mount.
 pub(super) struct ConnectionPool {
     pub(super) address: SocketAddr,
-    pub(super) credential: Credential,
+    identity: Identity,
     /// From a privileged port, as many servers want it.
     privileged: bool,
     answer_time: Arc<AnswerTime>,
-    idle: Mutex<Vec<Caller>>,
+    /// With what their calls show.
+    idle: Mutex<Vec<(Caller, Credential)>>,
     /// The server could not be reached again.
     lost: AtomicBool,
 }
@@ -83,14 +85,16 @@ pub(super) struct Connection {
 }
 
 impl ConnectionPool {
-    pub(super) fn new(address: SocketAddr, credential: Credential, privileged: bool, stopped: Stopped) -> Self {
+    pub(super) fn new(address: SocketAddr, identity: Identity, privileged: bool, stopped: Stopped) -> Self {
         let answer_time = Arc::new(AnswerTime { stopped, ends: AtomicU64::new(0) });
-        Self { address, credential, privileged, answer_time, idle: Mutex::default(), lost: AtomicBool::new(false) }
+        Self { address, identity, privileged, answer_time, idle: Mutex::default(), lost: AtomicBool::new(false) }
     }
 
-    /// Connects to a port of the server.
-    pub(super) fn dial(&self, address: SocketAddr) -> Result<Caller, RpcError> {
-        dial(address, self.privileged)
+    /// Connects to a port of the server, and says what calls to it show.
+    pub(super) fn dial(&self, address: SocketAddr) -> Result<(Caller, Credential), RpcError> {
+        let mut caller = dial(address, self.privileged)?;
+        let credential = self.identity.credential(&mut caller)?;
+        Ok((caller, credential))
     }
 
     pub(super) fn is_lost(&self) -> bool {
@@ -100,7 +104,7 @@ impl ConnectionPool {
     /// Takes an idle connection, or opens one.
     pub(super) fn take(&self) -> io::Result<Connection> {
         let idle = self.idle().pop();
-        idle.map_or_else(|| self.fresh(), |caller| Ok(self.connection(caller)))
+        idle.map_or_else(|| self.fresh(), |idle| Ok(self.connection(idle)))
     }
 
     /// Opens a connection.
@@ -108,17 +112,16 @@ impl ConnectionPool {
         if self.is_lost() {
             return Err(lost(format!("{} is lost", self.address)));
         }
-        let caller = self.dial(self.address).map_err(|error| {
+        let dialled = self.dial(self.address).map_err(|error| {
             self.lost.store(true, Ordering::Relaxed);
             lost(error)
         })?;
-        Ok(self.connection(caller))
+        Ok(self.connection(dialled))
     }
 
-    fn connection(&self, caller: Caller) -> Connection {
-        let (answer_time, credential) = (Arc::clone(&self.answer_time), self.credential.clone());
+    fn connection(&self, (caller, credential): (Caller, Credential)) -> Connection {
         Connection {
-            answer_time,
+            answer_time: Arc::clone(&self.answer_time),
             caller,
             credential,
             asked: HashMap::new(),
@@ -130,7 +133,7 @@ impl ConnectionPool {
     /// Takes one back that has no call under way.
     pub(super) fn give(&self, connection: Connection) {
         if connection.asked.is_empty() {
-            self.idle().push(connection.caller);
+            self.idle().push((connection.caller, connection.credential));
         }
     }
 
@@ -203,7 +206,7 @@ impl ConnectionPool {
         taken.map_err(|failure| failure.of(call))
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Caller>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<(Caller, Credential)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,6 +16,7 @@ pub use reading::NfsReading;
 
 use crate::answers::{Answer, Attributes};
 use crate::calls::{Ask, Handle, Settings, handle};
+use crate::identity::Identity;
 use crate::{mount, status};
 use connection::{Connection, ConnectionPool, Failure};
 use linerate_model::{NfsServer, SessionKey, Transport};
@@ -114,10 +115,10 @@ struct Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if !self.connections.is_lost()
-            && let Ok(mut caller) = self.connections.dial(self.mounting)
+            && let Ok((mut caller, credential)) = self.connections.dial(self.mounting)
         {
             // It only keeps a list for people.
-            let _ = mount::unmount(&mut caller, &self.connections.credential, &self.export);
+            let _ = mount::unmount(&mut caller, &credential, &self.export);
         }
     }
 }
@@ -126,21 +127,22 @@ impl NfsFolder {
     /// Finds the server's ports, mounts the export, and goes down to the folder in it. What is missing of it is an error; with
     /// `make`, the last part of the path is made.
     pub fn connect(server: &NfsServer, make: bool, stopped: Stopped) -> Result<Self, RpcError> {
-        let credential = Credential::sys("linerate", server.uid, server.gid);
+        let identity = Identity::User(Credential::sys("linerate", server.uid, server.gid));
         let dial = |address| connection::dial(address, true);
         let (nfs, mounting) = mount::ports(server, Transport::Tcp, &dial)?;
-        let connections = ConnectionPool::new(nfs, credential, true, stopped);
+        let connections = ConnectionPool::new(nfs, identity, true, stopped);
         Self::mounted(connections, mounting, &server.export, make)
     }
 
     /// The folder that an agent serves to those that show `key`.
     pub fn of_agent(address: SocketAddr, key: &SessionKey, stopped: Stopped) -> Result<Self, RpcError> {
-        Self::mounted(ConnectionPool::new(address, Credential::key(key), false, stopped), address, "/", false)
+        let identity = Identity::KeyHolder(*key);
+        Self::mounted(ConnectionPool::new(address, identity, false, stopped), address, "/", false)
     }
 
     fn mounted(connections: ConnectionPool, mounting: SocketAddr, path: &str, make: bool) -> Result<Self, RpcError> {
-        let mut caller = connections.dial(mounting)?;
-        let (export, below, root) = find_export(&mut caller, &connections.credential, path)?;
+        let (mut caller, credential) = connections.dial(mounting)?;
+        let (export, below, root) = find_export(&mut caller, &credential, path)?;
         let mut server = Server { connections, mounting, export, read: PIECE, write: PIECE, time_step: 1 };
         let failed = |what: String, error: io::Error| RpcError::Refused {
             server: server.connections.address,

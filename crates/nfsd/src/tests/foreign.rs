@@ -9,11 +9,6 @@ use nfs3_types::nfs3::{
     Nfs3Result, PATHCONF3args, READ3args, READDIR3args, READDIRPLUS3args, READLINK3args, REMOVE3args, RENAME3args,
     RMDIR3args, SETATTR3args, SYMLINK3args, WRITE3args, cookieverf3, symlinkdata3,
 };
-use nfs3_types::rpc::{auth_flavor, opaque_auth};
-
-fn credential() -> opaque_auth<'static> {
-    opaque_auth { flavor: auth_flavor::AUTH_SHORT, body: Opaque::owned(KEY.0.to_vec()) }
-}
 
 fn place<'a>(dir: &nfs_fh3, name: &'a str) -> diropargs3<'a> {
     diropargs3 { dir: dir.clone(), name: name.as_bytes().into() }
@@ -24,11 +19,10 @@ async fn every_procedure_serves_a_client_of_others() {
     let kept = tempfile::tempdir().expect("a directory");
     for directory in [None, Some(kept.path().to_owned())] {
         let service = NfsService { directory: directory.clone(), ..NfsService::default() };
-        let server =
-            Server::start(Transport::Tcp, LOOPBACK, service.programs(KEY, 1).expect("serves")).expect("listens");
+        let server = Server::start(Transport::Tcp, LOOPBACK, service.programs(1).expect("serves")).expect("listens");
         let connect = async || TokioIo::new(tokio::net::TcpStream::connect(server.address()).await.expect("connects"));
 
-        let mut mount = MountClient::new_with_auth(connect().await, credential(), opaque_auth::default());
+        let mut mount = MountClient::new(connect().await);
         mount.null().await.expect("null");
         let mounted = mount.mnt(dirpath(Opaque::borrowed(b"/"))).await.expect("mnt");
         let exports = mount.export().await.expect("export").into_inner();
@@ -36,7 +30,7 @@ async fn every_procedure_serves_a_client_of_others() {
         assert_eq!(mount.dump().await.expect("dump").into_inner().len(), 1);
         let root = nfs_fh3 { data: mounted.fhandle.0.clone() };
 
-        let mut nfs = Nfs3Client::new_with_auth(connect().await, credential(), opaque_auth::default());
+        let mut nfs = Nfs3Client::new(connect().await);
         nfs.null().await.expect("null");
         let info = nfs.fsinfo(&FSINFO3args { fsroot: root.clone() }).await.expect("fsinfo").unwrap();
         assert_eq!(info.rtmax, 1 << 20);

@@ -10,9 +10,11 @@ pub use retransmission::Retransmission;
 pub use waiting::Waiting;
 
 use crate::error::RpcError;
+use crate::greeting::{self, GREET};
 use crate::load::TICK_NS;
 use crate::message::{Credential, Procedure, Reply};
 use linerate_engine::Stop;
+use linerate_model::SessionKey;
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -20,6 +22,8 @@ use std::sync::Arc;
 use tcp::TcpCaller;
 use udp::UdpCaller;
 
+/// A greeting is answered within this.
+const GREETING: Nanos = Nanos::from_secs(5);
 /// The most bytes of a reply: the largest unit of data and what goes with it.
 const REPLY_MAXIMUM: usize = (1 << 20) + (64 << 10);
 
@@ -121,6 +125,20 @@ impl Caller {
             Link::Tcp(tcp) => tcp.strays,
             Link::Udp(udp) => udp.strays,
         }
+    }
+
+    /// Proves to a server of a session that this caller holds its `key`, and has the server prove the same. Returns the
+    /// credential of all other calls on this connection or socket.
+    ///
+    /// # Errors
+    /// The server does not answer, or does not hold the key.
+    pub fn greet(&mut self, key: &SessionKey) -> Result<Credential, RpcError> {
+        let (salt, what) = (rand::random(), "a greeting");
+        let results = self.ask(what, GREET, &Credential::none(), &greeting::arguments(key, &salt), GREETING)?;
+        greeting::credential(key, &salt, &results).ok_or_else(|| {
+            let reason = "it does not hold the session's key, so it is no server of this trial".to_owned();
+            RpcError::Refused { server: self.server, what: what.to_owned(), reason }
+        })
     }
 
     /// One call and its results, for setting up. Replies to other calls that come meanwhile are dropped. `what` names the

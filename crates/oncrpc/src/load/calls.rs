@@ -24,19 +24,19 @@ const WAITING_CALLS: std::ops::RangeInclusive<u64> = 16..=65_536;
 pub(crate) struct Calls {
     spec: RpcTask,
     server: SocketAddr,
-    credential: Credential,
+    key: SessionKey,
     to: Procedure,
     args: Vec<u8>,
 }
 
 impl Calls {
-    pub(crate) fn new(spec: &RpcTask, key: &SessionKey, server: SocketAddr) -> Self {
+    pub(crate) fn new(spec: &RpcTask, key: SessionKey, server: SocketAddr) -> Self {
         let mut data = vec![0; spec.unit_bytes.get() as usize];
         rand::fill(&mut data[..]);
         Self {
             spec: spec.clone(),
             server,
-            credential: Credential::key(key),
+            key,
             to: Procedure { program: PROGRAM, version: VERSION, procedure: number(spec.call) },
             args: arguments(spec.call, &data),
         }
@@ -48,8 +48,8 @@ impl Load for Calls {
         self.server
     }
 
-    fn greeting(&self) -> (Procedure, &Credential) {
-        (Procedure { procedure: 0, ..self.to }, &self.credential)
+    fn greet(&self, caller: &mut Caller) -> Result<Credential, RpcError> {
+        caller.greet(&self.key)
     }
 
     fn run(&self, shared: &Shared, index: usize, caller: &mut Caller) -> Result<Outcome, RpcError> {
@@ -66,6 +66,7 @@ impl Load for Calls {
 struct Asking<'a> {
     load: &'a Calls,
     shared: &'a Shared,
+    credential: &'a Credential,
     schedule: Option<Schedule>,
     tally: Tally<'a>,
     edges: Edges<'a>,
@@ -83,6 +84,7 @@ impl<'a> Asking<'a> {
         Self {
             load,
             shared,
+            credential: &flow.credential,
             schedule: spec.rate.map(schedule),
             tally: Tally::new(shared, index),
             edges: Edges::new(shared, index),
@@ -139,7 +141,7 @@ impl<'a> Asking<'a> {
                 None if *now < close => *now,
                 _ => return queued,
             };
-            caller.call(self.load.to, &self.load.credential, &self.load.args);
+            caller.call(self.load.to, self.credential, &self.load.args);
             self.since.add(since);
         }
         BURST

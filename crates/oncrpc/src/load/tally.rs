@@ -135,6 +135,7 @@ mod tests {
     use crate::flow::Flow;
     use crate::job::Job;
     use crate::load::Calls;
+    use crate::message::Credential;
     use linerate_engine::testing::one_path;
     use linerate_model::{RpcCall, RpcTask, SessionKey, Task, Transport};
     use linerate_units::{ByteCount, Nanos, OpRate};
@@ -149,9 +150,13 @@ mod tests {
         let [part, _] = one_path::parts(&Task::Rpc(task.clone()), Nanos::from_secs(1));
         let job = Job::check(&part, &OncRpc).expect("it can be meant");
         let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
-        let load = Arc::new(Calls::new(&task, &SessionKey([1; 16]), server));
+        let load = Arc::new(Calls::new(&task, SessionKey([1; 16]), server));
         let timeline = job.timeline(0);
-        Shared::new(job, timeline, vec![Flow { end: 0, path: 0, number: 0, local: server, load }])
+        Shared::new(
+            job,
+            timeline,
+            vec![Flow { end: 0, path: 0, number: 0, local: server, credential: Credential::none(), load }],
+        )
     }
 
     #[test]

@@ -3,16 +3,18 @@
 
 mod account;
 mod later;
+mod lobby;
 mod tcp;
 #[cfg(test)]
 mod tests;
 mod udp;
 
 use crate::error::RpcError;
-use crate::message::{BadCall, Presented, Refused, put_accepted, put_refused, read_call};
+use crate::greeting::{Admission, GREET, KnownCallers};
+use crate::message::{BadCall, CallMessage, Refused, put_accepted, put_refused, read_call};
 use account::Account;
-use linerate_engine::Timeline;
-use linerate_model::{Service, Transport};
+use linerate_engine::{AllowedPeers, Timeline};
+use linerate_model::{Service, SessionKey, Transport};
 use linerate_sys::clock;
 use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
 use linerate_sys::{affinity, socket};
@@ -94,8 +96,6 @@ pub struct Call<'a> {
     pub version: u32,
     /// The procedure's number.
     pub procedure: u32,
-    /// What the caller shows of itself.
-    pub credential: Presented<'a>,
     /// In XDR.
     pub args: &'a [u8],
     /// Who calls.
@@ -113,8 +113,14 @@ pub struct ServerOptions {
     pub threads: usize,
     /// The number of the first answering thread, by which it is named and its core is chosen.
     pub first: usize,
+    /// Who may call: holders of this key only, but for null calls; `None` is anyone.
+    pub key: Option<SessionKey>,
+    /// Hosts that are answered.
+    pub peers: AllowedPeers,
     /// TCP: connections at a time; more are closed at once.
     pub connections: usize,
+    /// TCP: those of one address, or of one IPv6 network of 64 bits.
+    pub connections_each: usize,
     /// TCP: a connection without a call for so long is closed; none leaves it open.
     pub idle_ns: Option<u64>,
     /// Bytes of a call at the most.
@@ -128,7 +134,10 @@ impl Default for ServerOptions {
         Self {
             threads: 1,
             first: 0,
+            key: None,
+            peers: AllowedPeers::default(),
             connections: 1_024,
+            connections_each: 1_024,
             idle_ns: None,
             call_maximum: (1 << 20) + (64 << 10),
             cpus: Vec::new(),
@@ -152,6 +161,8 @@ impl std::fmt::Debug for Server {
 /// What a server's threads share.
 struct Shared {
     programs: Vec<Arc<dyn Program>>,
+    /// Who may call; `None` is anyone.
+    admission: Option<Admission>,
     options: ServerOptions,
     account: Account,
     stop: AtomicBool,
@@ -161,7 +172,7 @@ struct Shared {
 }
 
 impl Server {
-    /// Serves `programs` at `address`, with what most servers allow.
+    /// Serves `programs` to anyone at `address`, with what most servers allow.
     pub fn start(transport: Transport, address: SocketAddr, programs: Vec<Arc<dyn Program>>) -> Result<Self, RpcError> {
         Self::at(transport, address, programs, ServerOptions::default())
     }
@@ -209,6 +220,7 @@ impl Server {
         let numbers = AtomicUsize::new(options.first);
         let shared = Arc::new(Shared {
             programs,
+            admission: options.key.map(Admission::new),
             options,
             account: Account::default(),
             stop: AtomicBool::new(false),
@@ -345,54 +357,106 @@ impl Shared {
         lock().retain(|thread| thread.tid != tid);
     }
 
-    /// Executes the call in `message` and appends the reply to `out`; returns when that is due, or none if there is nothing
-    /// to answer.
+    /// Executes the call in `message` and appends the reply to `out`; none if there is nothing to answer. `known` are the callers
+    /// whose tickets are taken; without it, none is.
     fn execute(
         &self,
         message: &[u8],
-        peer: SocketAddr,
-        transport: Transport,
+        (peer, transport): (SocketAddr, Transport),
         arrived_ns: u64,
+        known: Option<&mut KnownCallers>,
         out: &mut Vec<u8>,
-    ) -> Option<u64> {
+    ) -> Option<Executed> {
+        let stranger = Executed { due: 0, caller: Standing::Stranger };
         let call = match read_call(message) {
             Ok(call) => call,
             Err(BadCall::Version(xid)) => {
                 put_refused(out, xid, Refused::RpcMismatch { low: 2, high: 2 });
-                return Some(0);
+                return Some(stranger);
             }
             Err(BadCall::NoCall) => return None,
         };
         let begin = out.len();
         put_accepted(out, call.xid);
-        let mut answer = || {
-            let mut programs = self.programs.iter().filter(|program| program.number() == call.to.program);
-            let program = programs.next().ok_or(Refused::ProgramUnavailable)?;
-            let call = Call {
-                xid: call.xid,
-                version: call.to.version,
-                procedure: call.to.procedure,
-                credential: call.credential,
-                args: call.args,
-                peer,
-                transport,
-                arrived_ns,
-            };
-            let versions = program.versions();
-            if !versions.contains(&call.version) {
-                return Err(Refused::ProgramMismatch { low: *versions.start(), high: *versions.end() });
-            }
-            program.call(&call, out)
+        let is_known = match (&self.admission, known) {
+            (Some(admission), Some(known)) => known.admits(admission, peer, call.credential),
+            _ => false,
         };
-        match answer() {
-            Ok(due) => Some(due.unwrap_or(0)),
-            Err(why) => {
-                out.truncate(begin);
-                put_refused(out, call.xid, why);
-                Some(0)
+        let executed = match &self.admission {
+            Some(admission) if call.to == GREET => match admission.answer(call.args, peer) {
+                Some(results) => {
+                    out.extend_from_slice(&results);
+                    Ok(Executed { caller: Standing::Greeted, ..stranger })
+                }
+                None => Err(Refused::BAD_CREDENTIAL),
+            },
+            admission => {
+                let is_admitted = is_known || admission.is_none();
+                let caller = if is_known { Standing::Known } else { Standing::Stranger };
+                self.call(&call, (peer, transport), arrived_ns, is_admitted, out)
+                    .map(|due| Executed { due: due.unwrap_or(0), caller })
             }
-        }
+        };
+        Some(executed.unwrap_or_else(|why| {
+            out.truncate(begin);
+            put_refused(out, call.xid, why);
+            if is_known { Executed { caller: Standing::Known, ..stranger } } else { stranger }
+        }))
     }
+
+    /// Has a program do `call`. Null calls need no admission.
+    fn call(
+        &self,
+        call: &CallMessage<'_>,
+        (peer, transport): (SocketAddr, Transport),
+        arrived_ns: u64,
+        is_admitted: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<u64>, Refused> {
+        let mut programs = self.programs.iter().filter(|program| program.number() == call.to.program);
+        let program = programs.next().ok_or(Refused::ProgramUnavailable)?;
+        let versions = program.versions();
+        if !versions.contains(&call.to.version) {
+            return Err(Refused::ProgramMismatch { low: *versions.start(), high: *versions.end() });
+        }
+        if call.to.procedure != 0 && !is_admitted {
+            return Err(Refused::BAD_CREDENTIAL);
+        }
+        let call = Call {
+            xid: call.xid,
+            version: call.to.version,
+            procedure: call.to.procedure,
+            args: call.args,
+            peer,
+            transport,
+            arrived_ns,
+        };
+        program.call(&call, out)
+    }
+
+    /// Whether a reply to `caller` is counted: those to strangers are none of a session's.
+    fn counts(&self, caller: Standing) -> bool {
+        self.admission.is_none() || caller == Standing::Known
+    }
+}
+
+/// A call that was executed.
+#[derive(Debug, Clone, Copy)]
+struct Executed {
+    /// When the reply is due.
+    due: u64,
+    caller: Standing,
+}
+
+/// What is known of who called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Nothing. Over UDP it may not even have called.
+    Stranger,
+    /// It has just shown that it holds the session's key, and still has to show that it reads the reply.
+    Greeted,
+    /// It holds the key and reads the replies at its address.
+    Known,
 }
 
 /// How long to wait for the next call when a reply is due at `due`.

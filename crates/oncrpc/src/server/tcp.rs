@@ -1,13 +1,16 @@
 //! Calls over connections: a thread for each.
 
 use super::later::Later;
-use super::{Shared, TICK_NS, name, spawn, wait_ns};
+use super::lobby::{Greeted, Lobby};
+use super::{Executed, Shared, TICK_NS, name, spawn, wait_ns};
 use crate::error::{RpcError, is_timeout};
+use crate::greeting::KnownCallers;
 use crate::record::{Records, put_record};
+use linerate_engine::origin;
 use linerate_model::Transport;
 use linerate_sys::{clock, socket};
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,39 +19,68 @@ use std::thread::JoinHandle;
 /// No more calls are taken while so many bytes of replies wait for the caller to read them.
 pub(super) const OWED_MAXIMUM: usize = 2 << 20;
 
-/// Accepts connections until the server ends, and then waits for their threads.
+/// Accepts connections until the server ends, and then waits for their threads. Connections get a thread when their callers have
+/// shown the session's key; where there is none, at once.
 pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    let mut threads = Threads::default();
+    let mut lobby = Lobby::new();
     while !shared.is_stopped() {
-        if !socket::wait_readable(&[listener.as_fd()], TICK_NS).unwrap_or(false) {
+        let sockets: Vec<_> = [listener.as_fd()].into_iter().chain(lobby.sockets()).collect();
+        if !socket::wait_readable(&sockets, TICK_NS).unwrap_or(false) {
+            // Strangers that have had their time go.
+            lobby.attend(shared);
             continue;
         }
-        let Ok((stream, peer)) = listener.accept() else {
+        match listener.accept() {
+            Ok((_, peer)) if !shared.options.peers.allow(peer.ip()) => {}
+            Ok((stream, peer)) if shared.admission.is_some() => lobby.take(stream, peer),
+            Ok((stream, peer)) => threads.serve(stream, peer, Vec::new(), shared),
+            Err(error) if is_timeout(&error) => {}
             // A connection that went away again, or no descriptor left for it: the others go on.
-            clock::sleep_until(clock::now() + 1_000_000);
-            continue;
-        };
-        threads.retain(|thread| !thread.is_finished());
+            Err(_) => clock::sleep_until(clock::now() + 1_000_000),
+        }
+        for Greeted { stream, peer, reply } in lobby.attend(shared) {
+            threads.serve(stream, peer, reply, shared);
+        }
+    }
+    for (_, thread) in threads.0 {
+        let _ = thread.join();
+    }
+}
+
+/// The threads that serve connections, and where those come from.
+#[derive(Default)]
+struct Threads(Vec<(IpAddr, JoinHandle<()>)>);
+
+impl Threads {
+    /// Serves a connection whose caller is to be told `reply` first, on a thread of its own. Closes it if there are too many.
+    fn serve(&mut self, stream: TcpStream, peer: SocketAddr, reply: Vec<u8>, shared: &Arc<Shared>) {
+        self.0.retain(|(_, thread)| !thread.is_finished());
+        let origin = origin(peer.ip());
+        let here = self.0.iter().filter(|(other, _)| *other == origin).count();
+        if here >= shared.options.connections_each {
+            return;
+        }
+        // Counted before the caller hears of it.
         if shared.connections.fetch_add(1, Ordering::Relaxed) >= shared.options.connections {
             shared.connections.fetch_sub(1, Ordering::Relaxed);
-            continue;
+            return;
         }
         let number = shared.numbers.fetch_add(1, Ordering::Relaxed);
         let own = Arc::clone(shared);
         let work = move || {
             // A connection that fails is its caller's to report.
-            own.work(number, || drop(Connection::new(stream, peer).and_then(|connection| connection.serve(&own))));
+            own.work(number, || {
+                drop(Connection::new(stream, peer, reply).and_then(|connection| connection.serve(&own)));
+            });
             own.connections.fetch_sub(1, Ordering::Relaxed);
         };
         match spawn(name(number), work) {
-            Ok(thread) => threads.push(thread),
+            Ok(thread) => self.0.push((origin, thread)),
             Err(_) => {
                 shared.connections.fetch_sub(1, Ordering::Relaxed);
             }
         }
-    }
-    for thread in threads {
-        let _ = thread.join();
     }
 }
 
@@ -56,6 +88,7 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 struct Connection {
     stream: TcpStream,
     peer: SocketAddr,
+    known: KnownCallers,
     /// Replies; the first `sent` bytes are with the kernel.
     out: Vec<u8>,
     sent: usize,
@@ -65,33 +98,47 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(stream: TcpStream, peer: SocketAddr) -> Result<Self, RpcError> {
+    /// A connection whose caller is to be told `out` first.
+    fn new(stream: TcpStream, peer: SocketAddr, out: Vec<u8>) -> Result<Self, RpcError> {
         stream
             .set_nonblocking(true)
             .and_then(|()| stream.set_nodelay(true))
             .map_err(RpcError::socket("setting up a connection"))?;
-        Ok(Self { stream, peer, out: Vec::new(), sent: 0, arrived: Vec::new(), later: Later::new() })
+        let (known, later) = (KnownCallers::default(), Later::new());
+        Ok(Self { stream, peer, known, out, sent: 0, arrived: Vec::new(), later })
     }
 
     fn serve(mut self, shared: &Shared) -> Result<(), RpcError> {
         let mut records = Records::new(shared.options.call_maximum);
-        let mut heard = clock::now();
+        let (mut heard, mut read) = (clock::now(), clock::now());
         while !shared.is_stopped() {
             while let Some(held) = self.later.take(clock::now()) {
                 self.out.extend_from_slice(&held.bytes);
                 self.arrived.push(held.arrived);
             }
+            // As many calls as there are, until too much is owed for them: the rest is executed when that is read.
+            let calls = self.execute(&mut records, read, shared)?;
+            // Half of a call is no reason to stay.
+            if calls != Calls::None {
+                heard = read;
+            }
             self.write(shared).map_err(RpcError::socket("sending replies"))?;
             let wait_ns = wait_ns(self.later.next_due());
             let descriptor = self.stream.as_fd();
-            if self.out.is_empty() {
-                socket::wait_readable(&[descriptor], wait_ns)?;
-            } else if self.out.len() - self.sent < OWED_MAXIMUM {
-                socket::wait_ready(descriptor, wait_ns)?;
-            } else {
-                socket::wait_writable(descriptor, wait_ns)?;
-                continue;
-            }
+            match (calls, self.owed()) {
+                (Calls::MoreLeft, owed) => {
+                    if owed >= OWED_MAXIMUM {
+                        socket::wait_writable(descriptor, wait_ns)?;
+                    }
+                    continue;
+                }
+                (_, 0) => socket::wait_readable(&[descriptor], wait_ns)?,
+                (_, owed) if owed < OWED_MAXIMUM => socket::wait_ready(descriptor, wait_ns)?,
+                _ => {
+                    socket::wait_writable(descriptor, wait_ns)?;
+                    continue;
+                }
+            };
             match self.stream.read(records.room()) {
                 Ok(0) => return Ok(()),
                 Ok(taken) => records.filled(taken),
@@ -104,21 +151,35 @@ impl Connection {
                 }
                 Err(error) => return Err(RpcError::socket("reading calls")(error)),
             }
-            let now = clock::now();
-            while let Some(call) = records.next().map_err(|error| self.malformed(error.to_string()))? {
-                heard = now;
-                let begin = self.out.len();
-                let (peer, out) = (self.peer, &mut self.out);
-                let due = put_record(out, |out| shared.execute(call, peer, Transport::Tcp, now, out));
-                match due {
-                    // The stream cannot be trusted from here on.
-                    None => return Err(self.malformed("a record that is no call".to_owned())),
-                    Some(due) if due > now => self.later.hold(due, now, self.out.split_off(begin), ()),
-                    Some(_) => self.arrived.push(now),
-                }
-            }
+            read = clock::now();
         }
         Ok(())
+    }
+
+    /// Executes the calls in `records`, which were read at `now`.
+    fn execute(&mut self, records: &mut Records, now: u64, shared: &Shared) -> Result<Calls, RpcError> {
+        let mut calls = Calls::None;
+        while self.owed() < OWED_MAXIMUM {
+            let malformed = |what| RpcError::Malformed { peer: self.peer, what };
+            let Some(call) = records.next().map_err(|error| malformed(error.to_string()))? else { return Ok(calls) };
+            calls = Calls::All;
+            let begin = self.out.len();
+            let (whom, known) = ((self.peer, Transport::Tcp), &mut self.known);
+            let executed = put_record(&mut self.out, |out| shared.execute(call, whom, now, Some(known), out));
+            match executed {
+                // The stream cannot be trusted from here on.
+                None => return Err(malformed("a record that is no call".to_owned())),
+                Some(Executed { due, .. }) if due > now => self.later.hold(due, now, self.out.split_off(begin), ()),
+                Some(Executed { caller, .. }) if shared.counts(caller) => self.arrived.push(now),
+                Some(_) => {}
+            }
+        }
+        Ok(Calls::MoreLeft)
+    }
+
+    /// Bytes of replies that the kernel has not taken.
+    fn owed(&self) -> usize {
+        self.out.len() - self.sent
     }
 
     /// Hands over as much as there is room for.
@@ -143,8 +204,14 @@ impl Connection {
         shared.account.answered(&mut self.arrived, now);
         Ok(())
     }
+}
 
-    fn malformed(&self, what: String) -> RpcError {
-        RpcError::Malformed { peer: self.peer, what }
-    }
+/// What was executed of the calls that had come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Calls {
+    /// None was whole.
+    None,
+    All,
+    /// More may be there, but too much is owed already.
+    MoreLeft,
 }

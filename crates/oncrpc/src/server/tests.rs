@@ -29,6 +29,12 @@ fn caller(transport: Transport, server: SocketAddr) -> Caller {
     .expect("a caller")
 }
 
+/// A server of a session, whose key it holds.
+fn serve(transport: Transport, programs: Vec<Arc<dyn Program>>) -> Server {
+    let options = ServerOptions { key: Some(KEY), ..ServerOptions::default() };
+    Server::at(transport, LOOPBACK, programs, options).expect("listens")
+}
+
 fn of(call: RpcCall) -> Procedure {
     Procedure { program: PROGRAM, version: VERSION, procedure: program::number(call) }
 }
@@ -36,10 +42,10 @@ fn of(call: RpcCall) -> Procedure {
 #[test]
 fn many_calls_are_under_way_and_each_gets_its_own_reply() {
     for transport in TRANSPORTS {
-        let program = Arc::new(TestProgram::new(Some(KEY)));
-        let server = Server::start(transport, LOOPBACK, vec![program.clone()]).expect("listens");
+        let program = Arc::new(TestProgram::new());
+        let server = serve(transport, vec![program.clone()]);
         let mut caller = caller(transport, server.address());
-        let credential = Credential::key(&KEY);
+        let credential = caller.greet(&KEY).expect("is known");
         // Units of different sizes come back at their own length.
         let mut sizes = BTreeMap::new();
         for round in 0..20u32 {
@@ -76,14 +82,15 @@ fn many_calls_are_under_way_and_each_gets_its_own_reply() {
 
 #[test]
 fn a_megabyte_there_and_back_over_tcp() {
-    let program = Arc::new(TestProgram::new(Some(KEY)));
-    let server = Server::start(Transport::Tcp, LOOPBACK, vec![program]).expect("listens");
+    let program = Arc::new(TestProgram::new());
+    let server = serve(Transport::Tcp, vec![program]);
     let mut caller = caller(Transport::Tcp, server.address());
     let data: Vec<u8> = (0..1 << 20).map(|at: u32| (at / 7) as u8).collect();
     let args = program::arguments(RpcCall::Echo, &data);
+    let credential = caller.greet(&KEY).expect("is known");
     // All of them are queued before any is read: neither end may wait for the other to read first.
     for _ in 0..12 {
-        caller.call(of(RpcCall::Echo), &Credential::key(&KEY), &args);
+        caller.call(of(RpcCall::Echo), &credential, &args);
     }
     let mut same = 0;
     while caller.outstanding() > 0 {
@@ -95,25 +102,28 @@ fn a_megabyte_there_and_back_over_tcp() {
 #[test]
 fn only_the_trials_key_moves_data_and_others_learn_why_not() {
     for transport in TRANSPORTS {
-        let program = Arc::new(TestProgram::new(Some(KEY)));
-        let server = Server::start(transport, LOOPBACK, vec![program.clone()]).expect("listens");
+        let program = Arc::new(TestProgram::new());
+        let server = serve(transport, vec![program.clone()]);
         let mut caller = caller(transport, server.address());
+        let error = caller.greet(&SessionKey([8; 16])).expect_err("another key").to_string();
+        assert!(error.contains("AUTH_BADCRED"), "{transport}: {error}");
+        let (none, key) = (Credential::none(), caller.greet(&KEY).expect("is known"));
         let mut ask = |to, credential: &Credential, args: &[u8]| {
             caller.ask("a call", to, credential, args, SOON).map_err(|error| error.to_string())
         };
         let data = program::arguments(RpcCall::Write, &[1; 100]);
-        let (none, key) = (Credential::none(), Credential::key(&KEY));
         assert_eq!(ask(of(RpcCall::Null), &none, &[]), Ok(Vec::new()));
         assert_eq!(ask(of(RpcCall::Write), &key, &data), Ok(Vec::new()));
         let (write, null) = (of(RpcCall::Write), of(RpcCall::Null));
         for (to, credential, args, needle) in [
             (write, &none, &data[..], "AUTH_BADCRED"),
-            (write, &Credential::key(&SessionKey([8; 16])), &data, "AUTH_BADCRED"),
+            (write, &Credential::short(&[8; 16]), &data, "AUTH_BADCRED"),
+            (write, &Credential::short(&KEY.0), &data, "AUTH_BADCRED"),
             (of(RpcCall::Read), &Credential::sys("host", 0, 0), &[0, 0, 0, 9], "AUTH_BADCRED"),
             (write, &key, &data[..50], "cannot read the arguments"),
             (of(RpcCall::Read), &key, &[0xff; 4], "cannot read the arguments"),
             (null, &none, &data, "cannot read the arguments"),
-            (Procedure { procedure: 4, ..null }, &key, &[], "does not have this procedure"),
+            (Procedure { procedure: 5, ..null }, &key, &[], "does not have this procedure"),
             (Procedure { version: 2, ..null }, &none, &[], "versions 1 to 1"),
             (Procedure { program: 100_003, ..null }, &none, &[], "does not have this program"),
         ] {
@@ -171,7 +181,7 @@ fn a_slow_reply_holds_up_no_other() {
 
 #[test]
 fn a_call_over_udp_without_a_reply_is_sent_again_and_counted_once() {
-    let program = TestProgram::new(Some(KEY));
+    let program = TestProgram::new();
     // A server that drops the first copy of every other call, and answers each of the others twice.
     let socket = UdpSocket::bind(LOOPBACK).expect("binds");
     let address = socket.local_addr().expect("bound");
@@ -186,7 +196,6 @@ fn a_call_over_udp_without_a_reply_is_sent_again_and_counted_once() {
                 xid: message.xid,
                 version: 1,
                 procedure: message.to.procedure,
-                credential: message.credential,
                 args: message.args,
                 peer,
                 transport: Transport::Udp,
@@ -194,7 +203,7 @@ fn a_call_over_udp_without_a_reply_is_sent_again_and_counted_once() {
             };
             let mut reply = Vec::new();
             put_accepted(&mut reply, message.xid);
-            program.call(&call, &mut reply).expect("the key is right");
+            program.call(&call, &mut reply).expect("it carries data");
             // What was dropped is the reply: the call was executed.
             if message.xid.is_multiple_of(2) && dropped.insert(message.xid) {
                 continue;
@@ -209,7 +218,7 @@ fn a_call_over_udp_without_a_reply_is_sent_again_and_counted_once() {
     let mut caller = caller(Transport::Udp, address);
     let args = program::arguments(RpcCall::Write, &[5; 1_000]);
     for _ in 0..10 {
-        caller.call(of(RpcCall::Write), &Credential::key(&KEY), &args);
+        caller.call(of(RpcCall::Write), &Credential::none(), &args);
     }
     let mut replies = 0;
     while caller.outstanding() > 0 {
@@ -228,7 +237,7 @@ fn a_call_over_udp_without_a_reply_is_sent_again_and_counted_once() {
 #[test]
 fn a_server_that_is_not_there_or_goes_away_is_named() {
     for transport in TRANSPORTS {
-        let server = Server::start(transport, LOOPBACK, vec![Arc::new(TestProgram::new(None))]).expect("listens");
+        let server = Server::start(transport, LOOPBACK, vec![Arc::new(TestProgram::without_data())]).expect("listens");
         let address = server.address();
         let mut caller = caller(transport, address);
         let mut ask = || caller.ask("a null call", of(RpcCall::Null), &Credential::none(), &[], SOON);
@@ -241,7 +250,7 @@ fn a_server_that_is_not_there_or_goes_away_is_named() {
 
 #[test]
 fn rubbish_ends_its_own_connection_and_no_other() {
-    let server = Server::start(Transport::Tcp, LOOPBACK, vec![Arc::new(TestProgram::new(None))]).expect("listens");
+    let server = Server::start(Transport::Tcp, LOOPBACK, vec![Arc::new(TestProgram::without_data())]).expect("listens");
     let mut good = caller(Transport::Tcp, server.address());
     for bytes in [&[0xff; 64][..], &[0x80, 0, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8], b"GET / HTTP/1.1\r\n\r\n"] {
         let mut bad = TcpStream::connect(server.address()).expect("connects");
@@ -293,3 +302,5 @@ fn a_port_that_is_taken_is_named() {
         assert!(error.contains("another program has port") && error.contains("127.0.0.1"), "{transport}: {error}");
     }
 }
+
+mod strangers;

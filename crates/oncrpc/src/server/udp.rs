@@ -1,8 +1,10 @@
 //! Calls over a UDP socket, which several threads may share.
 
 use super::later::Later;
-use super::{Shared, wait_ns};
+use super::{Executed, Shared, Standing, wait_ns};
 use crate::error::is_timeout;
+use crate::greeting::KnownCallers;
+use linerate_engine::ReplyAllowance;
 use linerate_model::Transport;
 use linerate_sys::{clock, socket};
 use std::net::{SocketAddr, UdpSocket};
@@ -19,6 +21,7 @@ pub(super) fn serve(udp: &UdpSocket, shared: &Shared) {
     let mut reply = Vec::new();
     let mut took = Vec::new();
     let mut later: Later<SocketAddr> = Later::new();
+    let (mut known, mut allowance) = (KnownCallers::default(), ReplyAllowance::default());
     while !shared.is_stopped() {
         while let Some(held) = later.take(clock::now()) {
             send(udp, &held.bytes, held.to);
@@ -36,13 +39,21 @@ pub(super) fn serve(udp: &UdpSocket, shared: &Shared) {
             };
             let now = clock::now();
             reply.clear();
-            match shared.execute(&call[..length], peer, Transport::Udp, now, &mut reply) {
-                None => (),
-                Some(due) if due > now => later.hold(due, now, std::mem::take(&mut reply), peer),
-                Some(_) => {
-                    send(udp, &reply, peer);
-                    took.push(clock::now().saturating_sub(now));
-                }
+            let executed = shared.execute(&call[..length], (peer, Transport::Udp), now, Some(&mut known), &mut reply);
+            let Some(Executed { due, caller }) = executed else { continue };
+            // The source may be forged: until it has proved that it reads the replies, it gets no more than it sent.
+            let may_send = caller == Standing::Known
+                || (shared.options.peers.allow(peer.ip()) && allowance.allow(length, reply.len(), now));
+            if !may_send {
+                continue;
+            }
+            if due > now {
+                later.hold(due, now, std::mem::take(&mut reply), peer);
+                continue;
+            }
+            send(udp, &reply, peer);
+            if shared.counts(caller) {
+                took.push(clock::now().saturating_sub(now));
             }
         }
     }

@@ -1,0 +1,95 @@
+//! Connections whose callers have yet to show the session's key. One thread tends them all: they have no thread of their own, few
+//! places, little room and little time.
+
+use super::{Executed, Shared, Standing};
+use crate::record::{Records, put_record};
+use linerate_engine::{StrangerLimits, Strangers};
+use linerate_model::Transport;
+use linerate_sys::clock;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+/// How many strangers there may be, and for how long.
+const LIMITS: StrangerLimits = StrangerLimits { places: 64, places_each: 16, time_ns: 5_000_000_000 };
+/// Bytes of a stranger's call at the most: a greeting has 76, a null call with a credential of a common size below 200.
+const CALL_MAXIMUM: usize = 240;
+/// Bytes that are kept for a stranger. With a call that is gathered from fragments, it is less than 1 KiB.
+const ROOM: usize = 512;
+
+/// The strangers of one listener.
+pub(super) struct Lobby(Strangers<Visitor>);
+
+/// A connection without a ticket yet.
+struct Visitor {
+    stream: TcpStream,
+    peer: SocketAddr,
+    records: Records,
+}
+
+/// A connection whose caller has just shown the key, and the reply that tells it so.
+pub(super) struct Greeted {
+    pub(super) stream: TcpStream,
+    pub(super) peer: SocketAddr,
+    pub(super) reply: Vec<u8>,
+}
+
+impl Lobby {
+    pub(super) fn new() -> Self {
+        Self(Strangers::new(LIMITS))
+    }
+
+    /// Takes a connection that has just been accepted.
+    pub(super) fn take(&mut self, stream: TcpStream, peer: SocketAddr) {
+        if stream.set_nonblocking(true).is_ok() {
+            self.0.take(peer, clock::now(), Visitor { stream, peer, records: Records::within(ROOM, CALL_MAXIMUM) });
+        }
+    }
+
+    /// What to wait for.
+    pub(super) fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.0.iter().map(|visitor| visitor.stream.as_fd())
+    }
+
+    /// Answers what has come, and returns the connections that are no longer strangers'.
+    pub(super) fn attend(&mut self, shared: &Shared) -> Vec<Greeted> {
+        let mut greeted = Vec::new();
+        self.0.attend(clock::now(), |mut visitor| match visitor.hear(shared) {
+            Ok(None) => Some(visitor),
+            Ok(Some(reply)) => {
+                greeted.push(Greeted { stream: visitor.stream, peer: visitor.peer, reply });
+                None
+            }
+            // What is no call, or is not read by its caller, is not worth a place.
+            Err(_) => None,
+        });
+        greeted
+    }
+}
+
+impl Visitor {
+    /// Takes calls that are there; the reply to a greeting with the key.
+    fn hear(&mut self, shared: &Shared) -> io::Result<Option<Vec<u8>>> {
+        let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+        match self.stream.read(self.records.room()) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(taken) => self.records.filled(taken),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        while let Some(call) = self.records.next().map_err(|_| invalid())? {
+            let (peer, now) = (self.peer, clock::now());
+            let mut reply = Vec::new();
+            let execute = |out: &mut Vec<u8>| shared.execute(call, (peer, Transport::Tcp), now, None, out);
+            let Executed { caller, .. } = put_record(&mut reply, execute).ok_or_else(invalid)?;
+            if caller == Standing::Greeted {
+                // A caller waits for its ticket, without which no call is worth making: nothing follows yet.
+                return self.records.is_empty().then_some(Some(reply)).ok_or_else(invalid);
+            }
+            if self.stream.write(&reply)? < reply.len() {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+        }
+        Ok(None)
+    }
+}
