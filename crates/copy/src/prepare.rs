@@ -62,14 +62,15 @@ impl Preparing<'_> {
                 (storage, path, size)
             }
             (CopyTree::Made(made), CopyFrom::Memory) => {
-                return Ok((Origin::Memory(Made::new(*made)), (made.files, made.bytes.get())));
+                let size = (made.files, made.bytes.get());
+                return Ok((Origin::Memory(Made::new(*made, || self.control.is_stopped())?), size));
             }
             (CopyTree::Made(made), CopyFrom::Files) => {
                 let scratch = self.folders.scratch(made.bytes)?;
                 let storage = scratch.storage.another();
                 self.scratch.push(scratch);
                 (self.say)("making the tree");
-                self.make(&Origin::Memory(Made::new(*made)), &*storage)?;
+                self.make(&Origin::Memory(Made::new(*made, || self.control.is_stopped())?), &*storage)?;
                 (storage, PathBuf::from("the made tree"), (made.files, made.bytes.get()))
             }
             (CopyTree::Folder(path), _) => {

@@ -7,16 +7,13 @@ use linerate_model::{
     CopyExisting, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, FileServer, Power, Role, RoleKind,
 };
 
-/// Most lanes from one host to another.
-const MOST_LANES: u16 = 64;
-
 /// Checks that `role` can do its part of `task`.
 ///
 /// # Errors
 /// What does not go together.
 pub(crate) fn check(task: &CopyTask, role: &Role) -> Result<(), CopyError> {
     let impossible = |why: &str| Err(CopyError::Impossible(why.to_owned()));
-    let CopyOptions { lanes, verify, existing, .. } = task.options;
+    let CopyOptions { verify, existing, .. } = task.options;
     let (reads, writes) = match &role.kind {
         RoleKind::Source if role.connects.is_empty() => return impossible("a source needs a link to a destination"),
         RoleKind::Source => (true, false),
@@ -27,9 +24,7 @@ pub(crate) fn check(task: &CopyTask, role: &Role) -> Result<(), CopyError> {
         RoleKind::Copier { .. } => (true, role.connects.is_empty()),
         _ => return impossible("a copy has sources, destinations, copiers and file servers, and no other roles"),
     };
-    if !(1..=MOST_LANES).contains(&lanes) {
-        return Err(CopyError::Impossible(format!("{lanes} lanes: choose 1 to {MOST_LANES}")));
-    }
+    task.options.check().map_err(|error| CopyError::Impossible(error.to_string()))?;
     if reads && task.from == CopyFrom::Memory && matches!(task.tree, CopyTree::Folder(_)) {
         return impossible("a folder is read from files; only a made tree, as like:system, can come from memory");
     }

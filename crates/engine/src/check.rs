@@ -7,8 +7,6 @@ use std::fs;
 /// The kernel's TCP_MIN_MSS and MAX_TCP_WINDOW.
 const MSS: std::ops::RangeInclusive<u16> = 88..=32_767;
 
-/// Flows of one path and direction: each is a thread at both ends.
-const FLOWS: std::ops::RangeInclusive<u16> = 1..=1_024;
 /// Messages or requests per second: a schedule is kept in nanoseconds, of which ten must lie between two of them.
 pub const MOST_PER_SECOND: u64 = 100_000_000;
 /// Payload bits per second: more than any interface has.
@@ -22,7 +20,7 @@ pub fn check_assignment(assignment: &Assignment) -> Result<Window, SocketError> 
     let Some(net) = assignment.task.net() else {
         return Err(asked(format!("{} uses no sockets", assignment.task.kind())));
     };
-    check_flows(net.flows)?;
+    net.check().and_then(|()| net.socket.check()).map_err(|error| asked(error.to_string()))?;
     check(&net.socket, net.transport, net.ip)?;
     let window = assignment.timing.window().filter(|window| window.measure.get() > 0);
     let window = window.ok_or_else(|| asked("the measured window must be longer than 0"))?;
@@ -37,14 +35,6 @@ pub fn check_assignment(assignment: &Assignment) -> Result<Window, SocketError> 
     Ok(window)
 }
 
-/// Checks the number of flows of one path.
-fn check_flows(flows: u16) -> Result<(), SocketError> {
-    if FLOWS.contains(&flows) {
-        return Ok(());
-    }
-    Err(asked(format!("{flows} flows: choose {} to {}", FLOWS.start(), FLOWS.end())))
-}
-
 /// Checks a rate that is asked for. `unit` names what is counted, as in "requests"; `otherwise` says what happens without a rate.
 ///
 /// # Errors
@@ -56,11 +46,6 @@ pub fn check_rate(rate: Option<u64>, most: u64, unit: &str, otherwise: &str) -> 
 
 /// Checks socket options.
 fn check(options: &SocketOptions, transport: Transport, ip: IpVersion) -> Result<(), SocketError> {
-    if let Some(dscp) = options.dscp
-        && dscp > 63
-    {
-        return Err(asked(format!("DSCP {dscp}: choose 0 to 63 (RFC 2474)")));
-    }
     if let Some(mss) = options.mss
         && !MSS.contains(&mss)
     {
@@ -68,13 +53,6 @@ fn check(options: &SocketOptions, transport: Transport, ip: IpVersion) -> Result
     }
     if transport == Transport::Udp && (options.mss.is_some() || options.congestion.is_some()) {
         return Err(asked("UDP has neither a segment size nor congestion control: leave them out, or use TCP"));
-    }
-    for (name, size) in [("send", options.send_buffer), ("receive", options.receive_buffer)] {
-        if let Some(size) = size
-            && !(1..=i32::MAX as u64 / 2).contains(&size.get())
-        {
-            return Err(asked(format!("{name} buffer of {} bytes: choose 1 to {}", size.get(), i32::MAX / 2)));
-        }
     }
     if let Some(address) = options.bind_address
         && address.is_ipv6() != (ip == IpVersion::V6)

@@ -7,6 +7,7 @@
 mod agent_url;
 mod carried;
 mod caveat;
+mod checked;
 mod clock;
 mod comparison;
 mod copy_figures;
@@ -55,6 +56,7 @@ mod verdict;
 pub use agent_url::{AgentUrl, BadAgentUrl};
 pub use carried::{Carried, Packet};
 pub use caveat::{Caveat, CaveatKind};
+pub use checked::OutOfRange;
 pub use clock::{ClockExchange, ClockOffset};
 pub use comparison::{Change, ComparedFigure, Comparison, Quantity, Samples};
 pub use copy_figures::{CopyClient, CopyFigures, SizeClass, StageShare, WorkShare};

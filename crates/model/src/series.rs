@@ -11,12 +11,14 @@ pub use builder::{Readings, SeriesBuilder};
 pub use latency_buckets::LatencyBuckets;
 pub use quantity::{Quantity as SeriesQuantity, SeriesUnit};
 
+use crate::checked::{OutOfRange, check_when_read};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a host samples a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct Sampling {
     /// Time from one sample to the next.
     pub period: Nanos,
@@ -29,9 +31,38 @@ impl Sampling {
     pub const SHORTEST: Nanos = Nanos::from_millis(10);
     /// Longest period.
     pub const LONGEST: Nanos = Nanos::from_secs(10);
+    /// Points of one host in one trial, at the least: an edge of the window is never merged away, so that fewer would not be
+    /// kept to.
+    pub const FEWEST_POINTS: u32 = 4;
     /// Points of one host in one trial, at the most.
     pub const MOST_POINTS: u32 = 1_200;
+
+    /// Checks that samples come neither too often nor too rarely, and that neither too few nor too many are kept.
+    ///
+    /// # Errors
+    /// The range that it is out of.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        let Self { period, most_points } = self;
+        if !(Self::SHORTEST..=Self::LONGEST).contains(period) {
+            return Err(OutOfRange(format!(
+                "the trial is to be sampled every {period}, and an agent takes samples every {} to {}; set another period \
+                 with `--sample`",
+                Self::SHORTEST,
+                Self::LONGEST
+            )));
+        }
+        if !(Self::FEWEST_POINTS..=Self::MOST_POINTS).contains(most_points) {
+            return Err(OutOfRange(format!(
+                "the trial's series is to have {most_points} points at most, and an agent keeps {} to {} of them",
+                Self::FEWEST_POINTS,
+                Self::MOST_POINTS
+            )));
+        }
+        Ok(())
+    }
 }
+
+check_when_read!(Sampling);
 
 impl Default for Sampling {
     fn default() -> Self {
@@ -142,4 +173,30 @@ pub struct SessionSeries {
     pub host: crate::HostName,
     /// What was sampled. Those of a load beside the measured one leave out what the whole host says.
     pub series: Series,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sampling_out_of_range_is_refused_with_the_range() {
+        let check = |period, most_points| Sampling { period, most_points }.check().map_err(|error| error.to_string());
+        let most = Sampling::MOST_POINTS;
+        for (period, most_points) in [(Sampling::SHORTEST, 4), (Sampling::LONGEST, most)] {
+            assert_eq!(check(period, most_points), Ok(()), "{period}, {most_points} points");
+        }
+        assert_eq!(Sampling::default().check(), Ok(()));
+        for (period, most_points, parts) in [
+            (Nanos::default(), most, ["every 0 ns", "10 ms to 10 s"]),
+            (Nanos::new(9_999_999), most, ["--sample", "10 ms to 10 s"]),
+            (Nanos::new(10_000_000_001), most, ["--sample", "10 ms to 10 s"]),
+            (Sampling::SHORTEST, 0, ["0 points", "4 to 1200"]),
+            (Sampling::SHORTEST, 3, ["3 points", "4 to 1200"]),
+            (Sampling::SHORTEST, most + 1, ["1201 points", "4 to 1200"]),
+        ] {
+            let error = check(period, most_points).expect_err("out of range");
+            assert!(parts.iter().all(|part| error.contains(part)), "{parts:?} in {error}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! A session goes through the stages of [`Stage`] in their order. The runner orders the next step when all sessions of the trial
 //! have reached a stage: connect when all listen, start when all are ready, drain when all have sent. None of this is kept.
 
+use crate::checked::{OutOfRange, check_when_read};
 use crate::{
     Caveat, CopyCounts, EndCounts, FramePartCounts, LatencyBuckets, Observation, Password, Sampling, Series, Task,
     Timing,
@@ -16,8 +17,21 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Names one session on its agent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
+#[serde(remote = "Self", transparent)]
 pub struct SessionId(pub String);
+
+impl SessionId {
+    /// A name stands in paths and messages, so it is kept plain.
+    fn check(&self) -> Result<(), OutOfRange> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        if (1..=64).contains(&self.0.len()) && self.0.bytes().all(plain) {
+            return Ok(());
+        }
+        Err(OutOfRange(String::from("a session's id is 1 to 64 letters, digits, dashes, dots or underscores")))
+    }
+}
+
+check_when_read!(SessionId);
 
 impl fmt::Display for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

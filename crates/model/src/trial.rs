@@ -1,5 +1,6 @@
 //! One trial: what is done between which hosts, and for how long.
 
+use crate::checked::{OutOfRange, check_when_read, within};
 use crate::{Counterproof, HostName, Net, Path, Task};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
@@ -115,6 +116,7 @@ impl Timing {
 
 /// Warm-up and measured window of a load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct Window {
     /// Warm-up, excluded from results.
     pub warmup: Warmup,
@@ -123,11 +125,20 @@ pub struct Window {
 }
 
 impl Window {
+    /// No load runs longer: a year and a day, so that sums of times stay far within 64 bits.
+    const LONGEST: Nanos = Nanos::from_secs(366 * 86_400);
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("of warm-up and window", self.longest(), Nanos::default()..=Self::LONGEST)
+    }
+
     /// How long warm-up and window take at the most.
     pub fn longest(self) -> Nanos {
         self.warmup.longest() + self.measure
     }
 }
+
+check_when_read!(Window);
 
 /// When a warm-up ends. One of fixed length is kept as a number, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

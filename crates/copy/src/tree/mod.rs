@@ -8,6 +8,7 @@ mod sizes;
 
 pub(crate) use content::fill;
 
+use crate::CopyError;
 use crate::entry::{Entry, Kind};
 use linerate_model::MadeTree;
 use sizes::Sizes;
@@ -51,11 +52,15 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    pub(crate) fn new(tree: MadeTree) -> Self {
-        let sizes =
-            Sizes::new(tree.like, tree.bytes.get(), (0..tree.files).map(|file| draw(tree.seed, Row::Size, file)));
-        let weights = (0..=tree.folders).map(|folder| weight(tree.seed, folder)).sum();
-        Self { tree, sizes, weights }
+    /// The tree, unless `stopped` meanwhile: sums over a hundred million files take seconds.
+    pub(crate) fn new(tree: MadeTree, stopped: impl Fn() -> bool) -> Result<Self, CopyError> {
+        /// Entries between two looks at the stop.
+        const LOOK: u64 = 1 << 16;
+        let goes_on = |entry: &u64| entry % LOOK != 0 || !stopped();
+        let draws = (0..tree.files).take_while(goes_on).map(|file| draw(tree.seed, Row::Size, file));
+        let sizes = Sizes::new(tree.like, tree.bytes.get(), draws);
+        let weights = (0..=tree.folders).take_while(goes_on).map(|folder| weight(tree.seed, folder)).sum();
+        if stopped() { Err(CopyError::Stopped) } else { Ok(Self { tree, sizes, weights }) }
     }
 
     /// Every folder, before what is in it; its files, and its link.
@@ -217,11 +222,13 @@ impl Iterator for Entries {
 mod tests {
     use super::*;
     use linerate_model::{CopyTree, TreeKind};
+    use linerate_units::ByteCount;
+    use std::cell::Cell;
     use std::collections::HashSet;
 
     fn made(text: &str) -> Made {
         match text.parse() {
-            Ok(CopyTree::Made(tree)) => Made::new(tree),
+            Ok(CopyTree::Made(tree)) => Made::new(tree, || false).expect("nobody stops it"),
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -232,6 +239,17 @@ mod tests {
             _ => None,
         };
         made.entries().filter_map(size).collect()
+    }
+
+    /// The attack: a request for a tree of very many files keeps a core busy, also after it was given up.
+    #[test]
+    fn summing_up_a_tree_polls_its_stop() {
+        let looks = Cell::new(0);
+        let stopped = || looks.replace(looks.get() + 1) > 3;
+        let tree =
+            MadeTree { like: TreeKind::Mail, files: u64::MAX, folders: u64::MAX, bytes: ByteCount::new(1), seed: 1 };
+        assert!(matches!(Made::new(tree, stopped), Err(CopyError::Stopped)));
+        assert!(looks.get() < 10, "{} looks", looks.get());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A folder tree that is copied.
 
+use crate::checked::{OutOfRange, check_when_read, within};
 use crate::{FileServer, HostName, IpVersion};
 use linerate_units::ByteCount;
 use schemars::JsonSchema;
@@ -9,6 +10,7 @@ use std::str::FromStr;
 
 /// A copy to make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct CopyTask {
     /// What is copied.
     pub tree: CopyTree,
@@ -30,6 +32,7 @@ pub struct CopyTask {
 
 /// What both ends are to know of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct CopyOptions {
     /// Pipelines side by side from each source to each destination, each with a connection of its own.
     pub lanes: u16,
@@ -60,6 +63,7 @@ pub enum CopyTree {
 
 /// A tree made from a seed; its content cannot be compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct MadeTree {
     /// How sizes and names are drawn.
     pub like: TreeKind,
@@ -232,6 +236,52 @@ impl Default for CopyTree {
 
 /// Beyond these nothing is made.
 const MOST_ENTRIES: u64 = 100_000_000;
+/// An exbibyte: sums of sizes stay within 64 bits.
+const MOST_BYTES: u64 = 1 << 60;
+
+impl MadeTree {
+    /// Checks that it can be made.
+    ///
+    /// # Errors
+    /// It has too many entries or bytes, or bytes and no file.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        if self.files.max(self.folders) > MOST_ENTRIES {
+            return Err(OutOfRange(format!("at most {MOST_ENTRIES} files and folders are made")));
+        }
+        if self.bytes.get() > MOST_BYTES {
+            return Err(OutOfRange(format!("at most {MOST_BYTES} bytes are made")));
+        }
+        if self.files == 0 && self.bytes.get() > 0 {
+            return Err(OutOfRange(String::from("bytes need files to be in")));
+        }
+        Ok(())
+    }
+}
+
+impl CopyOptions {
+    /// Most lanes from one host to another.
+    pub const MOST_LANES: u16 = 64;
+
+    /// Checks the number of lanes.
+    ///
+    /// # Errors
+    /// There are none, or too many.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        within("lanes", self.lanes, 1..=Self::MOST_LANES)
+    }
+}
+
+impl CopyTask {
+    /// Most sources, and most destinations.
+    const MOST_HOSTS: usize = 1_024;
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("sources", self.sources.len(), 0..=Self::MOST_HOSTS)?;
+        within("destinations", self.destinations.len(), 0..=Self::MOST_HOSTS)
+    }
+}
+
+check_when_read!(MadeTree, CopyOptions, CopyTask);
 
 impl FromStr for CopyTree {
     type Err = BadTree;
@@ -265,14 +315,9 @@ impl FromStr for CopyTree {
                 _ => return Err(bad("no such word")),
             }
         }
-        match tree {
-            MadeTree { files, folders, .. } if files.max(folders) > MOST_ENTRIES => {
-                Err(BadTree(format!("`{text}`: at most {MOST_ENTRIES} files and folders are made")))
-            }
-            MadeTree { files: 0, bytes, .. } if bytes.get() > 0 => {
-                Err(BadTree(format!("`{text}`: bytes need files to be in")))
-            }
-            _ => Ok(Self::Made(tree)),
+        match tree.check() {
+            Err(why) => Err(BadTree(format!("`{text}`: {why}"))),
+            Ok(()) => Ok(Self::Made(tree)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What makes the frames of a stream other than plain: bytes of their own, fields that vary, sizes that mix.
 
 use crate::Mac;
+use crate::checked::{OutOfRange, check_when_read, within};
 use linerate_units::FrameSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ pub(crate) const RAW_BYTES: usize = 9_018;
 
 /// How the frames of a stream differ from plain ones, and from each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(remote = "Self", default)]
 pub struct FrameForm {
     /// The frame, byte by byte; the stream's headers then only say whose addresses switches are to learn.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,6 +31,10 @@ pub struct FrameForm {
 }
 
 impl FrameForm {
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("fields that vary", self.vary.len(), 0..=MOST_VARIED)
+    }
+
     /// Every frame is as the headers say.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
@@ -174,6 +179,7 @@ pub enum VaryOrder {
 
 /// A field that changes from frame to frame: `count` values from the one in the headers up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct Vary {
     /// Which field.
     pub field: VaryField,
@@ -182,6 +188,14 @@ pub struct Vary {
     /// In which order.
     pub order: VaryOrder,
 }
+
+impl Vary {
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("values of a field that varies", self.count, 1..=u32::MAX)
+    }
+}
+
+check_when_read!(FrameForm, Vary, FrameMix);
 
 /// Text that says nothing to vary.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -211,7 +225,7 @@ impl FromStr for Vary {
 
 /// Sizes of frames in turn, each as often as its weight says, evenly spread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
+#[serde(remote = "Self", transparent)]
 pub struct FrameMix(Vec<MixPart>);
 
 /// One size of a mix.
@@ -243,9 +257,16 @@ impl FrameMix {
     /// A mix of these sizes; none if the weights do not fit.
     pub fn new(parts: Vec<MixPart>) -> Option<Self> {
         let mix = Self(parts);
-        let sum = mix.lowest().try_fold(0u32, |sum, weight| sum.checked_add(weight))?;
-        ((2..=16).contains(&mix.0.len()) && mix.0.iter().all(|part| part.weight > 0) && sum <= MIX_PERIOD)
-            .then_some(mix)
+        mix.check().is_ok().then_some(mix)
+    }
+
+    /// A round has a step for each frame, so that weights without a bound would make it endless.
+    fn check(&self) -> Result<(), BadMix> {
+        let sum = self.lowest().try_fold(0u32, |sum, weight| sum.checked_add(weight));
+        let fits = (2..=16).contains(&self.0.len())
+            && self.0.iter().all(|part| part.weight > 0)
+            && sum.is_some_and(|sum| sum <= MIX_PERIOD);
+        if fits { Ok(()) } else { Err(BadMix(self.to_string())) }
     }
 
     /// Its sizes and weights.

@@ -3,6 +3,7 @@
 //! A port is an interface of a host that tests a device. A trial sends streams of frames from port to port; every frame
 //! carries its trial, stream, number and time of sending, so that the receiving ports can count and time each one.
 
+use crate::checked::{OutOfRange, check_when_read, within};
 use crate::{FrameForm, HostName, PortName};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use schemars::JsonSchema;
@@ -108,6 +109,7 @@ pub struct PortInfo {
 
 /// The headers of a stream's frames. Behind them stands the signature, then filling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct FrameHeaders {
     /// Where the frames say they come from.
     pub source_mac: Mac,
@@ -166,6 +168,7 @@ pub const SIGNATURE_BYTES: u32 = 18;
 
 /// One stream of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct FrameStream {
     /// Index of the port that sends.
     pub from: u16,
@@ -206,6 +209,7 @@ impl FrameStream {
 
 /// Streams of raw frames from port to port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct FramesTask {
     /// The host of the ports that name none.
     pub home: HostName,
@@ -233,6 +237,7 @@ impl FramesTask {
 
 /// Hosts with addresses in a row behind one port: the tester answers ARP, neighbour discovery and echo for them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct SimulatedHosts {
     /// Index of the port.
     pub port: u16,
@@ -256,3 +261,63 @@ pub enum MacRule {
         first: Mac,
     },
 }
+
+impl FrameHeaders {
+    /// Most VLAN tags.
+    const MOST_VLANS: usize = 8;
+    /// Largest VLAN identifier (IEEE 802.1Q clause 9.6: twelve bits, of which the last is reserved).
+    const LAST_VLAN: u16 = 4_094;
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("VLAN tags", self.vlans.len(), 0..=Self::MOST_VLANS)?;
+        self.vlans.iter().try_for_each(|vlan| within("as VLAN", *vlan, 0..=Self::LAST_VLAN))?;
+        if self.source.is_ipv4() != self.destination.is_ipv4() {
+            let (source, destination) = (self.source, self.destination);
+            return Err(OutOfRange(format!("{source} and {destination} are not of one IP version")));
+        }
+        Ok(())
+    }
+}
+
+impl FrameStream {
+    /// The largest frame that an interface of Linux carries: its largest MTU, with Ethernet's header and FCS.
+    const LARGEST: u32 = 65_536 + 18;
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("bytes of a frame", self.size.get(), 0..=Self::LARGEST)?;
+        self.rate.map_or(Ok(()), |rate| within("frames per second", rate.get(), 1..=u64::MAX))
+    }
+}
+
+impl FramesTask {
+    /// Most ports, and most streams: their numbers have 16 bits.
+    const MOST: usize = u16::MAX as usize;
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("ports", self.ports.len(), 0..=Self::MOST)?;
+        within("streams", self.streams.len(), 0..=Self::MOST)?;
+        let named = self.streams.iter().flat_map(|stream| [stream.from, stream.to]);
+        let named = named.chain(self.hosts.iter().map(|hosts| hosts.port));
+        match named.max().filter(|port| usize::from(*port) >= self.ports.len()) {
+            Some(port) => Err(OutOfRange(format!("port {port} is named, and there are {}", self.ports.len()))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl SimulatedHosts {
+    /// Counted on from the first address, they end within its family.
+    fn check(&self) -> Result<(), OutOfRange> {
+        let steps = self.count.saturating_sub(1);
+        let fits = match self.first {
+            IpAddr::V4(first) => first.to_bits().checked_add(steps).is_some(),
+            IpAddr::V6(first) => first.to_bits().checked_add(steps.into()).is_some(),
+        };
+        if fits && self.count > 0 {
+            return Ok(());
+        }
+        Err(OutOfRange(format!("there are no {} hosts from {} on: give 1 or more", self.count, self.first)))
+    }
+}
+
+check_when_read!(FrameHeaders, FrameStream, FramesTask, SimulatedHosts);

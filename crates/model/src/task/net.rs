@@ -1,5 +1,6 @@
 //! Who talks to whom over what: the part that streams, transactions, RPC and NFS have in common.
 
+use crate::checked::{OutOfRange, check_when_read, within};
 use crate::{HostName, IpVersion, Transport};
 use linerate_units::ByteCount;
 use schemars::JsonSchema;
@@ -51,6 +52,7 @@ impl Server {
 
 /// Transport, flows and sockets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct Net {
     /// TCP or UDP.
     pub transport: Transport,
@@ -69,9 +71,22 @@ impl Net {
     }
 }
 
+impl Net {
+    /// Most flows of one path and direction: each is a thread at both ends.
+    pub const MOST_FLOWS: u16 = 1_024;
+
+    /// Checks the number of flows.
+    ///
+    /// # Errors
+    /// There are none, or too many.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        within("flows", self.flows, 1..=Self::MOST_FLOWS)
+    }
+}
+
 /// Socket settings for both ends; none leaves the system's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(remote = "Self", default)]
 pub struct SocketOptions {
     /// TCP congestion control, by the kernel's name.
     pub congestion: Option<String>,
@@ -93,3 +108,32 @@ pub struct SocketOptions {
     /// Cores the receiving (for transactions: the answering) side's threads are pinned to, in turn.
     pub receiver_cpus: Vec<u32>,
 }
+
+impl SocketOptions {
+    /// Largest code point (RFC 2474 section 3: six bits).
+    const MOST_DSCP: u8 = 63;
+    /// The kernel doubles what is asked for, in a signed 32-bit number.
+    const MOST_BUFFER: u64 = i32::MAX as u64 / 2;
+    /// Cores that are named at the most.
+    const MOST_CPUS: usize = 4_096;
+
+    /// Checks the code point, the buffers and the number of cores.
+    ///
+    /// # Errors
+    /// One of them is out of its range.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        if let Some(dscp) = self.dscp {
+            within("as DSCP (RFC 2474)", dscp, 0..=Self::MOST_DSCP)?;
+        }
+        for (what, buffer) in
+            [("bytes of send buffer", self.send_buffer), ("bytes of receive buffer", self.receive_buffer)]
+        {
+            if let Some(buffer) = buffer {
+                within(what, buffer.get(), 1..=Self::MOST_BUFFER)?;
+            }
+        }
+        within("cores", self.sender_cpus.len().max(self.receiver_cpus.len()), 0..=Self::MOST_CPUS)
+    }
+}
+
+check_when_read!(Net, SocketOptions);

@@ -1,5 +1,6 @@
 //! Operations on an NFS version 3 server (RFC 1813): what a trial asks of it, and what it counts.
 
+use crate::checked::{OutOfRange, check_when_read, within};
 use crate::{Arrivals, Histogram, Net, Path, Transport};
 use linerate_units::{ByteCount, Nanos, OpRate};
 use schemars::JsonSchema;
@@ -126,6 +127,7 @@ impl fmt::Display for NfsClass {
 
 /// Which operations are asked for, and how often each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct NfsMix {
     /// What it is called, as in `sfs97-like`.
     pub name: String,
@@ -151,6 +153,7 @@ pub enum IoSizes {
 
 /// The files that operations work on. Their number and size come from the plan, never from the number of generators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct FileSet {
     /// Regular files.
     pub files: u32,
@@ -183,6 +186,29 @@ impl FileSet {
         Nanos::new(nanos).min(Self::SET_UP_TIMEOUT_MAXIMUM)
     }
 
+    /// Files, directories or links at the most.
+    pub const NAMES_MAXIMUM: u32 = 1_000_000;
+    /// Bytes of all files at the most: what is kept of each block takes memory.
+    pub const BYTES_MAXIMUM: u64 = 4 << 30;
+
+    /// Checks that it is not too large.
+    ///
+    /// # Errors
+    /// It has too many names or bytes.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        if self.bytes() > Self::BYTES_MAXIMUM {
+            return Err(OutOfRange(format!(
+                "{} files of {} bytes are more than {} bytes; ask for fewer or smaller files",
+                self.files,
+                self.file_bytes.get(),
+                Self::BYTES_MAXIMUM
+            )));
+        }
+        within("files", self.files, 0..=Self::NAMES_MAXIMUM)?;
+        within("directories", self.directories, 0..=Self::NAMES_MAXIMUM)?;
+        within("symbolic links", self.symlinks, 0..=Self::NAMES_MAXIMUM)
+    }
+
     /// No creation may take longer.
     pub const SET_UP_TIMEOUT_MAXIMUM: Nanos = Nanos::from_secs(600);
 }
@@ -206,6 +232,7 @@ pub struct NfsServer {
 
 /// NFS operations from the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct NfsTask {
     /// Who talks to whom; several paths run at once.
     pub paths: Vec<Path>,
@@ -234,6 +261,19 @@ impl NfsTask {
     pub const UDP_MAXIMUM: u64 = 60 << 10;
     /// The same over TCP.
     pub const TCP_MAXIMUM: u64 = 1 << 20;
+    /// Operations under way on a flow at the most.
+    pub const OUTSTANDING_MAXIMUM: u16 = 4_096;
+
+    /// Checks the numbers that no NFS load can have, over whatever transport.
+    ///
+    /// # Errors
+    /// One of them is out of its range.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        within("bytes of a transfer", self.transfer_bytes.get(), 1..=Self::TCP_MAXIMUM)?;
+        within("operations under way", self.outstanding, 1..=Self::OUTSTANDING_MAXIMUM)?;
+        self.rate.map_or(Ok(()), |rate| within("operations per second", rate.get(), 1..=u64::MAX))
+    }
+
     /// What is read and written comes in pieces of this.
     pub const UNIT: u64 = 1 << 10;
 
@@ -254,6 +294,8 @@ impl NfsTask {
         }
     }
 }
+
+check_when_read!(NfsMix, FileSet, NfsTask);
 
 /// What became of the operations of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,6 @@
 //! Calls to an ONC RPC server (RFC 5531): what a trial asks of it.
 
+use crate::checked::{OutOfRange, check_when_read, within};
 use crate::{Arrivals, Net, Path, Transport};
 use linerate_units::{ByteCount, OpRate};
 use schemars::JsonSchema;
@@ -46,6 +47,7 @@ impl fmt::Display for RpcCall {
 
 /// RPC calls from the client to the agent at the server end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct RpcTask {
     /// Who talks to whom; several paths run at once.
     pub paths: Vec<Path>,
@@ -68,6 +70,12 @@ impl RpcTask {
     pub const UDP_MAXIMUM: u64 = 60 << 10;
     /// The largest unit over TCP.
     pub const TCP_MAXIMUM: u64 = 1 << 20;
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("bytes of a unit", self.unit_bytes.get(), 0..=Self::TCP_MAXIMUM)?;
+        within("calls under way", self.outstanding, 1..=u16::MAX)?;
+        self.rate.map_or(Ok(()), |rate| within("calls per second", rate.get(), 1..=u64::MAX))
+    }
 
     /// Bytes before the unit in a call that carries one: the call's head with a trial's key (RFC 5531 section 9), and the
     /// unit's length (RFC 4506 section 4.10).
@@ -98,3 +106,5 @@ impl RpcTask {
         }
     }
 }
+
+check_when_read!(RpcTask);

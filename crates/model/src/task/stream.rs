@@ -1,5 +1,6 @@
 //! Bulk data over TCP or UDP.
 
+use crate::checked::{OutOfRange, check_when_read, within};
 use crate::{Net, Path, Transport};
 use linerate_units::{BitRate, ByteCount, FrameRate};
 use schemars::JsonSchema;
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// A bulk stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct StreamTask {
     /// Who talks to whom; several paths run at once.
     pub paths: Vec<Path>,
@@ -42,6 +44,15 @@ impl StreamTask {
         }
     }
 
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("bytes of a message", self.message_bytes.get(), 1..=Self::TCP_MAXIMUM)?;
+        match self.offered {
+            None => Ok(()),
+            Some(Offered::PayloadBps(rate)) => within("bits per second", rate.get(), 1..=u64::MAX),
+            Some(Offered::MessagesPerS(rate)) => within("messages per second", rate.get(), 1..=u64::MAX),
+        }
+    }
+
     /// The smallest UDP message: it must hold the trial's tag, a time and a sequence number.
     pub const UDP_MINIMUM: u64 = 16;
     /// The largest UDP message over IPv4: 65,535 less the IP and UDP headers.
@@ -49,6 +60,8 @@ impl StreamTask {
     /// The largest TCP message: one call's worth.
     pub const TCP_MAXIMUM: u64 = 64 << 20;
 }
+
+check_when_read!(StreamTask);
 
 /// Direction of a stream's data, seen from the client: the host that opens the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,12 +1,14 @@
 //! Requests and responses, timed one by one.
 
-use crate::{Net, Path, Transport};
+use crate::checked::{OutOfRange, check_when_read, within};
+use crate::{Net, Path, StreamTask, Transport};
 use linerate_units::{ByteCount, OpRate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Requests and responses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct TransactTask {
     /// Who talks to whom; several paths run at once.
     pub paths: Vec<Path>,
@@ -44,6 +46,17 @@ impl TransactTask {
         }
     }
 }
+
+impl TransactTask {
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("bytes of a request", self.request_bytes.get(), 1..=StreamTask::TCP_MAXIMUM)?;
+        within("bytes of a response", self.response_bytes.get(), 1..=StreamTask::TCP_MAXIMUM)?;
+        within("requests under way", self.outstanding, 1..=u16::MAX)?;
+        self.rate.map_or(Ok(()), |rate| within("requests per second", rate.get(), 1..=u64::MAX))
+    }
+}
+
+check_when_read!(TransactTask);
 
 /// One request and one response, and what lies between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
