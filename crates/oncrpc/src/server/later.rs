@@ -19,15 +19,18 @@ pub(super) struct Held<T> {
 pub(super) struct Later<T: Ord> {
     held: BinaryHeap<Reverse<Held<T>>>,
     number: u64,
+    /// Of all replies held.
+    bytes: usize,
 }
 
 impl<T: Ord> Later<T> {
     pub(super) fn new() -> Self {
-        Self { held: BinaryHeap::new(), number: 0 }
+        Self { held: BinaryHeap::new(), number: 0, bytes: 0 }
     }
 
     pub(super) fn hold(&mut self, due: u64, arrived: u64, bytes: Vec<u8>, to: T) {
         self.number += 1;
+        self.bytes += bytes.len();
         self.held.push(Reverse(Held { due, number: self.number, arrived, bytes, to }));
     }
 
@@ -41,6 +44,13 @@ impl<T: Ord> Later<T> {
         if self.next_due()? > now {
             return None;
         }
-        self.held.pop().map(|Reverse(held)| held)
+        let Reverse(held) = self.held.pop()?;
+        self.bytes -= held.bytes.len();
+        Some(held)
+    }
+
+    /// Bytes of the replies held.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 }

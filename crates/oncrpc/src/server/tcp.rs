@@ -127,7 +127,10 @@ impl Connection {
             let descriptor = self.stream.as_fd();
             match (calls, self.owed()) {
                 (Calls::MoreLeft, owed) => {
-                    if owed >= OWED_MAXIMUM {
+                    // All of it may be held back for later.
+                    if self.owes_too_much() && owed == 0 {
+                        clock::sleep_until(clock::now() + wait_ns);
+                    } else if self.owes_too_much() {
                         socket::wait_writable(descriptor, wait_ns)?;
                     }
                     continue;
@@ -159,7 +162,7 @@ impl Connection {
     /// Executes the calls in `records`, which were read at `now`.
     fn execute(&mut self, records: &mut Records, now: u64, shared: &Shared) -> Result<Calls, RpcError> {
         let mut calls = Calls::None;
-        while self.owed() < OWED_MAXIMUM {
+        while !self.owes_too_much() {
             let malformed = |what| RpcError::Malformed { peer: self.peer, what };
             let Some(call) = records.next().map_err(|error| malformed(error.to_string()))? else { return Ok(calls) };
             calls = Calls::All;
@@ -180,6 +183,11 @@ impl Connection {
     /// Bytes of replies that the kernel has not taken.
     fn owed(&self) -> usize {
         self.out.len() - self.sent
+    }
+
+    /// Whether so many bytes of replies wait, to be sent now or later, that no more calls are executed.
+    fn owes_too_much(&self) -> bool {
+        self.owed() + self.later.bytes() >= OWED_MAXIMUM
     }
 
     /// Hands over as much as there is room for.

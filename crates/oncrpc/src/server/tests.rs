@@ -303,4 +303,55 @@ fn a_port_that_is_taken_is_named() {
     }
 }
 
+/// Answers each call with a megabyte, and notes how far it was ahead of its caller.
+struct Large {
+    executed: AtomicUsize,
+    read: AtomicUsize,
+    ahead: AtomicUsize,
+}
+
+impl Program for Large {
+    fn number(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        VERSION..=VERSION
+    }
+
+    fn call(&self, _: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
+        let executed = self.executed.fetch_add(1, Ordering::Relaxed) + 1;
+        let ahead = executed.saturating_sub(self.read.load(Ordering::Relaxed));
+        self.ahead.fetch_max(ahead, Ordering::Relaxed);
+        reply.resize(reply.len() + (1 << 20), 7);
+        Ok(None)
+    }
+}
+
+/// The attack: hundreds of small calls in one piece of the stream, each for a megabyte, had the server keep all of their replies
+/// at once.
+#[test]
+fn pipelined_reads_are_bounded() {
+    const CALLS: usize = 400;
+    let zero = || AtomicUsize::new(0);
+    let program = Arc::new(Large { executed: zero(), read: zero(), ahead: zero() });
+    let server = Server::start(Transport::Tcp, LOOPBACK, vec![program.clone()]).expect("listens");
+    let mut caller = caller(Transport::Tcp, server.address());
+    for _ in 0..CALLS {
+        caller.call(of(RpcCall::Read), &Credential::none(), &[]);
+    }
+    while caller.outstanding() > 0 {
+        caller
+            .poll(SOON, &mut |_, reply| {
+                assert!(matches!(reply, Reply::Accepted(results) if results.len() == 1 << 20), "{reply:?}");
+                program.read.fetch_add(1, Ordering::Relaxed);
+            })
+            .expect("polls");
+    }
+    assert_eq!(program.executed.load(Ordering::Relaxed), CALLS);
+    // What the sockets' own buffers hold comes on top of what the server keeps.
+    let ahead = program.ahead.load(Ordering::Relaxed);
+    assert!(ahead < CALLS / 4, "{ahead} replies at once");
+}
+
 mod strangers;
