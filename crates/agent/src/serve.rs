@@ -103,22 +103,21 @@ impl Agent {
     /// The listener or the identity cannot be used.
     pub async fn start_with(options: AgentOptions, engines: Vec<Box<dyn Engine>>) -> Result<Self, StartError> {
         let failed = |call| move |source| StartError::Serve { call, source };
-        // First of all: no thread is there that it would not bind, and nobody was answered.
-        let confinement = options.confinement.as_ref();
-        let confined = confinement.map(|confinement| confinement.apply(&options)).transpose()?;
-        let AgentOptions { listener, advertise: host, identity, token, invitations, name, limits, timeouts, .. } =
-            options;
-        listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
-        let address = listener.local_addr().map_err(failed("getsockname"))?;
+        let address = options.listener.local_addr().map_err(failed("getsockname"))?;
         let url = AgentUrl {
-            host: host.unwrap_or_else(|| advertise::host(address.ip().to_canonical())),
+            host: options.advertise.clone().unwrap_or_else(|| advertise::host(address.ip().to_canonical())),
             port: address.port(),
-            token: token.as_str().to_owned(),
-            fingerprint: identity.fingerprint(),
+            token: options.token.as_str().to_owned(),
+            fingerprint: options.identity.fingerprint(),
         };
-        if let Some(invitations) = &invitations {
+        if let Some(invitations) = &options.invitations {
             invitations.note_address(&url.address())?;
         }
+        // Before a thread is there that it would not bind, and before anyone is answered.
+        let confinement = options.confinement.as_ref();
+        let confined = confinement.map(|confinement| confinement.apply(&options)).transpose()?;
+        let AgentOptions { listener, identity, token, invitations, name, limits, timeouts, .. } = options;
+        listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         let credentials = Arc::new(Credentials::new(token, invitations));
         let host = HostOptions {
             name,

@@ -2,7 +2,7 @@
 
 use super::streams::{sent_and_received, stream};
 use super::*;
-use crate::{AllowedFolders, Confinement};
+use crate::{AllowedFolders, AllowedInterfaces, Confinement, Invitations};
 use linerate_sys::capability::{CapabilitySet, KernelCapability};
 use linerate_sys::{landlock, seccomp};
 use std::future::Future;
@@ -58,6 +58,20 @@ fn a_confined_agent_opens_no_file_outside_its_folders() {
 }
 
 #[test]
+fn a_confined_agent_still_reads_its_invitations() {
+    let folder = tempfile::tempdir().expect("a folder");
+    in_its_own_thread(|| async {
+        let agent = agent(|options| {
+            options.invitations = Some(Invitations::of(folder.path()));
+            options.confinement = Some(Confinement { reads: vec![folder.path().to_owned()], ..Confinement::default() });
+        })
+        .await;
+        let noted = Invitations::of(folder.path()).address().expect("it can be read");
+        assert_eq!(noted, Some(agent.url().address()));
+    });
+}
+
+#[test]
 fn a_confined_agent_executes_nothing_and_has_no_capabilities() {
     in_its_own_thread(|| async {
         let agent = confined(None).await;
@@ -78,7 +92,7 @@ fn a_confined_agent_keeps_what_raw_frames_need() {
         let before = CapabilitySet::held().expect("held");
         let agent = agent(|options| {
             options.confinement = Some(Confinement::default());
-            options.limits.frames = crate::AllowedInterfaces::All;
+            options.limits.frames = AllowedInterfaces::All;
         })
         .await;
         let held = agent.confined().expect("it was to").capabilities;
