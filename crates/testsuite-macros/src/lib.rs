@@ -2,6 +2,9 @@
 
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
+/// What a lab test lists that fills the kernel's table of IPv6 neighbours. Every other lab test has a share of it.
+const ALL_NEIGHBOURS: &str = "AllIpv6Neighbours";
+
 /// Marks a test that makes network namespaces: it needs root, and what the attribute lists.
 #[proc_macro_attribute]
 pub fn lab_test(needs: TokenStream, function: TokenStream) -> TokenStream {
@@ -29,11 +32,20 @@ fn test(tier: &str, needs: TokenStream, function: TokenStream) -> TokenStream {
             *token = Ident::new(tier, name.span()).into();
         }
     }
-    let condition = format!(
-        "if !::linerate_testsuite::can_run(::core::module_path!(), &[{}]) {{ return; }}",
-        listed(tier, needs).join(", ")
-    );
-    let mut block = parsed(&condition);
+    let mut needs = listed(needs);
+    let mut begin = String::new();
+    if tier == "in_lab" {
+        let fills = needs.iter().any(|need| need == ALL_NEIGHBOURS);
+        needs.retain(|need| need != ALL_NEIGHBOURS);
+        needs.insert(0, "Root".to_owned());
+        let take = if fills { "fill" } else { "share" };
+        begin = format!("let _neighbours = ::linerate_testsuite::Ipv6Neighbours::{take}();");
+    }
+    let needs: Vec<String> = needs.iter().map(|need| format!("::linerate_testsuite::Need::{need}")).collect();
+    let mut block = parsed(&format!(
+        "if !::linerate_testsuite::can_run(::core::module_path!(), &[{}]) {{ return; }} {begin}",
+        needs.join(", ")
+    ));
     block.extend(body.stream());
     tokens.push(TokenTree::Group(Group::new(Delimiter::Brace, block)));
 
@@ -44,8 +56,8 @@ fn test(tier: &str, needs: TokenStream, function: TokenStream) -> TokenStream {
     whole
 }
 
-/// The needs as expressions. A lab needs root.
-fn listed(tier: &str, needs: TokenStream) -> Vec<String> {
+/// The needs as they are written.
+fn listed(needs: TokenStream) -> Vec<String> {
     let mut all = vec![String::new()];
     for token in needs {
         match (&token, all.last_mut()) {
@@ -55,10 +67,7 @@ fn listed(tier: &str, needs: TokenStream) -> Vec<String> {
         }
     }
     all.retain(|need| !need.is_empty());
-    if tier == "in_lab" {
-        all.insert(0, "Root".to_owned());
-    }
-    all.iter().map(|need| format!("::linerate_testsuite::Need::{need}")).collect()
+    all
 }
 
 fn is_block(token: &TokenTree) -> bool {

@@ -11,6 +11,9 @@
 //! The two attributes list what else the test needs, for example `#[server_test(Root, Program("smbd"))]`. A test whose needs
 //! are not met prints `SKIPPED`, its name and the reason; where `CI` is set it fails instead.
 //!
+//! Each lab test has a share of the kernel's table of IPv6 neighbours ([`Ipv6Neighbours`]); one that fills the table lists
+//! `AllIpv6Neighbours`, and runs while no other lab test does.
+//!
 //! A test `a` with such an attribute is called `a::in_lab` or `a::with_servers`, so that a filter selects a tier.
 
 mod needs;

@@ -1,10 +1,10 @@
-//! The table of IPv6 neighbours. The kernel has one for all network namespaces, so a test that fills it disturbs all others that
-//! speak IPv6, of other programs too.
+//! The table of IPv6 neighbours. The kernel has one for all network namespaces, and each lab that comes up needs room in it.
 
 use std::fs::{File, OpenOptions};
-use std::path::PathBuf;
+use std::path::Path;
 
-/// A share of the table of IPv6 neighbours, or all of it, until it is dropped.
+/// A share of the table of IPv6 neighbours, or all of it, until it is dropped. `#[lab_test]` takes a share for each test, and all
+/// of it for a test that lists `AllIpv6Neighbours`.
 #[derive(Debug)]
 pub struct Ipv6Neighbours {
     /// The kernel takes the lock on this file away when the file is closed, however the test ends.
@@ -12,35 +12,34 @@ pub struct Ipv6Neighbours {
 }
 
 impl Ipv6Neighbours {
-    /// Waits until no test fills the table. Each test that sends IPv6 packets between kernels holds this while it does.
+    /// Waits until no test of any program fills the table.
     ///
     /// # Panics
     /// A lock file cannot be opened or locked.
     pub fn share() -> Self {
-        let turn = locked("turn", File::lock);
-        let table = locked("table", File::lock_shared);
-        drop(turn);
-        Self { _lock: table }
+        Self::take(&std::env::temp_dir(), File::lock_shared)
     }
 
-    /// Waits until no other test has a share of the table. None gets one meanwhile.
+    /// Waits until no other test of any program has a share of the table. None gets one meanwhile.
     ///
     /// # Panics
     /// A lock file cannot be opened or locked.
     pub fn fill() -> Self {
-        // Who waits for a share waits for this turn, or there would always be one more test with a share.
-        let turn = locked("turn", File::lock);
-        let table = locked("table", File::lock);
-        drop(turn);
-        Self { _lock: table }
+        Self::take(&std::env::temp_dir(), File::lock)
+    }
+
+    fn take(folder: &Path, lock: fn(&File) -> std::io::Result<()>) -> Self {
+        // Who waits for all of the table keeps this turn meanwhile, or there would always be one more test with a share.
+        let _turn = locked(folder, "turn", File::lock);
+        Self { _lock: locked(folder, "table", lock) }
     }
 }
 
 /// Opens one of the two lock files, and locks it.
-fn locked(name: &str, lock: impl FnOnce(&File) -> std::io::Result<()>) -> File {
-    let path: PathBuf = std::env::temp_dir().join(format!("linerate-tests-ipv6-neighbours-{name}.lock"));
-    let failed = |error| panic!("{}: {error}", path.display());
-    let file = OpenOptions::new().create(true).append(true).open(&path).unwrap_or_else(failed);
+fn locked(folder: &Path, name: &str, lock: fn(&File) -> std::io::Result<()>) -> File {
+    let path = folder.join(format!("linerate-tests-ipv6-neighbours-{name}.lock"));
+    let file = OpenOptions::new().create(true).append(true).open(&path);
+    let file = file.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     lock(&file).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     file
 }
@@ -53,12 +52,13 @@ mod tests {
 
     #[test]
     fn shares_are_held_side_by_side_and_the_whole_table_alone() {
-        let first = Ipv6Neighbours::share();
-        let second = Ipv6Neighbours::share();
+        let folder = tempfile::tempdir().expect("a directory");
+        let share = || Ipv6Neighbours::take(folder.path(), File::lock_shared);
+        let (first, second) = (share(), share());
         let released = AtomicBool::new(false);
         thread::scope(|scope| {
             let filling = scope.spawn(|| {
-                let _all = Ipv6Neighbours::fill();
+                let _all = Ipv6Neighbours::take(folder.path(), File::lock);
                 assert!(released.load(Ordering::SeqCst), "others had a share");
             });
             released.store(true, Ordering::SeqCst);

@@ -1,7 +1,7 @@
 //! Device tests and plain frames between the ports of two agents, through the command line.
 
 use crate::program::{TestFolder, number, words};
-use linerate_testsuite::{Ipv6Neighbours, lab_test, wait_until};
+use linerate_testsuite::{lab_test, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -19,7 +19,6 @@ fn counts(flow: &Value) -> [f64; 5] {
 
 #[lab_test]
 fn frames_from_host_to_host_are_counted() {
-    let _some = Ipv6Neighbours::share();
     for (device, options, engine) in [
         ("bridge", "", "xdp"),
         ("router", "", "xdp"),

@@ -1,7 +1,7 @@
 //! Plain generating and address tables through the command line, in labs of known truth.
 
 use crate::program::{TestFolder, close, number, words};
-use linerate_testsuite::{Ipv6Neighbours, lab_test};
+use linerate_testsuite::lab_test;
 use serde_json::Value;
 
 fn flow(record: &Value, index: usize) -> &Value {
@@ -10,7 +10,6 @@ fn flow(record: &Value, index: usize) -> &Value {
 
 #[lab_test]
 fn frames_of_every_template_are_sent_and_counted() {
-    let _some = Ipv6Neighbours::share();
     for (options, bytes) in [
         ("--size 128 --rate 1k", 128.0 * 500.0),
         ("--template tcp --size 128 --rate 1k --vary src-port:100:random --vlan 100,7 --vary vlan:10", 128.0 * 500.0),

@@ -2,13 +2,13 @@
 //! many it keeps.
 
 use crate::program::{TestFolder, number, words};
-use linerate_testsuite::{Ipv6Neighbours, lab_test, wait_until};
+use linerate_testsuite::{lab_test, wait_until};
 use std::fs;
 
 /// The most IPv6 neighbours that the kernel keeps, those of all network namespaces together: with so many it refuses the next,
 /// unless one of them is stale (neigh_alloc in net/core/neighbour.c). None where that is hidden, as in a namespace.
 ///
-/// It is IPv6 that is tested because most tests beside this one need IPv4 neighbours, of which the kernel must not run out.
+/// It is IPv6 that is tested because programs beside this one need IPv4 neighbours, of which the kernel must not run out.
 fn kernels_limit() -> Option<f64> {
     fs::read_to_string("/proc/sys/net/ipv6/neigh/default/gc_thresh3").ok()?.trim().parse().ok()
 }
@@ -22,9 +22,8 @@ fn others_neighbours(limit: f64) -> f64 {
     })
 }
 
-#[lab_test]
+#[lab_test(AllIpv6Neighbours)]
 fn the_kernels_own_limit_of_neighbours_is_found() {
-    let _all = Ipv6Neighbours::fill();
     // The network of a lab's port has room for 4,092 hosts.
     let limit = match kernels_limit() {
         Some(limit) if (64.0..=2_000.0).contains(&limit) => limit,

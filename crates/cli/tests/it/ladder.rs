@@ -1,7 +1,7 @@
 //! The ladder through the command line, in labs of known truth.
 
 use crate::program::{TestFolder, close, number, words};
-use linerate_testsuite::{Ipv6Neighbours, lab_test};
+use linerate_testsuite::lab_test;
 use serde_json::Value;
 
 fn layer<'a>(record: &'a Value, name: &str) -> &'a Value {
@@ -18,6 +18,13 @@ fn trials_of(record: &Value, task: &str) -> usize {
     let of =
         |trial: &&Value| trial["trial"]["loads"][0]["task"]["kind"] == task && trial["standing"]["is"] == "counted";
     trials.iter().filter(of).count()
+}
+
+/// What the attempts at trials of a task counted, for the message of a test that fails.
+fn attempts_at(record: &Value, task: &str) -> Value {
+    let trials = record["trials"].as_array().expect("a list of trials");
+    let of = trials.iter().filter(|trial| trial["trial"]["loads"][0]["task"]["kind"] == task);
+    of.map(|trial| serde_json::json!([trial["standing"], trial["counts"]])).collect()
 }
 
 /// A full line: each layer carries about what its headers leave, and none carries more.
@@ -45,7 +52,7 @@ fn a_full_line_is_full_at_every_layer() {
         if name == "frames" && held_up {
             continue;
         }
-        assert_eq!(layer["missing"], Value::Null, "{layer}");
+        assert_eq!(layer["missing"], Value::Null, "{layer}: {}", attempts_at(&record, name));
         let of_full = number(layer, "/share_of_line") / share;
         // Where the tester's own ports gave less than the line takes, the layer says so.
         let least = if layer["firmness"]["is"] == "firm" { 0.5 } else { 0.0 };
@@ -86,7 +93,6 @@ fn a_full_line_is_full_at_every_layer() {
 /// No program fills this line through one UDP socket on such a machine: the widest gap is the one that the figures show.
 #[lab_test]
 fn a_line_too_fast_for_sockets_leaves_a_gap_that_is_named() {
-    let _some = Ipv6Neighbours::share();
     let record = TestFolder::new().measure(&words(
         "lab --hosts 2 --link 100Gbit/s -- ladder a b -6 --time 200ms --warmup 100ms --repeats 1 --expect share<50% --json",
     ));

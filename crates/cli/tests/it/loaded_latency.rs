@@ -1,7 +1,7 @@
 //! Latency under load against planted truth: a queue of known length ahead of a link of known rate, planted loss.
 
 use crate::program::{TestFolder, close, counted_as, number, words};
-use linerate_testsuite::{Ipv6Neighbours, lab_test, wait_until};
+use linerate_testsuite::{lab_test, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -84,7 +84,6 @@ fn requests_that_are_lost_stay_in_the_percentiles() {
 
 #[lab_test]
 fn every_path_is_probed_whichever_way_the_stream_goes() {
-    let _some = Ipv6Neighbours::share();
     let place = TestFolder::new();
     let ran = place.run(&words(
         "lab --link 100Mbit/s -- stream a,b c -6 --udp --rate 1Mbit/s --direction both --loaded-latency=tcp --time 1s \

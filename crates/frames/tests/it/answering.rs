@@ -7,7 +7,7 @@ use linerate_frames::{Frames, port};
 use linerate_model::{FrameEngine, FrameHeaders, FramePayload, FrameStream, FramesTask, Mac, MacRule, SimulatedHosts};
 use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
-use linerate_testsuite::{Ipv6Neighbours, lab_test, wait_until};
+use linerate_testsuite::{lab_test, wait_until};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::Command;
@@ -104,7 +104,6 @@ fn ask() {
 
 #[lab_test(Bpf, Program("ping"), Program("ip"))]
 fn a_kernel_host_finds_and_pings_simulated_hosts() {
-    let _some = Ipv6Neighbours::share();
     let [tester, asker] = [(); 2].map(|()| NetNamespace::new().unwrap());
     tester
         .enter(|| {

@@ -12,7 +12,7 @@ use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::{NetNamespace, set_network_setting};
 use linerate_sys::netlink::Route;
 use linerate_sys::shaping::Way;
-use linerate_testsuite::{Ipv6Neighbours, lab_test, wait_until};
+use linerate_testsuite::{lab_test, wait_until};
 use linerate_units::{Nanos, Ratio};
 use std::process::Command;
 use std::thread;
@@ -236,7 +236,6 @@ fn large_frames_fall_back_to_packet_sockets() {
 
 #[lab_test(Bpf)]
 fn neighbours_are_resolved_and_ports_described() {
-    let _some = Ipv6Neighbours::share();
     with_ports(|_| {
         // The far end in a namespace of its own: a kernel does not answer itself.
         let far = NetNamespace::new().unwrap();

@@ -2,13 +2,12 @@
 
 use crate::support::{agents_told, fake_agent, host, reaches, socket, up, wait_for};
 use linerate_lab::{Bench, Lab, LabOptions};
-use linerate_testsuite::{Ipv6Neighbours, alone, lab_test};
+use linerate_testsuite::{alone, lab_test};
 use std::fs;
 use std::process::{Command, Stdio};
 
 /// Every host to every other, both families, whole packets and fragments.
 fn all_reach_all(text: &str, hosts: &[(&str, &str, &str)]) {
-    let _some = Ipv6Neighbours::share();
     let lab = up(text);
     assert_eq!(lab.hosts().len(), hosts.len());
     for (from, from_v4, from_v6) in hosts {

@@ -7,7 +7,7 @@ use crate::support::{fake_agent, host, wait_for};
 use linerate_lab::{Bench, DirectionCounts, Lab, LabError, LabOptions, PathCounts};
 use linerate_sys::clock;
 use linerate_sys::socket::{force_receive_buffer, path_mtu};
-use linerate_testsuite::{Ipv6Neighbours, alone, lab_test, wait_until};
+use linerate_testsuite::{alone, lab_test, wait_until};
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{Ipv4Tos, ReceiveTimestampns};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
@@ -334,7 +334,6 @@ fn rates_take_turns() {
 #[lab_test]
 fn a_large_packet_is_answered_by_icmp_or_by_nothing() {
     let _alone = alone();
-    let _some = Ipv6Neighbours::share();
     let bench = |silent: bool| {
         let device = format!("path,mtu=1400,mtu-silent={silent}").parse().expect("a device");
         Bench::named("cable").expect("built in").with_device(device)

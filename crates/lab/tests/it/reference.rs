@@ -5,7 +5,7 @@ use aya::programs::ProgramInfo;
 use linerate_lab::{Bench, Lab};
 use linerate_sys::netlink::Route;
 use linerate_sys::packet::{Incoming, PacketSocket};
-use linerate_testsuite::{Ipv6Neighbours, alone, lab_test, wait_until};
+use linerate_testsuite::{alone, lab_test, wait_until};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -126,7 +126,6 @@ fn keeps(passed: usize, per_second: f64, span: Duration, waiting: usize, what: &
 #[lab_test]
 fn without_limits_it_is_a_switch() {
     let _alone = alone();
-    let _some = Ipv6Neighbours::share();
     let lab = up("name = 'x'\nhosts = ['a', 'b', 'c']\ndevice = { kind = 'reference' }");
     for (from, to) in [("198.18.0.1", "198.18.0.2"), ("2001:2::1", "2001:2::2")] {
         let (near, far) = (socket(&lab, "a", from), socket(&lab, "b", to));
