@@ -4,7 +4,7 @@ use crate::Limits;
 use crate::grant::{CredentialId, Grant};
 use linerate_control::{ApiError, ErrorKind};
 use linerate_engine::Demand;
-use linerate_model::{Power, Sampling, TaskKind};
+use linerate_model::{Power, TaskKind};
 use linerate_units::BitRate;
 
 /// Weighs the `demand` of a session that does `task` against `limits` and against what its credential grants, beside the
@@ -54,6 +54,7 @@ pub(crate) fn admit<'a>(
         let message = format!("a trial with {exclusive} is under way, and only one can be; wait for it to end");
         return Err(ApiError::new(ErrorKind::Conflict, message));
     }
+    limits.budget.check(needs, under_way.iter().map(|(_, other)| &other.needs)).or_else(refuse)?;
     if let Some(limit) = limits.max_rate {
         let others = under_way.iter().map(|(_, other)| *other);
         check_rates(task, demand, others, &RateLimit { limit, whose: "this agent", raise: "start it with another" })?;
@@ -134,32 +135,6 @@ fn check_interfaces<'a>(limits: &Limits, mut interfaces: impl Iterator<Item = &'
     }
 }
 
-/// Checks that the agent can sample so.
-///
-/// # Errors
-/// Samples would come too often or too rarely, or there would be too few or too many of them.
-pub(crate) fn check_sampling(sampling: Sampling) -> Result<(), ApiError> {
-    // An edge of the window is never merged away, so that fewer points would not be kept to.
-    const FEWEST_POINTS: u32 = 4;
-    let bad = |message: String| Err(ApiError::new(ErrorKind::BadRequest, message));
-    let Sampling { period, most_points } = sampling;
-    if !(Sampling::SHORTEST..=Sampling::LONGEST).contains(&period) {
-        return bad(format!(
-            "the trial is to be sampled every {period}, and an agent takes samples every {} to {}; set another period with \
-             `--sample`",
-            Sampling::SHORTEST,
-            Sampling::LONGEST
-        ));
-    }
-    if !(FEWEST_POINTS..=Sampling::MOST_POINTS).contains(&most_points) {
-        return bad(format!(
-            "the trial's series is to have {most_points} points at most, and an agent keeps {FEWEST_POINTS} to {} of them",
-            Sampling::MOST_POINTS
-        ));
-    }
-    Ok(())
-}
-
 fn refuse<T>(message: impl Into<String>) -> Result<T, ApiError> {
     Err(ApiError::new(ErrorKind::Limit, message))
 }
@@ -217,6 +192,9 @@ mod tests {
             (Demand { time: Some(Nanos::from_millis(2_001)), ..demand() }, "--max-time"),
             (Demand { flows: 5, ..demand() }, "--max-flows"),
             (Demand { needs: Needs::of(Power::Frames), ..demand() }, "--allow-frames"),
+            (Demand { needs: Needs { memory: 1 << 62, ..Needs::default() }, ..demand() }, "--max-memory"),
+            (Demand { needs: Needs { threads: 1 << 62, ..Needs::default() }, ..demand() }, "threads"),
+            (Demand { needs: Needs { descriptors: 1 << 62, ..Needs::default() }, ..demand() }, "ulimit -n"),
         ];
         for task in TaskKind::ALL {
             for (demand, part) in &beyond {
@@ -243,31 +221,6 @@ mod tests {
         assert!(error.contains("11 Mbit/s"), "{error}");
         assert!(admit(&receives_nothing(u64::MAX), &with(8_000_000)).is_err());
         assert!(admit(&receives_nothing(8_000_000), &receives_nothing(8_000_000)).is_err());
-    }
-
-    #[test]
-    fn sampling_out_of_range_is_refused_with_the_range() {
-        let sampling = |period, most_points| check_sampling(Sampling { period, most_points });
-        for (period, most_points) in [
-            (Sampling::SHORTEST, 4),
-            (Sampling::LONGEST, Sampling::MOST_POINTS),
-            (Sampling::default().period, Sampling::default().most_points),
-        ] {
-            assert_eq!(sampling(period, most_points), Ok(()), "{period}, {most_points} points");
-        }
-        let most = Sampling::MOST_POINTS;
-        for (period, most_points, parts) in [
-            (Nanos::default(), most, ["every 0 ns", "10 ms to 10 s"]),
-            (Nanos::new(9_999_999), most, ["--sample", "10 ms to 10 s"]),
-            (Nanos::new(10_000_000_001), most, ["--sample", "10 ms to 10 s"]),
-            (Sampling::SHORTEST, 0, ["0 points", "4 to 1200"]),
-            (Sampling::SHORTEST, 3, ["3 points", "4 to 1200"]),
-            (Sampling::SHORTEST, most + 1, ["1201 points", "4 to 1200"]),
-        ] {
-            let error = sampling(period, most_points).expect_err("out of range");
-            assert_eq!(error.error, ErrorKind::BadRequest);
-            assert!(parts.iter().all(|part| error.message.contains(part)), "{parts:?} in {}", error.message);
-        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod admission;
 mod advertise;
 mod allowed_interfaces;
 mod allowed_servers;
+mod budget;
 mod confinement;
 mod connection_gate;
 mod engines;
@@ -40,6 +41,7 @@ mod watching;
 
 pub use allowed_interfaces::AllowedInterfaces;
 pub use allowed_servers::{AllowedServer, AllowedServers, AllowedUser, BadAllowance};
+pub use budget::Budget;
 pub use confinement::{Confined, Confinement};
 pub use engines::EngineOptions;
 pub use identity::Identity;

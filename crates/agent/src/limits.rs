@@ -1,6 +1,6 @@
 //! What an agent's owner allows.
 
-use crate::{AllowedInterfaces, AllowedServers};
+use crate::{AllowedInterfaces, AllowedServers, Budget};
 use ipnet::IpNet;
 use linerate_model::{Power, Powers};
 use linerate_units::{BitRate, Nanos};
@@ -20,6 +20,8 @@ pub struct Limits {
     pub max_trials: usize,
     /// Connections or sockets of one session on this host.
     pub max_flows: u64,
+    /// What all sessions may take of the host together.
+    pub budget: Budget,
     /// Interfaces that raw frames may be sent from: they reach whatever is behind them.
     pub frames: AllowedInterfaces,
     /// File servers of others that sessions may reach.
@@ -41,6 +43,7 @@ impl Default for Limits {
             max_time: Nanos::from_secs(600),
             max_trials: 4,
             max_flows: 128,
+            budget: Budget::default(),
             frames: AllowedInterfaces::default(),
             servers: AllowedServers::default(),
             max_body: 256 << 10,

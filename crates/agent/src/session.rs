@@ -252,11 +252,12 @@ impl Session {
         if state.stopped.is_some() || state.outcome.is_some() {
             return None;
         }
-        let set_up = Duration::from(self.demand.set_up);
         let max_time = Duration::from(bounds.max_time);
+        // The agent's limit holds for preparing and removing too.
+        let set_up = Duration::from(self.demand.set_up).min(max_time);
         let beyond = "start it with a higher `linerate agent --max-time`";
         // The other hosts of a task without a length of its own may prepare as long as this one.
-        let preparing = max_time.max(bounds.unordered) + set_up;
+        let preparing = max_time.max(bounds.unordered);
         let waiting = if self.demand.time.is_some() { bounds.unordered + set_up } else { preparing };
         let length = self.demand.time.map_or(max_time, Duration::from);
         Some(match (state.awaited, state.started) {
@@ -566,7 +567,7 @@ mod tests {
 
         let begun = Instant::now();
         let session = ready(None, set_up);
-        assert_bound(&session, begun, 600 + 100, FailureKind::Stopped, "other hosts may prepare as long");
+        assert_bound(&session, begun, 600, FailureKind::Stopped, "other hosts may prepare as long");
         session.order(Order::Start { delay: Nanos::default() }, Duration::from_secs(30)).expect("it is ready");
         assert_bound(&session, begun, 600, FailureKind::Limit, "for the end of what has none");
         session.reach(Stage::Running(SessionProgress::default()), None);
@@ -575,7 +576,7 @@ mod tests {
         let begun = Instant::now();
         let session = ready(time, set_up);
         session.reach(Stage::Preparing { doing: "making files".into() }, None);
-        assert_bound(&session, begun, 600 + 100, FailureKind::Limit, "for preparing");
+        assert_bound(&session, begun, 600, FailureKind::Limit, "for preparing");
         session.stop(FailureKind::Stopped, "enough");
         let bounds = Bounds { unordered: Duration::ZERO, max_time: Nanos::default() };
         assert!(session.deadline(bounds).is_none(), "it is being stopped already");

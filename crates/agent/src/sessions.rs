@@ -3,7 +3,7 @@
 //! Whoever opened a session may vanish at any moment. A session is stopped when its stream of stages is closed, when no order
 //! comes, and when it takes longer than allowed; counts that nobody fetches are dropped.
 
-use crate::admission::{admit, check_sampling};
+use crate::admission::admit;
 use crate::grant::{Credentials, Grant};
 use crate::metrics::{Metrics, SessionEvent};
 use crate::session::{Bounds, Opener, Outcome, Session, panicked};
@@ -154,8 +154,6 @@ impl Sessions {
     /// Weighs the assignment against the limits and the other sessions, and holds a place for it. Returns the index of its
     /// engine with it.
     fn admit(&self, assignment: &Assignment, grant: &Grant) -> Result<(Arc<Session>, usize), ApiError> {
-        check_name(&assignment.id)?;
-        check_sampling(assignment.sampling)?;
         let task = assignment.task.kind();
         let bad = |message: String| ApiError::new(ErrorKind::BadRequest, message);
         let engine = self.engines.iter().position(|engine| engine.takes(&assignment.task));
@@ -272,14 +270,4 @@ impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.stop(FailureKind::Stopped, "whoever opened the session closed its connection");
     }
-}
-
-/// A name stands in paths and messages, so it is kept plain.
-fn check_name(id: &SessionId) -> Result<(), ApiError> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    if (1..=64).contains(&id.0.len()) && id.0.bytes().all(plain) {
-        return Ok(());
-    }
-    let message = "a session's id is 1 to 64 letters, digits, dashes, dots or underscores";
-    Err(ApiError::new(ErrorKind::BadRequest, message))
 }

@@ -3,8 +3,8 @@
 use crate::exit::Failure;
 use crate::saved_hosts::{SavedHosts, url_of_variable, urls_of_file};
 use linerate_agent::{
-    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, Identity, Limits, Timeouts,
-    Token,
+    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, Identity, Limits,
+    NfsService, Timeouts, Token,
 };
 use linerate_lab::{Lab, PathWatch};
 use linerate_model::{AgentUrl, HostName, Path};
@@ -260,6 +260,8 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| {
         Failure::measure(format!("cannot listen on 127.0.0.1 for this process's own agent: {error}"))
     })?;
+    // Who runs this program may send frames, read and write files, and reach servers, by other programs too.
+    let limits = Limits { frames: AllowedInterfaces::All, servers: AllowedServers::any(), ..Limits::default() };
     let options = AgentOptions {
         listener,
         advertise: None,
@@ -267,9 +269,11 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
         token: Token::generate(),
         invitations: None,
         name: LOCAL.into(),
-        // Who runs this program may send frames, read and write files, and reach servers, by other programs too.
-        limits: Limits { frames: AllowedInterfaces::All, servers: AllowedServers::any(), ..Limits::default() },
-        engines: EngineOptions { folders: everywhere(), ..EngineOptions::default() },
+        engines: EngineOptions {
+            folders: everywhere(),
+            nfs: NfsService { memory: limits.budget.nfs_memory(), ..NfsService::default() },
+        },
+        limits,
         link_speeds: BTreeMap::new(),
         data_addresses: Vec::new(),
         // The user's own program goes on to do other things.

@@ -1,7 +1,7 @@
 //! What an agent's NFS server serves in trials, and how slow it is made.
 
 use crate::exit::Failure;
-use linerate_agent::{NfsService, ServiceTime};
+use linerate_agent::{Budget, NfsService, ServiceTime};
 use linerate_units::{ByteCount, Nanos};
 use std::path::PathBuf;
 
@@ -12,9 +12,9 @@ pub(crate) struct NfsOptions {
     #[arg(long, value_name = "DIR")]
     nfs_directory: Option<PathBuf>,
 
-    /// Most memory that the files of one trial of NFS may take
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", conflicts_with = "nfs_directory")]
-    nfs_memory: ByteCount,
+    /// Most memory that the files of one trial of NFS may take [default: 1GiB, or half of --max-memory if that is less]
+    #[arg(long, value_name = "SIZE", conflicts_with = "nfs_directory")]
+    nfs_memory: Option<ByteCount>,
 
     /// A planted limit: what each call takes
     #[arg(long, value_name = "TIME", hide = true)]
@@ -30,11 +30,11 @@ pub(crate) struct NfsOptions {
 }
 
 impl NfsOptions {
-    /// The service asked for, if it can be given.
-    pub(crate) fn service(&self) -> Result<NfsService, Failure> {
+    /// The service asked for within `budget`, if it can be given.
+    pub(crate) fn service(&self, budget: &Budget) -> Result<NfsService, Failure> {
         let service = NfsService {
             directory: self.nfs_directory.clone(),
-            memory: self.nfs_memory,
+            memory: self.nfs_memory.unwrap_or_else(|| budget.nfs_memory()),
             time: ServiceTime {
                 call: self.nfs_service_time.unwrap_or_default(),
                 write: self.nfs_write_time,

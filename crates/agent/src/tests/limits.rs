@@ -39,6 +39,23 @@ async fn rates_and_sessions_are_summed_until_a_session_ends() {
     assert_eq!(metric(&agent, "linerate_sessions_total{task=\"stream\",state=\"refused\"}").await, 3);
 }
 
+/// The attack: sessions that each keep to a limit of their own take the host's memory together.
+#[tokio::test]
+async fn memory_is_taken_before_work_begins_and_given_back_when_it_ends() {
+    let engine = Scripted::new();
+    let agent = agent_with(engine.boxed(), |options| options.limits.budget.memory = ByteCount::new(1_000_000)).await;
+    let client = connect(&agent).await;
+    let takes = |memory| engine.change(|script| script.demand.needs = Needs { memory, ..Needs::default() });
+    takes(1_000_001);
+    refused(&client, "large", &["1 MB", "--max-memory"]).await;
+    assert_eq!(engine.under_way(), 0, "it was refused before any work");
+    takes(600_000);
+    let first = client.open(&assignment("first")).await.expect("within the budget");
+    refused(&client, "second", &["1.2 MB of memory"]).await;
+    client.close(first.id()).await.expect("closed");
+    let _second = client.open(&assignment("second")).await.expect("it was given back");
+}
+
 #[tokio::test]
 async fn a_stopped_session_counts_until_its_thread_has_returned() {
     let engine = Scripted::with((Point::Connecting, Fault::Ignore));

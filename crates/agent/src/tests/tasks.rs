@@ -1,10 +1,10 @@
 //! The agent's own engines: each task has exactly one, and none escapes the limits.
 
 use super::*;
-use crate::AllowedServers;
 use crate::admission::admit;
 use crate::engines::table;
 use crate::grant::Grant;
+use crate::{AllowedServers, Budget};
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree,
     CopyVerify, CopyWay, FileServer, IpVersion, LinkId, NfsMix, NfsServer, NfsTask, Path, RpcCall, RpcTask, SmbServer,
@@ -161,4 +161,21 @@ fn no_task_escapes_the_limits() {
             None => assert_eq!(kind, TaskKind::Copy),
         }
     }
+}
+
+/// 64 MiB messages, 128 flows, 4 trials: each within its own limit, and 32 GiB together.
+#[test]
+fn messages_count_for_each_flow() {
+    let engines = table(&EngineOptions::default());
+    let limits =
+        Limits { budget: Budget { memory: ByteCount::new(4 << 30), ..Budget::default() }, ..Limits::default() };
+    let mut assignment = unbounded(TaskKind::Stream);
+    let Task::Stream(task) = &mut assignment.task else { panic!("a stream") };
+    task.message_bytes = ByteCount::new(StreamTask::TCP_MAXIMUM);
+    task.net.flows = 128;
+    let engine = engines.iter().find(|engine| engine.takes(&assignment.task)).expect("an engine");
+    let demand = engine.demand(&assignment).expect("it can be meant");
+    let admit = || admit(&limits, &Grant::of_owner(&limits), TaskKind::Stream, &demand, [].into_iter());
+    let error = admit().expect_err("more than the host has").message;
+    assert!(error.contains("--max-memory") && error.contains("fewer flows"), "{error}");
 }

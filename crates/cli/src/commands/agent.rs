@@ -7,12 +7,12 @@ use crate::nfs_service::NfsOptions;
 use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
 use linerate_agent::{
-    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, Confinement,
-    EngineOptions, Identity, Invitations, IpNet, Limits, Timeouts, Token,
+    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, Budget,
+    Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, Timeouts, Token,
 };
 use linerate_model::HostName;
 use linerate_oncrpc::RpcService;
-use linerate_units::{BitRate, Nanos};
+use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -77,6 +77,10 @@ pub(crate) struct Arguments {
     /// Maximum number of connections or sockets of one trial on this host
     #[arg(long, value_name = "N", default_value_t = Limits::default().max_flows, value_parser = at_least_one::<u64>)]
     max_flows: u64,
+
+    /// Maximum memory of all trials together [default: a quarter of this machine's]
+    #[arg(long, value_name = "SIZE")]
+    max_memory: Option<ByteCount>,
 
     /// Allow trials to send raw frames from these interfaces, with commas between; `all` allows every interface. Use it
     /// only if their networks are set apart for testing [default: none]
@@ -164,6 +168,8 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     };
     let address = listener.local_addr().map_err(Failure::measure)?.ip();
     let exposed = !address.is_loopback();
+    let memory = arguments.max_memory.unwrap_or_else(|| Budget::default().memory);
+    let budget = Budget { memory, ..Budget::default() };
     let Secrets { identity, token, invitations } = arguments.secrets()?;
     let confinement = arguments.confinement();
     // The service starts threads, which only an agent that was started before binds.
@@ -180,6 +186,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
             max_time: arguments.max_time,
             max_trials: arguments.max_trials,
             max_flows: arguments.max_flows,
+            budget: budget.clone(),
             frames: arguments.allow_frames.unwrap_or_default(),
             servers: AllowedServers { servers: arguments.allow_server, users: arguments.allow_uid },
             allowed_peers: arguments.allow_peer.clone(),
@@ -189,7 +196,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         timeouts: Timeouts::default(),
         engines: EngineOptions {
             folders: AllowedFolders { allowed: arguments.copy_directory, scratch: arguments.copy_scratch },
-            nfs: arguments.nfs.service()?,
+            nfs: arguments.nfs.service(&budget)?,
         },
         link_speeds: arguments.link_speed.into_iter().collect::<BTreeMap<_, _>>(),
         data_addresses: arguments.data_address,

@@ -1,0 +1,120 @@
+//! What all sessions of an agent may take of its host together.
+
+use linerate_engine::Needs;
+use linerate_units::ByteCount;
+use std::fs;
+
+/// Memory, threads and descriptors of all sessions together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Budget {
+    /// Memory of this process; the kernel's socket buffers are not counted.
+    pub memory: ByteCount,
+    /// Threads at a time.
+    pub threads: u64,
+    /// Open descriptors at a time.
+    pub descriptors: u64,
+}
+
+impl Default for Budget {
+    /// A quarter of the memory that this process may have, as many threads as hosts of trials need, and most of the descriptors.
+    fn default() -> Self {
+        Self {
+            memory: ByteCount::new(memory().unwrap_or(4 << 30) / 4),
+            threads: 8_192,
+            descriptors: descriptors().unwrap_or(1_024) / 8 * 7,
+        }
+    }
+}
+
+impl Budget {
+    /// Memory that the files of a trial's NFS servers may take where nothing is said: 1 GiB, or half of it all if that is less.
+    pub fn nfs_memory(&self) -> ByteCount {
+        ByteCount::new(1 << 30).min(ByteCount::new(self.memory.get() / 2))
+    }
+
+    /// Checks that a session may have what it `needs` beside what `others` have.
+    ///
+    /// # Errors
+    /// Something would be more than all may have; the text says what, and the remedy.
+    pub(crate) fn check<'a>(
+        &self,
+        needs: &Needs,
+        others: impl Iterator<Item = &'a Needs> + Clone,
+    ) -> Result<(), String> {
+        let with = |amount: fn(&Needs) -> u64| others.clone().map(amount).fold(amount(needs), u64::saturating_add);
+        let fewer = "ask for smaller messages, fewer flows or fewer calls under way, or wait for other trials to end";
+        let memory = with(|needs| needs.memory);
+        if memory > self.memory.get() {
+            return Err(format!(
+                "with this trial the host is to take {} of memory, this agent allows {}; {fewer}, or start it with a higher \
+                 `linerate agent --max-memory`",
+                ByteCount::new(memory),
+                self.memory
+            ));
+        }
+        let threads = with(|needs| needs.threads);
+        if threads > self.threads {
+            return Err(format!(
+                "with this trial the host is to have {threads} threads, this agent allows {}; {fewer}",
+                self.threads
+            ));
+        }
+        let descriptors = with(|needs| needs.descriptors);
+        if descriptors > self.descriptors {
+            return Err(format!(
+                "with this trial the host is to have {descriptors} files and sockets open, this agent allows {}; {fewer}, or \
+                 start it with a higher `ulimit -n`",
+                self.descriptors
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Main memory, bytes, or the limit of the control group that this process is in, if that is less.
+fn memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let kibibytes: u64 =
+        text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?.parse().ok()?;
+    let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
+    Some((kibibytes * 1024).min(limit.unwrap_or(u64::MAX)))
+}
+
+/// Descriptors that this process may raise its limit to; linerate asks for no more than 65,536.
+fn descriptors() -> Option<u64> {
+    const ASKED: u64 = 1 << 16;
+    let text = fs::read_to_string("/proc/self/limits").ok()?;
+    let hard = text.lines().find_map(|line| line.strip_prefix("Max open files"))?.split_whitespace().nth(1)?;
+    if hard == "unlimited" { Some(ASKED) } else { hard.parse().ok().map(|hard: u64| hard.min(ASKED)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_had_beyond_the_budget_of_all_sessions() {
+        let budget = Budget { memory: ByteCount::new(1_000), threads: 10, descriptors: 100 };
+        let needs = |memory, threads, descriptors| Needs { memory, threads, descriptors, ..Needs::default() };
+        let other = needs(400, 6, 60);
+        let check = |needs: &Needs, others: &[Needs]| budget.check(needs, others.iter());
+        assert_eq!(check(&needs(600, 4, 40), std::slice::from_ref(&other)), Ok(()));
+        for (beyond, part) in [
+            (needs(601, 0, 0), "--max-memory"),
+            (needs(0, 5, 0), "11 threads"),
+            (needs(0, 0, 41), "101 files and sockets"),
+            (needs(u64::MAX, 0, 0), "--max-memory"),
+        ] {
+            let error = check(&beyond, std::slice::from_ref(&other)).expect_err(part);
+            assert!(error.contains(part), "{error}");
+        }
+        assert_eq!(check(&needs(1_000, 10, 100), &[]), Ok(()), "what ended has given its part back");
+    }
+
+    #[test]
+    fn the_default_is_a_part_of_what_the_host_has() {
+        let budget = Budget::default();
+        assert!(budget.memory.get() > 0 && budget.memory.get() <= memory().expect("a host with memory") / 4);
+        assert!(budget.descriptors > 0 && budget.nfs_memory() <= ByteCount::new(budget.memory.get() / 2));
+    }
+}
