@@ -1,5 +1,6 @@
-//! Connections before they have shown the token: few may be open at a time, and not for long.
+//! Connections before they have shown a token: few may be open at a time, and not for long.
 
+use crate::places::{Place, Places};
 use crate::serve::Shared;
 use axum::{Extension, Router};
 use axum_server::accept::Accept;
@@ -8,23 +9,19 @@ use std::future::{Ready, ready};
 use std::io::{self, IoSlice};
 use std::net::IpAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
-
-/// Most connections that have not yet carried a request with the token; further ones are closed at once.
-pub(crate) const UNADMITTED: usize = 64;
 
 /// Accepts connections, before any TLS.
 #[derive(Clone)]
 pub(crate) struct ConnectionGate {
     shared: Arc<Shared>,
-    slots: Arc<Semaphore>,
+    places: Arc<Places>,
     timeout: Duration,
 }
 
@@ -36,8 +33,9 @@ pub(crate) struct GatedConnection(Arc<Admission>);
 struct Admission {
     peer: IpAddr,
     admitted: AtomicBool,
+    places: Arc<Places>,
     /// Held until the connection is admitted or ends.
-    slot: Mutex<Option<OwnedSemaphorePermit>>,
+    place: Arc<Place>,
     /// When it last had read, below TLS, on the clock of [`clock::now`].
     read: AtomicU64,
 }
@@ -45,28 +43,29 @@ struct Admission {
 impl ConnectionGate {
     /// A gate that closes connections not admitted within `timeout`.
     pub(crate) fn new(shared: Arc<Shared>, timeout: Duration) -> Self {
-        Self { shared, slots: Arc::new(Semaphore::new(UNADMITTED)), timeout }
+        Self { shared, places: Arc::default(), timeout }
     }
 
     fn take(&self, stream: &TcpStream) -> io::Result<GatedConnection> {
         let peer = stream.peer_addr()?;
-        let refused = |why| io::Error::new(io::ErrorKind::PermissionDenied, why);
+        let turned_away = &self.shared.sessions.metrics.turned_away;
         if !self.shared.limits.allows(peer.ip()) {
-            return Err(refused("the peer is not allowed"));
+            turned_away.add(1);
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the peer is not allowed"));
         }
-        let slot = Arc::clone(&self.slots)
-            .try_acquire_owned()
-            .map_err(|_| refused("too many connections are not admitted yet"))?;
+        let (place, dropped) = self.places.take(peer.ip().into());
+        turned_away.add(dropped);
         Ok(GatedConnection(Arc::new(Admission {
             peer: peer.ip(),
             admitted: AtomicBool::new(false),
-            slot: Mutex::new(Some(slot)),
+            places: Arc::clone(&self.places),
+            place,
             read: AtomicU64::new(0),
         })))
     }
 
     fn open(&self, stream: TcpStream, service: Router) -> io::Result<(GatedStream, Router)> {
-        let connection = self.take(&stream).inspect_err(|_| self.shared.sessions.metrics.turned_away.add(1))?;
+        let connection = self.take(&stream)?;
         stream.set_nodelay(true)?;
         let closing = Some(Box::pin(tokio::time::sleep(self.timeout)));
         Ok((GatedStream { stream, connection: connection.clone(), closing }, service.layer(Extension(connection))))
@@ -87,8 +86,9 @@ impl Accept<TcpStream, Router> for ConnectionGate {
 impl GatedConnection {
     /// The connection has shown the token.
     pub(crate) fn admit(&self) {
-        self.0.admitted.store(true, Ordering::Relaxed);
-        self.0.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if !self.0.admitted.swap(true, Ordering::Relaxed) {
+            self.0.places.admit(self.0.peer.into(), &self.0.place);
+        }
     }
 
     /// The host at its other end.
@@ -102,7 +102,13 @@ impl GatedConnection {
     }
 }
 
-/// A TCP stream that fails if its connection is not admitted in time.
+impl Drop for Admission {
+    fn drop(&mut self) {
+        self.places.release(&self.place);
+    }
+}
+
+/// A TCP stream that fails if its connection is not admitted in time, or has lost its place.
 pub(crate) struct GatedStream {
     stream: TcpStream,
     connection: GatedConnection,
@@ -117,6 +123,9 @@ impl AsyncRead for GatedStream {
         }
         if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(context).is_ready()) {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        if self.closing.is_some() && self.connection.0.place.is_dropped(context.waker()) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
         let read = Pin::new(&mut self.stream).poll_read(context, into);
         if read.is_ready() {

@@ -25,6 +25,7 @@ mod invitation;
 mod limits;
 mod metrics;
 mod openapi;
+mod places;
 mod ports;
 pub mod private_file;
 mod routes;

@@ -110,7 +110,7 @@ impl Metrics {
         metric(
             "requests_turned_away_total",
             "counter",
-            "Requests without the token, and connections from peers that are not allowed or beyond those that may wait for it.",
+            "Requests without a valid token, and connections from peers that are not allowed or that lost their place to others.",
             &single(&self.turned_away),
         );
         metric(

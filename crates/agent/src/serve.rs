@@ -132,7 +132,8 @@ impl Agent {
         let app = router(Arc::clone(&shared)).layer(from_fn_with_state(Arc::clone(&shared), admit));
 
         let tls = identity.server_config().map_err(|error| StartError::Identity(error.to_string()))?;
-        let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(tls))).acceptor(gate);
+        let tls = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(tls))).handshake_timeout(timeouts.handshake);
+        let acceptor = tls.acceptor(gate);
         let handle = Handle::new();
         let mut server = axum_server::from_tcp(listener)
             .map_err(failed("epoll_ctl on the listener"))?

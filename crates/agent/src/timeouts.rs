@@ -5,6 +5,8 @@ use std::time::Duration;
 /// How long connections may go without the token, and sessions without their runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
+    /// TLS must be set up this soon after a connection was accepted.
+    pub handshake: Duration,
     /// A connection that has not carried a request with the token this long after it was accepted is closed.
     pub unadmitted: Duration,
     /// A session that waits longer for its next order is stopped, as long as setting up may take besides. No start may be
@@ -17,6 +19,7 @@ pub struct Timeouts {
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
+            handshake: Duration::from_secs(5),
             unadmitted: Duration::from_secs(10),
             unordered: Duration::from_secs(30),
             unfetched: Duration::from_secs(120),

@@ -1,6 +1,7 @@
 //! Who may ask, and what those are told who may not.
 
 use super::*;
+use crate::places::{PER_SOURCE, PLACES};
 use linerate_control::{AgentError, ApiError, ErrorKind, fingerprint};
 use linerate_testsuite::wait_until;
 use proptest::prelude::*;
@@ -204,32 +205,57 @@ async fn only_allowed_peers_may_ask() {
     assert!(error.to_string().contains("127.0.0.1") && error.to_string().contains("--allow-peer"), "{error}");
 }
 
-/// Connections without the token take slots from each other only, and of those there are few.
+/// Connections without a token take places from each other only, and of those there are few.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_without_the_token_are_few() {
     // Long enough for no connection to be closed because of it.
-    let timeouts = Timeouts { unadmitted: 10 * SOON, ..Timeouts::default() };
+    let timeouts = Timeouts { unadmitted: 10 * SOON, handshake: 10 * SOON, ..Timeouts::default() };
     let agent = agent(|options| options.timeouts = timeouts).await;
-    let client = connect(&agent).await;
-    let unadmitted: Vec<_> = (0..crate::connection_gate::UNADMITTED + 10).map(|_| knock(&agent)).collect();
+    let unadmitted: Vec<_> = (0..PER_SOURCE + 10).map(|_| knock(&agent)).collect();
     let closed = wait_until("connections beyond the limit are closed", || {
         let closed = unadmitted.iter().filter(|socket| is_closed(socket, Duration::from_millis(10))).count();
         (closed >= 10).then_some(closed)
     });
     assert_eq!(closed, 10, "of {} connections", unadmitted.len());
-    refused(&agent, |_| ()).await;
-    client.host().await.expect("who was admitted goes on");
-    drop(unadmitted);
-    let since = std::time::Instant::now();
-    while let Err(error) = Client::connect(agent.url()).await {
-        assert!(since.elapsed() < Duration::from_secs(60), "there is room again: {error}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    // Admitted connections take no slots, however many.
+    // Admitted connections take no places, however many.
     let mut clients = Vec::new();
-    for _ in 0..=crate::connection_gate::UNADMITTED {
+    for _ in 0..=PLACES {
         clients.push(Client::connect(agent.url()).await.expect("let in"));
     }
+    for client in clients {
+        client.host().await.expect("who was admitted goes on");
+    }
+}
+
+/// The attack: 64 strangers open a connection each, say nothing for 10 s, and come again; nobody else gets in meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_do_not_keep_out_who_holds_a_token() {
+    let timeouts = Timeouts { unadmitted: 10 * SOON, handshake: 10 * SOON, ..Timeouts::default() };
+    let agent = agent(|options| options.timeouts = timeouts).await;
+    let target = std::net::SocketAddr::new(LOOPBACK, agent.url().port);
+    let stranger = |host: usize| async move {
+        let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+        let source = Ipv4Addr::new(127, 0, 1, 1 + host as u8);
+        socket.bind((source, 0).into()).expect("loopback has this address");
+        socket.connect(target).await.expect("it listens")
+    };
+    let mut strangers = Vec::new();
+    for host in 0..2 * PLACES {
+        strangers.push(stranger(host).await);
+    }
+    let client = Client::connect(agent.url()).await.expect("a host that was never seen before gets in");
+    for host in 0..2 * PLACES {
+        strangers.push(stranger(host).await);
+    }
+    client.host().await.expect("who is in stays in");
+    // What is known has places of its own.
+    let known = tls(&agent);
+    for host in 0..2 * PLACES {
+        strangers.push(stranger(host).await);
+    }
+    let (mut known, token) = (known, agent.url().token.clone());
+    let answered = tokio::task::spawn_blocking(move || ask(&mut known, &token)).await.expect("no panic");
+    assert_eq!(answered, "HTTP/1.1 200 OK");
 }
 
 /// A TLS connection to the agent.
@@ -354,7 +380,8 @@ async fn bad_requests_are_told_what_is_wrong() {
         ("{}".to_owned(), "id"),
         (unknown_role.to_string(), "roles[0].kind"),
         (nested, "expected a string"),
-        (serde_json::json!({"id": "../x", "key": vec![0; 16]}).to_string(), "missing field"),
+        (serde_json::json!({"id": "../x", "key": vec![0; 16]}).to_string(), "1 to 64 letters"),
+        (serde_json::json!({"id": "x", "key": vec![0; 16]}).to_string(), "missing field"),
     ] {
         let (status, answer) = answer(raw.admitted(Method::POST, "/v1/sessions").body(body.clone())).await;
         assert_eq!((status, answer["error"].as_str()), (400, Some("bad-request")), "{body}: {answer}");
