@@ -321,7 +321,7 @@ mod tests {
             ("--device-snmp=snmp://s3cret@192.0.2.1:1161", "--device-snmp=snmp://***@192.0.2.1:1161"),
             (
                 "snmp+v3://ann@192.0.2.1?auth=sha256:s3cretword&priv=aes128:s3cretword",
-                "snmp+v3://ann@192.0.2.1?auth=sha256:***&priv=aes128:***",
+                "snmp+v3://ann@192.0.2.1?auth=sha256:********&priv=aes128:********",
             ),
             ("snmp://s3cret@[broken", "snmp://***"),
         ] {

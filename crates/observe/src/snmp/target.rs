@@ -9,6 +9,8 @@ const PORT: u16 = 161;
 const PUBLIC: &str = "public";
 /// The least length of a password, RFC 3414 section 11.2.
 const SHORTEST_PASSWORD: usize = 8;
+/// Stands for a password in what is displayed, as long as one must be.
+const HIDDEN: &str = "********";
 
 /// A device that answers SNMP.
 ///
@@ -171,10 +173,10 @@ impl fmt::Display for Target {
         }
         if let Access::User { auth, privacy, .. } = &self.access {
             if let Some((protocol, _)) = auth {
-                write!(f, "?auth={}:***", name_of(&AuthProtocol::ALL, *protocol))?;
+                write!(f, "?auth={}:{HIDDEN}", name_of(&AuthProtocol::ALL, *protocol))?;
             }
             if let Some((protocol, _)) = privacy {
-                write!(f, "&priv={}:***", name_of(&PrivacyProtocol::ALL, *protocol))?;
+                write!(f, "&priv={}:{HIDDEN}", name_of(&PrivacyProtocol::ALL, *protocol))?;
             }
         }
         Ok(())
@@ -335,13 +337,14 @@ mod tests {
             ("snmp+v3://read%40er@dut", "snmp+v3://read%40er@dut"),
             (
                 "snmp+v3://reader@dut?auth=sha:hidden-word&priv=aes256c:hidden-word",
-                "snmp+v3://reader@dut?auth=sha1:***&priv=aes256c:***",
+                "snmp+v3://reader@dut?auth=sha1:********&priv=aes256c:********",
             ),
         ];
         for (given, expected) in shown {
             let target = target(given);
             assert_eq!(target.to_string(), expected);
             assert!(!format!("{target:?}").contains("hidden"), "{target:?}");
+            assert!(expected.parse::<Target>().is_ok(), "{expected} reads as a target");
         }
     }
 
