@@ -7,8 +7,8 @@ use crate::{
     AgentError, ApiError, ClockReading, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve, SessionHandle, pin,
 };
 use futures_util::{Stream, StreamExt as _};
-use http_body_util::BodyExt as _;
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
 use hyper::{Method, Response};
 use linerate_model::{
@@ -22,6 +22,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Bytes of the longest answer that is read. The counts of a session with a full series are a tenth of it.
+const LONGEST_ANSWER: usize = 64 << 20;
 
 /// How long an agent may take to end a session and remove what it made.
 const CLOSING: Duration = Duration::from_secs(3_600);
@@ -277,8 +280,7 @@ impl Client {
     }
 
     async fn read(&self, response: Response<Incoming>, task: &'static str) -> Result<Bytes, AgentError> {
-        let body = response.into_body().collect().await;
-        Ok(body.map_err(|error| self.broken(task, error.into()))?.to_bytes())
+        whole(response.into_body(), LONGEST_ANSWER).await.map_err(|error| self.broken(task, error))
     }
 
     /// What the agent says went wrong, as an error here.
@@ -316,6 +318,18 @@ impl Client {
     fn not_an_agent(&self, reason: String) -> AgentError {
         AgentError::NotAnAgent { address: self.shared.address.clone(), reason }
     }
+}
+
+/// Reads a body to its end.
+///
+/// # Errors
+/// It breaks, or it is longer than `most` bytes: a hostile agent must not fill the memory here.
+async fn whole<B>(body: B, most: usize) -> Result<Bytes, HttpError>
+where
+    B: Body,
+    B::Error: Into<HttpError>,
+{
+    Ok(Limited::new(body, most).collect().await?.to_bytes())
 }
 
 /// An event stream being read.
@@ -372,4 +386,17 @@ fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
 /// The innermost cause in words: what the system said.
 fn cause(error: &(dyn StdError + 'static)) -> String {
     causes(error).last().map_or_else(String::new, ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::Full;
+
+    #[tokio::test]
+    async fn an_endless_answer_of_a_hostile_agent_is_cut_off() {
+        let answer = Bytes::from_static(b"ten bytes.");
+        assert_eq!(whole(Full::new(answer.clone()), 10).await.expect("as long as may be"), answer);
+        assert!(whole(Full::new(answer), 9).await.is_err(), "one byte more than may be");
+    }
 }
