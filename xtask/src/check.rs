@@ -28,6 +28,12 @@ const CHECKS: &[Check] = &[
         remedy: "write what it says instead; see Language in CONTRIBUTING.md",
     },
     Check {
+        name: "dependencies",
+        arguments: &["xtask", "deny"],
+        environment: &[],
+        remedy: "deny.toml has the rules, and who wants each version that is listed",
+    },
+    Check {
         name: "kernel programs",
         arguments: &["xtask", "bpf", "--check"],
         environment: &[],

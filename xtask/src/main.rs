@@ -4,6 +4,7 @@ mod bench;
 mod bpf;
 mod busy;
 mod check;
+mod deny;
 mod layers;
 mod process;
 mod snapshots;
@@ -35,6 +36,8 @@ enum Chore {
     Words,
     /// Compile the programs for the kernel (`*.bpf.c`) into the objects beside them.
     Bpf(bpf::Arguments),
+    /// Check licences, duplicate versions, sources and yanked versions of all dependencies by deny.toml.
+    Deny,
     /// Write anew the files that tests compare outputs with: snapshots, schemas, rendered studies.
     Snapshots,
     /// Compare linerate with its peers, or measure its own cost.
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Chore::Layers => layers::run(),
         Chore::Words => words::run(),
         Chore::Bpf(arguments) => bpf::run(&arguments),
+        Chore::Deny => deny::run(),
         Chore::Snapshots => snapshots::run(),
         Chore::Bench(bench) => bench::run(&bench),
         Chore::Truth(arguments) => truth::run(&arguments),

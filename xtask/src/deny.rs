@@ -1,0 +1,265 @@
+//! The supply chain: licences, duplicate versions, sources and yanked versions of all dependencies, by the rules of `deny.toml`.
+//!
+//! That file is one of cargo-deny, which checks the same and advisories too. It takes minutes to compile, so that the continuous
+//! integration uses this instead, which needs cargo alone.
+
+mod licence;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+
+/// The rules, as far as they are read here.
+#[derive(Deserialize)]
+struct Rules {
+    graph: Graph,
+    licenses: Licences,
+    bans: Bans,
+    sources: Sources,
+}
+
+#[derive(Deserialize)]
+struct Graph {
+    targets: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Licences {
+    allow: BTreeSet<String>,
+    exceptions: Vec<Exception>,
+}
+
+/// Licences that one package may have besides.
+#[derive(Deserialize)]
+struct Exception {
+    #[serde(rename = "crate")]
+    package: String,
+    allow: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+struct Bans {
+    skip: Vec<Skip>,
+}
+
+/// A version that may stand beside another.
+#[derive(Deserialize)]
+struct Skip {
+    /// `name@version`.
+    #[serde(rename = "crate")]
+    package: String,
+}
+
+#[derive(Deserialize)]
+struct Sources {
+    #[serde(rename = "allow-registry")]
+    allow_registry: Vec<String>,
+}
+
+/// What `cargo metadata` knows.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    resolve: Resolve,
+}
+
+#[derive(Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+/// A package that is used on the platforms asked for.
+#[derive(Deserialize)]
+struct Node {
+    id: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    id: String,
+    license: Option<String>,
+    /// None in the tree itself.
+    source: Option<String>,
+}
+
+/// Checks the dependencies.
+///
+/// # Errors
+/// One breaks a rule; each is printed.
+pub(crate) fn run() -> Result<()> {
+    let text = fs::read_to_string("deny.toml").context("reading deny.toml")?;
+    let rules: Rules = toml::from_str(&text).context("reading deny.toml")?;
+    let packages = packages(&rules.graph.targets)?;
+    let mut faults = licences(&rules.licenses, &packages);
+    faults.extend(duplicates(&rules.bans.skip, &packages));
+    faults.extend(sources(&rules.sources, &packages));
+    faults.iter().for_each(|fault| eprintln!("{fault}"));
+    if !faults.is_empty() {
+        bail!("{} breaches of deny.toml", faults.len());
+    }
+    println!("{} packages: licences, duplicates and sources are in order", packages.len());
+    yanked(&packages)?;
+    println!("advisories: NOT CHECKED, as the RustSec database lies on GitHub; `cargo deny check advisories` reads it");
+    Ok(())
+}
+
+/// All packages that are used on any of `targets`.
+fn packages(targets: &[String]) -> Result<Vec<Package>> {
+    let mut command = crate::process::cargo();
+    command.args(["metadata", "--format-version", "1", "--all-features"]);
+    for target in targets {
+        command.args(["--filter-platform", target]);
+    }
+    let output = command.output().context("starting `cargo metadata`")?;
+    if !output.status.success() {
+        bail!("`cargo metadata` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let Metadata { packages, resolve } =
+        serde_json::from_slice(&output.stdout).context("reading what `cargo metadata` wrote")?;
+    let used: BTreeSet<String> = resolve.nodes.into_iter().map(|node| node.id).collect();
+    Ok(packages.into_iter().filter(|package| used.contains(&package.id)).collect())
+}
+
+fn licences(rules: &Licences, packages: &[Package]) -> Vec<String> {
+    let fault = |package: &Package| {
+        let Package { name, version, license, .. } = package;
+        let own = rules.exceptions.iter().filter(|exception| exception.package == *name);
+        let own: BTreeSet<&String> = own.flat_map(|exception| &exception.allow).collect();
+        let allowed = |licence: &str| rules.allow.contains(licence) || own.iter().any(|own| *own == licence);
+        match license.as_deref().map(|licence| licence::is_allowed(licence, &allowed)) {
+            Some(Some(true)) => None,
+            Some(Some(false)) => {
+                Some(format!("{name} {version}: licence `{}` is not allowed", license.as_deref().unwrap_or_default()))
+            }
+            Some(None) => Some(format!("{name} {version}: its licence is no SPDX expression")),
+            None => Some(format!("{name} {version}: it names no licence")),
+        }
+    };
+    packages.iter().filter_map(fault).collect()
+}
+
+fn duplicates(skipped: &[Skip], packages: &[Package]) -> Vec<String> {
+    let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for package in packages {
+        versions.entry(&package.name).or_default().insert(&package.version);
+    }
+    let mut faults = Vec::new();
+    for Skip { package } in skipped {
+        let (name, version) = package.split_once('@').unwrap_or((package, ""));
+        let found = versions.get_mut(name);
+        if !found.is_some_and(|versions| versions.len() > 1 && versions.remove(version)) {
+            faults.push(format!("deny.toml skips {package}, which is no longer a duplicate"));
+        }
+    }
+    let left = versions.into_iter().filter(|(_, versions)| versions.len() > 1);
+    faults.extend(left.map(|(name, versions)| {
+        let versions: Vec<&str> = versions.into_iter().collect();
+        format!("{name}: versions {} (see `cargo tree --workspace -i {name}@{}`)", versions.join(", "), versions[0])
+    }));
+    faults
+}
+
+fn sources(rules: &Sources, packages: &[Package]) -> Vec<String> {
+    let allowed = |source: &str| {
+        let registry = source.strip_prefix("registry+");
+        registry.is_some_and(|registry| rules.allow_registry.iter().any(|allowed| allowed == registry))
+    };
+    let foreign = packages.iter().filter_map(|package| Some((package, package.source.as_deref()?)));
+    let foreign = foreign.filter(|(_, source)| !allowed(source));
+    foreign.map(|(package, source)| format!("{} {}: comes from {source}", package.name, package.version)).collect()
+}
+
+/// Asks the registry, through cargo, whether each version can still be chosen: a manifest that wants exactly these cannot be
+/// resolved if one of them was yanked.
+fn yanked(packages: &[Package]) -> Result<()> {
+    let folder = tempfile::tempdir().context("making a folder")?;
+    fs::create_dir(folder.path().join("src")).context("making a folder")?;
+    fs::write(folder.path().join("src/lib.rs"), "").context("writing an empty library")?;
+    fs::write(folder.path().join("Cargo.toml"), manifest(packages)).context("writing a manifest")?;
+    let mut command = crate::process::cargo();
+    let output = command.current_dir(folder.path()).arg("generate-lockfile").output();
+    let output = output.context("starting `cargo generate-lockfile`")?;
+    if output.status.success() {
+        println!("no version of a package was yanked");
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if said.contains("is yanked") {
+        bail!("a package was yanked; `cargo update -p NAME` takes another version:\n{said}");
+    }
+    bail!("the registry cannot be asked whether packages were yanked:\n{said}")
+}
+
+/// A manifest that wants exactly these versions.
+fn manifest(packages: &[Package]) -> String {
+    let mut manifest = String::from(
+        "[package]\nname = \"versions\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n",
+    );
+    for (number, Package { name, version, .. }) in
+        packages.iter().filter(|package| package.source.is_some()).enumerate()
+    {
+        let wants = format!("package = \"{name}\", version = \"={version}\", default-features = false");
+        writeln!(manifest, "p{number} = {{ {wants} }}").expect("a String takes whatever is written");
+    }
+    manifest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, version: &str, licence: Option<&str>) -> Package {
+        let source = Some("registry+https://registry.test/index".to_owned());
+        let id = format!("{name}@{version}");
+        Package { name: name.into(), version: version.into(), id, license: licence.map(str::to_owned), source }
+    }
+
+    #[test]
+    fn a_licence_that_is_not_allowed_is_named() {
+        let rules = Licences {
+            allow: ["MIT".to_owned()].into(),
+            exceptions: vec![Exception { package: "b".into(), allow: ["NCSA".to_owned()].into() }],
+        };
+        let packages = [
+            package("a", "1.0.0", Some("GPL-3.0-only OR MIT")),
+            package("b", "1.0.0", Some("MIT AND NCSA")),
+            package("c", "1.0.0", Some("MIT AND NCSA")),
+            package("d", "1.0.0", None),
+        ];
+        let faults = licences(&rules, &packages);
+        assert_eq!(faults, ["c 1.0.0: licence `MIT AND NCSA` is not allowed", "d 1.0.0: it names no licence"]);
+    }
+
+    #[test]
+    fn duplicates_are_listed_or_found() {
+        let packages = [package("a", "1.0.0", None), package("a", "2.0.0", None), package("b", "1.0.0", None)];
+        let skip = |package: &str| Skip { package: package.to_owned() };
+        assert_eq!(duplicates(&[skip("a@1.0.0")], &packages), [""; 0]);
+        let faults = duplicates(&[], &packages);
+        assert!(faults.len() == 1 && faults[0].starts_with("a: versions 1.0.0, 2.0.0"), "{faults:?}");
+        let faults = duplicates(&[skip("a@1.0.0"), skip("b@1.0.0")], &packages);
+        assert_eq!(faults, ["deny.toml skips b@1.0.0, which is no longer a duplicate"]);
+    }
+
+    #[test]
+    fn only_known_registries_are_taken() {
+        let rules = Sources { allow_registry: vec!["https://registry.test/index".into()] };
+        let known = package("a", "1.0.0", None);
+        let git = Package { source: Some("git+https://host.test/a".into()), ..package("b", "1.0.0", None) };
+        let own = Package { source: None, ..package("c", "1.0.0", None) };
+        assert_eq!(sources(&rules, &[known, git, own]), ["b 1.0.0: comes from git+https://host.test/a"]);
+    }
+
+    #[test]
+    fn exact_versions_of_foreign_packages_are_wanted() {
+        let own = Package { source: None, ..package("own", "0.1.0", None) };
+        let manifest = manifest(&[own, package("a", "1.0.0", None), package("a", "2.0.0", None)]);
+        let wants: Vec<&str> = manifest.lines().filter(|line| line.starts_with('p')).collect();
+        assert_eq!(wants.len(), 2, "{manifest}");
+        assert_eq!(wants[1], "p1 = { package = \"a\", version = \"=2.0.0\", default-features = false }");
+    }
+}
