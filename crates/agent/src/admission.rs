@@ -23,6 +23,12 @@ pub(crate) fn admit<'a>(
     if needs.powers.has(Power::Frames) {
         check_interfaces(limits, needs.interfaces.iter())?;
     }
+    if needs.cold_cache && !limits.cold_cache {
+        return refuse(
+            "this agent does not empty its host's caches; leave `--cache cold` out, or start it with `linerate agent \
+             --allow-cold-cache`",
+        );
+    }
     for server in &needs.servers {
         limits.servers.check(server).or_else(refuse)?;
     }
@@ -195,6 +201,7 @@ mod tests {
             (Demand { needs: Needs { memory: 1 << 62, ..Needs::default() }, ..demand() }, "--max-memory"),
             (Demand { needs: Needs { threads: 1 << 62, ..Needs::default() }, ..demand() }, "threads"),
             (Demand { needs: Needs { descriptors: 1 << 62, ..Needs::default() }, ..demand() }, "ulimit -n"),
+            (Demand { needs: Needs { cold_cache: true, ..Needs::default() }, ..demand() }, "--allow-cold-cache"),
         ];
         for task in TaskKind::ALL {
             for (demand, part) in &beyond {

@@ -51,8 +51,7 @@ impl Confinement {
             thread::hold_session_order();
             bpf::lift_memory_limit();
         }
-        let folders = &options.engines.folders;
-        if !folders.allowed.is_empty() || folders.scratch.is_some() {
+        if options.limits.cold_cache {
             linerate_copy::hold_cache_dropping();
         }
         // Some things are tried by means that are given up.

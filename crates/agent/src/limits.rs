@@ -14,7 +14,8 @@ pub struct Limits {
     /// itself; a host that answers transactions answers what it is asked, so there the rate is only as good as the asking
     /// host's word.
     pub max_rate: Option<BitRate>,
-    /// The longest session, from its start to its end, warm-up included. A task that has no length of its own is ended there.
+    /// The longest session, from its start to its end, warm-up included, and the longest preparation of one. A task that has no length
+    /// of its own is ended there.
     pub max_time: Nanos,
     /// Sessions under way at once. A trial has one for each of its loads.
     pub max_trials: usize,
@@ -26,6 +27,8 @@ pub struct Limits {
     pub frames: AllowedInterfaces,
     /// File servers of others that sessions may reach.
     pub servers: AllowedServers,
+    /// Copies may empty the caches of this host, which slows all its programs.
+    pub cold_cache: bool,
     /// Bytes of one request's body.
     pub max_body: usize,
     /// Networks whose hosts may use the API and open data connections; empty allows all that have the token, or the session's
@@ -46,6 +49,7 @@ impl Default for Limits {
             budget: Budget::default(),
             frames: AllowedInterfaces::default(),
             servers: AllowedServers::default(),
+            cold_cache: false,
             max_body: 256 << 10,
             allowed_peers: Vec::new(),
             allowed_targets: Vec::new(),

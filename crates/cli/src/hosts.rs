@@ -261,7 +261,12 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
         Failure::measure(format!("cannot listen on 127.0.0.1 for this process's own agent: {error}"))
     })?;
     // Who runs this program may send frames, read and write files, and reach servers, by other programs too.
-    let limits = Limits { frames: AllowedInterfaces::All, servers: AllowedServers::any(), ..Limits::default() };
+    let limits = Limits {
+        frames: AllowedInterfaces::All,
+        servers: AllowedServers::any(),
+        cold_cache: true,
+        ..Limits::default()
+    };
     let options = AgentOptions {
         listener,
         advertise: None,

@@ -4,7 +4,8 @@ use crate::CopyError;
 use crate::block::{BLOCK, BLOCKS, FILES};
 use linerate_engine::{ForeignServer, Needs};
 use linerate_model::{
-    CopyExisting, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, FileServer, Power, Role, RoleKind,
+    CopyCache, CopyExisting, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, FileServer, Power, Role,
+    RoleKind,
 };
 
 /// Checks that `role` can do its part of `task`.
@@ -81,6 +82,7 @@ pub(crate) fn needs(task: &CopyTask, roles: &[Role]) -> Needs {
     Needs {
         powers: powers.collect(),
         servers,
+        cold_cache: task.options.cache == CopyCache::Cold,
         memory: lanes.saturating_mul(blocks).saturating_add(threads.saturating_mul(Needs::THREAD)),
         threads,
         descriptors: lanes.saturating_mul((FILES * BLOCKS) as u64).saturating_add(DESCRIPTORS * roles.len() as u64),

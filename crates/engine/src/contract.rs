@@ -195,6 +195,8 @@ pub struct Needs {
     pub interfaces: BTreeSet<String>,
     /// File servers of others that it reaches.
     pub servers: Vec<ForeignServer>,
+    /// Whether it empties the caches of the host.
+    pub cold_cache: bool,
     /// The most memory that it takes in this process, bytes; the kernel's socket buffers are not counted.
     pub memory: u64,
     /// The most threads that it has at a time.

@@ -65,6 +65,8 @@ impl Agent {
         command.args(["--allow-frames", "all"]);
         // So do calls of file servers.
         command.args(["--allow-server", "any", "--allow-uid", "any"]);
+        // Whoever makes a lab may empty the caches of its host by other programs, too.
+        command.arg("--allow-cold-cache");
         for address in &host.addresses {
             command.arg("--data-address").arg(address.to_string());
         }

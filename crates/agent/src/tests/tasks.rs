@@ -139,6 +139,23 @@ fn the_reach_to_file_servers_is_lent_only_where_it_was_allowed() {
     }
 }
 
+/// Attack: a stranger to the host's other programs has its caches emptied, over and over.
+#[test]
+fn caches_are_emptied_only_where_that_was_allowed() {
+    let task = CopyTask { options: CopyOptions { cache: CopyCache::Cold, ..copy().options }, ..copy() };
+    let assignment = Assignment { task: Task::Copy(task), ..unbounded(TaskKind::Copy) };
+    let engines = table(&EngineOptions::default());
+    let engine = engines.iter().find(|engine| engine.takes(&assignment.task)).expect("an engine");
+    let demand = engine.demand(&assignment).expect("it can be meant");
+    let admitted = |cold_cache| {
+        let limits = Limits { cold_cache, ..Limits::default() };
+        let grant = Grant::of_owner(&limits);
+        admit(&limits, &grant, TaskKind::Copy, &demand, std::iter::empty()).map_err(|error| error.message)
+    };
+    assert!(admitted(false).is_err_and(|error| error.contains("--allow-cold-cache")));
+    assert_eq!(admitted(true), Ok(()));
+}
+
 /// Without a rate, beyond the time, or one too many: whatever the task, the agent refuses it and names the limit.
 #[test]
 fn no_task_escapes_the_limits() {

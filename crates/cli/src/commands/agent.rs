@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RATE")]
     max_rate: Option<BitRate>,
 
-    /// Maximum length of a trial, warm-up included
+    /// Maximum length of a trial, warm-up included, and of preparing it
     #[arg(long, value_name = "TIME", default_value = "10min")]
     max_time: Nanos,
 
@@ -101,6 +101,10 @@ pub(crate) struct Arguments {
     /// [default: an agent keeps only the capabilities that its other options need]
     #[arg(long)]
     keep_net_admin: bool,
+
+    /// Allow copies to empty this host's caches first (--cache cold), which slows all its programs for a while
+    #[arg(long)]
+    allow_cold_cache: bool,
 
     /// Allow copies to read and write below this directory; may be repeated [default: none]
     #[arg(long, value_name = "DIR")]
@@ -188,6 +192,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
             max_flows: arguments.max_flows,
             budget: budget.clone(),
             frames: arguments.allow_frames.unwrap_or_default(),
+            cold_cache: arguments.allow_cold_cache,
             servers: AllowedServers { servers: arguments.allow_server, users: arguments.allow_uid },
             allowed_peers: arguments.allow_peer.clone(),
             allowed_targets: arguments.allow_target,

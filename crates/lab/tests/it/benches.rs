@@ -91,7 +91,7 @@ fn an_agent_is_told_its_place() {
     let lab = up("name = 'x'\nhosts = ['left', 'right']\ndevice = { kind = 'none' }\nlink = { rate = '1.25Gbit/s' }");
     assert_eq!(lab.hosts()[&host("left")].port, 4747);
     let told = agents_told(
-        "--name left --allow-frames all --allow-server any --allow-uid any --data-address 198.18.0.1 --data-address 2001:2::1",
+        "--name left --allow-frames all --allow-server any --allow-uid any --allow-cold-cache --data-address 198.18.0.1 --data-address 2001:2::1",
     );
     let [(pid, words)] = &told[..] else { panic!("one agent of that name: {told:?}") };
     assert!(words.ends_with("--link-speed eth0=1250000000bit/s"), "{words}");
