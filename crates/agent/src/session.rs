@@ -253,12 +253,13 @@ impl Session {
             return None;
         }
         let max_time = Duration::from(bounds.max_time);
-        // The agent's limit holds for preparing and removing too.
-        let set_up = Duration::from(self.demand.set_up).min(max_time);
         let beyond = "start it with a higher `linerate agent --max-time`";
-        // The other hosts of a task without a length of its own may prepare as long as this one.
+        // To make and remove what a load needs is work of this host, too. Connecting waits for other hosts, which get the time for
+        // an order in any case.
+        let set_up = Duration::from(self.demand.set_up).min(max_time);
         let preparing = max_time.max(bounds.unordered);
-        let waiting = if self.demand.time.is_some() { bounds.unordered + set_up } else { preparing };
+        // The other hosts of a task without a length of its own may prepare as long as this one.
+        let waiting = bounds.unordered + if self.demand.time.is_some() { set_up } else { preparing };
         let length = self.demand.time.map_or(max_time, Duration::from);
         Some(match (state.awaited, state.started) {
             // A host that has nothing to send has sent at once, and waits for the others.
@@ -275,7 +276,10 @@ impl Session {
             (None, None) => Deadline {
                 at: state.since + preparing,
                 kind: FailureKind::Limit,
-                message: format!("preparing took longer than the {} this agent allows; {beyond}", bounds.max_time),
+                message: format!(
+                    "preparing took longer than the {} this agent allows; {beyond}",
+                    Nanos::from(preparing)
+                ),
             },
             (None, Some(started)) => match (self.demand.time, &state.timeline) {
                 (None, _) => Deadline {
@@ -567,7 +571,7 @@ mod tests {
 
         let begun = Instant::now();
         let session = ready(None, set_up);
-        assert_bound(&session, begun, 600, FailureKind::Stopped, "other hosts may prepare as long");
+        assert_bound(&session, begun, 30 + 600, FailureKind::Stopped, "other hosts may prepare as long");
         session.order(Order::Start { delay: Nanos::default() }, Duration::from_secs(30)).expect("it is ready");
         assert_bound(&session, begun, 600, FailureKind::Limit, "for the end of what has none");
         session.reach(Stage::Running(SessionProgress::default()), None);

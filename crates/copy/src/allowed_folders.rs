@@ -4,8 +4,9 @@
 //! each of them is then opened from the allowed folder's descriptor, no symbolic link is followed, and what comes after uses that descriptor.
 
 use crate::CopyError;
+use crate::control::Control;
 use crate::destination::root::Root;
-use crate::entry::Kind;
+use crate::entry::{Entry, Kind};
 use crate::folders::Folders;
 use crate::scratch::Scratch;
 use crate::source::walk::Walk;
@@ -152,13 +153,17 @@ pub(crate) fn check_empty(folder: &dyn Storage, path: &Path, existing: CopyExist
 }
 
 /// Files and bytes below a folder; what cannot be listed is told when it is to be copied.
-pub(crate) fn count(folder: &dyn Storage, path: &Path) -> Result<(u64, u64), CopyError> {
-    let walk = Walk::new(folder).map_err(CopyError::at("list", path))?;
-    let sizes = walk.flatten().filter_map(|entry| match entry.kind {
-        Kind::File { size, .. } => Some(size),
-        _ => None,
-    });
-    Ok(sizes.fold((0, 0), |(files, bytes), size| (files + 1, bytes + size)))
+pub(crate) fn count(folder: &dyn Storage, path: &Path, control: &Control) -> Result<(u64, u64), CopyError> {
+    let (mut files, mut bytes) = (0, 0_u64);
+    for found in Walk::new(folder).map_err(CopyError::at("list", path))? {
+        if control.is_stopped() {
+            return Err(CopyError::Stopped);
+        }
+        if let Ok(Entry { kind: Kind::File { size, .. }, .. }) = found {
+            (files, bytes) = (files + 1, bytes.saturating_add(size));
+        }
+    }
+    Ok((files, bytes))
 }
 
 /// The folder below `root` that gets the tree of one of several sources.
@@ -186,10 +191,11 @@ pub(crate) fn root(
     path: &Path,
     existing: CopyExisting,
     mark: &str,
+    control: &Control,
 ) -> Result<Root, CopyError> {
     let root = Root::new(folder, existing, mark.to_owned());
     if existing == CopyExisting::Resume {
-        root.sweep().map_err(CopyError::at("remove temporary files from", path))?;
+        root.sweep(control).map_err(CopyError::at("remove temporary files from", path))?;
     }
     Ok(root)
 }

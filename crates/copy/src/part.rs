@@ -152,7 +152,7 @@ impl Prepared {
                 let connect = |link| {
                     let server = FileServer::AgentNfs(address(link)?);
                     let (storage, path) = storage::connect(&server, assignment, true, control)?;
-                    let root = prepare::root(storage, &path, task, assignment)?;
+                    let root = prepare::root(storage, &path, task, assignment, control)?;
                     allowed_folders::check_empty(&*root.storage, &path, options.existing)?;
                     Ok(Some(root))
                 };

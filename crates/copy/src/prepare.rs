@@ -58,7 +58,7 @@ impl Preparing<'_> {
             (_, CopyFrom::Server(server)) => {
                 let (storage, path) = self.connect(server, false)?;
                 (self.say)("counting the tree");
-                let size = allowed_folders::count(&*storage, &path)?;
+                let size = allowed_folders::count(&*storage, &path, self.control)?;
                 (storage, path, size)
             }
             (CopyTree::Made(made), CopyFrom::Memory) => {
@@ -76,7 +76,7 @@ impl Preparing<'_> {
             (CopyTree::Folder(path), _) => {
                 let (folder, path) = self.folders.source(path)?;
                 (self.say)("counting the tree");
-                let size = allowed_folders::count(&folder, &path)?;
+                let size = allowed_folders::count(&folder, &path, self.control)?;
                 (Box::new(folder), path, size)
             }
         };
@@ -156,7 +156,7 @@ impl Preparing<'_> {
             Some(name) => allowed_folders::below(&**storage, name, path)?,
             None => storage.another(),
         };
-        root(storage, path, self.task, self.assignment).map(Some)
+        root(storage, path, self.task, self.assignment, self.control).map(Some)
     }
 
     /// Empties a destination's caches where those of the source are emptied: they hold nothing of the tree but names.
@@ -194,8 +194,9 @@ pub(crate) fn root(
     path: &Path,
     task: &CopyTask,
     assignment: &Assignment,
+    control: &Control,
 ) -> Result<Root, CopyError> {
-    allowed_folders::root(storage, path, task.options.existing, &mark(assignment))
+    allowed_folders::root(storage, path, task.options.existing, &mark(assignment), control)
 }
 
 /// Marks temporary names: another copy into the same folder has another.

@@ -102,6 +102,27 @@ async fn a_task_without_a_length_is_ended_at_the_longest_time() {
     assert_eq!(engine.under_way(), 0);
 }
 
+/// Attack: a session prepares for as long as it likes, on a host whose owner set a limit of time.
+#[tokio::test]
+async fn preparing_is_ended_at_the_longest_time_however_long_it_may_take() {
+    let engine = Scripted::with((Point::Preparing, Fault::Hold));
+    engine.change(|script| {
+        script.demand.time = None;
+        script.demand.set_up = Nanos::from_secs(3600);
+    });
+    let agent = agent_with(engine.boxed(), |options| {
+        options.limits.max_time = Nanos::from_millis(200);
+        options.timeouts.unordered = Duration::from_millis(100);
+    })
+    .await;
+    let client = connect(&agent).await;
+    let mut session = client.open(&assignment("endless")).await.expect("opened");
+    let Stage::Failed(failure) = lead(&client, &mut session).await else { panic!("it went on") };
+    assert_eq!(failure.kind, FailureKind::Limit);
+    assert!(failure.message.contains("preparing") && failure.message.contains("--max-time"), "{failure:?}");
+    assert_eq!(engine.under_way(), 0);
+}
+
 #[tokio::test]
 async fn what_is_exclusive_or_needs_leave_is_refused_over_the_wire() {
     let engine = Scripted::new();

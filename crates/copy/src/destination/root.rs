@@ -85,9 +85,9 @@ impl Root {
     }
 
     /// Removes what an earlier copy that was killed left under temporary names.
-    pub(crate) fn sweep(&self) -> io::Result<()> {
+    pub(crate) fn sweep(&self, control: &Control) -> io::Result<()> {
         let mut storage = self.storage.another();
-        for entry in Walk::new(&*self.storage)?.flatten() {
+        for entry in Walk::new(&*self.storage)?.take_while(|_| !control.is_stopped()).flatten() {
             let name = crate::storage::split(&entry.path).1;
             if matches!(entry.kind, Kind::File { .. } | Kind::Link { .. }) && is_temporary(name) {
                 // One that cannot be removed keeps its temporary name, by which the next one knows it.
