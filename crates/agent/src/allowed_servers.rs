@@ -26,7 +26,7 @@ pub enum AllowedServer {
     In {
         /// The network; that of one address is one server.
         network: IpNet,
-        /// The NFS export (from `/` on) or SMB share that may be used, with all below it; none is all that they have.
+        /// The NFS export (from `/` on) or SMB share that may be used, with all below it. If it is missing, all may be used.
         export: Option<String>,
     },
 }

@@ -36,7 +36,7 @@ pub struct AllowedFolders {
 }
 
 /// Names below an allowed folder, which is open.
-struct Place {
+struct FolderPath {
     top: Arc<OwnedFd>,
     /// `/` between the names; empty for the allowed folder itself.
     below: Vec<u8>,
@@ -47,17 +47,17 @@ struct Place {
 impl AllowedFolders {
     /// Opens a folder to be read. Returns it with its real path.
     pub(crate) fn source(&self, path: &str) -> Result<(LocalFolder, PathBuf), CopyError> {
-        let place = self.place(path)?;
-        let folder = place.open().map_err(CopyError::at("open", &place.path))?;
-        Ok((folder, place.path))
+        let found = self.locate(path)?;
+        let folder = found.open().map_err(CopyError::at("open", &found.path))?;
+        Ok((folder, found.path))
     }
 
     /// Opens a folder to be written and makes it if it is missing; its parent must exist. Returns it with its real path.
     pub(crate) fn destination(&self, path: &str) -> Result<(LocalFolder, PathBuf), CopyError> {
-        let place = self.place(path)?;
-        place.make().map_err(CopyError::at("mkdir", &place.path))?;
-        let folder = place.open().map_err(CopyError::at("open", &place.path))?;
-        Ok((folder, place.path))
+        let found = self.locate(path)?;
+        found.make().map_err(CopyError::at("mkdir", &found.path))?;
+        let folder = found.open().map_err(CopyError::at("open", &found.path))?;
+        Ok((folder, found.path))
     }
 
     /// Makes a scratch folder with room for `bytes`.
@@ -67,7 +67,7 @@ impl AllowedFolders {
     }
 
     /// Where `path` is below an allowed folder.
-    fn place(&self, path: &str) -> Result<Place, CopyError> {
+    fn locate(&self, path: &str) -> Result<FolderPath, CopyError> {
         let path = absolute(path)?;
         if self.allowed.is_empty() {
             return Err(CopyError::NoFolder);
@@ -78,14 +78,14 @@ impl AllowedFolders {
             let Ok(top) = allowed.canonicalize() else { continue };
             let Some(below) = real.strip_prefix(&top).ok().and_then(names) else { continue };
             let top = open_from_root(&top).map_err(CopyError::at("open", allowed))?;
-            return Ok(Place { top, below, path: real });
+            return Ok(FolderPath { top, below, path: real });
         }
         let allowed: Vec<String> = self.allowed.iter().map(|allowed| allowed.display().to_string()).collect();
         Err(CopyError::NotAllowed { path: path.display().to_string(), allowed: allowed.join(", ") })
     }
 }
 
-impl Place {
+impl FolderPath {
     fn open(&self) -> io::Result<LocalFolder> {
         let folder = Folders::existing(Arc::clone(&self.top)).at(&self.below)?;
         Ok(LocalFolder::new(Arc::new(open_untouched(&folder, OsStr::new("."), OFlag::O_DIRECTORY)?)))
