@@ -10,7 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Takes over an inherited TCP listener, as a supervisor (or the lab) hands one over, and keeps it from this process's own
-/// children. May be called before this process opens files of its own, and succeeds only once.
+/// children. Succeeds only once.
+///
+/// Whatever Rust's libraries open in this process is closed on exec, so that a descriptor without that mark came from outside,
+/// and nobody in here owns it. Standard input, output and error have owners.
+///
+/// # Errors
+/// The descriptor is none, does not listen, belongs to this process, or one was taken over before.
 pub fn listener(fd: i32) -> Result<TcpListener, Error> {
     let object = || format!("descriptor {fd}");
     let mut listening: libc::c_int = 0;
@@ -26,6 +32,15 @@ pub fn listener(fd: i32) -> Result<TcpListener, Error> {
         let problem = io::Error::new(io::ErrorKind::InvalidInput, "the socket does not listen");
         return Err(Error::new("getsockopt(SO_ACCEPTCONN)", object(), problem));
     }
+    // SAFETY: fcntl(F_GETFD) reads no memory.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
+    if flags < 0 {
+        return Err(Error::last("fcntl(F_GETFD)", object()));
+    }
+    if flags & libc::FD_CLOEXEC != 0 || fd <= libc::STDERR_FILENO {
+        let problem = io::Error::new(io::ErrorKind::PermissionDenied, "it was not inherited: this process owns it");
+        return Err(Error::new("taking over a listener", object(), problem));
+    }
     // SAFETY: fcntl(F_SETFD) reads no memory; the descriptor is open, for the call above succeeded on it.
     if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
         return Err(Error::last("fcntl(F_SETFD)", object()));
@@ -34,7 +49,7 @@ pub fn listener(fd: i32) -> Result<TcpListener, Error> {
         let problem = io::Error::new(io::ErrorKind::AlreadyExists, "this process has taken over a listener already");
         return Err(Error::new("taking over a listener", object(), problem));
     }
-    // SAFETY: the descriptor is open, nobody took it before (see `TAKEN`), and by this function's contract nobody else in
+    // SAFETY: the descriptor is open, nobody took it before (see `TAKEN`), and it came across exec, so that nobody else in
     // this process owns it.
     Ok(unsafe { TcpListener::from_raw_fd(fd) })
 }
@@ -45,13 +60,16 @@ mod tests {
     use std::os::fd::{AsRawFd as _, IntoRawFd as _};
 
     #[test]
-    fn only_a_listening_socket_is_taken_and_only_once() {
+    fn only_an_inherited_listening_socket_is_taken_and_only_once() {
         let file = std::fs::File::open("/dev/null").expect("/dev/null can be opened");
         assert!(super::listener(file.as_raw_fd()).is_err());
         assert!(super::listener(-1).is_err());
 
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
         let address = listener.local_addr().expect("it has an address");
+        // What this process opened itself has an owner, who would close it under another one.
+        let owned = super::listener(listener.as_raw_fd()).expect_err("it has an owner").to_string();
+        assert!(owned.contains("not inherited"), "{owned}");
         let fd = listener.into_raw_fd();
         // As it comes from a parent: open across exec.
         // SAFETY: fcntl(F_SETFD) reads no memory; the descriptor is open.
@@ -60,7 +78,11 @@ mod tests {
         assert_eq!(taken.local_addr().expect("it has an address"), address);
         // SAFETY: fcntl(F_GETFD) reads no memory; the descriptor is open.
         assert_eq!(unsafe { libc::fcntl(fd, libc::F_GETFD) }, libc::FD_CLOEXEC);
-        let again = super::listener(fd).expect_err("it has an owner").to_string();
+        assert!(super::listener(fd).is_err(), "it has an owner now");
+        let other = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on").into_raw_fd();
+        // SAFETY: fcntl(F_SETFD) reads no memory; the descriptor is open.
+        assert_eq!(unsafe { libc::fcntl(other, libc::F_SETFD, 0) }, 0);
+        let again = super::listener(other).expect_err("one was taken").to_string();
         assert!(again.contains("already"), "{again}");
     }
 }
