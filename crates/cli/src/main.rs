@@ -16,6 +16,7 @@ mod measure;
 mod nfs_service;
 mod output;
 mod picture;
+mod private_report;
 mod progress;
 mod result_lines;
 mod resume;

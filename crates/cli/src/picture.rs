@@ -18,12 +18,12 @@ pub(crate) fn write(folder: &Path, pictures: &[Picture]) -> Result<Option<String
 }
 
 fn write_svg(folder: &Path, pictures: &[Picture]) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| failed(folder, "", &error))?;
+    crate::private_report::make_folder(folder).map_err(|error| failed(folder, "", &error))?;
     pictures.iter().try_for_each(|Picture { name, svg }| write_file(folder, &format!("{name}.svg"), svg.as_bytes()))
 }
 
 fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(folder.join(name), bytes).map_err(|error| failed(folder, name, &error))
+    crate::private_report::write(&folder.join(name), bytes).map_err(|error| failed(folder, name, &error))
 }
 
 fn failed(folder: &Path, name: &str, error: &dyn std::fmt::Display) -> Failure {

@@ -2,8 +2,8 @@
 
 use crate::StoreError;
 use etcetera::BaseStrategy as _;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// The store used if none is named: `$XDG_DATA_HOME/linerate/results.db`, by default under `~/.local/share`.
@@ -22,9 +22,36 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     made.map_err(|source| StoreError::Folder { path: folder.to_owned(), source })
 }
 
+/// Makes the file of the store at `path`, for its owner only: records tell of networks and hosts. SQLite gives the files beside it
+/// the same permissions. A file that is there stays as it is.
+pub(crate) fn make_file(path: &Path) {
+    // What cannot be made is told by SQLite, which opens it next.
+    let _ = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+}
+
 /// A file beside the store at `path`: its name with `ending` behind, as in `results.db-live`.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
+}
+
+#[cfg(test)]
+mod tests {
+
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_store_outside_the_data_directory_is_for_its_owner_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("chmod");
+        let path = folder.path().join("results.db");
+        let store = crate::Store::open(Some(&path)).expect("a store");
+        for entry in std::fs::read_dir(folder.path()).expect("listed") {
+            let entry = entry.expect("listed");
+            let mode = entry.metadata().expect("it is there").permissions().mode() & 0o777;
+            assert_eq!(mode & 0o077, 0, "{}", entry.path().display());
+        }
+        drop(store);
+    }
 }

@@ -27,6 +27,7 @@ impl Store {
     pub fn open(path: Option<&Path>) -> Result<Self, StoreError> {
         let path = path.map_or_else(location::default_path, |path| Ok(path.to_owned()))?;
         location::make_folder(&path)?;
+        location::make_file(&path);
         let mut connection = Connection::open(&path).map_err(|error| StoreError::of(&path, error))?;
         schema::set_up(&mut connection, &path)?;
         let (locks, feeds) = (Locks::of(&path), FeedFolder::of(&path));

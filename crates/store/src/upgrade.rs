@@ -1,6 +1,6 @@
 //! Stores of formats 1 and 2 become stores of format 3. To be deleted before 1.0, as those formats were never released.
 
-use crate::location::beside;
+use crate::location::{self, beside};
 use crate::run_row::{RunRow, State};
 use crate::search_text::{kind, search_text};
 use crate::{StoreError, rows};
@@ -134,6 +134,8 @@ fn back_up(path: &Path, copy: &Path) -> Result<(), Box<dyn Error + Send + Sync>>
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
+    // It may be empty; SQLite would let others read it.
+    location::make_file(&partial);
     let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let made = reader.execute("VACUUM INTO ?", [partial.to_str().ok_or("its name is not UTF-8")?]);
     let made = made.map_err(Into::into).and_then(|_| {

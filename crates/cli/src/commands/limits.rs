@@ -221,7 +221,7 @@ fn write(limits: &Limits, file: &Path, form: Form) -> Result<(), Failure> {
         Form::Json => limits::json(limits),
         Form::Text => limits::text(limits, &style),
     };
-    std::fs::write(file, text).map_err(|error| {
+    crate::private_report::write(file, text).map_err(|error| {
         Failure::measure(format!("cannot write {}: {error}; name another file with --out", file.display()))
     })?;
     say(&format!("linerate: written to {}", file.display()));

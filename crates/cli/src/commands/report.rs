@@ -185,7 +185,7 @@ pub(crate) fn write_report(records: &[Record], file: &Path) -> Result<(), Failur
 }
 
 fn write(subject: &Subject, file: &Path, format: Format) -> Result<(), Failure> {
-    std::fs::write(file, format.render(subject, &file_style())).map_err(|error| {
+    crate::private_report::write(file, format.render(subject, &file_style())).map_err(|error| {
         Failure::measure(format!("cannot write the report {}: {error}; name another file with --out", file.display()))
     })?;
     say(&format!("linerate: report written to {}", file.display()));
