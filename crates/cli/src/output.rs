@@ -2,6 +2,7 @@
 
 use linerate_report::{Language, Style};
 use linerate_units::grouped;
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -26,6 +27,7 @@ pub(crate) fn print(text: &str) {
 /// # Errors
 /// It could not; [`ErrorKind::BrokenPipe`] if nobody reads.
 pub(crate) fn write(text: &str) -> io::Result<()> {
+    let text = visible(text);
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') {
@@ -56,7 +58,46 @@ pub(crate) fn say(text: &str) {
         return;
     }
     // Nothing is left to tell when standard error is gone.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", visible(text));
+}
+
+/// The text with characters that steer a terminal, or turn the direction of writing, as JSON writes them: `\u001b`. Names and
+/// errors come from other hosts, from records and from files, and could change what a terminal shows or does. JSON stays the
+/// same value. Line breaks, tabulators and the program's own colours stay.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let steers = |c: char| linerate_report::steers(c) && !matches!(c, '\n' | '\t');
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 64);
+    let mut rest = text;
+    while let Some(at) = rest.find(steers) {
+        let (before, from) = rest.split_at(at);
+        shown.push_str(before);
+        let length = match (colour(from), from.chars().next()) {
+            (Some(length), _) => {
+                shown.push_str(&from[..length]);
+                length
+            }
+            (None, first) => {
+                let first = first.unwrap_or_default();
+                shown.push_str(&format!("\\u{:04x}", u32::from(first)));
+                first.len_utf8()
+            }
+        };
+        rest = &from[length..];
+    }
+    shown.push_str(rest);
+    Cow::Owned(shown)
+}
+
+/// Length of a sequence that only sets weight or colour of letters (ECMA-48, SGR), at the beginning of `text`: all that this
+/// program writes itself. Concealed, blinking and inverse letters are none.
+fn colour(text: &str) -> Option<usize> {
+    let codes = text.strip_prefix("\u{1b}[")?;
+    let end = codes.find('m')?;
+    let harmless = |code: &str| matches!(code, "0" | "1" | "2") || matches!(code.as_bytes(), [b'3', b'0'..=b'7']);
+    codes[..end].split(';').all(harmless).then_some("\u{1b}[".len() + end + 1)
 }
 
 /// Holds back all messages from now on.
@@ -129,6 +170,25 @@ fn terminal_width() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn foreign_text_cannot_steer_the_terminal() {
+        // A host name that clears the screen, an error that sets the window's title, a name that reads backwards.
+        for (foreign, shown) in [
+            ("host \u{1b}[2J", "host \\u001b[2J"),
+            ("error: \u{1b}]0;title\u{7} x", "error: \\u001b]0;title\\u0007 x"),
+            ("a\u{202e}b", "a\\u202eb"),
+            ("a\u{9b}31mb", "a\\u009b31mb"),
+            ("over\rwritten", "over\\u000dwritten"),
+            ("hidden \u{1b}[8mx", "hidden \\u001b[8mx"),
+        ] {
+            assert_eq!(visible(foreign), shown);
+            let read: String = serde_json::from_str(&visible(&serde_json::json!(foreign).to_string())).expect("JSON");
+            assert_eq!(read, foreign, "JSON stays what it is");
+        }
+        let own = "\u{1b}[1mHeading\u{1b}[0m\n\tline \u{1b}[1;32mgood\u{1b}[0m\n";
+        assert_eq!(visible(own), own);
+    }
 
     #[test]
     fn one_thing_is_no_plural() {

@@ -133,7 +133,7 @@ impl Bar {
 
     fn show(&self, message: &str) {
         self.bar.set_position(self.done as u64 * STEPS + self.within());
-        self.bar.set_message(message.to_owned());
+        self.bar.set_message(crate::output::visible(message).into_owned());
         self.bar.tick();
     }
 

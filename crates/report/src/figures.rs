@@ -133,11 +133,14 @@ pub(crate) fn moment_iso(unix_ns: u64) -> String {
         .unwrap_or_default()
 }
 
+/// Whether a character steers a terminal or turns the direction of writing.
+pub fn steers(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
+}
+
 /// `text` without characters that steer a terminal or turn the direction of writing.
 pub fn plain(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 

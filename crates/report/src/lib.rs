@@ -60,7 +60,7 @@ pub use comparison::{comparison, comparison_html};
 pub use csv::csv;
 pub use document::{Block, Depth, Document, Entry, Folded, Section, document};
 pub use explain::explain;
-pub use figures::plain;
+pub use figures::{plain, steers};
 pub use findings::studied;
 pub use html::{Link, html, linked_html, so_far, style_sheet};
 pub use json::json;
