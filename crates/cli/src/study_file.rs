@@ -30,7 +30,7 @@ pub(crate) fn parse(path: &Path) -> Result<StudyFile, Failure> {
 pub(crate) fn read(path: &Path, store: &StorePath) -> Result<StudyReport, Failure> {
     let study = match parse(path)? {
         StudyFile::Imported(file) => {
-            let data = path.parent().unwrap_or(Path::new("")).join(file.data());
+            let data = inside(path, file.data())?;
             let text = text(&data, "the data of the study")?;
             file.with_data(&data.display().to_string(), &text).map_err(Failure::usage)?
         }
@@ -49,6 +49,23 @@ pub(crate) fn read(path: &Path, store: &StorePath) -> Result<StudyReport, Failur
     Ok(linerate_report::studied(study))
 }
 
+/// Where the data of the study in the file `study` are. They are its own: another file of the user's would be shown in the
+/// report, which may be passed on.
+fn inside(study: &Path, data: &Path) -> Result<PathBuf, Failure> {
+    let folder = study.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let path = folder.join(data);
+    let real = path.canonicalize().ok().zip(folder.canonicalize().ok());
+    match real {
+        Some((real, folder)) if !real.starts_with(&folder) => Err(Failure::usage(format!(
+            "{} names data outside its folder, {}: copy them beside it, and name them there",
+            study.display(),
+            path.display()
+        ))),
+        // What is missing is told by who reads it.
+        _ => Ok(path),
+    }
+}
+
 /// A study with what the store has of its runs.
 pub(crate) fn gathered(study: &Measured, runs: &[PlannedRun], store: &Store) -> Result<Study, Failure> {
     let mut records = store.of_study(study.name(), usize::MAX).map_err(Failure::measure)?;
@@ -63,4 +80,25 @@ fn text(path: &Path, what: &str) -> Result<String, Failure> {
         return Err(fail(format!("expected a text file of at most {} MB", MOST_BYTES >> 20)));
     }
     std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_outside_the_folder_of_a_study_are_refused() {
+        let top = tempfile::tempdir().expect("a folder");
+        let folder = top.path().join("studies");
+        std::fs::create_dir(&folder).expect("made");
+        std::fs::write(folder.join("own.csv"), "a").expect("written");
+        std::fs::write(top.path().join("secret"), "b").expect("written");
+        std::os::unix::fs::symlink("../secret", folder.join("link.csv")).expect("linked");
+        let study = folder.join("study.toml");
+        assert_eq!(inside(&study, Path::new("own.csv")).expect("its own"), folder.join("own.csv"));
+        for data in ["../secret", "link.csv", "/etc/passwd"] {
+            let error = inside(&study, Path::new(data)).expect_err(data).to_string();
+            assert!(error.contains("outside its folder"), "{error}");
+        }
+    }
 }

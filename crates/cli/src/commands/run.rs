@@ -6,7 +6,7 @@ use crate::arguments::{Command, Results, StorePath};
 use crate::exit::Failure;
 use crate::inner_command::{asks_for_repeats, measuring, read};
 use crate::measure::without_secrets;
-use crate::output::say;
+use crate::output::{print, say};
 use crate::rig::Rig;
 use crate::study_file;
 use linerate_lab::Bench;
@@ -14,6 +14,8 @@ use linerate_method::study::{Kept, Measured, PlannedRun, StudyFile};
 use linerate_runner::Origin;
 use linerate_store::Store;
 use linerate_units::Nanos;
+use std::collections::BTreeSet;
+use std::io::{IsTerminal as _, stdin};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -36,7 +38,7 @@ Examples:
 Each run is a record of its own, kept when it ends: after Ctrl-C the same command continues. A run counts as done while its \
 levels, its commands and its test stay the same in the file; new and changed runs are measured.
 
-A study runs the commands of its file on this machine, as your user: read it first (docs/studies.md).")]
+A study may run commands of its file on this machine, as your user: they are shown, and you are asked once (docs/studies.md).")]
 pub(crate) struct Arguments {
     /// The study: path of a TOML file with [run]
     study: String,
@@ -44,6 +46,14 @@ pub(crate) struct Arguments {
     /// Confirm that the operator's step is done
     #[arg(long)]
     ready: bool,
+
+    /// Run the commands of the file without asking
+    #[arg(long)]
+    yes: bool,
+
+    /// Only show what would be run: the commands of the file and the measurements
+    #[arg(long)]
+    dry_run: bool,
 
     /// Print only the study, as JSON
     #[arg(long)]
@@ -99,6 +109,14 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
         0 => format!("linerate: study {}: {all} runs", study.name()),
         _ => format!("linerate: study {}: {all} runs, of which {done} are kept already", study.name()),
     });
+    if arguments.dry_run {
+        missing
+            .iter()
+            .for_each(|run| print(&format!("{}, repeat {}: {}", run.name, run.is.repeat, run.command.join(" "))));
+        commands(&missing).iter().for_each(|command| print(&format!("command: {command}")));
+        return Ok(());
+    }
+    agree(&path, &commands(&missing), arguments.yes)?;
     let mut rig = Rig::new(arguments.ready, cancel.clone());
     let mut progress = Progress { done, all, timed: 0, spent: Duration::ZERO };
     let mut result = Ok(());
@@ -118,6 +136,37 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     })?;
     let study = study_file::gathered(&study, &runs, &store)?;
     show_study(linerate_report::studied(study), arguments.json, arguments.out.as_deref())
+}
+
+/// The commands of the file that these runs need, each once, with what takes them back.
+fn commands(runs: &[&PlannedRun]) -> BTreeSet<String> {
+    let all = runs.iter().flat_map(|run| run.commands.values());
+    all.flat_map(|command| {
+        let place = command.host.as_ref().map_or_else(String::new, |host| format!(" (in the network of host {host})"));
+        std::iter::once(&command.command).chain(&command.undo).map(move |line| format!("{line}{place}"))
+    })
+    .collect()
+}
+
+/// Lets nothing of the file run that its user has not seen.
+fn agree(path: &Path, commands: &BTreeSet<String>, yes: bool) -> Result<(), Failure> {
+    if commands.is_empty() || yes {
+        return Ok(());
+    }
+    let listed: String = commands.iter().map(|command| format!("\n  {command}")).collect();
+    let path = path.display();
+    if !stdin().is_terminal() {
+        return Err(Failure::usage(format!(
+            "{path} runs commands on this machine, as your user:{listed}\nread them, and give --yes; --dry-run shows all runs"
+        )));
+    }
+    say(&format!("linerate: {path} runs commands on this machine, as your user:{listed}\nRun them? [y/N]"));
+    let mut answer = String::new();
+    stdin().read_line(&mut answer).map_err(Failure::measure)?;
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::usage("nothing was run")),
+    }
 }
 
 /// The runs of the study in this file, with all the words of their tests.

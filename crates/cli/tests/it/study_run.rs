@@ -108,11 +108,25 @@ fn a_study_waits_for_somebody() {
         notes = notes.display()
     );
     let study = place.file("cards.toml", &text);
-    place.run(&["run", &study]).says(4, &["card red", "put the red card into slot 1", "cards.toml --ready` goes on"]);
+    // What it runs is shown, and not run unless its user agrees.
+    let refused = place.run(&["run", &study, "--ready"]);
+    refused.says(2, &["runs commands on this machine", "echo here >> ", "echo no here >> ", "--yes", "--dry-run"]);
+    let shown = place.run(&["run", &study, "--dry-run"]);
+    assert!(
+        shown.out.contains("command: echo here >> ") && shown.out.contains("in the network of host a"),
+        "{}",
+        shown.out
+    );
+    assert!(!notes.exists(), "nothing was run");
+    place
+        .run(&["run", &study, "--yes"])
+        .says(4, &["card red", "put the red card into slot 1", "cards.toml --ready` goes on"]);
     assert!(!notes.exists(), "nothing is set before somebody is ready");
-    place.run(&["run", &study, "--ready"]).says(4, &["2 of 4: ", "put the blue card into slot 1", "--ready` goes on"]);
+    place
+        .run(&["run", &study, "--ready", "--yes"])
+        .says(4, &["2 of 4: ", "put the blue card into slot 1", "--ready` goes on"]);
     assert_eq!(std::fs::read_to_string(&notes).expect("the command ran here"), "here\nno here\n");
-    let ended = place.run(&["run", &study, "--ready", "--json"]);
+    let ended = place.run(&["run", &study, "--ready", "--yes", "--json"]);
     ended.says(0, &["of which 2 are kept already", "4 of 4: "]);
     let report = ended.json();
     assert_eq!(table(&report).len(), 4);
@@ -122,7 +136,9 @@ fn a_study_waits_for_somebody() {
 
     // A command that fails ends the study, and is named.
     let study = place.file("cards.toml", &text.replace("ip link set eth0", "ip link set eth7"));
-    place.run(&["run", &study, "--ready"]).says(3, &["`ip link set eth7 mtu 1500` in host a", "did not succeed"]);
+    place
+        .run(&["run", &study, "--ready", "--yes"])
+        .says(3, &["`ip link set eth7 mtu 1500` in host a", "did not succeed"]);
 }
 
 #[test]
