@@ -31,6 +31,7 @@ needs() {
             echo "tshark tshark"
             echo "unshare util-linux"
             echo "tmux tmux"
+            echo "systemd-analyze systemd"
             echo "chromium|chromium-browser|google-chrome chromium"
             ;;
         bench)

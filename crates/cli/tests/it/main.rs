@@ -24,6 +24,7 @@ mod record;
 mod resume;
 mod rpc;
 mod saved_hosts;
+mod service_unit;
 mod slow_disk;
 mod study;
 mod study_run;
