@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 enum Kind {
     Pure,
     World,
-    /// Chores and what tests share: not part of the house. It may use any crate, and only tests may use it.
+    /// Chores, fuzzing and what tests share: not part of the house. It may use any crate, and only tests may use it.
     Outside,
 }
 
@@ -59,6 +59,7 @@ const HOUSE: &[CratePlace] = &[
     place("linerate-view", 7, Kind::World),
     place("linerate-runner", 7, Kind::World),
     place("linerate", 8, Kind::World),
+    place("linerate-fuzz", 9, Kind::Outside),
     place("xtask", 9, Kind::Outside),
     place("linerate-testsuite", 9, Kind::Outside),
     place("linerate-testsuite-macros", 9, Kind::Outside),

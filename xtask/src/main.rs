@@ -5,6 +5,7 @@ mod bpf;
 mod busy;
 mod check;
 mod deny;
+mod fuzz;
 mod layers;
 mod process;
 mod snapshots;
@@ -38,6 +39,8 @@ enum Chore {
     Bpf(bpf::Arguments),
     /// Check licences, duplicate versions, sources and yanked versions of all dependencies by deny.toml.
     Deny,
+    /// Look for inputs that make a parser of foreign bytes panic, hang or fill memory (libFuzzer).
+    Fuzz(fuzz::Arguments),
     /// Write anew the files that tests compare outputs with: snapshots, schemas, rendered studies.
     Snapshots,
     /// Compare linerate with its peers, or measure its own cost.
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Chore::Words => words::run(),
         Chore::Bpf(arguments) => bpf::run(&arguments),
         Chore::Deny => deny::run(),
+        Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Snapshots => snapshots::run(),
         Chore::Bench(bench) => bench::run(&bench),
         Chore::Truth(arguments) => truth::run(&arguments),

@@ -19,6 +19,9 @@ mod confinement;
 mod connection_gate;
 mod engines;
 mod error_response;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod grant;
 mod identity;
 mod invitation;

@@ -10,6 +10,9 @@
 mod api_error;
 mod client;
 mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
 mod pin;
 mod resolve;

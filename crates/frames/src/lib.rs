@@ -9,6 +9,9 @@ mod capture;
 mod carrier;
 mod engine;
 mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod headers;
 mod layout;
 mod learning;

@@ -13,6 +13,9 @@ mod deck;
 mod engine;
 mod files;
 mod folder;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod identity;
 mod load;
 mod mount;

@@ -11,6 +11,9 @@ mod counters;
 mod disk;
 mod driver;
 mod error;
+#[cfg(all(feature = "fuzzing", feature = "snmp"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod host;
 mod interface;
 mod kernel_thread;

@@ -9,6 +9,9 @@ mod engine;
 mod error;
 mod flow;
 mod flow_meter;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod greeting;
 mod job;
 pub mod load;

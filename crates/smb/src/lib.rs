@@ -14,6 +14,9 @@ mod answer;
 mod connection;
 mod crypto;
 mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod listing;
 mod login;
 mod negotiation;

@@ -24,6 +24,9 @@ mod datagram;
 mod engine;
 mod error;
 mod flow;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod hello;
 mod job;
 mod meter;

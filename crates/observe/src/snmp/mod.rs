@@ -33,5 +33,7 @@ pub use session::{Device, Reading, Session};
 pub use target::{Access, AuthProtocol, PrivacyProtocol, Secret, Target, TargetError};
 #[cfg(feature = "snmp")]
 pub use watcher::Watcher;
+#[cfg(all(feature = "fuzzing", feature = "snmp"))]
+pub(crate) use wire::read_answer;
 #[cfg(not(feature = "snmp"))]
 pub use without::{Device, Watcher};

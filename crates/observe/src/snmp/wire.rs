@@ -229,6 +229,17 @@ fn answers(pdu: &Pdu<'_>) -> Vec<(Name, Option<Answer>)> {
         .collect()
 }
 
+/// Reads an answer of version 2c, or of version 3 to a user without a password.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn read_answer(bytes: &[u8]) {
+    if let Ok(pdu) = Pdu::from_bytes(bytes) {
+        let _ = answers(&pdu);
+    }
+    if let Ok(pdu) = Pdu::from_bytes_with_security(bytes, Some(&mut security("user", None, None))) {
+        let _ = answers(&pdu);
+    }
+}
+
 async fn connect(target: &Target, address: SocketAddr) -> Result<AsyncSession, Fault> {
     match &target.access {
         Access::Community(community) => {

@@ -1,0 +1,65 @@
+//! Entry points for fuzzing: what comes to the ports of a trial, from its peer or from a stranger.
+
+use crate::arrivals::Arrivals;
+use crate::datagram::{HEADER, Header, tag};
+use crate::hello::{Answer, Hello};
+use linerate_engine::proof::Salt;
+use linerate_model::SessionKey;
+use linerate_sys::udp::Arrived;
+
+const KEY: SessionKey = SessionKey(*b"k\x91\x02\xf7z\x1e\xc4\x05\x8d9\xb3q\x60\xee\x14\xa8");
+const SALT: Salt = [5; 16];
+/// The window of a receiver, nanoseconds.
+const WINDOW_NS: u64 = 1_000_000;
+
+/// Reads a greeting and an answer to one: first the bytes as they are, then true ones that differ from them in the bits that are set
+/// in `bytes`. So the fuzzer need not find the key.
+pub fn greeting(bytes: &[u8]) {
+    let hello = Hello { path: 3, flow: 513, backward: true };
+    assert_eq!(Hello::decode(bytes, &KEY), None, "nobody draws the key by chance");
+    assert_eq!(hello.decode_answer(bytes, &KEY, &SALT), None, "nobody draws the key by chance");
+    let change = |whole: &[u8]| -> Vec<u8> {
+        let bits = bytes.iter().chain(std::iter::repeat(&0));
+        whole.iter().zip(bits).map(|(byte, bits)| byte ^ bits).collect()
+    };
+    for whole in [hello.encode(&KEY, &SALT), hello.confirmation(&KEY, &SALT, 77)] {
+        let changed = change(&whole);
+        assert_eq!(Hello::decode(&changed, &KEY).is_some(), changed == whole, "a changed greeting is none");
+        assert_eq!(Hello::decode(&changed[..bytes.len().min(whole.len() - 1)], &KEY), None, "a part of one is none");
+    }
+    let greeted = Hello::decode(&hello.encode(&KEY, &SALT), &KEY).expect("it is one");
+    let whole = greeted.answer(&KEY, Answer { port: 40_000, nonce: 77 });
+    let changed = change(&whole);
+    assert_eq!(hello.decode_answer(&changed, &KEY, &SALT).is_some(), changed == whole, "a changed answer is none");
+}
+
+/// Counts datagrams: each input byte string is cut into some, which get the tag of the trial.
+pub fn datagrams(bytes: &[u8]) {
+    let Some((&[size, step, flags], bytes)) = bytes.split_first_chunk() else { return };
+    let datagram_bytes = HEADER + usize::from(size % 64);
+    let tag = tag(&KEY, 0);
+    let mut arrivals = Arrivals::new(tag, WINDOW_NS);
+    let mut now = 1;
+    for batch in bytes.chunks(8 * datagram_bytes) {
+        let mut payload = batch.to_vec();
+        for datagram in payload.chunks_mut(datagram_bytes) {
+            // One flag leaves strangers' datagrams as they are.
+            if flags & 1 == 0
+                && let Some(start) = datagram.first_chunk_mut::<4>()
+            {
+                *start = tag.to_be_bytes();
+            }
+        }
+        let drops = u32::from(payload[0]);
+        let buffer = Arrived { payload: &payload, datagram_bytes, truncated: flags & 2 != 0, drops };
+        arrivals.take(std::iter::once(buffer), now, flags & 4 == 0);
+        now += u64::from(step) << (flags >> 3);
+        arrivals.nothing(now);
+    }
+    let come = bytes.len().div_ceil(datagram_bytes) as u64;
+    assert!(arrivals.total().datagrams <= come, "each datagram counts once");
+    let _ = (arrivals.missing(), arrivals.last(), arrivals.end());
+    let received = arrivals.outcome(0, "recvmmsg").received.expect("a receiver has an account");
+    assert!(received.arrived <= come && received.duplicates <= come);
+    let _ = Header::read(bytes, tag);
+}

@@ -1,0 +1,74 @@
+//! Conversations with an SMB server: the login and what follows it, over a real connection.
+
+use linerate_model::SmbVersion;
+use linerate_smb::{Login, Session, Terms};
+use socket2::SockRef;
+use std::io::Write as _;
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// Where MS-SMB2 2.2.1.2 puts them in a header.
+const HEADER: usize = 64;
+const CREDITS: usize = 14;
+const FLAGS: usize = 16;
+const MESSAGE_ID: usize = 24;
+/// More than the system keeps for a connection nobody reads from is not sent.
+const LONGEST: usize = 32 << 10;
+
+static LISTENER: LazyLock<TcpListener> =
+    LazyLock::new(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a port"));
+
+/// All that a server sends: messages of two bytes of length and so many bytes, with the header of an answer to the next request.
+/// A length with its highest bit set leaves the header as it stands.
+pub(crate) fn conversation(bytes: &[u8]) {
+    let client = TcpStream::connect(LISTENER.local_addr().expect("it listens")).expect("loopback connects");
+    let (mut server, _) = LISTENER.accept().expect("a connection is there");
+    // Nothing of a connection stays behind, however many there are.
+    for stream in [&client, &server] {
+        SockRef::from(stream).set_linger(Some(Duration::ZERO)).expect("a socket can linger");
+    }
+    server.write_all(&answers(bytes)).expect("the system keeps as much");
+    server.shutdown(Shutdown::Write).expect("it is connected");
+    let login = Login { user: String::from("guest"), password: String::new() };
+    let terms = Terms { minimum: SmbVersion::V2_0_2, sign: false };
+    match Session::log_in(client, "server", "share", &login, terms) {
+        Ok(session) => use_share(&session),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// The messages, framed for TCP.
+fn answers(mut bytes: &[u8]) -> Vec<u8> {
+    let (mut sent, mut id) = (Vec::new(), 0_u64);
+    while let Some((&length, rest)) = bytes.split_first_chunk() {
+        let length = u16::from_le_bytes(length);
+        let (message, rest) = rest.split_at(usize::from(length & 0x7fff).min(rest.len()));
+        bytes = rest;
+        if sent.len() + message.len() + 4 > LONGEST {
+            break;
+        }
+        sent.extend_from_slice(&(message.len() as u32).to_be_bytes());
+        let begins = sent.len();
+        sent.extend_from_slice(message);
+        if length & 0x8000 == 0 && message.len() >= HEADER {
+            let header = &mut sent[begins..begins + HEADER];
+            header[..4].copy_from_slice(b"\xfeSMB");
+            header[CREDITS..CREDITS + 2].copy_from_slice(&8_u16.to_le_bytes());
+            header[FLAGS] |= 1;
+            header[MESSAGE_ID..MESSAGE_ID + 8].copy_from_slice(&id.to_le_bytes());
+            id += 1;
+        }
+    }
+    sent
+}
+
+/// What a copy does with a share.
+fn use_share(session: &Session) {
+    if let Ok(listing) = session.list(b"", "*") {
+        listing.take(100).for_each(drop);
+    }
+    if let Ok(mut file) = session.open(b"file") {
+        let _ = file.read(0, &mut [0; 512]);
+    }
+}
