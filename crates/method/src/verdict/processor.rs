@@ -105,7 +105,7 @@ pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
 fn unless_both_wait(facts: &FlowFacts, opinion: Opinion) -> Opinion {
     let (sender, receiver) = (&facts.sender, &facts.receiver);
     let both_wait = facts.one_machine && sender.is_kept_waiting() && receiver.is_kept_waiting();
-    if !both_wait || sender.is_throttled() || receiver.is_throttled() {
+    if opinion.support <= Support::Hint || !both_wait || sender.is_throttled() || receiver.is_throttled() {
         return opinion;
     }
     let text = format!(
@@ -114,7 +114,7 @@ fn unless_both_wait(facts: &FlowFacts, opinion: Opinion) -> Opinion {
         percent(sender.waited),
         percent(receiver.waited)
     );
-    Opinion::new(opinion.support.min(Support::Hint), text)
+    Opinion::new(Support::Hint, text)
 }
 
 /// An end of requests: where each waits for the one before, it works in turn with the other end.
