@@ -56,7 +56,7 @@ impl Made {
     pub(crate) fn new(tree: MadeTree, stopped: impl Fn() -> bool) -> Result<Self, CopyError> {
         /// Entries between two looks at the stop.
         const LOOK: u64 = 1 << 16;
-        let goes_on = |entry: &u64| entry % LOOK != 0 || !stopped();
+        let goes_on = |entry: &u64| !entry.is_multiple_of(LOOK) || !stopped();
         let draws = (0..tree.files).take_while(goes_on).map(|file| draw(tree.seed, Row::Size, file));
         let sizes = Sizes::new(tree.like, tree.bytes.get(), draws);
         let weights = (0..=tree.folders).take_while(goes_on).map(|folder| weight(tree.seed, folder)).sum();
