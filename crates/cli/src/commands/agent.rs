@@ -232,7 +232,7 @@ impl Arguments {
             // A portmapper and many NFS servers believe who calls from such a port.
             low_ports: self.portmap
                 || !self.allow_server.is_empty()
-                || self.rpc_port.is_some_and(|port| port < PRIVILEGED),
+                || self.rpc_port.is_some_and(|port| (1..PRIVILEGED).contains(&port)),
             net_admin: self.keep_net_admin,
         }
     }

@@ -23,7 +23,7 @@ fn no_secret_stands_on_the_command_line_or_in_a_record() {
     added.says(0, &["box is saved", address.trim_start_matches("linerate://")]);
     let list = place.run(&["hosts", "list"]);
     assert!(list.out.starts_with("box  127.0.0.1:") && !list.out.contains(token), "{}", list.out);
-    let short = ["--time", "100ms", "--warmup", "50ms", "--repeats", "1", "--no-tester-limit", "--json"];
+    let short = ["--time", "100ms", "--warmup", "50ms", "--repeats", "1", "--json"];
     for host in ["box", &at_file] {
         let record = place.run(&[&["stream", host], &short[..]].concat());
         record.says(0, &[]);
