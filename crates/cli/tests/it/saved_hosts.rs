@@ -33,7 +33,7 @@ fn no_secret_stands_on_the_command_line_or_in_a_record() {
         assert!(record.out.contains("127.0.0.1:") || record.out.contains("box"), "{}", record.out);
     }
     let kept = place.run(&["results", "list", "--json"]).out;
-    assert!(kept.contains("stream box") && !kept.contains(token), "{kept}");
+    assert!(kept.contains("\"stream\",\"box\"") && !kept.contains(token), "{kept}");
 
     place.run(&["hosts", "remove", "box"]).says(0, &["box is forgotten"]);
     place.run(&["probe", "box"]).says(2, &["no host is called `box`", "linerate hosts add"]);
