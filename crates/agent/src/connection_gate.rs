@@ -1,7 +1,7 @@
 //! Connections before they have shown a token: few may be open at a time, and not for long.
 
-use crate::places::{Place, Places};
 use crate::serve::Shared;
+use crate::slots::{Slot, Slots};
 use axum::{Extension, Router};
 use axum_server::accept::Accept;
 use linerate_sys::clock;
@@ -21,7 +21,7 @@ use tokio::time::Sleep;
 #[derive(Clone)]
 pub(crate) struct ConnectionGate {
     shared: Arc<Shared>,
-    places: Arc<Places>,
+    slots: Arc<Slots>,
     timeout: Duration,
 }
 
@@ -33,9 +33,9 @@ pub(crate) struct GatedConnection(Arc<Admission>);
 struct Admission {
     peer: IpAddr,
     admitted: AtomicBool,
-    places: Arc<Places>,
+    slots: Arc<Slots>,
     /// Held until the connection is admitted or ends.
-    place: Arc<Place>,
+    slot: Arc<Slot>,
     /// When it last had read, below TLS, on the clock of [`clock::now`].
     read: AtomicU64,
 }
@@ -43,7 +43,7 @@ struct Admission {
 impl ConnectionGate {
     /// A gate that closes connections not admitted within `timeout`.
     pub(crate) fn new(shared: Arc<Shared>, timeout: Duration) -> Self {
-        Self { shared, places: Arc::default(), timeout }
+        Self { shared, slots: Arc::default(), timeout }
     }
 
     fn take(&self, stream: &TcpStream) -> io::Result<GatedConnection> {
@@ -53,13 +53,13 @@ impl ConnectionGate {
             turned_away.add(1);
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the peer is not allowed"));
         }
-        let (place, dropped) = self.places.take(peer.ip().into());
+        let (slot, dropped) = self.slots.take(peer.ip().into());
         turned_away.add(dropped);
         Ok(GatedConnection(Arc::new(Admission {
             peer: peer.ip(),
             admitted: AtomicBool::new(false),
-            places: Arc::clone(&self.places),
-            place,
+            slots: Arc::clone(&self.slots),
+            slot,
             read: AtomicU64::new(0),
         })))
     }
@@ -87,7 +87,7 @@ impl GatedConnection {
     /// The connection has shown the token.
     pub(crate) fn admit(&self) {
         if !self.0.admitted.swap(true, Ordering::Relaxed) {
-            self.0.places.admit(self.0.peer.into(), &self.0.place);
+            self.0.slots.admit(self.0.peer.into(), &self.0.slot);
         }
     }
 
@@ -104,11 +104,11 @@ impl GatedConnection {
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        self.places.release(&self.place);
+        self.slots.release(&self.slot);
     }
 }
 
-/// A TCP stream that fails if its connection is not admitted in time, or has lost its place.
+/// A TCP stream that fails if its connection is not admitted in time, or has lost its slot.
 pub(crate) struct GatedStream {
     stream: TcpStream,
     connection: GatedConnection,
@@ -124,7 +124,7 @@ impl AsyncRead for GatedStream {
         if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(context).is_ready()) {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-        if self.closing.is_some() && self.connection.0.place.is_dropped(context.waker()) {
+        if self.closing.is_some() && self.connection.0.slot.is_dropped(context.waker()) {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
         let read = Pin::new(&mut self.stream).poll_read(context, into);

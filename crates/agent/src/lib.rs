@@ -28,13 +28,13 @@ mod invitation;
 mod limits;
 mod metrics;
 mod openapi;
-mod places;
 mod ports;
 pub mod private_file;
 mod routes;
 mod serve;
 mod session;
 mod sessions;
+mod slots;
 mod start_error;
 mod targets;
 #[cfg(test)]

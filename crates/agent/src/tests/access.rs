@@ -1,7 +1,7 @@
 //! Who may ask, and what those are told who may not.
 
 use super::*;
-use crate::places::{PER_SOURCE, PLACES};
+use crate::slots::{PER_SOURCE, SLOTS};
 use linerate_control::{AgentError, ApiError, ErrorKind, fingerprint};
 use linerate_testsuite::wait_until;
 use proptest::prelude::*;
@@ -205,7 +205,7 @@ async fn only_allowed_peers_may_ask() {
     assert!(error.to_string().contains("127.0.0.1") && error.to_string().contains("--allow-peer"), "{error}");
 }
 
-/// Connections without a token take places from each other only, and of those there are few.
+/// Connections without a token take slots from each other only, and of those there are few.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_without_the_token_are_few() {
     // Long enough for no connection to be closed because of it.
@@ -217,9 +217,9 @@ async fn connections_without_the_token_are_few() {
         (closed >= 10).then_some(closed)
     });
     assert_eq!(closed, 10, "of {} connections", unadmitted.len());
-    // Admitted connections take no places, however many.
+    // Admitted connections take no slots, however many.
     let mut clients = Vec::new();
-    for _ in 0..=PLACES {
+    for _ in 0..=SLOTS {
         clients.push(Client::connect(agent.url()).await.expect("let in"));
     }
     for client in clients {
@@ -240,17 +240,17 @@ async fn strangers_do_not_keep_out_who_holds_a_token() {
         socket.connect(target).await.expect("it listens")
     };
     let mut strangers = Vec::new();
-    for host in 0..2 * PLACES {
+    for host in 0..2 * SLOTS {
         strangers.push(stranger(host).await);
     }
     let client = Client::connect(agent.url()).await.expect("a host that was never seen before gets in");
-    for host in 0..2 * PLACES {
+    for host in 0..2 * SLOTS {
         strangers.push(stranger(host).await);
     }
     client.host().await.expect("who is in stays in");
-    // What is known has places of its own.
+    // What is known has slots of its own.
     let known = tls(&agent);
-    for host in 0..2 * PLACES {
+    for host in 0..2 * SLOTS {
         strangers.push(stranger(host).await);
     }
     let (mut known, token) = (known, agent.url().token.clone());

@@ -3,11 +3,11 @@
 
 mod account;
 mod later;
-mod lobby;
 mod tcp;
 #[cfg(test)]
 mod tests;
 mod udp;
+mod unproven;
 
 use crate::error::RpcError;
 use crate::greeting::{Admission, GREET, KnownCallers};

@@ -1,7 +1,7 @@
 //! Calls over connections: a thread for each.
 
 use super::later::Later;
-use super::lobby::{Greeted, Lobby};
+use super::unproven::{Greeted, UnprovenConnections};
 use super::{Executed, Shared, TICK_NS, name, spawn, wait_ns};
 use crate::error::{RpcError, is_timeout};
 use crate::greeting::KnownCallers;
@@ -23,23 +23,23 @@ pub(super) const OWED_MAXIMUM: usize = 2 << 20;
 /// shown the session's key; where there is none, at once.
 pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     let mut threads = Threads::default();
-    let mut lobby = Lobby::new();
+    let mut unproven = UnprovenConnections::new();
     while !shared.is_stopped() {
-        let sockets: Vec<_> = [listener.as_fd()].into_iter().chain(lobby.sockets()).collect();
+        let sockets: Vec<_> = [listener.as_fd()].into_iter().chain(unproven.sockets()).collect();
         if !socket::wait_readable(&sockets, TICK_NS).unwrap_or(false) {
             // Strangers that have had their time go.
-            lobby.attend(shared);
+            unproven.attend(shared);
             continue;
         }
         match listener.accept() {
             Ok((_, peer)) if !shared.options.peers.allow(peer.ip()) => {}
-            Ok((stream, peer)) if shared.admission.is_some() => lobby.take(stream, peer),
+            Ok((stream, peer)) if shared.admission.is_some() => unproven.take(stream, peer),
             Ok((stream, peer)) => threads.serve(stream, peer, Vec::new(), shared),
             Err(error) if is_timeout(&error) => {}
             // A connection that went away again, or no descriptor left for it: the others go on.
             Err(_) => clock::sleep_until(clock::now() + 1_000_000),
         }
-        for Greeted { stream, peer, reply } in lobby.attend(shared) {
+        for Greeted { stream, peer, reply } in unproven.attend(shared) {
             threads.serve(stream, peer, reply, shared);
         }
     }

@@ -18,10 +18,10 @@ const CALL_MAXIMUM: usize = 240;
 const ROOM: usize = 512;
 
 /// The strangers of one listener.
-pub(super) struct Lobby(Strangers<Visitor>);
+pub(super) struct UnprovenConnections(Strangers<Stranger>);
 
 /// A connection without a ticket yet.
-struct Visitor {
+struct Stranger {
     stream: TcpStream,
     peer: SocketAddr,
     records: Records,
@@ -34,7 +34,7 @@ pub(super) struct Greeted {
     pub(super) reply: Vec<u8>,
 }
 
-impl Lobby {
+impl UnprovenConnections {
     pub(super) fn new() -> Self {
         Self(Strangers::new(LIMITS))
     }
@@ -42,22 +42,22 @@ impl Lobby {
     /// Takes a connection that has just been accepted.
     pub(super) fn take(&mut self, stream: TcpStream, peer: SocketAddr) {
         if stream.set_nonblocking(true).is_ok() {
-            self.0.take(peer, clock::now(), Visitor { stream, peer, records: Records::within(ROOM, CALL_MAXIMUM) });
+            self.0.take(peer, clock::now(), Stranger { stream, peer, records: Records::within(ROOM, CALL_MAXIMUM) });
         }
     }
 
     /// What to wait for.
     pub(super) fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.0.iter().map(|visitor| visitor.stream.as_fd())
+        self.0.iter().map(|stranger| stranger.stream.as_fd())
     }
 
     /// Answers what has come, and returns the connections that are no longer strangers'.
     pub(super) fn attend(&mut self, shared: &Shared) -> Vec<Greeted> {
         let mut greeted = Vec::new();
-        self.0.attend(clock::now(), |mut visitor| match visitor.hear(shared) {
-            Ok(None) => Some(visitor),
+        self.0.attend(clock::now(), |mut stranger| match stranger.hear(shared) {
+            Ok(None) => Some(stranger),
             Ok(Some(reply)) => {
-                greeted.push(Greeted { stream: visitor.stream, peer: visitor.peer, reply });
+                greeted.push(Greeted { stream: stranger.stream, peer: stranger.peer, reply });
                 None
             }
             // What is no call, or is not read by its caller, is not worth a place.
@@ -67,7 +67,7 @@ impl Lobby {
     }
 }
 
-impl Visitor {
+impl Stranger {
     /// Takes calls that are there; the reply to a greeting with the key.
     fn hear(&mut self, shared: &Shared) -> io::Result<Option<Vec<u8>>> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidData);

@@ -1,8 +1,8 @@
-//! Places of connections that have not shown a token yet: which one goes when there are too many.
+//! Slots of connections that have not shown a token yet: which one goes when there are too many.
 //!
-//! Whoever opens many connections and says nothing must not keep others out. So a new connection always gets a place, and where
+//! Whoever opens many connections and says nothing must not keep others out. So a new connection always gets a slot, and where
 //! there are too many, the oldest of the source that has most of them is dropped. Sources that have shown a token lately have
-//! places of their own, which strangers cannot take.
+//! slots of their own, which strangers cannot take.
 
 use futures_util::task::AtomicWaker;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 /// Most connections of strangers that have not shown a token; known sources have as many besides.
-pub(crate) const PLACES: usize = 64;
+pub(crate) const SLOTS: usize = 64;
 /// Most of them from one source.
 pub(crate) const PER_SOURCE: usize = 16;
 /// Sources that are remembered as known.
@@ -31,9 +31,9 @@ impl From<IpAddr> for Source {
     }
 }
 
-/// All places.
+/// All slots.
 #[derive(Debug, Default)]
-pub(crate) struct Places(Mutex<State>);
+pub(crate) struct Slots(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -48,17 +48,17 @@ struct Taken {
     source: Source,
     /// The source was known when it came.
     known: bool,
-    place: Arc<Place>,
+    slot: Arc<Slot>,
 }
 
-/// The place of one connection.
+/// The slot of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct Slot {
     dropped: AtomicBool,
     waker: AtomicWaker,
 }
 
-impl Place {
+impl Slot {
     /// Whether its connection is to be closed; `waker` is woken when that changes.
     pub(crate) fn is_dropped(&self, waker: &Waker) -> bool {
         self.waker.register(waker);
@@ -66,30 +66,30 @@ impl Place {
     }
 }
 
-impl Places {
-    /// Takes a place for a new connection of `source`. Returns how many others were dropped for it.
-    pub(crate) fn take(&self, source: Source) -> (Arc<Place>, u64) {
+impl Slots {
+    /// Takes a slot for a new connection of `source`. Returns how many others were dropped for it.
+    pub(crate) fn take(&self, source: Source) -> (Arc<Slot>, u64) {
         let mut state = self.state();
         let known = state.known.contains(&source);
-        let (place, mut dropped) = (Arc::<Place>::default(), 0);
-        state.taken.push(Taken { source, known, place: Arc::clone(&place) });
+        let (slot, mut dropped) = (Arc::<Slot>::default(), 0);
+        state.taken.push(Taken { source, known, slot: Arc::clone(&slot) });
         while let Some(index) = state.surplus(known) {
             let taken = state.taken.remove(index);
-            taken.place.dropped.store(true, Ordering::Release);
-            taken.place.waker.wake();
+            taken.slot.dropped.store(true, Ordering::Release);
+            taken.slot.waker.wake();
             dropped += 1;
         }
-        (place, dropped)
+        (slot, dropped)
     }
 
-    /// Gives a place back: its connection has ended.
-    pub(crate) fn release(&self, place: &Arc<Place>) {
-        self.state().taken.retain(|taken| !Arc::ptr_eq(&taken.place, place));
+    /// Gives a slot back: its connection has ended.
+    pub(crate) fn release(&self, slot: &Arc<Slot>) {
+        self.state().taken.retain(|taken| !Arc::ptr_eq(&taken.slot, slot));
     }
 
-    /// Gives a place back: its connection has shown a token, and so `source` is known.
-    pub(crate) fn admit(&self, source: Source, place: &Arc<Place>) {
-        self.release(place);
+    /// Gives a slot back: its connection has shown a token, and so `source` is known.
+    pub(crate) fn admit(&self, source: Source, slot: &Arc<Slot>) {
+        self.release(slot);
         let mut state = self.state();
         state.known.retain(|known| *known != source);
         state.known.push_back(source);
@@ -106,14 +106,14 @@ impl Places {
 impl State {
     /// The connection to drop where there are too many of known sources, or of others.
     fn surplus(&self, known: bool) -> Option<usize> {
-        let per_source = if known { PLACES } else { PER_SOURCE };
+        let per_source = if known { SLOTS } else { PER_SOURCE };
         let alike = || self.taken.iter().enumerate().filter(move |(_, taken)| taken.known == known);
         let of = |source: Source| alike().filter(|(_, taken)| taken.source == source).count();
         // Of equals the source whose connection is the oldest.
         let (oldest, most) =
             alike().map(|(index, taken)| (index, of(taken.source))).rev().max_by_key(|(_, count)| *count)?;
         let source = self.taken[oldest].source;
-        (most > per_source || alike().count() > PLACES)
+        (most > per_source || alike().count() > SLOTS)
             .then(|| alike().find(|(_, taken)| taken.source == source).map(|(index, _)| index))
             .flatten()
     }
@@ -127,45 +127,45 @@ mod tests {
         text.parse::<IpAddr>().expect("an address").into()
     }
 
-    fn is_dropped(place: &Place) -> bool {
-        place.is_dropped(Waker::noop())
+    fn is_dropped(slot: &Slot) -> bool {
+        slot.is_dropped(Waker::noop())
     }
 
     #[test]
     fn one_source_drops_its_own_oldest() {
-        let places = Places::default();
-        let mine: Vec<_> = (0..PER_SOURCE + 3).map(|_| places.take(source("192.0.2.1")).0).collect();
-        let (other, dropped) = places.take(source("192.0.2.2"));
+        let slots = Slots::default();
+        let mine: Vec<_> = (0..PER_SOURCE + 3).map(|_| slots.take(source("192.0.2.1")).0).collect();
+        let (other, dropped) = slots.take(source("192.0.2.2"));
         assert_eq!(dropped, 0);
-        assert!(mine[..3].iter().all(|place| is_dropped(place)) && mine[3..].iter().all(|place| !is_dropped(place)));
-        places.release(&mine[3]);
-        assert_eq!(places.take(source("192.0.2.1")).1, 0, "a connection that ended left its place");
+        assert!(mine[..3].iter().all(|slot| is_dropped(slot)) && mine[3..].iter().all(|slot| !is_dropped(slot)));
+        slots.release(&mine[3]);
+        assert_eq!(slots.take(source("192.0.2.1")).1, 0, "a connection that ended left its slot");
         assert!(!is_dropped(&other));
     }
 
     #[test]
     fn a_crowd_of_sources_never_keeps_a_new_one_out() {
-        let places = Places::default();
+        let slots = Slots::default();
         let crowd: Vec<_> = (0..8).flat_map(|host| [host; 12]).collect();
-        let taken: Vec<_> = crowd.iter().map(|host| places.take(source(&format!("192.0.2.{host}"))).0).collect();
-        assert_eq!(taken.iter().filter(|place| !is_dropped(place)).count(), PLACES);
-        let (new, dropped) = places.take(source("198.51.100.7"));
+        let taken: Vec<_> = crowd.iter().map(|host| slots.take(source(&format!("192.0.2.{host}"))).0).collect();
+        assert_eq!(taken.iter().filter(|slot| !is_dropped(slot)).count(), SLOTS);
+        let (new, dropped) = slots.take(source("198.51.100.7"));
         assert_eq!(dropped, 1);
         // One connection is the least that any source has, so that 40 more come from the others' share.
         for host in 0..40 {
-            places.take(source(&format!("192.0.2.{}", host % 8)));
+            slots.take(source(&format!("192.0.2.{}", host % 8)));
         }
         assert!(!is_dropped(&new));
     }
 
     #[test]
     fn known_sources_have_places_that_strangers_cannot_take() {
-        let places = Places::default();
-        let (first, _) = places.take(source("198.51.100.7"));
-        places.admit(source("198.51.100.7"), &first);
-        let (again, _) = places.take(source("198.51.100.7"));
+        let slots = Slots::default();
+        let (first, _) = slots.take(source("198.51.100.7"));
+        slots.admit(source("198.51.100.7"), &first);
+        let (again, _) = slots.take(source("198.51.100.7"));
         for host in 0..200 {
-            places.take(source(&format!("192.0.2.{host}")));
+            slots.take(source(&format!("192.0.2.{host}")));
         }
         assert!(!is_dropped(&again));
     }
