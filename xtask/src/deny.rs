@@ -17,7 +17,6 @@ struct Rules {
     graph: Graph,
     licenses: Licences,
     bans: Bans,
-    sources: Sources,
 }
 
 #[derive(Deserialize)]
@@ -50,12 +49,6 @@ struct Skip {
     /// `name@version`.
     #[serde(rename = "crate")]
     package: String,
-}
-
-#[derive(Deserialize)]
-struct Sources {
-    #[serde(rename = "allow-registry")]
-    allow_registry: Vec<String>,
 }
 
 /// What `cargo metadata` knows.
@@ -96,7 +89,7 @@ pub(crate) fn run() -> Result<()> {
     let packages = packages(&rules.graph.targets)?;
     let mut faults = licences(&rules.licenses, &packages);
     faults.extend(duplicates(&rules.bans.skip, &packages));
-    faults.extend(sources(&rules.sources, &packages));
+    faults.extend(sources(&packages));
     faults.iter().for_each(|fault| eprintln!("{fault}"));
     if !faults.is_empty() {
         bail!("{} breaches of deny.toml", faults.len());
@@ -163,14 +156,16 @@ fn duplicates(skipped: &[Skip], packages: &[Package]) -> Vec<String> {
     faults
 }
 
-fn sources(rules: &Sources, packages: &[Package]) -> Vec<String> {
-    let allowed = |source: &str| {
-        let registry = source.strip_prefix("registry+");
-        registry.is_some_and(|registry| rules.allow_registry.iter().any(|allowed| allowed == registry))
-    };
-    let foreign = packages.iter().filter_map(|package| Some((package, package.source.as_deref()?)));
-    let foreign = foreign.filter(|(_, source)| !allowed(source));
-    foreign.map(|(package, source)| format!("{} {}: comes from {source}", package.name, package.version)).collect()
+/// All come from one registry: that of most of them, which is cargo's own, as its lock file says.
+fn sources(packages: &[Package]) -> Vec<String> {
+    let foreign = || packages.iter().filter_map(|package| Some((package, package.source.as_deref()?)));
+    let mut registries = BTreeMap::<&str, usize>::new();
+    for (_, source) in foreign().filter(|(_, source)| source.starts_with("registry+")) {
+        *registries.entry(source).or_default() += 1;
+    }
+    let usual = registries.into_iter().max_by_key(|(_, packages)| *packages).map(|(registry, _)| registry);
+    let others = foreign().filter(|(_, source)| Some(*source) != usual);
+    others.map(|(package, source)| format!("{} {}: comes from {source}", package.name, package.version)).collect()
 }
 
 /// Asks the registry, through cargo, whether each version can still be chosen: a manifest that wants exactly these cannot be
@@ -246,12 +241,15 @@ mod tests {
     }
 
     #[test]
-    fn only_known_registries_are_taken() {
-        let rules = Sources { allow_registry: vec!["https://registry.test/index".into()] };
-        let known = package("a", "1.0.0", None);
-        let git = Package { source: Some("git+https://host.test/a".into()), ..package("b", "1.0.0", None) };
-        let own = Package { source: None, ..package("c", "1.0.0", None) };
-        assert_eq!(sources(&rules, &[known, git, own]), ["b 1.0.0: comes from git+https://host.test/a"]);
+    fn all_packages_come_from_one_registry() {
+        let from = |name: &str, source: &str| Package { source: Some(source.into()), ..package(name, "1.0.0", None) };
+        let own = Package { source: None, ..package("own", "1.0.0", None) };
+        let usual = [package("a", "1.0.0", None), package("b", "1.0.0", None), own];
+        assert_eq!(sources(&usual), [""; 0]);
+        let others = [from("git", "git+https://host.test/a"), from("other", "registry+https://other.test/index")];
+        let faults = sources(&[&usual[..], &others].concat());
+        let expected = ["git 1.0.0: comes from git+https://host.test/a", "other 1.0.0: comes from registry+https://other.test/index"];
+        assert_eq!(faults, expected);
     }
 
     #[test]
