@@ -248,7 +248,10 @@ mod tests {
         assert_eq!(sources(&usual), [""; 0]);
         let others = [from("git", "git+https://host.test/a"), from("other", "registry+https://other.test/index")];
         let faults = sources(&[&usual[..], &others].concat());
-        let expected = ["git 1.0.0: comes from git+https://host.test/a", "other 1.0.0: comes from registry+https://other.test/index"];
+        let expected = [
+            "git 1.0.0: comes from git+https://host.test/a",
+            "other 1.0.0: comes from registry+https://other.test/index",
+        ];
         assert_eq!(faults, expected);
     }
 
