@@ -9,13 +9,17 @@
 //! The key itself never travels, and nobody else can choose a byte of a call before the server has proved that it holds the key:
 //! see [`linerate_engine::proof`]. The ticket is the credential of all later calls (AUTH_SHORT, RFC 5531 section 8.2). It is
 //! good for one address and port only, so that a caller over UDP proves by it that it reads the replies there.
+//!
+//! A server takes each salt from one address and port only. Whoever has seen a greeting gets no ticket by sending it again from
+//! elsewhere; its own caller may, since over UDP the results can be lost.
 
-use crate::message::{Credential, Presented, Procedure};
+use crate::message::{AUTH_SHORT, Credential, Presented, Procedure, Refused};
 use crate::program::{PROGRAM, VERSION};
 use linerate_engine::proof::{PROOF, SALT, Salt, is_same, proof};
 use linerate_model::SessionKey;
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::Mutex;
 
 /// The procedure of linerate's own program that every server of a session has, whatever else it serves.
 pub(crate) const GREET: Procedure = Procedure { program: PROGRAM, version: VERSION, procedure: 4 };
@@ -31,6 +35,9 @@ const TICKETS: [u8; 8] = *b"lnrt-rt1";
 
 /// Callers over UDP that one thread keeps in mind; others have their tickets made again to be compared.
 const KNOWN_MAXIMUM: usize = 4_096;
+
+/// Greetings that a server takes at the most, a few MiB of memory. It never forgets one, since that one could be sent again.
+const TAKEN_MAXIMUM: usize = 65_536;
 
 type Ticket = [u8; TICKET];
 
@@ -50,21 +57,28 @@ pub(crate) struct Admission {
     key: SessionKey,
     /// Known to this server only: tickets are made with it.
     secret: SessionKey,
+    /// Who showed the key with which salt.
+    taken: Mutex<TakenGreetings>,
 }
 
 impl Admission {
     pub(crate) fn new(key: SessionKey) -> Self {
-        Self { key, secret: SessionKey(rand::random()) }
+        let taken = Mutex::new(TakenGreetings::within(TAKEN_MAXIMUM));
+        Self { key, secret: SessionKey(rand::random()), taken }
     }
 
-    /// Returns the results of a greeting that came from `peer`; `None` if the caller does not hold the key.
-    pub(crate) fn answer(&self, arguments: &[u8], peer: SocketAddr) -> Option<[u8; GREETING]> {
-        let (salt, proved) = arguments.split_at_checked(SALT)?;
+    /// Returns the results of a greeting that came from `peer`.
+    ///
+    /// # Errors
+    /// AUTH_BADCRED if the caller does not hold the key, or sends the greeting of another; SYSTEM_ERR if no more are taken.
+    pub(crate) fn answer(&self, arguments: &[u8], peer: SocketAddr) -> Result<[u8; GREETING], Refused> {
+        let (salt, proved) = arguments.split_first_chunk::<SALT>().ok_or(Refused::BAD_CREDENTIAL)?;
         if !is_same(proved, &proof(&self.key, GREETS, &[salt])) {
-            return None;
+            return Err(Refused::BAD_CREDENTIAL);
         }
+        self.taken.lock().expect("no holder panics").take(*salt, peer)?;
         let ticket = self.ticket(peer);
-        Some(joined(&ticket, &proof(&self.key, ANSWERS, &[salt, &ticket])))
+        Ok(joined(&ticket, &proof(&self.key, ANSWERS, &[salt, &ticket])))
     }
 
     fn ticket(&self, peer: SocketAddr) -> Ticket {
@@ -73,6 +87,32 @@ impl Admission {
             std::net::IpAddr::V6(v6) => v6,
         };
         proof(&self.secret, TICKETS, &[&address.octets(), &peer.port().to_be_bytes()])
+    }
+}
+
+/// The greetings with the key that a server has taken, so that none is taken from two callers.
+#[derive(Debug)]
+struct TakenGreetings {
+    callers: HashMap<Salt, SocketAddr>,
+    maximum: usize,
+}
+
+impl TakenGreetings {
+    fn within(maximum: usize) -> Self {
+        Self { callers: HashMap::new(), maximum }
+    }
+
+    /// Takes the greeting with `salt` from `peer`, for the first time or again.
+    fn take(&mut self, salt: Salt, peer: SocketAddr) -> Result<(), Refused> {
+        match self.callers.get(&salt) {
+            Some(first) if *first == peer => Ok(()),
+            Some(_) => Err(Refused::BAD_CREDENTIAL),
+            None if self.callers.len() >= self.maximum => Err(Refused::SystemError),
+            None => {
+                self.callers.insert(salt, peer);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -94,6 +134,10 @@ impl KnownCallers {
     }
 
     fn look_up(&mut self, admission: &Admission, peer: SocketAddr, shown: Presented<'_>) -> bool {
+        // No hash for calls that show no ticket at all.
+        if shown.flavour != AUTH_SHORT || shown.body.len() != TICKET {
+            return false;
+        }
         let known = self.all.get(&peer).copied();
         let ticket = known.unwrap_or_else(|| admission.ticket(peer));
         if !shown.is_short(&ticket) {
@@ -117,7 +161,7 @@ fn joined(first: &[u8], second: &[u8]) -> [u8; GREETING] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{AUTH_SHORT, AUTH_SYS};
+    use crate::message::AUTH_SYS;
 
     const KEY: SessionKey = SessionKey([7; 16]);
     const SALT: Salt = [1; 16];
@@ -130,8 +174,10 @@ mod tests {
     fn a_ticket_is_for_who_holds_the_key_and_for_one_address() {
         let admission = Admission::new(KEY);
         let greeting = arguments(&KEY, &SALT);
-        assert_eq!(admission.answer(&arguments(&SessionKey([8; 16]), &SALT), peer(1)), None);
-        assert_eq!(admission.answer(&greeting[..31], peer(1)), None);
+        assert_eq!(admission.answer(&arguments(&SessionKey([8; 16]), &SALT), peer(1)), Err(Refused::BAD_CREDENTIAL));
+        for length in [0, 15, 31] {
+            assert_eq!(admission.answer(&greeting[..length], peer(1)), Err(Refused::BAD_CREDENTIAL));
+        }
         let results = admission.answer(&greeting, peer(1)).expect("the key is right");
         assert!(credential(&KEY, &SALT, &results).is_some());
         assert_eq!(credential(&KEY, &[2; 16], &results), None, "results of another greeting");
@@ -147,5 +193,33 @@ mod tests {
             assert!(!known.admits(&admission, peer(1), shown(AUTH_SHORT, &ticket[1..])));
         }
         assert!(!KnownCallers::default().admits(&Admission::new(KEY), peer(1), shown(AUTH_SHORT, ticket)));
+    }
+
+    /// The attack: someone has seen a greeting on its way, and sends it from an address of its own.
+    #[test]
+    fn a_greeting_replayed_from_another_address_gets_no_ticket() {
+        let admission = Admission::new(KEY);
+        let greeting = arguments(&KEY, &SALT);
+        // Whoever does not hold the key keeps nobody's salt from being taken.
+        let forged = arguments(&SessionKey([8; 16]), &SALT);
+        assert_eq!(admission.answer(&forged, peer(2)), Err(Refused::BAD_CREDENTIAL));
+        let results = admission.answer(&greeting, peer(1)).expect("the key is right");
+        let elsewhere = SocketAddr::from(([198, 18, 0, 2], 1));
+        for other in [peer(2), elsewhere] {
+            assert_eq!(admission.answer(&greeting, other), Err(Refused::BAD_CREDENTIAL), "{other}");
+        }
+        assert_eq!(admission.answer(&greeting, peer(1)), Ok(results), "its results were lost");
+        assert!(admission.answer(&arguments(&KEY, &[2; 16]), elsewhere).is_ok(), "a greeting of its own");
+    }
+
+    #[test]
+    fn a_server_with_too_many_greetings_forgets_none_and_takes_no_more() {
+        let mut taken = TakenGreetings::within(2);
+        for salt in [1, 2] {
+            assert_eq!(taken.take([salt; 16], peer(1)), Ok(()));
+        }
+        assert_eq!(taken.take([3; 16], peer(1)), Err(Refused::SystemError));
+        assert_eq!(taken.take([1; 16], peer(1)), Ok(()), "sent again");
+        assert_eq!(taken.take([1; 16], peer(2)), Err(Refused::BAD_CREDENTIAL));
     }
 }

@@ -383,13 +383,10 @@ impl Shared {
             _ => false,
         };
         let executed = match &self.admission {
-            Some(admission) if call.to == GREET => match admission.answer(call.args, peer) {
-                Some(results) => {
-                    out.extend_from_slice(&results);
-                    Ok(Executed { caller: Standing::Greeted, ..stranger })
-                }
-                None => Err(Refused::BAD_CREDENTIAL),
-            },
+            Some(admission) if call.to == GREET => admission.answer(call.args, peer).map(|results| {
+                out.extend_from_slice(&results);
+                Executed { caller: Standing::Greeted, ..stranger }
+            }),
             admission => {
                 let is_admitted = is_known || admission.is_none();
                 let caller = if is_known { Standing::Known } else { Standing::Stranger };

@@ -26,19 +26,17 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     let mut unproven = UnprovenConnections::new();
     while !shared.is_stopped() {
         let sockets: Vec<_> = [listener.as_fd()].into_iter().chain(unproven.sockets()).collect();
-        if !socket::wait_readable(&sockets, TICK_NS).unwrap_or(false) {
-            // Strangers that have had their time go.
-            unproven.attend(shared);
-            continue;
+        if socket::wait_readable(&sockets, TICK_NS).unwrap_or(false) {
+            match listener.accept() {
+                Ok((_, peer)) if !shared.options.peers.allow(peer.ip()) => {}
+                Ok((stream, peer)) if shared.admission.is_some() => unproven.take(stream, peer),
+                Ok((stream, peer)) => threads.serve(stream, peer, Vec::new(), shared),
+                Err(error) if is_timeout(&error) => {}
+                // A connection that went away again, or no descriptor left for it: the others go on.
+                Err(_) => clock::sleep_until(clock::now() + 1_000_000),
+            }
         }
-        match listener.accept() {
-            Ok((_, peer)) if !shared.options.peers.allow(peer.ip()) => {}
-            Ok((stream, peer)) if shared.admission.is_some() => unproven.take(stream, peer),
-            Ok((stream, peer)) => threads.serve(stream, peer, Vec::new(), shared),
-            Err(error) if is_timeout(&error) => {}
-            // A connection that went away again, or no descriptor left for it: the others go on.
-            Err(_) => clock::sleep_until(clock::now() + 1_000_000),
-        }
+        // Also when nothing came: strangers whose time is over are closed, and one may greet at this very moment.
         for Greeted { stream, peer, reply } in unproven.attend(shared) {
             threads.serve(stream, peer, reply, shared);
         }
@@ -118,15 +116,17 @@ impl Connection {
             }
             // As many calls as there are, until too much is owed for them: the rest is executed when that is read.
             let calls = self.execute(&mut records, read, shared)?;
-            // Half of a call is no reason to stay.
-            if calls != Calls::None {
-                heard = read;
+            let has_sent = self.write(shared).map_err(RpcError::socket("sending replies"))?;
+            // Neither half of a call nor a caller that does not read its replies is a reason to stay.
+            if calls.executed > 0 || has_sent {
+                heard = clock::now();
+            } else if self.is_idle(heard, shared) {
+                return Ok(());
             }
-            self.write(shared).map_err(RpcError::socket("sending replies"))?;
             let wait_ns = wait_ns(self.later.next_due());
             let descriptor = self.stream.as_fd();
-            match (calls, self.owed()) {
-                (Calls::MoreLeft, owed) => {
+            match (calls.more_left, self.owed()) {
+                (true, owed) => {
                     // All of it may be held back for later.
                     if self.owes_too_much() && owed == 0 {
                         clock::sleep_until(clock::now() + wait_ns);
@@ -145,13 +145,7 @@ impl Connection {
             match self.stream.read(records.room()) {
                 Ok(0) => return Ok(()),
                 Ok(taken) => records.filled(taken),
-                Err(error) if is_timeout(&error) => {
-                    let is_idle = |limit| clock::now() > heard + limit && self.later.next_due().is_none();
-                    if shared.options.idle_ns.is_some_and(is_idle) {
-                        return Ok(());
-                    }
-                    continue;
-                }
+                Err(error) if is_timeout(&error) => continue,
                 Err(error) => return Err(RpcError::socket("reading calls")(error)),
             }
             read = clock::now();
@@ -159,17 +153,24 @@ impl Connection {
         Ok(())
     }
 
+    /// Whether the caller has had its time since `heard`, when a call of it was executed or it took a part of a reply.
+    fn is_idle(&self, heard: u64, shared: &Shared) -> bool {
+        let is_over = |limit| clock::now() > heard + limit && self.later.next_due().is_none();
+        shared.options.idle_ns.is_some_and(is_over)
+    }
+
     /// Executes the calls in `records`, which were read at `now`.
     fn execute(&mut self, records: &mut Records, now: u64, shared: &Shared) -> Result<Calls, RpcError> {
-        let mut calls = Calls::None;
+        let mut executed = 0;
         while !self.owes_too_much() {
             let malformed = |what| RpcError::Malformed { peer: self.peer, what };
-            let Some(call) = records.next().map_err(|error| malformed(error.to_string()))? else { return Ok(calls) };
-            calls = Calls::All;
+            let Some(call) = records.next().map_err(|error| malformed(error.to_string()))? else {
+                return Ok(Calls { executed, more_left: false });
+            };
+            executed += 1;
             let begin = self.out.len();
             let (whom, known) = ((self.peer, Transport::Tcp), &mut self.known);
-            let executed = put_record(&mut self.out, |out| shared.execute(call, whom, now, Some(known), out));
-            match executed {
+            match put_record(&mut self.out, |out| shared.execute(call, whom, now, Some(known), out)) {
                 // The stream cannot be trusted from here on.
                 None => return Err(malformed("a record that is no call".to_owned())),
                 Some(Executed { due, .. }) if due > now => self.later.hold(due, now, self.out.split_off(begin), ()),
@@ -177,7 +178,7 @@ impl Connection {
                 Some(_) => {}
             }
         }
-        Ok(Calls::MoreLeft)
+        Ok(Calls { executed, more_left: true })
     }
 
     /// Bytes of replies that the kernel has not taken.
@@ -190,17 +191,21 @@ impl Connection {
         self.owed() + self.later.bytes() >= OWED_MAXIMUM
     }
 
-    /// Hands over as much as there is room for.
-    fn write(&mut self, shared: &Shared) -> io::Result<()> {
+    /// Hands over as much as there is room for. Returns whether that was anything.
+    fn write(&mut self, shared: &Shared) -> io::Result<bool> {
+        let mut has_sent = false;
         while self.sent < self.out.len() {
             match self.stream.write(&self.out[self.sent..]) {
-                Ok(taken) => self.sent += taken,
+                Ok(taken) => {
+                    self.sent += taken;
+                    has_sent |= taken > 0;
+                }
                 Err(error) if is_timeout(&error) => {
                     if self.sent > self.out.len() / 2 {
                         self.out.drain(..self.sent);
                         self.sent = 0;
                     }
-                    return Ok(());
+                    return Ok(has_sent);
                 }
                 Err(error) => return Err(error),
             }
@@ -210,16 +215,14 @@ impl Connection {
         let now = clock::now();
         self.arrived.iter_mut().for_each(|at| *at = now.saturating_sub(*at));
         shared.account.answered(&mut self.arrived, now);
-        Ok(())
+        Ok(has_sent)
     }
 }
 
 /// What was executed of the calls that had come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Calls {
-    /// None was whole.
-    None,
-    All,
+#[derive(Debug, Clone, Copy)]
+struct Calls {
+    executed: usize,
     /// More may be there, but too much is owed already.
-    MoreLeft,
+    more_left: bool,
 }

@@ -21,7 +21,7 @@ pub(super) fn serve(udp: &UdpSocket, shared: &Shared) {
     let mut reply = Vec::new();
     let mut took = Vec::new();
     let mut later: Later<SocketAddr> = Later::new();
-    let (mut known, mut allowance) = (KnownCallers::default(), ReplyAllowance::default());
+    let (mut known, mut allowances) = (KnownCallers::default(), Allowances::default());
     while !shared.is_stopped() {
         while let Some(held) = later.take(clock::now()) {
             send(udp, &held.bytes, held.to);
@@ -41,10 +41,11 @@ pub(super) fn serve(udp: &UdpSocket, shared: &Shared) {
             reply.clear();
             let executed = shared.execute(&call[..length], (peer, Transport::Udp), now, Some(&mut known), &mut reply);
             let Some(Executed { due, caller }) = executed else { continue };
-            // The source may be forged: until it has proved that it reads the replies, it gets no more than it sent.
-            let may_send = caller == Standing::Known
-                || (shared.options.peers.allow(peer.ip()) && allowance.allow(length, reply.len(), now));
-            if !may_send {
+            let is_known = caller == Standing::Known;
+            if !is_known && !shared.options.peers.allow(peer.ip()) {
+                continue;
+            }
+            if !allowances.allow(caller, length, reply.len(), now) {
                 continue;
             }
             if due > now {
@@ -59,6 +60,25 @@ pub(super) fn serve(udp: &UdpSocket, shared: &Shared) {
     }
 }
 
+/// What may be sent to sources that may be forged: until one has proved that it reads the replies, it gets no more than it sent.
+#[derive(Debug, Default)]
+struct Allowances {
+    strangers: ReplyAllowance,
+    /// A flood of strangers does not keep out callers that hold the session's key.
+    greeted: ReplyAllowance,
+}
+
+impl Allowances {
+    /// Whether `caller` may be sent a reply of `reply_bytes` to a call of `call_bytes` at `now`, nanoseconds. If so, it counts.
+    fn allow(&mut self, caller: Standing, call_bytes: usize, reply_bytes: usize, now: u64) -> bool {
+        match caller {
+            Standing::Stranger => self.strangers.allow(call_bytes, reply_bytes, now),
+            Standing::Greeted => self.greeted.allow(call_bytes, reply_bytes, now),
+            Standing::Known => true,
+        }
+    }
+}
+
 /// A reply that cannot be sent is a lost one: the caller asks again.
 fn send(socket: &UdpSocket, reply: &[u8], to: SocketAddr) {
     if let Err(error) = socket.send_to(reply, to)
@@ -66,5 +86,24 @@ fn send(socket: &UdpSocket, reply: &[u8], to: SocketAddr) {
         && socket::wait_writable(socket.as_fd(), 10_000_000).unwrap_or(false)
     {
         let _ = socket.send_to(reply, to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_strangers_leaves_greetings_their_own_allowance() {
+        let mut allowances = Allowances::default();
+        let now = 10_000_000_000;
+        let mut count = |caller| (0..10_000).filter(|_| allowances.allow(caller, 76, 56, now)).count();
+        let strangers = count(Standing::Stranger);
+        assert!(strangers < 10_000, "they are limited");
+        assert_eq!(count(Standing::Greeted), strangers);
+        assert_eq!(count(Standing::Known), 10_000);
+        let mut fresh = Allowances::default();
+        assert!(!fresh.allow(Standing::Greeted, 76, 77, now), "no longer than the call");
+        assert!(fresh.allow(Standing::Known, 76, 77, now));
     }
 }

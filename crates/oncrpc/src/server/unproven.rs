@@ -10,8 +10,9 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-/// How many strangers there may be, and for how long.
-const LIMITS: StrangerLimits = StrangerLimits { places: 64, places_each: 16, time_ns: 5_000_000_000 };
+/// How many strangers there may be, and for how long. One host of a copy opens up to 64 lanes, each with several threads, at the
+/// same time. A stranger takes about 1 KiB, so all of them take 256 KiB.
+pub(super) const LIMITS: StrangerLimits = StrangerLimits { places: 256, places_each: 128, time_ns: 5_000_000_000 };
 /// Bytes of a stranger's call at the most: a greeting has 76, a null call with a credential of a common size below 200.
 const CALL_MAXIMUM: usize = 240;
 /// Bytes that are kept for a stranger. With a call that is gathered from fragments, it is less than 1 KiB.
@@ -52,6 +53,7 @@ impl UnprovenConnections {
     }
 
     /// Answers what has come, and returns the connections that are no longer strangers'.
+    #[must_use = "a connection that is dropped is closed"]
     pub(super) fn attend(&mut self, shared: &Shared) -> Vec<Greeted> {
         let mut greeted = Vec::new();
         self.0.attend(clock::now(), |mut stranger| match stranger.hear(shared) {

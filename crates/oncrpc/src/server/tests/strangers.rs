@@ -4,6 +4,7 @@ use super::*;
 use crate::greeting::{self, GREET};
 use crate::message::put_call;
 use crate::record::put_record;
+use crate::server::unproven::LIMITS;
 use std::time::Duration;
 
 fn call(to: Procedure, credential: &Credential, args: &[u8]) -> Vec<u8> {
@@ -76,7 +77,7 @@ fn strangers_exhaust_no_server_over_tcp() {
     let args = program::arguments(RpcCall::Echo, &[7; 1_000]);
     let mut greeting = Vec::new();
     put_record(&mut greeting, |out| put_call(out, 1, GREET, &Credential::none(), &greeting::arguments(&KEY, &[1; 16])));
-    let strangers: Vec<TcpStream> = (0..200)
+    let strangers: Vec<TcpStream> = (0..3 * LIMITS.places_each)
         .map(|number| {
             let mut stranger = TcpStream::connect(server.address()).expect("connects");
             let said = match number % 4 {
@@ -102,7 +103,7 @@ fn strangers_exhaust_no_server_over_tcp() {
         }
     };
     wait_until("all but one address's places are closed", || {
-        (strangers.iter().filter(|stranger| !is_closed(stranger)).count() <= 16).then_some(())
+        (strangers.iter().filter(|stranger| !is_closed(stranger)).count() <= LIMITS.places_each).then_some(())
     });
     assert_eq!((server.connections(), server.threads().len()), (1, 1), "no stranger has a thread");
     // One that holds the key still comes in.
@@ -130,6 +131,29 @@ fn one_address_does_not_take_all_connections_of_a_public_service() {
     socket.bind(&SockAddr::from(SocketAddr::from(([127, 0, 0, 2], 0)))).expect("binds");
     socket.connect(&SockAddr::from(server.address())).expect("connects");
     ask(&mut Caller::tcp(socket.into()).expect("a caller")).expect("is served");
+}
+
+/// The attack: a caller asks for far more than it reads, or never ends a call, to keep its place without end.
+#[test]
+fn a_caller_that_reads_nothing_or_ends_no_call_is_dropped() {
+    let zero = || AtomicUsize::new(0);
+    let program = Arc::new(Large { executed: zero(), read: zero(), ahead: zero() });
+    let options = ServerOptions { idle_ns: Some(1_000_000_000), ..ServerOptions::default() };
+    let server = Server::at(Transport::Tcp, LOOPBACK, vec![program.clone()], options).expect("listens");
+    // Their replies are 400 MB, more than the buffers of a socket hold.
+    let mut reads_nothing = TcpStream::connect(server.address()).expect("connects");
+    let mut calls = Vec::new();
+    (0..400).for_each(|_| put_record(&mut calls, |out| put_call(out, 1, of(RpcCall::Read), &Credential::none(), &[])));
+    reads_nothing.write_all(&calls).expect("sends");
+    wait_until("the caller that reads nothing is dropped", || {
+        let executed = program.executed.load(Ordering::Relaxed);
+        assert!(executed < 400, "the replies were taken");
+        (executed > 0 && server.connections() == 0).then_some(())
+    });
+    // A record of 1 MiB, which comes byte by byte.
+    let mut drips = TcpStream::connect(server.address()).expect("connects");
+    drips.write_all(&0x8010_0000_u32.to_be_bytes()).expect("sends");
+    wait_until("the caller that ends no call is dropped", || drips.write_all(&[1]).is_err().then_some(()));
 }
 
 /// Connections from outside the networks that the agent's owner allows are closed, whatever they show; datagrams are not answered.
