@@ -9,7 +9,9 @@ pub(crate) fn urls(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(url) = text.parse::<AgentUrl>() {
         assert_eq!(url.to_string().parse::<AgentUrl>().as_ref(), Ok(&url), "it reads back");
-        assert!(!format!("{url:?} {}", url.address()).contains(&url.token), "the token stays hidden");
+        // A host may be called as the token is.
+        let shown = url.host.contains(&url.token) || url.fingerprint.contains(&url.token);
+        assert_eq!(format!("{url:?} {}", url.address()).contains(&url.token), shown, "the token stays hidden");
     }
     if let Ok(device) = text.parse::<linerate_observe::snmp::Target>() {
         assert!(device.to_string().parse::<linerate_observe::snmp::Target>().is_ok(), "it reads back");

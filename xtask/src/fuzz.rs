@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// Fuzz this target only (see fuzz/src/lib.rs); may be repeated.
     #[arg(long, value_name = "NAME")]
     target: Vec<String>,
+    /// Where the random numbers begin. With the same one, the same inputs are tried in the same order, as far as the time reaches.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    seed: u32,
     /// Targets at a time; by default one for each core.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
     jobs: Option<u32>,
@@ -90,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         while under_way.len() < jobs
             && let Some(name) = waiting.pop()
         {
-            under_way.push(Fuzzed::start(&program, name, arguments.seconds)?);
+            under_way.push(Fuzzed::start(&program, name, arguments)?);
         }
         thread::sleep(LOOK);
         check_interrupt()?;
@@ -150,14 +153,14 @@ fn targets(arguments: &Arguments) -> Result<Vec<String>> {
 }
 
 impl Fuzzed {
-    fn start(program: &Path, name: String, seconds: u32) -> Result<Self> {
+    fn start(program: &Path, name: String, arguments: &Arguments) -> Result<Self> {
         let folders = FuzzFolders::of(&name)?;
         let log = File::create(&folders.log).with_context(|| format!("making {}", folders.log.display()))?;
         let output = log.try_clone().context("sharing the log")?;
         let child = Command::new(program)
             .env("LINERATE_FUZZ_TARGET", &name)
             .args([LONGEST, TIMEOUT, MEMORY, "-print_final_stats=1"])
-            .arg(format!("-max_total_time={seconds}"))
+            .args([format!("-max_total_time={}", arguments.seconds), format!("-seed={}", arguments.seed)])
             .arg(format!("-artifact_prefix={}", folders.faults.display()))
             .args([&folders.found, &folders.kept])
             .stdin(Stdio::null())

@@ -86,6 +86,7 @@ impl FromStr for AgentUrl {
         let hex = |text: &str, digits| text.len() == digits && text.bytes().all(|b| b.is_ascii_hexdigit());
         match () {
             () if host.is_empty() => Err(fail("the host is missing")),
+            () if !is_host(host) => Err(fail("the host is no name and no address")),
             () if port == 0 => Err(fail("the port is not a number from 1 to 65535")),
             () if !hex(token, 32) => Err(fail("the token is not 32 hexadecimal digits")),
             () if !hex(fingerprint, 64) => Err(fail("the fingerprint is not 64 hexadecimal digits")),
@@ -94,6 +95,11 @@ impl FromStr for AgentUrl {
             }
         }
     }
+}
+
+/// Whether a name or an address may be written so, the zone of a link-local one (RFC 4007) included.
+fn is_host(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:%".contains(&byte))
 }
 
 /// A text without `#`, of which the part behind host and port may be the secrets: that part is not shown.
@@ -124,6 +130,17 @@ mod tests {
         for host in ["lab-3.example", "192.0.2.7", "2001:db8::7"] {
             assert_eq!(join(host).to_string().parse(), Ok(join(host)));
         }
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address() {
+        let secrets = join("h").to_string();
+        let secrets = secrets.split_once('#').expect("secrets").1;
+        for host in ["a\u{1b}[2J", "a b", "[fe80::1]:2/x", "a/b", "us\u{202e}er"] {
+            let error = format!("linerate://{host}:4747#{secrets}").parse::<AgentUrl>().expect_err(host);
+            assert!(error.to_string().contains("no name and no address"), "{error:?}");
+        }
+        assert_eq!(join("fe80::1%eth0").to_string().parse(), Ok(join("fe80::1%eth0")));
     }
 
     #[test]
