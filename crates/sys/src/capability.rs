@@ -116,12 +116,10 @@ impl CapabilitySet {
         let held = Self::held()?;
         let kept = Self(held.0 & self.0);
         if held.has(KernelCapability::Setpcap) {
-            for number in (0..64).filter(|number| self.0 >> number & 1 == 0) {
-                // SAFETY: prctl(PR_CAPBSET_DROP) takes a number.
-                if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, number, 0, 0, 0) } != 0 {
-                    let error = io::Error::last_os_error();
-                    // A number that this kernel does not know, as all that follow.
-                    if error.raw_os_error() == Some(libc::EINVAL) {
+            for number in (0..u64::BITS).filter(|number| self.0 >> number & 1 == 0) {
+                if let Err(error) = drop_from_bounding_set(number) {
+                    // A number that this kernel does not know, as all that follow. The list must not end sooner.
+                    if error.raw_os_error() == Some(libc::EINVAL) && Self::known()?.0 >> number & 1 == 0 {
                         break;
                     }
                     return Err(Error::new("prctl(PR_CAPBSET_DROP)", format!("capability {number}"), error));
@@ -170,6 +168,17 @@ struct Sets {
     inheritable: u32,
 }
 
+/// Takes a capability, by its number, from what programs that the calling thread starts can get.
+fn drop_from_bounding_set(number: u32) -> io::Result<()> {
+    // The arguments of prctl(2) are read as unsigned long, whatever is passed.
+    const UNUSED: libc::c_ulong = 0;
+    // SAFETY: prctl(PR_CAPBSET_DROP) takes a number and no memory.
+    match unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(number), UNUSED, UNUSED, UNUSED) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 fn read() -> Result<[Sets; 2], Error> {
     let mut header = Header { version: VERSION, pid: 0 };
     let mut sets = [Sets::default(); 2];
@@ -202,6 +211,23 @@ mod tests {
         assert!(set.has(Bpf) && !set.has(SysAdmin));
         let known = CapabilitySet::known().expect("known");
         assert!(known.has(SysAdmin) && known != CapabilitySet(u64::MAX), "{known:?}");
+    }
+
+    #[test]
+    fn only_a_number_that_the_kernel_does_not_know_is_invalid() {
+        let known = CapabilitySet::known().expect("known");
+        // All threads of a process have bounding sets of their own.
+        std::thread::spawn(move || {
+            for number in 0..u64::BITS {
+                let error = drop_from_bounding_set(number).err().and_then(|error| error.raw_os_error());
+                // EPERM comes first where the thread may not shrink its set.
+                let is_known = known.0 >> number & 1 != 0;
+                let expected = if is_known { None } else { Some(libc::EINVAL) };
+                assert!(error == expected || error == Some(libc::EPERM), "capability {number}: {error:?}");
+            }
+        })
+        .join()
+        .expect("the thread ends well");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const NEWEST: ABI = ABI::V6;
 
 /// `LANDLOCK_CREATE_RULESET_VERSION` of linux/landlock.h.
-const ASK_VERSION: libc::c_uint = 1;
+const ASK_VERSION: libc::c_ulong = 1;
 
 /// The version in force in this process; 0 is none.
 static IN_FORCE: AtomicU32 = AtomicU32::new(0);

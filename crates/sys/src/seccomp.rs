@@ -31,8 +31,7 @@ impl Refused {
     /// # Errors
     /// The kernel has no such filters, or this processor's calls are not known here.
     pub fn apply(&self) -> Result<(), Error> {
-        nix::sys::prctl::set_no_new_privs()
-            .map_err(|error| Error::new("prctl(PR_SET_NO_NEW_PRIVS)", "the calling thread", error))?;
+        set_no_new_privileges()?;
         let refused = compiled(self.rules()?, libc::EPERM).map_err(not_compiled)?;
         install(&[without_x32(), refused].concat())?;
         // Each filter has one error, so that these need one of their own.
@@ -117,6 +116,17 @@ fn without_x32() -> Vec<sock_filter> {
 
 fn not_compiled(error: seccompiler::BackendError) -> Error {
     Error::new("seccomp", "a filter of system calls", io::Error::new(io::ErrorKind::Unsupported, error))
+}
+
+fn set_no_new_privileges() -> Result<(), Error> {
+    // The arguments of prctl(2) are read as unsigned long, and all after the first must be zero.
+    const SET: libc::c_ulong = 1;
+    const UNUSED: libc::c_ulong = 0;
+    // SAFETY: prctl(PR_SET_NO_NEW_PRIVS) takes numbers and no memory.
+    if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, SET, UNUSED, UNUSED, UNUSED) } != 0 {
+        return Err(Error::last("prctl(PR_SET_NO_NEW_PRIVS)", "the calling thread"));
+    }
+    Ok(())
 }
 
 fn install(program: &[sock_filter]) -> Result<(), Error> {

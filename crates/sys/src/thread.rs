@@ -5,7 +5,7 @@ use linerate_units::Nanos;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 /// An engine thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,13 +78,26 @@ pub fn go_before_all() -> Result<(), Error> {
     Ok(())
 }
 
-/// The file by which a session is put before others; none if it cannot be written.
-static AUTOGROUP: LazyLock<Option<File>> =
-    LazyLock::new(|| OpenOptions::new().write(true).open("/proc/self/autogroup").ok());
+/// Where a session is put before others.
+const ORDER: &str = "/proc/self/autogroup";
+
+/// That file, once it could be opened to be written.
+static AUTOGROUP: OnceLock<File> = OnceLock::new();
+
+fn autogroup() -> io::Result<&'static File> {
+    match AUTOGROUP.get() {
+        Some(file) => Ok(file),
+        None => {
+            let file = OpenOptions::new().write(true).open(ORDER)?;
+            Ok(AUTOGROUP.get_or_init(|| file))
+        }
+    }
+}
 
 /// Opens what [`put_own_session_first`] writes: for a process that soon may open it no more.
 pub fn hold_session_order() {
-    LazyLock::force(&AUTOGROUP);
+    // Who writes it is told if it cannot be opened.
+    let _ = autogroup();
 }
 
 /// Puts this process's session before others where the kernel shares its cores between sessions first (autogroups,
@@ -95,9 +108,7 @@ pub fn put_own_session_first() -> Result<(), Error> {
     if !leads {
         return Ok(());
     }
-    let failed = |error| Error::new("write", "/proc/self/autogroup", error);
-    let file = AUTOGROUP.as_ref().ok_or_else(|| failed(io::ErrorKind::PermissionDenied.into()))?;
-    file.write_all_at(b"-20", 0).map_err(failed)
+    autogroup().and_then(|file| file.write_all_at(b"-20", 0)).map_err(|error| Error::new("write", ORDER, error))
 }
 
 #[cfg(test)]
