@@ -10,25 +10,32 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 /// Where a write of 3 drops pages, names and inodes that are not in use (proc_sys_vm(5)).
 const DROP: &str = "/proc/sys/vm/drop_caches";
 
-/// That file, open to be written.
-static DROPPING: LazyLock<io::Result<File>> = LazyLock::new(|| OpenOptions::new().write(true).open(DROP));
+/// That file, once it could be opened to be written.
+static DROPPING: OnceLock<File> = OnceLock::new();
 
 /// Opens what drops the host's caches before cold copies: for a process that soon may open it no more.
 pub fn hold_cache_dropping() {
-    LazyLock::force(&DROPPING);
+    // A copy that wants it is told if it cannot be opened.
+    let _ = dropping();
+}
+
+fn dropping() -> io::Result<&'static File> {
+    match DROPPING.get() {
+        Some(file) => Ok(file),
+        None => {
+            let file = OpenOptions::new().write(true).open(DROP)?;
+            Ok(DROPPING.get_or_init(|| file))
+        }
+    }
 }
 
 fn drop_caches() -> io::Result<()> {
-    let opened = DROPPING.as_ref();
-    // An error cannot be copied, but its number.
-    let file =
-        opened.map_err(|error| io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(nix::libc::EACCES)))?;
-    file.write_all_at(b"3\n", 0)
+    dropping()?.write_all_at(b"3\n", 0)
 }
 
 /// Makes the caches as they are asked to be, for the tree in a folder if there is one; gives doubts.

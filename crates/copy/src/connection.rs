@@ -34,6 +34,8 @@ pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 const LOST: Duration = Duration::from_secs(20);
 /// Connections that have yet to show the key. A source opens its lanes one after the other.
 const STRANGERS: StrangerLimits = StrangerLimits { places: 64, places_each: 16, time_ns: CONNECT.as_nanos() as u64 };
+/// Connections accepted before those that came earlier are heard: fewer than one address has places, so that none goes unheard.
+const ACCEPTED_AT_ONCE: usize = 8;
 /// How often a listener looks around.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -106,7 +108,10 @@ impl LaneListener {
             if control.is_stopped() {
                 return Err(CopyError::Stopped);
             }
-            while let Ok((connection, peer)) = self.listener.accept() {
+            let mut came = false;
+            for _ in 0..ACCEPTED_AT_ONCE {
+                let Ok((connection, peer)) = self.listener.accept() else { break };
+                came = true;
                 if self.peers.allow(peer.ip()) && connection.set_nonblocking(true).is_ok() {
                     strangers.take(peer, clock::now(), Stranger { connection, said: Vec::new() });
                 }
@@ -123,7 +128,9 @@ impl LaneListener {
                 }
                 None
             });
-            std::thread::sleep(LOOK);
+            if !came {
+                std::thread::sleep(LOOK);
+            }
         }
         Ok((known.into_iter().flatten().collect(), asking))
     }
@@ -237,6 +244,28 @@ mod tests {
             let (lanes, asks) = accepted.join().expect("no panic").expect("all came");
             assert!(lanes.len() == 2 && asks.is_some());
         });
+    }
+
+    /// All that waited in the queue was once accepted before any of it was heard, so that strangers behind a lane took its place.
+    #[test]
+    fn strangers_behind_a_lane_in_the_queue_do_not_take_its_place() {
+        let control = Control::new(CopyOnError::Continue, Arc::default());
+        let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into(), AllowedPeers::default()).expect("a port");
+        let connect = || TcpStream::connect(listener.address).expect("connected");
+        let mut lane = connect();
+        lane.write_all(&greeting::seal(&KEY, HELLO, &Salt::default(), fields(0))).expect("sent");
+        lane.set_read_timeout(Some(CONNECT)).expect("set");
+        let strangers: Vec<_> = (0..2 * STRANGERS.places_each).map(|_| connect()).collect();
+        thread::scope(|scope| {
+            let accepted = scope.spawn(|| listener.accept(&KEY, 1, false, &control));
+            let answered = lane.read_exact(&mut [0; GREETING]);
+            if answered.is_err() {
+                control.stop();
+            }
+            let (lanes, _) = accepted.join().expect("no panic").expect("the lane is accepted");
+            assert_eq!(lanes.len(), 1);
+        });
+        drop(strangers);
     }
 
     /// The attack: a copy's key holds a command for a server that is no part of the copy, and whose address is given for the

@@ -1,22 +1,24 @@
 //! Removal of what is in a folder, by descriptors: no path is used twice, and no link is followed.
 
-use nix::dir::{Dir, OwningIter};
+use nix::dir::Dir;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, fchmod, fstat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
+use std::vec;
 
 /// A folder that is being emptied.
 struct Level {
-    folder: OwnedFd,
+    folder: Dir,
     /// In the folder above.
     name: OsString,
-    names: OwningIter,
+    /// Of what is in it and has not been looked at. They are read first, for [`Dir`] begins anew each time it is listed.
+    names: vec::IntoIter<OsString>,
 }
 
 /// Removes all that is in `folder`, read-only folders included, and leaves the folder itself. There is one open descriptor for each level.
@@ -26,17 +28,13 @@ struct Level {
 pub(crate) fn empty(folder: impl AsFd) -> io::Result<()> {
     let mut levels = vec![Level::new(folder, OsString::new())?];
     while let Some(level) = levels.last_mut() {
-        let Some(entry) = level.names.next() else {
+        let Some(name) = level.names.next() else {
             let Some(emptied) = levels.pop() else { break };
             if let Some(above) = levels.last() {
                 unlinkat(&above.folder, emptied.name.as_os_str(), UnlinkatFlags::RemoveDir)?;
             }
             continue;
         };
-        let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
-        if matches!(name.as_bytes(), b"." | b"..") {
-            continue;
-        }
         match unlinkat(&level.folder, name.as_os_str(), UnlinkatFlags::NoRemoveDir) {
             // Linux says EISDIR of a folder; POSIX, and so some file systems, EPERM (unlink(2)).
             Err(nix::Error::EISDIR | nix::Error::EPERM) => {
@@ -67,8 +65,15 @@ impl Level {
         if fstat(&folder)?.st_mode & 0o700 != 0o700 {
             fchmod(&folder, Mode::S_IRWXU)?;
         }
-        let names = Dir::from_fd(folder.try_clone()?)?.into_iter();
-        Ok(Self { folder, name, names })
+        let mut folder = Dir::from_fd(folder)?;
+        let mut names = Vec::new();
+        for entry in folder.iter() {
+            let entry = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
+            if !matches!(entry.as_bytes(), b"." | b"..") {
+                names.push(entry);
+            }
+        }
+        Ok(Self { folder, name, names: names.into_iter() })
     }
 }
 

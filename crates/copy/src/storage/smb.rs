@@ -137,8 +137,15 @@ impl Share {
         };
         match refused {
             Some(error) => Err(lost(error)),
-            // Those that were let in have ended: there is room for another one.
-            None => Ok(self.place(seat).insert(self.log_in().map_err(lost)?).clone()),
+            // Those that were let in have ended: there is room for another one. All who find that meet at the first place, so
+            // that one logs in and the others share its session.
+            None => {
+                let mut place = self.place(0);
+                match known(&place) {
+                    Some(session) => Ok(session),
+                    None => Ok(place.insert(self.log_in().map_err(lost)?).clone()),
+                }
+            }
         }
     }
 
@@ -301,8 +308,10 @@ impl Drop for SmbDraft {
 mod tests {
     use super::*;
     use linerate_model::SmbVersion;
+    use linerate_testsuite::wait_until;
     use std::io::{Read as _, Write as _};
-    use std::net::{Ipv4Addr, TcpListener};
+    use std::net::{Ipv4Addr, Shutdown, TcpListener};
+    use std::sync::{Barrier, mpsc};
     use std::thread;
 
     /// Answers a client as a server of version 3.1.1 does that takes guests: all commands well, but for the login if it `refuses`.
@@ -352,5 +361,56 @@ mod tests {
             folder.share.session(seat).unwrap_or_else(|error| panic!("seat {seat}: {error}"));
         }
         assert_eq!(logins.load(Ordering::Relaxed), 2);
+    }
+
+    /// Seats that found the only session ended once all logged in, and the server refused all but one: the copy ended.
+    #[test]
+    fn seats_that_find_the_only_session_ended_share_one_new_login() {
+        // Which threads meet is up to the scheduler.
+        const ROUNDS: usize = 100;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let (logins, has_room) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(true)));
+        let (counted, room) = (Arc::clone(&logins), Arc::clone(&has_room));
+        let (accepted, clients) = mpsc::channel();
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let client = client.expect("accepted");
+                // The test may have ended.
+                let _ = accepted.send(client.try_clone().expect("cloned"));
+                counted.fetch_add(1, Ordering::Relaxed);
+                let refuses = !room.swap(false, Ordering::Relaxed);
+                thread::spawn(move || serve(client, refuses));
+            }
+        });
+        let [name, share, user] = ["filer", "data", "guest"].map(str::to_owned);
+        let minimum = SmbVersion::default();
+        let server = SmbServer { address, name, share, folder: String::new(), user, minimum, sign: false };
+        let folder = SmbFolder::connect(&server, None, false, Box::new(|_| Ok(()))).expect("let in");
+        let mut only = clients.recv().expect("the first");
+        folder.share.session(1).expect("shared");
+        clients.recv().expect("the refused");
+        let is_ended = |seat| folder.share.place(seat).as_ref().is_none_or(Session::is_ended);
+        let together = Barrier::new(SESSIONS);
+        for round in 0..ROUNDS {
+            has_room.store(true, Ordering::Relaxed);
+            only.shutdown(Shutdown::Both).expect("ended");
+            wait_until("the end is seen", || (0..SESSIONS).all(is_ended).then_some(()));
+            thread::scope(|scope| {
+                let ask = |seat| {
+                    together.wait();
+                    folder.share.session(seat).map(drop)
+                };
+                let asking: Vec<_> = (0..SESSIONS).map(|seat| scope.spawn(move || ask(seat))).collect();
+                for (seat, asked) in asking.into_iter().enumerate() {
+                    asked
+                        .join()
+                        .expect("no panic")
+                        .unwrap_or_else(|error| panic!("round {round}, seat {seat}: {error}"));
+                }
+            });
+            only = clients.recv().expect("the new one");
+        }
+        assert_eq!(logins.load(Ordering::Relaxed), 2 + ROUNDS, "the first, the refused, one of each round");
     }
 }
