@@ -8,7 +8,7 @@ use crate::options;
 use linerate_engine::{AllowedPeers, ReplyAllowance, StrangerLimits, Strangers};
 use linerate_model::{LinkId, Transport};
 use linerate_sys::clock;
-use linerate_sys::socket::wait_readable;
+use linerate_sys::socket::{EMFILE, ENFILE, ENOBUFS, ENOMEM, wait_readable};
 use socket2::{SockAddr, SockRef, Socket};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -25,6 +25,8 @@ const PROOF_NS: u64 = 5_000_000_000;
 const PENDING_MAXIMUM: usize = 256;
 /// How soon a stop is seen.
 const TICK_NS: u64 = 20_000_000;
+/// After a call that failed for want of descriptors or memory: others may give some back.
+const EXHAUSTED_NS: u64 = 1_000_000;
 
 /// A listening end and the flows that have arrived at it.
 #[derive(Debug)]
@@ -206,17 +208,28 @@ impl Desk {
     fn connections(&mut self, listener: &TcpListener) -> Result<(), StreamError> {
         let expected = self.job.hellos(self.path).len();
         let mut strangers: Strangers<Pending> = Strangers::new(STRANGERS);
+        // Why the last connection could not be accepted, if this host lacked something.
+        let mut exhausted = None;
         while !self.is_stopped() && self.arrived.lock().expect("no holder panics").len() < expected {
             let sockets: Vec<_> =
                 [listener.as_fd()].into_iter().chain(strangers.iter().map(|pending| pending.stream.as_fd())).collect();
             wait_readable(&sockets, TICK_NS)?;
-            match listener.accept() {
+            let accepted = listener.accept();
+            if accepted.is_ok() {
+                exhausted = None;
+            }
+            match accepted {
                 // A stray connection that cannot be served is dropped: it must not end the trial.
                 Ok((stream, peer)) if self.peers.allow(peer.ip()) && stream.set_nonblocking(true).is_ok() => {
                     let pending = Pending { stream, peer, hello: [0; hello::BYTES], filled: 0 };
                     strangers.take(peer, clock::now(), pending);
                 }
                 Ok(_) => (),
+                // Strangers that have had their time give their descriptors back.
+                Err(error) if is_exhausted(&error) => {
+                    pause();
+                    exhausted = Some(error);
+                }
                 Err(error) if is_transient(&error) => (),
                 Err(error) => return Err(StreamError::socket("accept")(error)),
             }
@@ -233,7 +246,13 @@ impl Desk {
             });
             admitted?;
         }
-        Ok(())
+        match exhausted {
+            // It says why flows are missing, and the remedy.
+            Some(error) if self.arrived.lock().expect("no holder panics").len() < expected => {
+                Err(StreamError::socket("accept")(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Keeps a connection that greeted rightly, and answers it; closes any other without a word.
@@ -274,6 +293,7 @@ impl Desk {
                         let _ = listener.send_to(&greeted.answer(&self.job.key, answer), peer);
                     }
                 }
+                Err(error) if is_exhausted(&error) => pause(),
                 Err(error) if is_transient(&error) => (),
                 Err(error) => return Err(StreamError::socket("recvfrom")(error)),
             }
@@ -362,7 +382,7 @@ impl Desk {
 }
 
 /// Errors that concern one connection or moment, not the listener: accept(2), "Error handling".
-fn is_transient(error: &io::Error) -> bool {
+pub(crate) fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionAborted, ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable,
         WouldBlock,
@@ -379,6 +399,17 @@ fn is_transient(error: &io::Error) -> bool {
     )
 }
 
+/// This process or host has no descriptor or memory for one more connection: accept(2). The connection stays in the queue, so
+/// whoever tries again is to [`pause`] first.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(EMFILE | ENFILE | ENOBUFS | ENOMEM))
+}
+
+/// Gives others time to give something back.
+pub(crate) fn pause() {
+    clock::sleep_until(clock::now() + EXHAUSTED_NS);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -387,6 +418,19 @@ mod tests {
     use linerate_testsuite::wait_until;
     use linerate_units::{ByteCount, Nanos};
     use std::net::Ipv4Addr;
+
+    /// Strangers that used up the descriptors of this process once ended the trial.
+    #[test]
+    fn want_of_descriptors_or_memory_passes_and_a_fault_of_the_listener_does_not() {
+        for number in [EMFILE, ENFILE, ENOBUFS, ENOMEM] {
+            assert!(is_exhausted(&io::Error::from_raw_os_error(number)), "{number}");
+        }
+        // EINVAL: the socket does not listen.
+        let fault = io::Error::from(io::ErrorKind::InvalidInput);
+        assert!(!is_exhausted(&fault) && !is_transient(&fault));
+        let aborted = io::Error::from(io::ErrorKind::ConnectionAborted);
+        assert!(is_transient(&aborted) && !is_exhausted(&aborted));
+    }
 
     /// One after the other, 30 listeners would end after 30 times the time that one takes to see a stop.
     #[test]

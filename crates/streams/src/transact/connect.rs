@@ -2,9 +2,10 @@
 //! end closes first, so that the asking end's ports are free again at once.
 
 use super::{DRAIN_NS, SILENCE_NS, SKEW_NS, Schedule, Tally, schedule};
+use crate::accept::{is_exhausted, is_transient, pause};
 use crate::bulk_tcp::is_timeout;
 use crate::error::StreamError;
-use crate::flow::{Outcome, Shared};
+use crate::flow::{Link, Outcome, Shared};
 use crate::hello::{self, Hello};
 use crate::options;
 use linerate_engine::{StrangerLimits, Strangers};
@@ -24,6 +25,10 @@ const HELLO_NS: u64 = 250_000_000;
 const BACK_OFF_NS: u64 = 10_000_000;
 /// The answering threads look at the clock this often.
 const TICK_NS: u64 = 20_000_000;
+/// Places for strangers that an answering thread has at least, however many share its listener.
+const PLACES_MINIMUM: usize = 4;
+/// Those for one address: it cannot take all.
+const PLACES_EACH_MINIMUM: usize = 3;
 /// Read and written in one call.
 const BUFFER: usize = 64 << 10;
 
@@ -155,7 +160,7 @@ pub(super) fn answer(
     let mut out = vec![0; BUFFER];
     rand::fill(&mut out[..]);
     let mut into = vec![0; BUFFER];
-    let mut strangers: Strangers<Arriving> = Strangers::new(stranger_limits(spec));
+    let mut strangers: Strangers<Arriving> = Strangers::new(stranger_limits(spec, answering_beside(shared, index)));
     // Answered within the window, and since the load began.
     let (mut answered, mut served) = (0u64, 0u64);
     loop {
@@ -170,7 +175,12 @@ pub(super) fn answer(
                 true
             }
             Err(error) if is_timeout(&error) => false,
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => true,
+            // A connection waits that is accepted as soon as others have given something back.
+            Err(error) if is_exhausted(&error) => {
+                pause();
+                true
+            }
+            Err(error) if is_transient(&error) => true,
             Err(error) => {
                 return Err(StreamError::socket(format!("accept on {}", shared.flows[index].local))(error));
             }
@@ -208,10 +218,20 @@ pub(super) fn answer(
     Ok(Outcome { flow: FlowCounts { sent_bytes, received_bytes, tcp: None }, ..Outcome::default() })
 }
 
-/// All flows of the path may be about to greet, beside as many strangers.
-fn stranger_limits(spec: &TransactTask) -> StrangerLimits {
-    let flows = usize::from(spec.net.flows);
-    StrangerLimits { places: 2 * flows + 256, places_each: flows + 64, time_ns: HELLO_NS }
+/// How many threads accept from the listener of flow `index`, its own included.
+fn answering_beside(shared: &Shared, index: usize) -> usize {
+    let end = shared.flows[index].end;
+    shared.flows.iter().filter(|flow| flow.end == end && matches!(flow.link, Link::Answer(_))).count()
+}
+
+/// All flows of the path may be about to greet, beside as many strangers. The `threads` that share a listener share the places.
+fn stranger_limits(spec: &TransactTask, threads: usize) -> StrangerLimits {
+    let (flows, threads) = (usize::from(spec.net.flows), threads.max(1));
+    StrangerLimits {
+        places: ((2 * flows + 256) / threads).max(PLACES_MINIMUM),
+        places_each: ((flows + 64) / threads).max(PLACES_EACH_MINIMUM),
+        time_ns: HELLO_NS,
+    }
 }
 
 /// Bytes of a greeting and the request behind it.
@@ -289,11 +309,25 @@ fn serve(shared: &Shared, spec: &TransactTask, arriving: Arriving, out: &[u8], i
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::{Flow, Link};
+    use crate::flow::Flow;
     use crate::job::Job;
     use linerate_engine::testing::assignment;
     use linerate_model::{Net, SocketOptions, Task, Timing, TransactStyle, Transport};
     use linerate_units::Nanos;
+
+    /// Each of 128 threads once had places of its own: 65,536 together.
+    #[test]
+    fn threads_that_share_a_listener_share_its_places() {
+        for flows in [1, 7, 64, 128, 1_000] {
+            let net = Net { flows, ..Net::plain(Transport::Tcp) };
+            let spec = TransactTask { net, ..TransactTask::plain(Transport::Tcp) };
+            let threads = usize::from(flows);
+            let limits = stranger_limits(&spec, threads);
+            assert!(limits.places_each >= 3 && limits.places_each < limits.places, "{flows} flows: {limits:?}");
+            let all = threads * limits.places;
+            assert!(all <= (2 * threads + 256).max(4 * threads), "{flows} flows: {all} places");
+        }
+    }
 
     #[test]
     fn what_this_host_cannot_do_is_not_counted_as_the_peers_failure() {
