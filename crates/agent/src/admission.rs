@@ -31,6 +31,7 @@ pub(crate) fn admit<'a>(
     }
     for server in &needs.servers {
         limits.servers.check(server).or_else(refuse)?;
+        grant.check_target(server.address)?;
     }
     grant.check_powers(&needs.powers)?;
     if let Some(time) = demand.time.filter(|time| *time > limits.max_time) {

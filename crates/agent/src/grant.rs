@@ -77,13 +77,22 @@ impl Grant {
     /// # Errors
     /// One of them is not among its peers.
     pub(crate) fn check_endpoints(&self, endpoints: &Endpoints) -> Result<(), ApiError> {
-        match endpoints.values().map(|endpoint| endpoint.ip().to_canonical()).find(|address| !self.has_peer(*address)) {
-            Some(address) => Err(refused(format!(
-                "this agent URL is for trials with hosts in {}, and the session is to connect to {address}",
-                self.networks()
-            ))),
-            None => Ok(()),
+        endpoints.values().try_for_each(|endpoint| self.check_target(endpoint.ip()))
+    }
+
+    /// Checks that sessions may connect to `address`: of a peer, or of a file server of others.
+    ///
+    /// # Errors
+    /// It is not among its peers.
+    pub(crate) fn check_target(&self, address: IpAddr) -> Result<(), ApiError> {
+        let address = address.to_canonical();
+        if self.has_peer(address) {
+            return Ok(());
         }
+        Err(refused(format!(
+            "this agent URL is for trials with hosts in {}, and the session is to connect to {address}",
+            self.networks()
+        )))
     }
 
     /// Who may open data connections to its sessions.
@@ -192,7 +201,11 @@ impl Credentials {
         if let Some(invitations) = &self.invitations {
             let version = invitations.version();
             if version != known.version {
-                *known = Known { version, invitations: invitations.list().unwrap_or_default() };
+                // What cannot be read now may be read the next time.
+                *known = match invitations.list() {
+                    Ok(invitations) => Known { version, invitations },
+                    Err(_) => Known::default(),
+                };
             }
         }
         known

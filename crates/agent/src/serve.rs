@@ -111,7 +111,8 @@ impl Agent {
             fingerprint: options.identity.fingerprint(),
         };
         if let Some(invitations) = &options.invitations {
-            invitations.note_address(&url.address())?;
+            // A folder that cannot be written serves an agent all the same: inviting then needs the address as an option.
+            let _ = invitations.note_address(&url.address());
         }
         // Before a thread is there that it would not bind, and before anyone is answered.
         let confinement = options.confinement.as_ref();

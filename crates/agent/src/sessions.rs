@@ -4,7 +4,7 @@
 //! comes, and when it takes longer than allowed; counts that nobody fetches are dropped.
 
 use crate::admission::admit;
-use crate::grant::{Credentials, Grant};
+use crate::grant::{CredentialId, Credentials, Grant};
 use crate::metrics::{Metrics, SessionEvent};
 use crate::session::{Bounds, Opener, Outcome, Session, panicked};
 use crate::{Limits, Timeouts};
@@ -253,13 +253,19 @@ impl Sessions {
     }
 }
 
-/// Forgets the oldest sessions that are over, beyond those that are kept.
+/// Forgets the oldest sessions of each credential that are over, beyond those that are kept: nobody drops another's counts.
 fn make_room(held: &mut BTreeMap<SessionId, Arc<Session>>) {
-    let over = held.values().filter_map(|session| Some((session.outcome()?.1, session.id.clone())));
-    let mut over: Vec<(Instant, SessionId)> = over.collect();
-    over.sort();
-    for (_, id) in over.iter().rev().skip(KEPT) {
-        held.remove(id);
+    let mut over = BTreeMap::<CredentialId, Vec<(Instant, SessionId)>>::new();
+    for session in held.values() {
+        if let Some((_, ended)) = session.outcome() {
+            over.entry(session.opener.credential.clone()).or_default().push((ended, session.id.clone()));
+        }
+    }
+    for sessions in over.values_mut() {
+        sessions.sort();
+        for (_, id) in sessions.iter().rev().skip(KEPT) {
+            held.remove(id);
+        }
     }
 }
 

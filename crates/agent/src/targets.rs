@@ -12,8 +12,14 @@ use linerate_observe::interface_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Addresses at which clouds tell a host's secrets to the host. The first is a link-local one as well.
-const METADATA: [IpAddr; 2] =
-    [IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254))];
+const METADATA: [IpAddr; 6] = [
+    IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23)),
+    IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
+];
 
 /// Kinds of addresses that need leave of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +134,8 @@ mod tests {
             ("::1", "of the agent's own host"),
             ("::ffff:127.0.0.1", "of the agent's own host"),
             ("169.254.169.254", "metadata"),
+            ("100.100.100.200", "metadata"),
+            ("168.63.129.16", "metadata"),
             ("fd00:ec2::254", "metadata"),
             ("169.254.7.7", "link-local"),
             ("fe80::1", "link-local"),

@@ -3,14 +3,14 @@
 use crate::exit::Failure;
 use crate::saved_hosts::{SavedHosts, url_of_variable, urls_of_file};
 use linerate_agent::{
-    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, Identity, Limits,
+    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, Identity, IpNet, Limits,
     NfsService, Timeouts, Token,
 };
 use linerate_lab::{Lab, PathWatch};
 use linerate_model::{AgentUrl, HostName, Path};
 use linerate_runner::{AgentHandle, BenchWatch, ControlAgents};
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -265,6 +265,9 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
         frames: AllowedInterfaces::All,
         servers: AllowedServers::any(),
         cold_cache: true,
+        allowed_targets: [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()]
+            .map(|any: IpAddr| IpNet::new_assert(any, 0))
+            .into(),
         ..Limits::default()
     };
     let options = AgentOptions {

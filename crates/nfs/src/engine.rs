@@ -57,8 +57,10 @@ impl Protocol for Nfs {
 
     fn needs(&self, job: &Job) -> Result<Needs, RpcError> {
         let task = nfs(&job.task)?;
-        let power = if task.server.is_some() { Power::Servers } else { Power::Files };
-        let needs = linerate_oncrpc::calls_need(job, power, task.transfer_bytes.get(), task.outstanding);
+        // A server of linerate's own may serve a folder of this host, also beside calls to a server of others.
+        let serves = task.server.is_none() || job.servers() > 0;
+        let powers = task.server.iter().map(|_| Power::Servers).chain(serves.then_some(Power::Files)).collect();
+        let needs = linerate_oncrpc::calls_need(job, Power::Files, task.transfer_bytes.get(), task.outstanding);
         let served = if job.servers() > 0 { self.server.memory() } else { 0 };
         let known = set_memory(&task.files).saturating_mul(job.clients());
         let server = |server: &NfsServer| ForeignServer {
@@ -67,7 +69,7 @@ impl Protocol for Nfs {
             user: Some((server.uid, server.gid)),
         };
         let servers = task.server.iter().map(server).collect();
-        Ok(Needs { memory: needs.memory.saturating_add(served).saturating_add(known), servers, ..needs })
+        Ok(Needs { memory: needs.memory.saturating_add(served).saturating_add(known), powers, servers, ..needs })
     }
 
     fn load(&self, job: &Job, opening: &Opening<'_>) -> Result<Arc<dyn Load>, RpcError> {
@@ -91,7 +93,7 @@ fn set_memory(files: &FileSet) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{LinkId, NfsMix, Path, Role, RoleKind, SessionId, SessionKey, Timing, Transport};
+    use linerate_model::{LinkId, Listen, NfsMix, Path, Role, RoleKind, SessionId, SessionKey, Timing, Transport};
     use linerate_units::{BitRate, ByteCount, Nanos, OpRate};
 
     #[derive(Debug)]
@@ -139,5 +141,42 @@ mod tests {
         assert_eq!((paced.sends, paced.receives, paced.set_up), (rate, rate, set_up_timeout));
         let (closed, _) = demand("null", None);
         assert_eq!((closed.sends, closed.receives, closed.set_up), (None, None, Nanos::default()));
+    }
+
+    /// The attack: who may reach a server of others has linerate's own server started beside, with a folder of this host.
+    #[test]
+    fn a_server_of_our_own_beside_one_of_others_needs_the_power_of_files() {
+        let powers = |server: Option<NfsServer>, kind: RoleKind| {
+            let plain = NfsTask::plain(Transport::Tcp, NfsMix::named("read").expect("built in"));
+            let task = NfsTask { paths: vec![Path::between("a", "b")], server, ..plain };
+            let (listens, connects) = match kind {
+                RoleKind::Server { .. } => {
+                    let address = [127, 0, 0, 1].into();
+                    (vec![Listen { link: LinkId(0), address, folder: None }], Vec::new())
+                }
+                _ => (Vec::new(), vec![LinkId(0)]),
+            };
+            let assignment = Assignment {
+                id: SessionId("t".into()),
+                key: SessionKey([1; 16]),
+                task: Task::Nfs(task),
+                timing: Timing::of(Nanos::from_secs(1), Nanos::from_secs(10)),
+                roles: vec![Role { kind, listens, connects }],
+                password: None,
+                sampling: linerate_model::Sampling::default(),
+            };
+            Nfs { server: Arc::new(NoServer) }.demand(&assignment).expect("it can be meant").needs.powers.to_string()
+        };
+        let other = NfsServer {
+            address: [192, 0, 2, 5].into(),
+            export: "/srv".to_owned(),
+            nfs_port: Some(2049),
+            mount_port: None,
+            uid: 0,
+            gid: 0,
+        };
+        assert_eq!(powers(None, RoleKind::Client { path: 0 }), "files");
+        assert_eq!(powers(Some(other.clone()), RoleKind::Client { path: 0 }), "servers");
+        assert_eq!(powers(Some(other), RoleKind::Server { path: 0 }), "files,servers");
     }
 }

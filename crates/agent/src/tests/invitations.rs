@@ -7,7 +7,7 @@ use super::scripted::{Fault, Point, Scripted};
 use super::*;
 use crate::{Allowance, Invitations};
 use linerate_control::AgentError;
-use linerate_engine::{Demand, Needs};
+use linerate_engine::{Demand, ForeignServer, Needs};
 use linerate_model::{FailureKind, LinkId, Power, Powers};
 use linerate_units::BitRate;
 use std::path::Path;
@@ -121,6 +121,43 @@ async fn a_revoked_invitation_is_refused_and_its_sessions_are_stopped() {
     assert!(matches!(error, AgentError::WrongToken { .. }), "{error:?}");
     assert!(error.to_string().contains("was revoked; ask the agent's owner"), "{error}");
     owner.order(owners.id(), &connect_nothing()).await.expect("others go on");
+}
+
+/// The attack: a guest leads sessions that end at once until the counts of another one's trial are forgotten.
+#[tokio::test]
+async fn sessions_of_a_guest_drop_no_counts_of_the_owner() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let engine = Scripted::new();
+    let agent = inviting(directory.path(), Some(&engine)).await;
+    let owner = connect(&agent).await;
+    let mut session = owner.open(&assignment("owners")).await.expect("opened");
+    assert_eq!(lead(&owner, &mut session).await, Stage::Done);
+    let (client, _) = guest(&agent, directory.path(), can(&[Power::Stream])).await;
+    for number in 0..20 {
+        let mut session = client.open(&assignment(&format!("guests-{number}"))).await.expect("opened");
+        assert_eq!(lead(&client, &mut session).await, Stage::Done);
+    }
+    owner.counts(session.id()).await.expect("kept");
+}
+
+/// The attack: a guest whose trials are for one network has the agent reach a file server in another one.
+#[tokio::test]
+async fn the_peers_of_an_invitation_bind_file_servers_too() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let engine = Scripted::new();
+    let agent = inviting(directory.path(), Some(&engine)).await;
+    let server = ForeignServer { address: [192, 0, 2, 5].into(), export: "/srv".to_owned(), user: None };
+    let needs = Needs { servers: vec![server], ..Needs::of(Power::Servers) };
+    engine.change(|script| script.demand = Demand { needs, ..script.demand.clone() });
+    let invited = |peers: &[&str]| {
+        let peers = peers.iter().map(|network| network.parse().expect("a network")).collect();
+        Allowance { peers, ..can(&[Power::Servers]) }
+    };
+    let (outside, _) = guest(&agent, directory.path(), invited(&["127.0.0.0/8"])).await;
+    let error = refused(&outside, &assignment("outside")).await;
+    assert!(error.contains("127.0.0.0/8") && error.contains("192.0.2.5"), "{error}");
+    let (within, _) = guest(&agent, directory.path(), invited(&["127.0.0.0/8", "192.0.2.0/24"])).await;
+    within.open(&assignment("within")).await.expect("granted");
 }
 
 #[tokio::test]
