@@ -203,7 +203,8 @@ fn host_and_port(text: &str) -> Result<(String, u16), TargetError> {
             None => (text, None),
         },
     };
-    if host.is_empty() || host.contains(['/', '?', '#', ' ']) {
+    // Names and addresses, the zone of a link-local one included (RFC 4007).
+    if host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:%".contains(&byte)) {
         return Err(TargetError::new("it names no host"));
     }
     let port = match port {
